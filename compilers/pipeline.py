@@ -148,7 +148,7 @@ def _tables(
 
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
     """The requested policy that `on_missing` reduced, for reports."""
-    words = ("balance", "protect", "minimal_share", "adjacent", "demand")
+    words = ("balance", "protect", "minimal_share", "adjacent", "transit", "demand")
     return {
         f"asked_{word}": getattr(asked, word)
         for word in words
@@ -166,6 +166,8 @@ def _for_controllers(routing: RoutingSpec, family: str) -> dict[str, str]:
     }
     if routing.adjacent != "minimal":
         shares["adjacent"] = routing.adjacent
+    if routing.transit != "minimal":
+        shares["transit"] = routing.transit
     if routing.demand:
         shares |= {"demand": routing.demand, "largest_share": routing.largest_share}
     return shares | ({"threshold": routing.threshold} if routing.balance == "ugal-pf" else {})

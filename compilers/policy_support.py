@@ -18,6 +18,7 @@ from compilers.targets.features import (
     IN_NODE_TYPES,
     PROTECT_NEEDS,
     SHARES,
+    TRANSIT_NEEDS,
     WEIGHTS,
 )
 from inventory.problems import Finding, InputError, Problem, few
@@ -33,6 +34,7 @@ LEAST_POLICY: dict[str, str | None] = {
     "minimal_share": EQUAL_COST,
     "demand": None,
     "adjacent": "minimal",
+    "transit": "minimal",
 }
 
 
@@ -105,6 +107,8 @@ def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
         return PROTECT_NEEDS[routing.protect]
     if word == "adjacent":
         return ADJACENT_NEEDS[routing.adjacent]
+    if word == "transit":
+        return TRANSIT_NEEDS[routing.transit]
     least = LEAST_POLICY[word]
     shared = routing.balance not in WITHOUT_ALTERNATES and getattr(routing, word) != least
     return frozenset({SHARES} if shared else ())

@@ -60,6 +60,9 @@ class Fluid:
         first_marked = f.first_marked if shares[1:].any() else len(shares)
         load = np.zeros(len(f.end))
         for towards, part, column in self._parts(traffic):
+            if f.every_hop and shares is self.emitted:
+                load += self._shared(towards, part, column)
+                continue
             row = towards.row(part.source, column)
             marked = np.zeros((len(load), len(towards.destinations)) if f.marks else (0, 0))
             for number, (way, share) in enumerate(zip(self.ways, shares, strict=True)):
@@ -74,6 +77,23 @@ class Fluid:
                     load += np.bincount(arcs, amount[some[packet]], minlength=len(load))
             if marked.any():
                 load += self._marked(towards, marked)
+        return load
+
+    def _shared(self, towards: Towards, part: Traffic, column: NDArray[np.int64]) -> Reals:
+        """float64[S·L]: the load of each arc where every switch shares alike."""
+        f, width = self.forwarding, len(towards.destinations)
+        load = np.zeros(len(f.end))
+        amount: NDArray[Any] = part.amount
+        cell = f.hosts[part.source] * width + column
+        while len(cell):
+            distinct, place = np.unique(cell, return_inverse=True)
+            amount = np.bincount(place, amount, len(distinct))
+            arc, column = np.divmod(distinct, width)
+            which, out = towards.ways_out(arc, column)
+            going = (amount / np.bincount(which, minlength=len(distinct)))[which][out >= 0]
+            which, out = which[out >= 0], out[out >= 0]
+            load += np.bincount(out, going, minlength=len(load))
+            cell, amount = f.end[out].astype(np.int64) * width + column[which], going
         return load
 
     def _marked(self, towards: Towards, marked: Reals) -> Reals:

@@ -51,10 +51,11 @@ class PatternThroughput:
     """A pattern's saturation by minimal routes, as emitted, and with weights fitted to it.
 
     The latter two are None if the build has no alternates; `adaptive` also if the pattern has more
-    paths than PATHS_TO_FIT, or packets are marked or carry an intermediate: their weights are
-    fixed. valiant: over any switch but the ends, drawn for each packet; None in fabrics of more
-    than `MOST_MIDDLES`. optimum: a share that no routing over any paths exceeds; routed: what one
-    reaches, None where only distances were looked at. share_of_optimum: of what is emitted.
+    paths than PATHS_TO_FIT, or packets are marked, carry an intermediate or are shared at every
+    hop: their weights are fixed. valiant: over any switch but the ends, drawn for each packet; None
+    in fabrics of more than `MOST_MIDDLES`. optimum: a share that no routing over any paths exceeds;
+    routed: what one reaches, None where only distances were looked at. share_of_optimum: of what is
+    emitted.
     """
 
     pattern: str
@@ -99,7 +100,8 @@ class LinkLoads:
         emitted = fitted = None
         if (fluid.emitted[1:] > 0).any():  # there are alternates
             emitted = fluid.loads(traffic, fluid.emitted)
-            if not fluid.marks and 0 < len(traffic.source) * len(fluid.ways) <= PATHS_TO_FIT:
+            fixed = fluid.marks or build.every_hop
+            if not fixed and 0 < len(traffic.source) * len(fluid.ways) <= PATHS_TO_FIT:
                 least = min(minimal, emitted, key=lambda load: load.max())
                 full = least.max() * hosts <= 1  # hosts can send all they have
                 found = least if full else fit(fluid.paths(traffic)).loads

@@ -194,10 +194,10 @@ class _Walk:
         """Move packets on by one link; returns the states whose highest channel has risen."""
         width = len(towards.destinations)
         arcs, column = np.divmod(states, width)
-        out = towards.way_out(arcs, column)
-        going = out >= 0
-        arcs, column, out = arcs[going], column[going], out[going]
-        channel = held[states[going]] + self._wait(arcs, out)
+        which, out = towards.ways_out(arcs, column)
+        which, out = which[out >= 0], out[out >= 0]
+        arcs, column = arcs[which], column[which]
+        channel = held[states[which]] + self._wait(arcs, out)
         into = self.forwarding.end[out].astype(np.int64) * width + column
         higher = channel > held[into]
         into, channel = into[higher], channel[higher]
@@ -220,6 +220,7 @@ class _Walk:
         choice = np.count_nonzero(f.weighted >= 0, axis=0)
         only = np.where(choice == 1, f.weighted.max(axis=0), -1)
         row = towards.row(arcs // f.slots, column)
+        entering[towards.shared(arcs, column)[0]] = True  # another way is up
         out = np.where(entering, only[row], towards.way_out(arcs, column))
         meets = out >= 0
         part = f.element[kind == "node"][out]
@@ -234,13 +235,17 @@ class _Walk:
         f = self.forwarding
         hops = 0
         while len(arcs) and hops <= MOST_HOPS:
-            out = towards.way_out(arcs, column, dead)
-            going = np.flatnonzero(out >= 0)
-            arcs, column, out = arcs[going], column[going], out[going]
-            dead = tuple(part[going] for part in dead)
-            channel = channel[going] + self._wait(arcs, out)
+            which, out = towards.ways_out(arcs, column, dead)
+            which, out = which[out >= 0], out[out >= 0]
+            channel = channel[which] + self._wait(arcs[which], out)
             self.channel = max(self.channel, int(channel.max(initial=0)))
-            arcs = f.end[out].astype(np.int64)
+            arcs, column = f.end[out].astype(np.int64), column[which]
+            dead = tuple(part[which] for part in dead)
+            if f.every_hop:  # where ways meet again, packets are alike
+                states = np.stack((arcs, column, channel, *dead))
+                _, first = np.unique(states, axis=1, return_index=True)
+                arcs, column, channel = arcs[first], column[first], channel[first]
+                dead = tuple(part[first] for part in dead)
             hops += 1
         self.looped |= bool(len(arcs))
 

@@ -47,7 +47,7 @@ def dead_switch_traffic(build: Build, seed: int = 1) -> DeadSwitchTraffic:
     down, sources = _pairs(build, seed)
     f = Forwarding.of(few_destinations.towards(build, down))
     step = max(1, WAYS_AT_ONCE // (len(sources) * len(f.weighted)))
-    most = packets = links = 0
+    most, packets, links = 0, 0, 0.0
     for first in range(0, len(down), step):
         sent, taken = links_taken(Towards.of(f, down[first : first + step]), sources)
         most, packets, links = max(most, len(taken)), packets + sent, links + sum(taken)
@@ -66,22 +66,26 @@ def _pairs(build: Build, seed: int) -> tuple[Numbers, Numbers]:
     return np.sort(down), np.sort(mixed[: max(2, FOLLOWED_UP_TO // (len(down) * ways))])
 
 
-def links_taken(towards: Towards, sources: Numbers) -> tuple[int, list[int]]:
+def links_taken(towards: Towards, sources: Numbers) -> tuple[int, list[float]]:
     """How many packets hosts of `sources` send, a way each, and how many take a 1st, a 2nd link, …
 
-    All destinations are down, each for the packets to it.
+    All destinations are down, each for the packets to it. Parts of a packet where switches on the
+    way share it over several ways.
     """
     entering, waiting, marked = _from_hosts(towards, sources)
     cell, count = _merged(np.concatenate((entering, _forwarded(towards, waiting)[1])))
-    taken: list[int] = []
+    taken: list[float] = []
     ended = _spread(towards, marked)
     sent = len(entering) + len(waiting) + sum(map(len, ended))
     while (len(cell) or ended) and len(taken) < MOST_HOPS - 1:
-        taken.append(int(count.sum()) + sum(map(len, ended)))
+        taken.append(float(count.sum()) + sum(map(len, ended)))
         going, cell = _forwarded(towards, cell)
         more = ended.pop(0) if ended else marked[:0]
-        ones = np.ones(len(more), np.int64)
-        cell, count = _merged(np.concatenate((cell, more)), np.concatenate((count[going], ones)))
+        parts = np.bincount(going, minlength=len(count))[going]
+        ones = np.ones(len(more))
+        cell, count = _merged(
+            np.concatenate((cell, more)), np.concatenate((count[going] / parts, ones))
+        )
     return sent, taken
 
 
@@ -125,20 +129,24 @@ def _from_hosts(towards: Towards, sources: Numbers) -> tuple[Numbers, Numbers, N
 
 
 def _forwarded(towards: Towards, cell: Numbers) -> tuple[Numbers, Numbers]:
-    """The packets that a switch sends on, int64[m], which of the given ones, and their cells."""
+    """The packets that a switch sends on, int64[m], which of the given ones, and their cells.
+
+    Once for each way that they may take.
+    """
     f, width = towards.forwarding, len(towards.destinations)
     place, ttl = np.divmod(cell, TTLS)
     arc, column = np.divmod(place, width)
     destination = towards.destinations[column]
-    out = towards.way_out(arc, column, (f.links + destination,))
+    which, out = towards.ways_out(arc, column, (f.links + destination,))
     minimal = f.order[0].take(towards.row(arc // f.slots, column))
     direct = f.end.take(minimal, mode="wrap") // f.slots == destination
-    ttl = (ttl - 1) >> (direct & (out != minimal))
-    going = np.flatnonzero((out >= 0) & (cell % TTLS > 1))
-    return going, (f.end[out[going]].astype(np.int64) * width + column[going]) * TTLS + ttl[going]
+    left = (ttl[which] - 1) >> (direct[which] & (out != minimal[which]))
+    kept = np.flatnonzero((out >= 0) & (ttl[which] > 1))
+    going, into = which[kept], f.end[out[kept]].astype(np.int64)
+    return going, (into * width + column[going]) * TTLS + left[kept]
 
 
 def _merged(cell: Numbers, count: Numbers | None = None) -> tuple[Numbers, Numbers]:
     """The distinct cells, and how many packets are in each."""
     distinct, which = np.unique(cell, return_inverse=True)
-    return distinct, np.bincount(which, count, len(distinct)).astype(np.int64)
+    return distinct, np.bincount(which, count, len(distinct))

@@ -195,6 +195,7 @@ def verify(
         return Report(0, 0, 0, 0, (), (), unsound=found)
     certain = method == "certificate" or (method == "auto" and packets(build) > WALKED_UP_TO)
     certain &= not keeps_marks(build)  # certificates know marks of one switch
+    certain &= not build.every_hop  # certificates know nothing of ways to choose from in transit
     report = _delivery(build, certain, seed, progress, workers)
     rows = report.certificate is None  # else each was found to be right
     report = replace(report, unsound=Unsound.of((report.unsound, unsound(build, rows))))

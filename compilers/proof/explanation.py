@@ -130,10 +130,7 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         source=source,
         destination=destination,
         minimal=tuple(path),
-        hops=tuple(
-            _hop(build, *ends, channel)
-            for ends, channel in zip(pairwise(path), along(build, path), strict=True)
-        ),
+        hops=_hops(build, path),
         fault=FAULTS.get(outcome, ""),
         alternates=(),
         weights=(),
@@ -142,6 +139,8 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
     if source == destination:
         return found
     shared = _over_intermediates if build.balance == VALIANT else _over_links
+    if build.every_hop:
+        shared = _over_all_ways
     return replace(found, **shared(packets, source, found.minimal))
 
 
@@ -164,6 +163,23 @@ def _over_intermediates(
         "alternates": tuple(others.values()),
         "weights": (len(found) - len(others), *(1 for _ in others)),
         "intermediates": tuple(others),
+    }
+
+
+def _hops(build: Build, path: Sequence[int]) -> tuple[Hop, ...]:
+    """The links of a path."""
+    channels = along(build, path)
+    return tuple(_hop(build, *ends, k) for ends, k in zip(pairwise(path), channels, strict=True))
+
+
+def _over_all_ways(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> dict[str, Any]:
+    """The alternates where every switch shares packets over its ways, and how many take each."""
+    share = {tuple(path): part for path, _, part in packets.paths(source)}
+    parts = share.pop(minimal, Fraction(0)), *share.values()
+    scale = lcm(*(part.denominator for part in parts))
+    return {
+        "alternates": tuple(share),
+        "weights": tuple(int(part * scale) for part in parts),
     }
 
 
@@ -203,6 +219,11 @@ def _ways(packets: SinglePackets, source: int) -> list[_Way]:
     if packets.build.balance == VALIANT and source != destination:
         over = dict.fromkeys(way for _, way in ways_over(packets, source))
         return [_Way(FROM_HOST, whole, way, _fault([*way], end, destination)) for way, end in over]
+    if packets.build.every_hop:
+        return [
+            _Way(FROM_HOST, part, tuple(path), _fault(path, outcome, destination))
+            for path, outcome, part in packets.paths(source)
+        ]
     up = [link for link in packets.ways(source) if packets.is_up(source, link)]
     if not up:
         return [_way(packets, FROM_HOST, whole, (source,), FROM_HOST)]

@@ -105,7 +105,8 @@ class FailureCases:
         every = comb(len(elements), int(kind))
         if every <= sample:
             more = combinations(elements.tolist(), int(kind))
-            return cls(every, most, None if int(kind) == 2 else np.array(list(more)))
+            implied = int(kind) == 2 and not f.every_hop
+            return cls(every, most, None if implied else np.array(list(more)))
         return cls(every, most, elements[_drawn(len(elements), int(kind), sample, seed)])
 
     @property

@@ -42,6 +42,8 @@ class Forwarding:
         leave by, a bit each, the lowest one first; no row where none is marked, else hosts mark
         what they send by `weighted` from `first_marked` on (`compilers.routing.marked_spread`).
         side: int8[S], of each switch.
+    every_hop: whether packets in transit take the ways of `weighted`, too; those that came in by
+        one of these go by `bounce`, and last by the minimal one.
     """
 
     walker: Walker
@@ -55,6 +57,7 @@ class Forwarding:
     weighted: NDArray[np.int32]
     onward: NDArray[np.uint8]
     side: NDArray[np.int8]
+    every_hop: bool
 
     @classmethod
     def of(cls, build: Build) -> Forwarding:
@@ -87,12 +90,18 @@ class Forwarding:
             weighted=np.concatenate([_ways(arc_of, ports, share) for ports, share in used]),
             onward=_onward(build.wiring, build.balance == MARKED),
             side=sides(build.topology),
+            every_hop=build.every_hop,
         )
 
     @property
     def switches(self) -> int:
         """S, the number of switches."""
         return len(self.end) // self.slots
+
+    @property
+    def turned(self) -> NDArray[np.int32]:
+        """int32[n, S·(C + 2)]: the ways of packets that came in by a way of their class."""
+        return np.concatenate((self.bounce, self.order[: int(self.every_hop)]))
 
     @property
     def marks(self) -> bool:
@@ -181,19 +190,62 @@ class Towards:
         f = self.forwarding
         row = self.row(arcs // f.slots, column)
         out: NDArray[np.int32] = f.order[0].take(row)
-        stuck = np.flatnonzero((out == arcs) | f.down(out, dead))
+        back = out == arcs
+        if f.every_hop:
+            back |= (f.weighted.take(row, axis=1) == arcs).any(axis=0)
+        stuck = np.flatnonzero(back | f.down(out, dead))
         if len(stuck):
-            arc, row = arcs[stuck], row[stuck]
+            arc, row, back = arcs[stuck], row[stuck], back[stuck]
             parts = tuple(part[stuck] for part in dead)
-            back = out[stuck] == arc
             chosen = np.full(len(stuck), NOWHERE, np.int32)
-            for ways in (f.order, f.bounce):
-                these = np.flatnonzero(back == (ways is f.bounce))
+            for turns, ways in enumerate((f.order, f.turned)):
+                these = np.flatnonzero(back == turns)
                 chosen[these] = self._first_live(
                     ways, row[these], arc[these], tuple(part[these] for part in parts)
                 )
             out[stuck] = chosen
         return out
+
+    def ways_out(
+        self, arcs: Numbers, column: Numbers, dead: Dead = ()
+    ) -> tuple[Numbers, NDArray[np.int32]]:
+        """The ways out that packets may take in transit: which packet, ascending, and by what way.
+
+        One each, by `way_out`, unless shortest paths are shared at every hop; the arguments are
+        those of `way_out`.
+        """
+        every = np.arange(len(arcs))
+        chooses, ways = self.shared(arcs, column, dead)
+        if not len(chooses):
+            return every, self.way_out(arcs, column, dead)
+        rest = np.ones(len(arcs), np.bool_)
+        rest[chooses] = False
+        left = every[rest]
+        single = self.way_out(arcs[left], column[left], tuple(part[left] for part in dead))
+        packet, way = np.nonzero(ways >= 0)
+        which = np.concatenate((left, chooses[packet]))
+        out = np.concatenate((single, ways[packet, way]))
+        order = np.argsort(which, kind="stable")
+        return which[order], out[order]
+
+    def shared(
+        self, arcs: Numbers, column: Numbers, dead: Dead = ()
+    ) -> tuple[Numbers, NDArray[np.int32]]:
+        """int64[m], packets in transit that are shared over several ways, and int32[m, 1 + A].
+
+        Those that came in by a way of their class are not, nor are others with no way that is up;
+        in the place of a way that is down stands NOWHERE.
+        """
+        f = self.forwarding
+        if not f.every_hop:
+            return np.zeros(0, np.int64), np.zeros((0, len(f.weighted)), np.int32)
+        ways = f.weighted.take(self.row(arcs // f.slots, column), axis=1)
+        several = np.count_nonzero(ways >= 0, axis=0) > 1
+        some = np.flatnonzero(several & (ways != arcs).all(axis=0))
+        chosen, parts = ways[:, some].T, tuple(part[some, None] for part in dead)
+        live = np.where((chosen >= 0) & ~f.down(chosen, parts), chosen, np.int32(NOWHERE))
+        kept = (live >= 0).any(axis=1)
+        return some[kept], live[kept]
 
     def spreads(self, at: Numbers, column: Numbers) -> NDArray[np.bool_]:
         """bool[n]: whether switches spread marked packets; else these go as others in transit.

@@ -85,9 +85,10 @@ class Reached:
         cells = none
         for level in range(1, MOST_HOPS + 2):
             arc, column = np.divmod(cells, width)
-            out = towards.way_out(arc, column)
+            which, out = towards.ways_out(arc, column)
+            arc, column = arc[which], column[which]
             home = arc // f.slots == towards.destinations[column]
-            strays.append(cells[(out == NOWHERE) | ((out == HOME) != home)])
+            strays.append(cells[which[(out == NOWHERE) | ((out == HOME) != home)]])
             moving = out >= 0
             cells = f.end[out[moving]].astype(np.int64) * width + column[moving]
             depth[cells] = level
@@ -137,7 +138,7 @@ class Reached:
             depth[cell] = NOWHERE
 
         keep((f.hosts[:, None] * width + np.arange(width)).ravel())
-        for ways in (f.order, f.bounce):
+        for ways in (f.order, f.bounce, f.weighted[: len(f.weighted) * f.every_hop]):
             for way in ways:
                 arc = way.take(self.towards.rows).astype(np.int64)
                 keep(np.where(arc >= 0, arc * width + place, len(self.depth)))
@@ -204,6 +205,8 @@ class Followed:
     def of(cls, towards: Towards, packets: PacketStates) -> Followed:
         """Forward packets until they stop, 64 links at most."""
         f = towards.forwarding
+        if f.every_hop:
+            return cls._over_all_ways(towards, packets)
         outcome = np.full(len(packets.arc), LOOPED, np.int8)
         hops = packets.hops.astype(np.int64)
         left, arc = np.arange(len(hops)), packets.arc
@@ -218,6 +221,32 @@ class Followed:
                 break
             column, dead = column[going], tuple(part[going] for part in dead)
             hops[left] += 1
+        return cls(packets, outcome, hops)
+
+    @classmethod
+    def _over_all_ways(cls, towards: Towards, packets: PacketStates) -> Followed:
+        """The same where switches choose among ways: of each packet the worst that can be, and the
+        most links.
+
+        Packets that come in by one arc after as many links do the same from there on.
+        """
+        f = towards.forwarding
+        outcome = np.full(len(packets.arc), ARRIVED, np.int8)
+        hops = packets.hops.astype(np.int64)
+        left, arc = np.arange(len(hops)), packets.arc
+        for links in range(MOST_HOPS):
+            at = packets.take(left)
+            which, out = towards.ways_out(arc, at.column, at.dead)
+            arc, column, left = arc[which], at.column[which], left[which]
+            lost = (out < 0) & ~towards.delivered(out, arc, column)
+            outcome[left[lost]] = DROPPED
+            going = np.flatnonzero(out >= 0)
+            state = np.unique(left[going] * len(f.end) + f.end[out[going]])
+            left, arc = np.divmod(state, len(f.end))
+            if not len(left):
+                break
+            hops[left] = packets.hops[left] + links + 1
+        outcome[left] = LOOPED
         return cls(packets, outcome, hops)
 
 
@@ -252,7 +281,8 @@ def losers(reached: Reached, sources: NDArray[np.bool_], lost: PacketStates) -> 
         comes = reached.depth[arc * width + again.column] >= 0
         comes &= ~weighted_host & ~f.down(arc, again.dead)
         kept = np.flatnonzero(comes)
-        kept = kept[towards.way_out(arc[kept], again.column[kept]) == way[which[kept]]]
+        packet, out = towards.ways_out(arc[kept], again.column[kept])
+        kept = kept[packet[out == way[which[kept[packet]]]]]
         again = again.take(kept)
         cell = (again.case * len(f.end) + arc[kept]) * width + again.column
         _, first = np.unique(cell, return_index=True)

@@ -34,6 +34,7 @@ def words(build: Build) -> Iterator[Unsound]:
         ("routing.protect", build.protect, tuple(PROMISED)),
         ("routing.disjoint", build.policy.get("disjoint", "edge"), ("none", "edge")),
         ("routing.adjacent", build.policy.get("adjacent", "minimal"), ("minimal", "bounce")),
+        ("routing.transit", build.policy.get("transit", "minimal"), ("minimal", ECMP)),
     ):
         if word not in known:
             yield Unsound.one(path, f"one of {', '.join(known)}", f"{word}")

@@ -6,7 +6,9 @@ A packet asks for a few rows of a few switches, so nothing here reads more: the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,9 @@ from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLE
 
 HOME, DROPPED, FROM_HOST = -11, -12, -13
 """In the place of a link, and unlike any fault: delivered here, dropped, come from a host."""
+
+
+WHOLE = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +100,38 @@ class SinglePackets:
         minimal = self._links(switch, port)
         back = minimal == [entry]
         tried = self._links(switch, classes.bounce[switch, number]) if back else order
+        if self.build.every_hop and entry in self.ways(switch):
+            tried = [*self._links(switch, classes.bounce[switch, number]), *minimal]
         live = (link for link in tried if link != entry and self.is_up(switch, link))
         return next(live, entry if entry in order else DROPPED)
+
+    def links_out(self, switch: int, entry: int) -> list[int]:
+        """The links that a packet which came in over `entry` may take; HOME or DROPPED alone."""
+        ways = self.ways(switch) if self.build.every_hop else {}
+        up = [link for link in ways if self.is_up(switch, link)] if entry not in ways else []
+        return up or [self.way_out(switch, entry)]
+
+    def paths(
+        self, switch: int, entry: int = FROM_HOST, share: Fraction = WHOLE
+    ) -> Iterator[tuple[list[int], int, Fraction]]:
+        """Every path as `path` has it, and the part of the packets that take it.
+
+        One that comes to a switch by the same link again has no end, and stops there.
+        """
+        waiting = [([switch], [(switch, entry)], share)]
+        while waiting:
+            path, seen, part = waiting.pop()
+            links = self.links_out(*seen[-1])
+            for link in reversed(links):
+                if link < 0:
+                    yield path, link, part
+                    continue
+                after = self.over(path[-1], link)
+                longer = [*path, after[0]]
+                if after in seen or len(longer) > MOST_HOPS:
+                    yield longer, LOOPED, part / len(links)
+                else:
+                    waiting.append((longer, [*seen, after], part / len(links)))
 
     def onward(self, switch: int, entry: int) -> list[int]:
         """The links that marked packets are spread over which came in over `entry`.

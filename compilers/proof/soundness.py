@@ -83,6 +83,8 @@ def promise(build: Build, found: DetoursBySwitch | None = None) -> Unsound:
 
 def _promised(build: Build, found: DetoursBySwitch | None) -> Iterator[Unsound]:
     use, chooses = PortUse.of(build.wiring), policy_soundness.chooses(build)
+    # Where any shortest path may be taken, walks judge the repairs.
+    chooses &= not build.every_hop
     found = found or (Detours.of(build) if chooses else None)
     if build.balance == ECMP:
         yield from shortest_ways(build, use)

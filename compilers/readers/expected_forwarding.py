@@ -58,7 +58,8 @@ class ExpectedSwitch:
     first of them; 0 beyond the last, and in the last row, which stands for no class. entering: of
     each class {port: weight} of packets from hosts. direct: bool[C + 1], the classes that halve the
     TTL of packets that do not leave by their minimal port. plain: there are no alternates and no
-    repair.
+    repair. ways: int64[C + 1, 1 + A], where packets in transit are shared, too, the ways of classes
+    with several.
     """
 
     egress: NDArray[np.int64]
@@ -68,6 +69,7 @@ class ExpectedSwitch:
     direct: NDArray[np.bool_]
     plain: bool
     repairs: bool = True
+    ways: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, build: Build, vertex: int, able: Ability = ALL) -> ExpectedSwitch:
@@ -90,6 +92,9 @@ class ExpectedSwitch:
             direct=_direct(build, vertex, egress) & able.halves,
             plain=not (c.alternate.shape[2] or c.protection.shape[2] or c.bounce.shape[2]),
             repairs=able.repairs,
+            ways=_several(np.column_stack((c.port[vertex], c.alternate[vertex])), c.weight[vertex])
+            if build.every_hop
+            else None,
         )
 
     def from_hosts(self, egress: int) -> Chain:
@@ -106,15 +111,43 @@ class ExpectedSwitch:
         order = self.order[egress]
         tried = np.where(order[:, :1] == came, self.bounce[egress], order)
         back = np.where((order == came).any(axis=1), in_port, 0)
+        if self.ways is not None:
+            turned = np.column_stack((self.bounce[egress], order[:, 0]))
+            among = (self.ways[egress] == came).any(axis=1, keepdims=True)
+            tried = np.where(among, turned, np.pad(tried, ((0, 0), (0, 1))))
         tries = np.column_stack((np.where(tried == came, 0, tried), back))
         tries = self._halved(tries, egress)
         return tries if self.repairs else _to_the_left(tries)[:, :1]
+
+    def shares(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool[n]: packets in transit that are shared as those from hosts are."""
+        if self.ways is None:
+            return np.zeros(len(egress), np.bool_)
+        ways = self.ways[egress]
+        several: NDArray[np.bool_] = (ways > 0).any(axis=1) & (ways != in_port[:, None]).all(axis=1)
+        return several
+
+    def unmet(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool[n]: packets that never come: without repair none is there that would go back."""
+        if self.plain:
+            back: NDArray[np.bool_] = self.order[egress, 0] == in_port
+            return back
+        if self.ways is None or self.bounce.any():
+            return np.zeros(len(egress), np.bool_)
+        among: NDArray[np.bool_] = (self.ways[egress] == in_port[:, None]).any(axis=1)
+        return among
 
     def _halved(self, ports: NDArray[np.int64], egress: NDArray[np.int64]) -> NDArray[np.int64]:
         """The ports, int64[n, M], of packets of these classes, with `HALVED` where it holds."""
         elsewhere = (ports > 0) & (ports != self.order[egress, :1])
         halved: NDArray[np.int64] = ports + HALVED * (elsewhere & self.direct[egress, None])
         return halved
+
+
+def _several(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64]:
+    """The weighted ports of classes that have several, and a row of zeros behind them."""
+    ways = ports * (weight > 0)
+    return _widened(ways * (np.count_nonzero(ways, axis=1) > 1)[:, None], ways.shape[1])
 
 
 def _marked(build: Build, minimal: int, ways: dict[int, int]) -> dict[int, int]:
@@ -249,7 +282,7 @@ def _neighbour_answers(build: Build, vertex: int) -> Iterator[Value]:  # noqa: A
 def _entries(build: Build, vertex: int) -> Iterator[Value]:
     mac = format_mac(build.addressing.gateway_mac)
     told = [0] + [port for port, _, _ in _hosts(build, vertex)] * bool(
-        build.tables.classes.alternate.shape[2]
+        build.tables.classes.alternate.shape[2] and not build.every_hop
     )
     for family in ("ip", "ipv6")[: 2 if build.addressing.ipv6 else 1]:
         yield from ((family, mac, port) for port in told)
@@ -329,6 +362,12 @@ def _thrown(build: Build, vertex: int) -> Iterator[Value]:
             yield (str(a.network6(vertex)),)
 
 
+def _shared_classes(build: Build, vertex: int) -> Iterator[Value]:
+    if build.every_hop:
+        ways = np.count_nonzero(build.tables.classes.weight[vertex], axis=1)
+        yield from ((str(k), str(vertex % 65536)) for k in np.flatnonzero(ways > 1).tolist())
+
+
 def _neighbours(build: Build, vertex: int) -> Iterator[Value]:
     a, far = build.addressing, build.wiring.far[vertex]
     ends = far[(far >= 0) & build.topology.endpoints[far]]
@@ -381,6 +420,7 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "marked device": _marked_devices,
     "onward": _spread_tables,
     "thrown on": _thrown,
+    "shared class": _shared_classes,
     "identity": _identity,
     "far end": _far_ends,
     "discard": _pools,
@@ -400,7 +440,8 @@ fabric port, what metadata is there, the MAC address of packets that stay marked
 hash, the ports that packets marked before go on by. neighbour: a prefix to which marked packets are
 not spread. side: a prefix, and on which of two sides it is. marked device: a fabric port, MAC
 address and address of the device over it; onward: the port, the pool that is spread, the ports;
-thrown on: a prefix that goes as in transit. identity: its first 12
+thrown on: a prefix that goes as in transit. shared class: one whose ways packets from anywhere
+share, and the basis of the hash. identity: its first 12
 digits. far end: port, node, port there. discard: of each family, the smallest network that holds
 all blocks. Others: see `CARRIED` and `FACTS`.
 """

@@ -339,9 +339,11 @@ class SwitchCheck:
             chain = self._chain(number[at].tolist(), int(in_port[at]))
             wrong[at] = chain != tuple(((port, 1),) for port in should[at].tolist() if port)
             first[at] = first_ports(chain)[0]
-        if self.expected.plain:
-            # Without alternates and repair no packet is there that would go back.
-            wrong &= self.expected.order[egress, 0] != in_port
+        for at in np.flatnonzero(self.expected.shares(egress, in_port)).tolist():
+            chain = self._chain(number[at].tolist(), int(in_port[at]))
+            wrong[at] = chain != canonical(self.expected.from_hosts(int(egress[at])), 0)
+            first[at] = first_ports(chain)[0]
+        wrong &= ~self.expected.unmet(egress, in_port)
         begin = 0
         for group, ids in zip(groups, chosen, strict=True):
             shape = ids.shape[:2]
@@ -405,7 +407,8 @@ class SwitchCheck:
                 one = np.array([egress]), np.array([port])
                 ports = self.expected.transit(*one)[0].tolist()
                 should = tuple(((p, 1),) for p in ports if p)
-                should = canonical(self.expected.from_hosts(egress) if of_host else should, came)
+                shared = of_host or self.expected.shares(*one)[0]
+                should = canonical(self.expected.from_hosts(egress) if shared else should, came)
             destination = int(group.first[kind])
             file, line = self._place(group, at, kind, destination, good)
             whence = f"from {'hosts' if of_host else 'port'} {self.names[port - 1]}"

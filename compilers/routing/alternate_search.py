@@ -17,6 +17,7 @@ path does not meet u, and those that bounce a packet of u to one that repairs u 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -25,70 +26,17 @@ from numpy.typing import NDArray
 
 from compilers.routing.alternates import spread
 from compilers.routing.port_ranking import in_turn, ranked
-from compilers.routing.split_classes import deciding_rows
+from compilers.routing.searched_paths import SearchedPaths
 from compilers.spec.policy import Policy
 from compilers.tables.intermediate_form import Classes, Tables, empty_egress, local, no_route
-from compilers.tables.walk import Walker
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
 
 REPAIR_ORDER = 2
+TURNS = 2
+"""Rounds in which classes with several ways learn what packets that they send back do elsewhere."""
 Bits = NDArray[np.bool_]
 Numbers = NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SearchedPaths:
-    """Minimal paths of S switches towards the D switches that have hosts.
-
-    tables, wiring: their source. ends: int64[D], the destinations. after: int32[S, D], the next
-    switch, or the destination itself once reached. egress: [S, D], the class. depth: the links of
-    the longest path.
-    """
-
-    tables: Tables
-    wiring: Wiring
-    ends: NDArray[np.int64]
-    after: NDArray[np.int32]
-    egress: Numbers
-    depth: int
-
-    @classmethod
-    def of(cls, tables: Tables, wiring: Wiring, topology: Topology) -> SearchedPaths:
-        """The paths of tables that reach every destination."""
-        ends = np.flatnonzero(topology.endpoints)
-        walker = Walker.of(tables, wiring.cables())
-        after, egress = walker.next_switch(ends), np.ascontiguousarray(walker.egress(ends))
-        # A packet at a switch without links stays there.
-        after = np.where(after < 0, np.arange(len(after), dtype=np.int32)[:, None], after)
-        return cls(tables, wiring, ends, after, egress, topology.diameter)
-
-    def walk(self, first: Numbers) -> list[Numbers]:
-        """The switch of each packet after 0, 1, … `depth` links from `first`, int32[…, D] each."""
-        column = np.arange(len(self.ends))
-        steps = [np.broadcast_to(first, (*first.shape[:-1], len(column)))]
-        for _ in range(self.depth):
-            steps.append(self.after[steps[-1], column])
-        return steps
-
-    def near(self, switch: int) -> Numbers:
-        """int32[K, 1]: the neighbours of a switch."""
-        far = self.wiring.far[switch]
-        near: Numbers = far[far >= 0][:, None]
-        return near
-
-    def present(self) -> list[int]:
-        """The switches that have links."""
-        present: list[int] = np.flatnonzero(self.wiring.far[:, 0] >= 0).tolist()
-        return present
-
-    def routed(self, switch: int) -> NDArray[np.int64]:
-        """int64[n]: the columns of the destinations that the switch has a link towards."""
-        return np.flatnonzero(self.after[switch] != switch)
-
-    def rows(self, switch: int) -> Numbers:
-        """int64[D]: the row that matches each destination at the switch."""
-        return deciding_rows(self.tables.routes, switch, self.ends)[0]
 
 
 def with_choices(tables: Tables, wiring: Wiring, topology: Topology, policy: Policy) -> Tables:
@@ -100,11 +48,12 @@ def with_choices(tables: Tables, wiring: Wiring, topology: Topology, policy: Pol
         topology: for the switches with hosts and the diameter.
         policy: protection and balancing.
     """
-    paths = SearchedPaths.of(tables, wiring, topology)
+    paths = SearchedPaths.of(tables, wiring, topology, policy.every_hop)
     split, repair, alternate, away = _split(paths, policy)
-    paths = SearchedPaths.of(split, wiring, topology)
+    paths = SearchedPaths.of(split, wiring, topology, policy.every_hop)
     if policy.protects:
-        split = _protected(paths, repair, away)
+        others = alternate if policy.every_hop else None
+        split = _protected(paths, repair, away, others)
     elif policy.bounces:
         bounce = ranked(repair, split.classes.port, wiring, 1)
         split = replace(split, classes=replace(split.classes, bounce=bounce))
@@ -152,6 +101,9 @@ def _parts(paths: SearchedPaths, switch: int, policy: Policy) -> _SearchParts:
     away = paths.routed(switch)
     row, starts, order = _grouped(paths.rows(switch)[away])
     common = np.logical_and.reduceat(choices[:, away[order]], starts, axis=1).T
+    if policy.every_hop:  # a class with several ways needs no other repair
+        several = common[:, links : 2 * links].any(axis=1)
+        common[several, :links] = common[several, 2 * links :] = False
     before = paths.tables.routes.egress[switch, row]
     keys = np.column_stack((before, np.packbits(common, axis=1)))
     distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
@@ -180,11 +132,14 @@ def _choices(paths: SearchedPaths, switch: int, policy: Policy) -> Bits:
     steps = paths.walk(near)
     hop = minimal[1]
     direct = hop == paths.ends
-    away = near != hop
-    avoids = np.ones_like(away)
-    for step in steps:
-        away &= step != switch
-        avoids &= (step != hop) | direct
+    away, start = near != hop, near
+    if len(paths.distance):
+        back, over = paths.turned(switch, near)
+        away &= ~back | (over >= 0)
+        start = np.where(back, over, near)
+    else:
+        away &= ~paths.meets(near, switch)
+    avoids = ~paths.meets(start, hop) | direct
     # An adjacent switch is reached minimally only (PolarFly paper, §VII), but for bounced ways.
     alternate = away if policy.bounces else away & ~direct
     if policy.marks:  # whatever comes back: the next switch sends it on by a link that serves
@@ -211,25 +166,94 @@ def _same_link(ours: tuple[Numbers, Numbers], theirs: tuple[Numbers, Numbers]) -
     return same
 
 
-def _protected(paths: SearchedPaths, repair: Bits, away: Bits) -> Tables:
+def _protected(
+    paths: SearchedPaths, repair: Bits, away: Bits, others: Bits | None = None
+) -> Tables:
     """Tables with protection by ports that repair, then ports whose neighbour bounces, then ports
     whose neighbour does not send the packet back, then those whose neighbour bounces it so that it
     does not come back. Ports that repair are also the bounce.
 
     Where a class has none of the first two, as above the leaves of a tree, packets that bounce go
     first to ports whose paths avoid the second switch from here: what the other end has lost.
+
+    Args:
+        paths: of tables with classes by choices.
+        repair: bool[S, C, K], by link.
+        away: the same.
+        others: the other ways of each class, where packets in transit take any of them; they repair
+            the classes that have some.
     """
     tables, wiring = paths.tables, paths.wiring
     minimal = tables.classes.port
     order = bounce = ranked(repair, minimal, wiring, REPAIR_ORDER)
+    several = np.zeros((*minimal.shape, 1), np.bool_)
+    if others is not None:
+        several = np.asarray(others.any(axis=2, keepdims=True))
+        for _ in range(TURNS):
+            bounce = _among_ways(paths, others, bounce)
+            paths = replace(paths, turns=_turned(paths, several, bounce))
+        order = np.where(several, np.uint16(0), order)
     bounced, turned = _turning(paths, repair.shape, bounce)
-    if (_used(paths, repair.shape) & ~(repair | bounced).any(axis=2)).any():
+    if (_used(paths, repair.shape) & ~(repair | bounced | several).any(axis=2)).any():
         beyond = _beyond_next(paths, repair.shape)
-        bounce = ranked(repair, minimal, wiring, REPAIR_ORDER, before=beyond)
+        again = ranked(repair, minimal, wiring, REPAIR_ORDER, before=beyond)
+        bounce = np.where(several, bounce, again)
         bounced, turned = _turning(paths, repair.shape, bounce)
+    left = ~several
+    if others is not None:  # a neighbour that repairs, and sent the packet here, has other ways
+        left = left & ~repair.any(axis=2, keepdims=True)
     for more in (bounced & ~repair, away & ~repair, turned & ~(bounced | away | repair)):
-        order = in_turn(order, ranked(more, minimal, wiring, REPAIR_ORDER))
+        order = in_turn(order, ranked(more & left, minimal, wiring, REPAIR_ORDER))
     return replace(tables, classes=replace(tables.classes, protection=order, bounce=bounce))
+
+
+def _turned(paths: SearchedPaths, several: Bits, bounce: NDArray[np.uint16]) -> NDArray[np.int32]:
+    """int32[B + 1, S, D]: as `SearchedPaths.turns`, by the bounce of classes with several ways."""
+    here = np.arange(len(paths.after))[:, None]
+    known = np.minimum(paths.egress, bounce.shape[1] - 1)
+    some = several[here, known, 0] & (paths.egress < bounce.shape[1])
+    cables = paths.wiring.cables()
+    tried = (
+        np.where(port > 0, cables[here, port], -1)
+        for port in bounce[here, known].transpose(2, 0, 1)
+    )
+    return np.where(some, np.stack((*tried, paths.after)), np.int32(-1))
+
+
+def _among_ways(
+    paths: SearchedPaths, others: Bits, bounce: NDArray[np.uint16]
+) -> NDArray[np.uint16]:
+    """uint16[S, C, B]: `bounce`, and for classes with several ways those that packets try which
+    came in on one of them, as the only next hop there is down.
+
+    A way whose only next hop is not the minimal way's; if there is none, links behind which no such
+    next hop is met, then any way.
+    """
+    minimal, wiring = paths.tables.classes.port, paths.wiring
+    lone: Bits = np.equal(others.any(axis=2), False)
+    column = np.arange(len(paths.ends))
+    here = np.arange(len(paths.after))[:, None]
+    lone = lone[here, np.minimum(paths.egress, others.shape[1] - 1)]
+    sole = np.where(lone & (paths.after != paths.ends), paths.after, np.int32(-1))
+    apart, beside = np.zeros(others.shape, np.bool_), np.zeros(others.shape, np.bool_)
+    for switch in paths.present():
+        near, hop = paths.near(switch), paths.after[switch]
+        way = np.equal(paths.distance[near, paths.ends] + 1, paths.distance[switch, paths.ends])
+        behind = np.asarray(np.where(way, sole[near, column], -1))
+        same: Bits = np.equal(behind, sole[hop, column])
+        back, over = paths.turned(switch, near)
+        start = np.where(back, over, near)
+        clear = ~way & (start >= 0)
+        for one in behind:
+            clear &= ~paths.meets(start, one) | (one < 0)
+        for found, serves in ((apart, way & ((behind < 0) | ~same)), (beside, clear)):
+            numbers, links = _by_class(paths, switch, serves & (near != hop))
+            found[switch, numbers, : links.shape[1]] = links
+    some = (others & apart).any(axis=2, keepdims=True)
+    sets = others & apart, beside & ~others & ~some, others & ~some
+    first, *more = (ranked(usable, minimal, wiring, bounce.shape[2]) for usable in sets)
+    first[..., 1:] = 0  # to the minimal way next, which has another next hop
+    return np.where(others.any(axis=2, keepdims=True), reduce(in_turn, more, first), bounce)
 
 
 def _used(paths: SearchedPaths, shape: tuple[int, ...]) -> Bits:
@@ -256,9 +280,7 @@ def _beyond_next(paths: SearchedPaths, shape: tuple[int, ...]) -> Bits:
     found = np.zeros(shape, np.bool_)
     for switch in paths.present():
         second = paths.after[paths.after[switch], np.arange(len(paths.ends))]
-        avoids = np.ones((len(paths.near(switch)), len(second)), np.bool_)
-        for step in paths.walk(paths.near(switch)):
-            avoids &= (step != second) | (second == paths.ends)
+        avoids = ~paths.meets(paths.near(switch), second) | (second == paths.ends)
         numbers, links = _by_class(paths, switch, avoids)
         found[switch, numbers, : links.shape[1]] = links
     return found
@@ -271,16 +293,19 @@ def _bounced(
 
     Past the next hop, or with `only_link` past this switch, so that only the link is avoided.
     """
-    near = paths.near(switch)
+    near, hop = paths.near(switch), paths.after[switch]
     cables = paths.wiring.cables()
     port = bounce[near, np.minimum(paths.egress[near[:, 0]], bounce.shape[1] - 1), 0]
     over = cables[near, port]
     back = paths.after[near[:, 0]] == switch
-    hop = paths.after[switch]
     serves: Bits = back & (port > 0) & (near != hop)
-    for step in paths.walk(over):
-        serves &= step != switch if only_link else (step != hop) | (hop == paths.ends)
-    return serves
+    if len(paths.distance):
+        serves &= paths.turned(switch, near)[1] < 0
+        again, further = paths.turned(near, over)
+        over = np.where(again, further, over)
+        serves &= over >= 0
+    met = paths.meets(over, switch if only_link else hop)
+    return serves & ~met if only_link else serves & (~met | (hop == paths.ends))
 
 
 def _bounced_ways(paths: SearchedPaths, shape: tuple[int, ...]) -> Bits:

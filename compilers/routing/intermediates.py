@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.policy import VALIANT
+from compilers.spec.policy import ECMP, VALIANT
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
@@ -51,16 +51,29 @@ def intermediates(build: Build) -> NDArray[np.int64]:
 
 
 def require_direct(build: Build, what: str) -> None:
-    """Pass when packets go to their destinations and by no intermediate.
+    """Pass when packets go by no intermediate, and have one way out of a switch in transit.
 
     Args:
         build: any.
-        what: cannot follow packets that go by one, with its article: "a simulation".
+        what: cannot follow packets that do otherwise, with its article: "a simulation".
 
     Raises:
         InputError: they do.
     """
+    require_single_ways(build, what)
     if build.balance == VALIANT:
         required = f"another balance, as {what} cannot follow packets over intermediates"
         todo = "compile with balance: compact-valiant for that"
         raise InputError.of(required, VALIANT, todo, key="routing.balance")
+
+
+def require_single_ways(build: Build, what: str) -> None:
+    """Pass when packets in transit have one way out of a switch; as `require_direct`.
+
+    Raises:
+        InputError: they are shared over several.
+    """
+    if build.every_hop:
+        required = f"minimal, as {what} cannot follow packets that are shared at every hop"
+        todo = "compile without `transit` for that"
+        raise InputError.of(required, ECMP, todo, key="routing.transit")

@@ -70,6 +70,7 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
     addressing = section("addressing", AddressingSpec) or AddressingSpec()
     yield from _routing(routing, family, parameters)
     yield from _several_shortest(routing, family, parameters)
+    yield from _whole_supernodes(routing, family)
     shape = family.order(parameters), hierarchy(parameters)
     hosts, planes = _sizes(data)
     yield from _small_pools(addressing, shape, hosts, planes)
@@ -182,7 +183,17 @@ def _alone(routing: RoutingSpec) -> Iterator[Finding]:
 def _shortest(routing: RoutingSpec) -> Iterator[Finding]:
     """Words that ask for other ways or shares than all shortest paths alike."""
     if routing.balance != ECMP:
+        if routing.transit == ECMP:
+            required, todo = (
+                f"minimal with `balance: {routing.balance}`",
+                f"write `balance: {ECMP}`",
+            )
+            yield Finding(("routing", "transit"), required, ECMP, f"{todo}, or remove `transit`")
         return
+    if routing.transit == ECMP and routing.demand:
+        required = "no demand with `transit: ecmp`, where every switch shares alike"
+        todo = "remove `demand`, or `transit`: shares are fitted where packets enter"
+        yield Finding(("routing", "demand"), required, routing.demand, todo)
     for word, needed in (("adjacent", "minimal"), ("minimal_share", EQUAL_COST)):
         if (given := getattr(routing, word)) != needed:
             todo = f"remove `{word}`, or choose `balance: compact-valiant`"
@@ -206,6 +217,13 @@ def _several_shortest(
         required = f"another balance for more than {LARGEST_SEARCH:,} switches"
         given, todo = f"{ECMP} for {order:,}", "their alternates are constructed: compact-valiant"
         yield Finding(("routing", "balance"), required, given, todo)
+
+
+def _whole_supernodes(routing: RoutingSpec, family: Family) -> Iterator[Finding]:
+    """Ways shared at every hop where most rows serve a whole supernode."""
+    if routing.balance == routing.transit == ECMP and family.name == "polarstar":
+        required = "minimal in a polarstar, whose rows lead to whole supernodes: one way each"
+        yield Finding(("routing", "transit"), required, ECMP, "remove `transit`")
 
 
 def _marking(routing: RoutingSpec) -> Iterator[Finding]:

@@ -137,7 +137,9 @@ class RoutingSpec(Model):
     minimal_share: the minimal path's part of the traffic, a number or an expression of q, or
     `equal-cost`. disjoint: whether alternates may share a link with the minimal path (`none`) or
     not (`edge`); `auto`: as carries more. adjacent: whether packets to a neighbour go there only
-    (`minimal`), or also over alternates, which bounce (`bounce`). threshold: the load of a link at
+    (`minimal`), or also over alternates, which bounce (`bounce`). transit: whether switches send
+    packets in transit by one port (`minimal`), or share them over all shortest paths as well
+    (`ecmp`). threshold: the load of a link at
     which the controller of `ugal-pf` turns to the alternates. demand: a file of traffic that the
     shares are fitted to, or `worst-case`. largest_share: of a way, where they are fitted.
     on_missing: whether a target or node type that cannot do it is refused, or served with less.
@@ -150,6 +152,7 @@ class RoutingSpec(Model):
     minimal_share: Share = EQUAL_COST
     disjoint: Literal["auto", "none", "edge"] = "auto"
     adjacent: Literal["minimal", "bounce"] = "minimal"
+    transit: Literal["minimal", "ecmp"] = "minimal"
     threshold: Share = "2/3"
     demand: Annotated[str, Field(min_length=1)] | None = None
     largest_share: Share = "1"
@@ -175,6 +178,7 @@ class RoutingSpec(Model):
             minimal_share=None if equal else share(self.minimal_share, q or 0),
             bounces=self.adjacent == "bounce" and self.balance not in WITHOUT_ALTERNATES,
             shortest=self.balance == ECMP,
+            every_hop=self.balance == self.transit == ECMP,
             marks=self.balance == MARKED,
         )
 

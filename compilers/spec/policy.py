@@ -46,8 +46,9 @@ class Policy:
     minimal_share: the minimal path's part of the traffic, None for as much as each alternate.
     edge_disjoint: whether alternates that share a link with the minimal path are left out.
     bounces: whether adjacent switches have alternates, too, which bounce.
-    shortest: whether alternates are the other shortest paths, and nothing longer. marks: whether
-    packets that leave by an alternate are marked, for the next switch to spread them.
+    shortest: whether alternates are the other shortest paths, and nothing longer. every_hop:
+    whether packets in transit take them, too. marks: whether packets that leave by an alternate are
+    marked, for the next switch to spread them.
     """
 
     balances: bool
@@ -56,4 +57,5 @@ class Policy:
     minimal_share: Fraction | None = None
     bounces: bool = False
     shortest: bool = False
+    every_hop: bool = False
     marks: bool = False

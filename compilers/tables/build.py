@@ -42,6 +42,11 @@ class Build:
     vars: Mapping[str, Any] = field(default_factory=dict)
     node_vars: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def every_hop(self) -> bool:
+        """Whether packets in transit are shared over the ways of a class, too."""
+        return self.policy.get("transit") == "ecmp"
+
     def __repr__(self) -> str:
         """`<Build lab: polarfly q=7, 0123456789abcdef>`."""
         return f"<Build {self.name}: {self.topology.title()}, {self.identity or 'not saved'}>"

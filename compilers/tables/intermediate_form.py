@@ -107,6 +107,10 @@ class Classes:
       `bounce` if it came in on the minimal port. It takes the first that is up and is not the port
       it came in on. If there is none, it goes back out of the port it came in on, if that is the
       minimal port or one of `protection`; else it is dropped.
+    - With shortest paths shared at every hop (`Build.every_hop`) a packet in transit takes any port
+      that is up and has a weight, as one from a host does; one that came in on such a port tries
+      those of `bounce`, and then the minimal one. A class with several such ports has no others
+      that protect it.
 
     Where it can, it also halves the TTL of packets that a *direct* class, one to the very switch
     behind its minimal port, sends elsewhere: if that switch is down, they would circle around it

@@ -18,6 +18,7 @@ from compilers.targets.features import (
     KEPT_MARKS,
     PROTECT_NEEDS,
     SHARES,
+    TRANSIT_NEEDS,
     WEIGHTS,
 )
 from inventory.problems import InputError, Problem
@@ -61,6 +62,7 @@ class Capabilities:
             ("routing.balance", build.balance, BALANCE_NEEDS),
             ("routing.protect", build.protect, PROTECT_NEEDS),
             ("routing.adjacent", build.policy.get("adjacent", "minimal"), ADJACENT_NEEDS),
+            ("routing.transit", build.policy.get("transit", "minimal"), TRANSIT_NEEDS),
         ):
             asked = needs[given] | ({KEPT_MARKS} if needs is BALANCE_NEEDS and kept else set())
             if missing := asked - self.features:

@@ -47,7 +47,7 @@ def distances(
     rows = np.arange(len(sources))[:, None]
     near = table[sources]
     if depth >= 2:
-        found[rows, table[near].reshape(len(sources), -1)] = 2
+        found[rows, table[near].reshape(len(sources), table.shape[1] ** 2)] = 2
     if depth >= 1:
         found[rows, near] = 1
     found[rows[:, 0], sources] = 0

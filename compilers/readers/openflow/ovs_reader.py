@@ -60,7 +60,8 @@ ROUTE_ROW = re.compile(
 )
 CLASS_ROW = re.compile(
     r"table=2,priority=(\d+),cookie=0x5046000000000006,(?:in_port=(\d+),)?"
-    r"metadata=(\d+)(?:/0x([0-9a-f]+))?,actions=group:(\d+)"
+    r"metadata=(\d+)(?:/0x([0-9a-f]+))?,actions=(?:group:(\d+)|"
+    r"bundle\(symmetric_l3l4\+udp,(\d+),hrw,ofport,members:(\d+(?:,\d+)+)\))"
 )
 GROUP = re.compile(r"group_id=(\d+),type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)")
 BUCKET = re.compile(
@@ -89,7 +90,7 @@ class PipelineParts:
     @property
     def claimed(self) -> frozenset[str]:
         """The kinds of claims that are made in full."""
-        told = {"neighbour", "side", "intermediate"}
+        told = {"neighbour", "side", "intermediate", "shared class"}
         kinds = frozenset({*told, *(kind for kind, _, _ in self.facts)})
         return kinds if self.masks else kinds - {"forwarded"} | {"dispatched"}
 
@@ -112,13 +113,15 @@ class ReadRoute(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadClass:
-    """A row of table 2; in_port 0: any."""
+    """A row of table 2; in_port 0: any; group 0: over the members, by a hash of this basis."""
 
     priority: int
     in_port: int
     metadata: int
     mask: int
     group: int
+    basis: str = ""
+    members: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,13 @@ class OvsProgram:
             if metadata & row.mask == row.metadata
         ]
         return max(rows, key=lambda row: row.priority, default=None)
+
+    def led(self, row: ReadClass, in_port: int) -> Chain:
+        """What a row does with a packet."""
+        if not row.members:
+            return self.chain(row.group, in_port)
+        back = f"port {in_port}, where it came in"
+        return (tuple((port if port != in_port else back, 1) for port in row.members),)
 
     def chain(self, number: int, in_port: int, depth: int = 0) -> Chain:
         """What a group does with a packet."""
@@ -232,6 +242,9 @@ def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
                 wrong.append((files[0], line, text))
                 continue
             program.row_lines[row] = line
+            if row.members:
+                value = str(row.metadata & CLASS), row.basis
+                claims.append(Claim("shared class", value, files[0], line))
             of_class = program.rows.setdefault(row.metadata & CLASS, {})
             of_class.setdefault(row.in_port, []).append(row)
         elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried):
@@ -341,7 +354,7 @@ def _lookups(
         # A group to which another row leads, too, is hardly what is wrong.
         own = led[row.group] == 1 and row.group in program.group_lines
         line = program.group_lines[row.group] if own else program.row_lines[row]
-        chains.append(program.chain(row.group, in_port))
+        chains.append(program.led(row, in_port))
         places.append((files[own], line))
         return number
 
@@ -353,7 +366,8 @@ def _lookups(
         ports.update(of_class)
         for row in of_class.get(0, ()):
             # Those of packets from hosts are met by packets of ports that are told apart.
-            ports |= set() if row.metadata & INGRESS else program.aware(row.group)
+            aware = program.aware(row.group).union(row.members)
+            ports |= set() if row.metadata & INGRESS else aware
         for port in ports - {0}:
             if port not in by_port:
                 by_port[port] = usual.copy()
@@ -380,9 +394,11 @@ def _row(text: str, moves: bool) -> ReadRoute | ReadClass | ReadCarried | Fact |
         entry = number & ~SIDE if sided else number, found[2]
         return ReadRoute(found[3], entry, found[5] is not None, side)
     if found := CLASS_ROW.fullmatch(text):
-        priority, in_port, metadata, mask, group = found.groups()
+        priority, in_port, metadata, mask, group, basis, members = found.groups()
         bits = int(mask, 16) if mask else ALL
-        return ReadClass(int(priority), int(in_port or 0), int(metadata), bits, int(group))
+        ports = tuple(map(int, members.split(","))) if members else ()
+        way_in = int(priority), int(in_port or 0)
+        return ReadClass(*way_in, int(metadata), bits, int(group or 0), basis or "", ports)
     return carried_row(text) or fact(text, OVS_FACTS if moves else FACTS_IN_CONSTANTS)
 
 

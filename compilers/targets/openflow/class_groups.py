@@ -70,7 +70,8 @@ class Groups:
     classes: int64[n]. port: int[n, B], the ports that the buckets watch, 0 beyond the last (of
     `groups` none is). weight: int[n, B], 0 but for ENTER. kind: uint8[n, B], of `BucketKind`.
     in_port: int[n], where a packet has to come in to be led here; 0: anywhere. led: bool[n],
-    whether a row leads here, and not just another group.
+    whether a row leads here, and not just another group. made: False where they only stand for more
+    rows that lead to groups made before.
     """
 
     role: int
@@ -80,6 +81,7 @@ class Groups:
     kind: NDArray[np.uint8]
     in_port: Numbers
     led: NDArray[np.bool_]
+    made: bool = True
 
     @property
     def output(self) -> Numbers:
@@ -115,8 +117,8 @@ class Groups:
 
     def take(self, chosen: Numbers | NDArray[np.bool_], buckets: int | None = None) -> Groups:
         """Some of them, with as many of their first buckets."""
-        return Groups(
-            role=self.role,
+        return replace(
+            self,
             classes=self.classes[chosen],
             port=self.port[chosen, :buckets],
             weight=self.weight[chosen, :buckets],
@@ -134,11 +136,11 @@ class Groups:
         return GroupType.INDIRECT if alone else GroupType.FAST_FAILOVER
 
 
-def roles(classes: Classes) -> int:
+def roles(classes: Classes, every_hop: bool = False) -> int:
     """How many roles the classes of a fabric can need, those between included."""
     ports: int = classes.protection.shape[2]
-    if ports:
-        return GroupRole.ASIDE + ports
+    if ports:  # where ways are shared at every hop, one more: for packets that came in by others
+        return GroupRole.ASIDE + ports + every_hop
     if classes.alternate.shape[2]:
         return GroupRole.FALLBACK + 1  # for classes whose minimal port has no weight
     return GroupRole.BOUNCE + 1 if classes.bounce.shape[2] else GroupRole.TRANSIT + 1
@@ -150,11 +152,15 @@ def group_numbers(role: int, egress: Numbers, classes: int) -> NDArray[np.int64]
 
 
 def groups(
-    classes: Classes, vertex: int, profile: Profile = OVS, marking: int = Marking.NONE
+    classes: Classes,
+    vertex: int,
+    profile: Profile = OVS,
+    marking: int = Marking.NONE,
+    every_hop: bool = False,
 ) -> Iterator[Groups]:
     """All groups of a switch, those that others lead to first; see `class_groups`."""
     number = np.flatnonzero(classes.port[vertex] > 0)
-    for role in class_groups(classes, vertex, number, profile, marking):
+    for role in class_groups(classes, vertex, number, profile, marking, every_hop):
         for _, alike in by_buckets(role):
             yield alike
 
@@ -165,6 +171,7 @@ def class_groups(
     number: NDArray[np.int64],
     profile: Profile = OVS,
     marking: int = Marking.NONE,
+    every_hop: bool = False,
 ) -> Iterator[Groups]:
     """The groups of n classes, a role after the other, those that others lead to first.
 
@@ -177,9 +184,11 @@ def class_groups(
         number: int64[n], their numbers there.
         profile: of these switches.
         marking: of `Marking`.
+        every_hop: packets in transit share the ways of their class, too.
     """
     minimal, direct = classes.port[switch, number][:, None], _direct(classes, switch, number)
-    for made in _by_role(classes, switch, number, profile):
+    by_role = _at_every_hop if every_hop else _by_role
+    for made in by_role(classes, switch, number, profile):
         elsewhere = (made.port > 0) & (made.port != minimal)
         if made.role == GroupRole.ENTER:
             marked = made.port > 0 if marking == Marking.ALL else elsewhere & bool(marking)
@@ -231,6 +240,45 @@ def _by_role(
         came = order[:, place, None]
         aside = _first(_last(order, came) * (came > 0), tried)
         yield _groups(GroupRole.ASIDE + place - 1, number, aside, came[:, 0], always)
+
+
+def _at_every_hop(
+    classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
+) -> Iterator[Groups]:
+    """The groups of n classes whose ways are shared by packets in transit as well.
+
+    A class with several ways has groups for packets that came in by one: BOUNCE by the minimal way,
+    ASIDE by one of the bounce, and one more role by any other. Others are shared by a row.
+    """
+    minimal = classes.port[switch, number][:, None]
+    alternate = classes.alternate[switch, number] * (classes.weight[switch, number][:, 1:] > 0)
+    several = (alternate > 0).any(axis=1)
+    bounce = classes.bounce[switch, number]
+    aside, last = GroupRole.ASIDE.value, GroupRole.ASIDE + classes.protection.shape[2]
+    for made in _by_role(classes, switch, number, profile):
+        if made.role == GroupRole.TRANSIT:
+            yield replace(made, port=made.port * ~several[:, None])
+        elif made.role == GroupRole.BOUNCE:
+            yield made
+        elif made.role >= GroupRole.ASIDE:
+            came = bounce[:, made.role - aside, None] * several[:, None]
+            came = came * (came == alternate).any(axis=1, keepdims=True)
+            turned = np.concatenate((bounce * (bounce != came), minimal), axis=1) * (came > 0)
+            turned = _packed(turned, turned > 0)
+            width = max(turned.shape[1], made.port.shape[1])
+            one, other = (np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (made.port, turned))
+            in_port = np.where(several, came[:, 0], made.in_port)
+            port = np.where(several[:, None], other, one)
+            yield _groups(made.role, number, port, in_port, made.led)
+    if not classes.protection.shape[2]:
+        return
+    others = alternate * ~(alternate[:, :, None] == bounce[:, None, :]).any(axis=2)
+    turned = np.concatenate((bounce, minimal), axis=1) * (others > 0).any(axis=1, keepdims=True)
+    whole = _groups(last, number, turned, np.zeros(len(number), np.int32), several & False)
+    yield whole
+    for port in others.T:
+        row = port.astype(np.int32)
+        yield replace(whole, in_port=row, led=row > 0, made=False)
 
 
 def by_buckets(groups: Groups) -> Iterator[tuple[NDArray[np.int64], Groups]]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.intermediates import require_single_ways
 from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
@@ -350,8 +351,9 @@ def _require_messages(build: Build) -> None:
     """Pass when there are messages for all rows.
 
     Raises:
-        InputError: packets carry an intermediate, for which there is text only.
+        InputError: packets carry an intermediate, or are shared at every hop: there is text only.
     """
+    require_single_ways(build, "a program of OpenFlow messages")
     if carries(build):
         raise InputError.of(
             key="routing.balance",

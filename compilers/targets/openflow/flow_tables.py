@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import keeps_marks, onward_ports, sides
-from compilers.spec.policy import MARKED, VALIANT
+from compilers.spec.policy import ECMP, MARKED, VALIANT
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.capabilities import Capabilities
@@ -26,6 +26,7 @@ from compilers.targets.features import (
     INGRESS,
     REPAIR,
     SHARES,
+    TRANSIT,
     WEIGHTS,
 )
 from compilers.targets.openflow.carried_rows import carries, require_numbers
@@ -43,7 +44,8 @@ OUR_GROUPS = GENERATIONS * GROUP_SPACE
 """Groups 1 to 2,048 of a switch are ours; the controller deletes those that a build has not."""
 
 CAPABILITIES = Capabilities(
-    features=IN_PACKETS | frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES}),
+    features=IN_PACKETS
+    | frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, TRANSIT}),
     groups=GROUP_SPACE,
 )
 CLASS_MASK, INGRESS_BIT = 0xFFFF, 0x10000
@@ -198,7 +200,8 @@ class Pipeline:
     def groups(self, vertex: int) -> list[Groups]:
         """The groups of a switch, those that others lead to first."""
         classes = self.build.tables.classes
-        return list(groups(classes, vertex, self.profiles[vertex], self.marking))
+        profile, every_hop = self.profiles[vertex], self.build.every_hop
+        return list(groups(classes, vertex, profile, self.marking, every_hop))
 
     @property
     def marks(self) -> bool:
@@ -254,10 +257,20 @@ class Pipeline:
             for match, under, keeps in kinds
         ]
 
+    def shared(self, vertex: int) -> list[tuple[int, NDArray[np.integer]]]:
+        """The classes whose ways packets from anywhere share, and their ports."""
+        if not self.build.every_hop:
+            return []
+        classes = self.build.tables.classes
+        ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
+        ports = ports * (classes.weight[vertex] > 0)
+        several = np.flatnonzero((ports > 0).sum(axis=1) > 1).tolist()
+        return [(number, ports[number][ports[number] > 0]) for number in several]
+
     @property
     def entering(self) -> bool:
         """Whether packets from hosts are told from those in transit."""
-        return bool(self.build.tables.classes.alternate.shape[2])
+        return bool(self.build.tables.classes.alternate.shape[2]) and not self.build.every_hop
 
     def rows(self, vertex: int) -> int:
         """How many flows a switch has when it is programmed."""
@@ -273,7 +286,7 @@ class Pipeline:
             return 1 + answers + families * (hosts + ways)
         classes = sum(int(group.led.sum()) * rows for group, rows in led)
         dispatch = 1 + hosts * (self.entering and profile.masks)
-        marked = families * self.marks + len(self.spread(vertex))
+        marked = families * self.marks + len(self.spread(vertex)) + len(self.shared(vertex))
         if carries(self.build):
             dispatch += 1 + hosts + (hosts > 0)
             marked += len(intermediates(self.build)) + (self.build.protect != "none")
@@ -291,16 +304,22 @@ def require(build: Build, target: str = "openflow") -> None:
         InputError: it cannot; every reason at once.
     """
     classes = build.tables.classes
-    CAPABILITIES.require(build, target, roles(classes) * classes.port.shape[1])
+    needed = roles(classes, build.every_hop) * classes.port.shape[1]
+    CAPABILITIES.require(build, target, needed)
     require_numbers(build)
-    told = build.balance in (MARKED, VALIANT)
-    if told and (less := [p.name for p in profiles_of(build) if not p.marks]):
+    less = [profile.name for profile in profiles_of(build) if not profile.marks]
+    if less and (build.every_hop or build.balance in (MARKED, VALIANT)):
+        key, other, given, todo = (
+            ("transit", "minimal", ECMP, "remove it")
+            if build.every_hop
+            else ("balance", "another balance", build.balance, "write compact-valiant")
+        )
         raise InputError.of(
-            key="routing.balance",
-            required=f"another balance with profile {less[0]}, which has no metadata masks, "
+            key=f"routing.{key}",
+            required=f"{other} with profile {less[0]}, which has no metadata masks, "
             "extensions or tables of their own",
-            given=build.balance,
-            todo="write compact-valiant, or openflow: {profile: openflow13-ovs} in the node type",
+            given=given,
+            todo=f"{todo}, or openflow: {{profile: openflow13-ovs}} in the node type",
         )
 
 
@@ -329,7 +348,7 @@ def _entries(pipeline: Pipeline, vertex: int) -> tuple[int, int]:
     build, families = pipeline.build, 1 + pipeline.ipv6
     own, led = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
     for group in pipeline.groups(vertex):
-        own[group.classes] += 1
+        own[group.classes] += group.made
         led[group.classes] += group.led
     prefix, egress = pipeline.routes(vertex)
     behind = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)

@@ -52,12 +52,15 @@ class HostText:
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
-    """A row of the class table: what metadata is, where a packet comes in (0: anywhere)."""
+    """A row of the class table: what metadata is, where a packet comes in (0: anywhere).
+
+    actions: to a group, or over the ports of a class with several ways.
+    """
 
     priority: int
     in_port: int
     metadata: str
-    group: int
+    actions: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,7 @@ class OvsVariables:
     ipv6_routes: list[tuple[str, int, int]]
     hosts: list[HostText]
     entering: bool
+    every_hop: bool
     moves: bool
     masks: bool
     single: bool
@@ -216,13 +220,17 @@ class FabricTexts:
             else [],
             hosts=[self._host(vertex, host) for host in self.pipeline.hosts(vertex).tolist()],
             entering=self.pipeline.entering,
+            every_hop=build.every_hop,
             moves=profile.answers_by_moves,
             masks=profile.masks,
             single=single,
             prefixes=list(self._prefix_rows(vertex, groups)) if single else [],
             classes=[]
             if single
-            else [row for group in groups for row in self._class_rows(vertex, group)],
+            else [
+                *self._shared_rows(vertex),
+                *(row for group in groups for row in self._class_rows(vertex, group)),
+            ],
             spread=[
                 SpreadText(
                     in_port=row.in_port,
@@ -234,7 +242,7 @@ class FabricTexts:
                 for row in self.pipeline.spread(vertex)
             ],
             **self._carried(vertex),
-            groups=[row for group in groups for row in self._groups(group)],
+            groups=[row for group in groups if group.made for row in self._groups(group)],
         )
 
     def _carried(self, vertex: int) -> dict[str, Any]:
@@ -278,9 +286,21 @@ class FabricTexts:
         columns = led.in_port, value, self._numbers(groups.role, led.classes)
         under = f"/{mask:#x}" if masks else ""
         return [
-            ClassRow(int(priority), port, f"{metadata}{under}", number)
+            ClassRow(int(priority), port, f"{metadata}{under}", f"group:{number}")
             for port, metadata, number in zip(*(c.tolist() for c in columns), strict=True)
         ]
+
+    def _shared_rows(self, vertex: int) -> Iterator[ClassRow]:
+        """The rows of classes with several ways, by a hash that no two switches have alike.
+
+        Where they had, all packets that a neighbour sends here would take one of the ways.
+        """
+        for egress, ports in self.pipeline.shared(vertex):
+            value, mask = class_metadata(np.array([egress]), entering=False)
+            members = ",".join(map(str, ports.tolist()))
+            hashed = f"symmetric_l3l4+udp,{vertex & MOST_BASIS},hrw,ofport"
+            actions = f"bundle({hashed},members:{members})"
+            yield ClassRow(int(ClassPriority.ANY), 0, f"{value[0]}/{mask:#x}", actions)
 
     def _prefix_rows(self, vertex: int, groups: list[Groups]) -> Iterator[PrefixText]:
         prefix, egress = self.pipeline.routes(vertex)

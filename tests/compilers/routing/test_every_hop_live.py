@@ -1,0 +1,52 @@
+"""Real Open vSwitch: shortest paths shared at every hop, whole and with links down."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build_folder import save
+from compilers.targets.target_lookup import target
+from mininet_scenarios.ovs.openvswitch import NAMESPACES
+
+pytestmark = pytest.mark.live
+
+FABRIC = {
+    "name": "lab",
+    "topology": {"family": "hyperx", "sides": "3x3x2"},
+    "routing": {"balance": "ecmp", "transit": "ecmp", "protect": "link"},
+}
+
+
+def test_packets_take_every_shortest_path_and_none_is_lost(tmp_path):
+    made = save(compile_fabric(load_fabric(FABRIC)), tmp_path / "b")
+    target("ovs").render(made, tmp_path / "text")
+    script = Path(__file__).with_name("live_every_hop.py")
+    places = [str(tmp_path / name) for name in ("b", "text", "ovs")]
+    done = subprocess.run(
+        [*NAMESPACES, sys.executable, str(script), *places],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    seen = json.loads(done.stdout)
+    graph = nx.Graph(made.topology.graph.edges().tolist())
+    for (source, destination), packets in zip(seen["pairs"], seen["whole"], strict=True):
+        assert all(arrives for _, arrives in packets)
+        found = Counter(tuple(passed) for passed, _ in packets)
+        wanted = {tuple(way) for way in nx.all_shortest_paths(graph, source, destination)}
+        assert set(found) <= wanted
+        # 24 flows over 6 ways at most: that fewer than half of them are seen, one in millions.
+        assert len(found) > len(wanted) // 2
+    assert not seen["lost"]
+    assert len(seen["links"]) > 300
+    usual = dict(nx.all_pairs_shortest_path_length(graph))
+    longer = sum(links > usual[s][d] for s, d, links in seen["links"])
+    assert longer > len(seen["links"]) // 20  # they met a dead link
