@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.policy import ECMP, VALIANT
+from compilers.spec.policy import ECMP, LEAST_MARKED, VALIANT
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
@@ -41,7 +41,9 @@ def without_hosts(topology: Topology, wiring: Wiring) -> Iterator[Finding]:
             f"another balance in a {topology.family}, where not every switch has hosts",
             f"{VALIANT}, and {len(lacking):,} switches without, such as "
             f"{wiring.names[int(lacking[0])]}",
-            "write ecmp, which spreads over all shortest ways, or compact-valiant",
+            "write spread, which carries every permutation"
+            if topology.family in LEAST_MARKED
+            else "write ecmp, which spreads over all shortest ways, or compact-valiant",
         )
 
 

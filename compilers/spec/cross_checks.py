@@ -263,7 +263,7 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
     if routing.balance == MARKED and q < LEAST_MARKED.get(family.name, q + 1):
         required = f"a balance without marks in a {family.name}" + f" of q={q}" * bool(q)
         able = ", ".join(f"{name} from q={least} on" for name, least in LEAST_MARKED.items())
-        todo = f"write compact-valiant: packets are marked in {able}"
+        todo = f"write valiant or compact-valiant: packets are marked in {able}"
         yield Finding(("routing", "balance"), required, MARKED, todo)
     order, policy = family.order(parameters), (routing.balance, routing.protect)
     plain = routing.balance in WITHOUT_ALTERNATES and routing.protect == "none"
