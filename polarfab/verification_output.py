@@ -34,6 +34,8 @@ def say_caveats(fabric: Fabric) -> None:
 
 def stop_if_wrong(build: Build, report: Report) -> None:
     """Where a report has not passed, say which pairs went wrong and stop with exit code 1."""
+    from compilers.proof.remedies import remedy
+
     if report.passed:
         return
     names = build.wiring.names
@@ -48,8 +50,14 @@ def stop_if_wrong(build: Build, report: Report) -> None:
     if report.ways and report.ways.strays:
         warn(f"{report.ways.strays:,} ways of the alternates lead nowhere")
     for case in report.broken:
-        warn(f"protection fails: {case.lost_pairs:,} pairs are lost, kind of failure: {case.kind}")
+        lost = case.lost_pairs - case.cut_off
+        warn(f"protection fails: {lost:,} pairs are lost, kind of failure: {case.kind}")
+        for loss in case.losses[:1]:
+            pair = f"{names[loss.source]} and {names[loss.destination]}"
+            warn(f"with {loss.failed} down, packets between {pair} are lost, among others")
     warn("the build is not usable")
+    if todo := remedy(build, report):
+        warn(todo)
     raise click.exceptions.Exit(1)
 
 

@@ -26,7 +26,8 @@ Numbers = NDArray[np.integer]
 FROM_HOSTS, NOT_LED = -1, -2
 """In the place of the port on which packets come: those of all hosts, or none."""
 HASH_VALUES = 64
-"""As many as Open vSwitch has for a select group that says nothing of them (ofproto-dpif.c)."""
+"""As many as are made of a select group: Open vSwitch has up to 256 (ofproto-dpif.c), each with an
+entry of its own in the cache of the switch (docs/targets/openflow.md has what shares lose)."""
 
 
 class GroupRole(IntEnum):

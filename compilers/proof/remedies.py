@@ -1,0 +1,39 @@
+"""Remedies: what to write where the tables do not repair all that the policy promises."""
+
+from __future__ import annotations
+
+from compilers.proof.delivery import Report
+from compilers.spec.policy import CONSTRUCTED
+from compilers.tables.build import Build
+
+WITHOUT_SEVERAL = (*CONSTRUCTED, "polarstar")
+"""Families whose shortest paths are not shared at every hop."""
+
+OF_ANY_LINKS = ("jellyfish", "graph")
+"""Families in which a switch may have one link more."""
+
+
+def remedy(build: Build, report: Report) -> str:
+    """What may be written in the fabric's spec instead; "" where no protection fails."""
+    broken = {case.kind for case in report.broken}
+    if not broken:
+        return ""
+    ways = []
+    if broken == {"node"}:
+        ways.append("write `protect: link`, which holds")
+    if not build.every_hop and build.topology.family not in WITHOUT_SEVERAL:
+        ways.append("try `balance: ecmp` with `transit: ecmp`, which protects more graphs")
+    if build.topology.family in OF_ANY_LINKS and (fewest := _fewest_links(build)):
+        ways.append(f"add links ({fewest})")
+    if broken != {"node"}:
+        ways.append("write `protect: none` and leave repairs to the controller")
+    return f"routing: {', '.join(ways[:-1])}{' or ' * (len(ways) > 1)}{ways[-1]}"
+
+
+def _fewest_links(build: Build) -> str:
+    """The switches that have fewest links, where that is three or less."""
+    degrees = build.topology.graph.degrees
+    fewest = int(degrees[build.topology.present].min())
+    least = [int(v) for v in (degrees == fewest).nonzero()[0]]
+    more = f" and {len(least) - 1:,} more" if len(least) > 1 else ""
+    return f"{build.wiring.names[least[0]]}{more} have {fewest}" if 0 < fewest <= 3 else ""

@@ -1,0 +1,48 @@
+"""What is said where the tables do not repair all that `protect` promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SPARSE = "{family: jellyfish, nodes: 20, degree: 3, seed: 1}"
+
+
+@pytest.mark.parametrize(
+    ("topology", "protect", "said"),
+    [
+        (
+            SPARSE,
+            "link",
+            (
+                "with 0-",
+                "try `balance: ecmp` with `transit: ecmp`, which protects more graphs, add links "
+                "(0 and 19 more have 3) or write `protect: none` and leave repairs to the",
+            ),
+        ),
+        (
+            "{family: mlfm, n: 4}",
+            "node",
+            ("with 12 down, packets between", "routing: write `protect: link`, which holds or try"),
+        ),
+    ],
+)
+def test_a_failure_and_remedies_are_named(
+    topology: str, protect: str, said: tuple[str, ...], polarfab, tmp_path: Path
+) -> None:
+    text = f"name: lab\ntopology: {topology}\nrouting: {{protect: {protect}}}\n"
+    (tmp_path / "fabric.yaml").write_text(text)
+    code, _, error = polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b")
+    assert code == 1
+    assert "the build is not usable" in error
+    for words in said:
+        assert words in error.replace("\n", " ")
+
+
+@pytest.mark.parametrize("topology", ["{family: mlfm, n: 4}"])
+def test_the_remedy_helps(topology: str, polarfab, tmp_path: Path) -> None:
+    text = f"name: lab\ntopology: {topology}\n"
+    text += "routing: {balance: ecmp, transit: ecmp, protect: node}\n"
+    (tmp_path / "fabric.yaml").write_text(text)
+    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b")[0] == 0
