@@ -18,11 +18,11 @@ from compilers.expansion.spare_ports import Spare, require_room
 from compilers.expansion.swapped_fabric import SwappedFabric
 from compilers.expansion.table_changes import changes, moved
 from compilers.routing.intermediates import require_direct
-from compilers.routing.marked_spread import require_unmarked
 from compilers.routing.policy_passes import choices
 from compilers.routing.shortest_paths import LARGEST_SHORTEST, links_taken, routes
 from compilers.spec.address_blocks import block_count
 from compilers.spec.fabric_spec import RoutingSpec
+from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.topology.random_growth import GROWING
@@ -80,12 +80,12 @@ def grow(
             addresses, packets are marked, or the larger fabric has more than `LARGEST_SHORTEST`
             switches.
     """
-    require_unmarked(build, "a fabric that grows")
     require_direct(build, "a fabric that grows")
     topology = build.topology
     swaps = topology.family in GROWING
     base = SwappedFabric(topology, seed) if swaps else BaseFabric.of(topology)
     base.require(method, count)
+    _require_unmarked(build)
     expansion = base.grown(method, count)
     old, order = build.topology.graph.order, expansion.topology.graph.order
     if order > LARGEST_SHORTEST:
@@ -127,6 +127,19 @@ def grow(
         before=before,
         removed=_among(before, expansion),
     )
+
+
+def _require_unmarked(build: Build) -> None:
+    """Refuse marks: copies have neighbours in common, and the rule of marks wants one at most."""
+    if build.balance == MARKED:
+        raise InputError.of(
+            key="routing.balance",
+            required="another balance, as where clusters are copied marked packets come back to "
+            "the switch that spreads them, or it has no link to spread them over",
+            given=MARKED,
+            todo="compile it with balance: compact-valiant, move to that with `polarfab apply`, "
+            "and expand that build",
+        )
 
 
 def _among(cables: Cables, expansion: Expansion) -> NDArray[np.int64]:

@@ -2,7 +2,8 @@
 
 Where the tables have one way from switch to switch, the hosts of a switch are a group and share
 the ways. Where switches spread traffic over several, each host is a group of its own, and every
-pair of hosts takes a way by a hash of the two, as often as its weight says.
+pair of hosts takes a way by a hash of the two, as often as its weight says; where packets are
+marked, the next switch's links by another one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from compilers.exports.simulators.rated_links import RatedLinks
 from compilers.proof.forwarding import HOME, Forwarding, Towards
 from compilers.routing.intermediates import require_direct
-from compilers.routing.marked_spread import require_unmarked
+from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 from inventory.problems import InputError
@@ -44,7 +45,7 @@ class HostPairWays:
         Raises:
             InputError: there are more than MOST_PAIRS pairs of groups, or packets do not arrive.
         """
-        require_unmarked(fabric.build, "an export for a simulator")
+        require_short_marks(fabric.build, "an export for a simulator")
         require_direct(fabric.build, "an export for a simulator")
         forwarding = Forwarding.of(fabric.build)
         spread = bool(((forwarding.weighted >= 0).sum(axis=0) > 1).any())
@@ -109,9 +110,26 @@ def _followed(
         if hops == found.shape[1]:
             found = np.pad(found, ((0, 0), (0, 1)), constant_values=-1)
         found[going, hops] = out[going]
-        out[going] = towards.way_out(f.end[out[going]], column[going])
+        arc = f.end[out[going]]
+        out[going] = towards.way_out(arc, column[going])
+        if hops == 0 and f.marks:
+            marked = going[way[going] > 0]
+            again = _hashed(target[marked], source[marked])
+            onward = _spread_to(towards, f.end[found[marked, 0]], column[marked], again)
+            out[marked] = np.where(onward >= 0, onward, out[marked])
         going, hops = going[out[going] != HOME], hops + 1
     return found.reshape(len(switch), len(home), -1)
+
+
+def _spread_to(
+    towards: Towards, arc: NDArray[np.int32], column: NDArray[np.int64], chance: NDArray[np.float64]
+) -> NDArray[np.int32]:
+    """int32[n]: where marked packets are spread to that came in by arcs; -1 where tables say."""
+    which, ways = towards.onward(arc, column)
+    count = np.bincount(which, minlength=len(arc))
+    first = np.cumsum(count) - count
+    place = first + (chance * count).astype(np.int64)
+    return np.where(count > 0, np.append(ways, -1)[np.minimum(place, len(ways))], -1)
 
 
 def _hashed(source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ switches {switches}
 def table_text(fabric: RatedLinks) -> Iterator[str]:
     """The lines that the head of the file explains."""
     build = fabric.build
-    require_unmarked(build, "an export for a simulator")
+    require_unmarked(build, "an export for ns3 or booksim", "export it for simgrid, or simulate it")
     require_direct(build, "an export for a simulator")
     forwarding = Forwarding.of(build)
     yield HEAD.format(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -19,7 +18,7 @@ from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import throughput
 from compilers.expansion.grow import grow
-from compilers.exports.simulators.simgrid_platform import files
+from compilers.exports.export_formats import EXPORTS
 from compilers.pipeline import compile_fabric
 from compilers.proof.alternate_ways import walk_ways
 from compilers.proof.channels import channels
@@ -34,6 +33,7 @@ from compilers.simulation.simulated_network import SimulatedNetwork
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.build_folder import save
+from compilers.tables.walk import Walker
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import KEPT_MARKS
 from compilers.targets.openflow.emitted_messages import check_messages
@@ -280,17 +280,30 @@ def test_soundness_wants_all_links_in_every_class() -> None:
     assert found.count == 1
 
 
-@pytest.mark.parametrize(
-    "follow",
-    [
-        lambda build: next(iter(files(build))),
-        lambda build: grow(build, "quadric", 1),
-    ],
-    ids=["export", "expand"],
-)
-def test_what_cannot_follow_marks_says_so(follow: Callable[[Build], object]) -> None:
-    with pytest.raises(InputError, match="cannot follow marked packets, given spread"):
-        follow(marked(3))
+def test_simulators_with_tables_of_their_own_refuse_marks() -> None:
+    said = "an export for ns3 or booksim cannot follow marked packets, given spread; export it for"
+    for form in ("ns3", "booksim"):
+        with pytest.raises(InputError, match=said):
+            dict(EXPORTS[form]([marked(3)]))
+
+
+@pytest.mark.parametrize(("method", "fault"), [("fan", "back"), ("quadric", "stuck")])
+def test_grown_fabrics_refuse_marks_as_packets_would_come_back(method: str, fault: str) -> None:
+    """Or would have no link: counted in the larger fabric, by the rule of marks in a whole one."""
+    with pytest.raises(InputError, match=r"marked packets come back .*, given spread; compile it"):
+        grow(marked(3), method, 1)
+    larger = grow(routed(q=3, spread=True), method, 1).build
+    near = [set(row[row >= 0].tolist()) for row in larger.wiring.far]
+    walker = Walker.of(larger.tables, larger.wiring.cables())
+    after = walker.next_switch(np.arange(len(near)))
+    found = set()
+    for r in range(len(near)):
+        for s in near[r]:
+            onward = [w for w in near[r] - near[s] - {s} if near[w] != near[s]]
+            far = set(range(len(near))) - near[r] - {r, s}
+            found |= {"stuck"} if far and not onward else set()
+            found |= {"back" for d in far for w in onward if after[w, d] == r}
+    assert fault in found
 
 
 def test_a_fabric_with_a_dead_link_is_refused(tmp_path: Path) -> None:

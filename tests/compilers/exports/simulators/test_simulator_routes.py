@@ -116,6 +116,21 @@ def test_simgrid_takes_the_ways_of_the_tables(build: Build) -> None:
     assert abs(seen - expected) <= 4 * (draws / 4) ** 0.5 * (seen != draws)
 
 
+def test_simgrid_takes_the_ways_of_marked_packets() -> None:
+    """Of both hashes: the shares of first links, and of what the next switch spreads over."""
+    build = made(Q3 | {"hosts_per_node": 6, "routing": {"balance": "spread"}})
+    test_simgrid_takes_the_ways_of_the_tables(build)
+    ways = host_pair_ways.HostPairWays.of(rated_links.RatedLinks.of(build))
+    length = (ways.arcs >= 0).sum(axis=2)
+    expected: Counter[int] = Counter()
+    for pair in permutations(range(13), 2):
+        for path, share in named(build, *pair).items():
+            expected[len(path) - 1] += 36 * share  # type: ignore[assignment]
+    assert set(expected) == {1, 2, 3, 4}
+    for links, mean in expected.items():
+        assert abs((length == links).sum() - mean) < 4 * mean**0.5
+
+
 def read_tables(text: str) -> tuple[dict[str, list[list[str]]], Any]:
     lines: dict[str, list[list[str]]] = defaultdict(list)
     for word, *rest in map(str.split, text.splitlines()):
