@@ -48,9 +48,7 @@ class Builds:
                     fabric = _with_policy(fabric, moment)
                     build = self.keep(compile_fabric(fabric), folder)
                 elif moment.expand is not None:
-                    method, _, count = moment.expand.partition(":")
-                    grown = grow(build, method, int(count or 1)).build
-                    build, fabric = self.keep(grown, folder), None
+                    build, fabric = self.keep(_grown(build, moment.expand), folder), None
                 else:
                     continue
             except InputError as error:
@@ -72,6 +70,19 @@ class Builds:
             return where, build, None
         fabric = load_fabric(where)
         return folder, self.keep(compile_fabric(fabric), folder), fabric
+
+
+def _grown(build: Build, clusters: str) -> Build:
+    """The build with so many clusters more, all of its cables still there."""
+    method, _, count = clusters.partition(":")
+    grown = grow(build, method, int(count or 1))
+    if gone := len(grown.removed):
+        raise InputError.of(
+            required="clusters that only add cables, as nobody pulls one while an emulation runs",
+            given=f"{clusters}, which takes {gone} out",
+            todo="compare both with `polarfab plan`, and emulate the larger fabric by itself",
+        )
+    return grown.build
 
 
 def _with_policy(fabric: LoadedFabric | None, moment: TimelineEntry) -> LoadedFabric:
