@@ -405,7 +405,7 @@ def test_what_knows_marks_of_one_switch_alone_says_so() -> None:
 @pytest.mark.parametrize("target", ["eos", "sonic", "srv6"])
 def test_who_cannot_carry_marks_refuses_by_name(target: str, tmp_path: Path) -> None:
     build = replace(marked(3), identity=IDENTITY)
-    said = f"required minimal( or compact-valiant or ugal-pf)?, as target {target}.* cannot do "
+    said = f"required minimal( or [a-z-]+)*, as target {target}.* cannot do "
     said += ".*packets marked for the next switch"
     with pytest.raises(InputError, match=said):
         write(target, build, tmp_path)

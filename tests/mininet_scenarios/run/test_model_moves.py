@@ -180,7 +180,7 @@ def test_builds_of_which_neither_has_all():
     [
         ("{build: nowhere.yaml}", r"nowhere.yaml: required a file"),
         ("{policy: {balance: most}}", r"yaml:3: timeline\[0\].policy.balance: required one of min"),
-        ("{policy: {balance: valiant}}", r"yaml:3: timeline\[0\].policy: required a policy that"),
+        ("{policy: {balance: valiant}}", r"cannot follow packets over intermediates, given valian"),
         ("{expand: quadric 1}", r"yaml:3: timeline\[0\].expand: "),
         ("{controller: killed, in_round: 2}", r"yaml:3: timeline\[0\].in_round: required controll"),
         ("{policy: {protect: link}, node_down: 3}", r"given node_down and policy; one moment"),
