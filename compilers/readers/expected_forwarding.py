@@ -349,8 +349,10 @@ def _spread_tables(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _marked_devices(build: Build, vertex: int) -> Iterator[Value]:
-    for port, _ in _onward(build, vertex):
-        yield port, format_mac(0x025046800001 + vertex), f"fe80::1:0:{vertex + 1:x}"
+    w = build.wiring
+    mac, address = format_mac(0x025046800001 + vertex), f"fe80::1:0:{vertex + 1:x}"
+    ports = w.port[vertex][w.far[vertex] >= 0] if build.balance == "spread" else ()
+    yield from ((int(port), mac, address) for port in ports)
 
 
 def _thrown(build: Build, vertex: int) -> Iterator[Value]:

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")"
 
 routes() {
-  ip -batch addresses.batch
+  ip -force -batch addresses.batch
   ip -force -batch routes.batch || echo "polarfab: not all routes are loaded; is a link down?" >&2
 }
 
@@ -34,6 +34,7 @@ fi
 ip -oneline monitor link | {
   load
   while read -r line; do
-    case $line in *LOWER_UP*) routes ;; esac
+    # An interface that is missing now has not been made yet, by whoever puts new files here.
+    case $line in *LOWER_UP*) routes || true ;; esac
   done
 }
