@@ -131,9 +131,8 @@ class Frr(Target):
         routed = RoutedFabric.of(build)
         if chosen[ROUTING] == "bgp":
             return partial(_bgp_routes, routed)
-        return partial(
-            kernel_tables, routed, gateway={4: _gateway(chosen, 4), 6: _gateway(chosen, 6)}
-        )
+        gateway = {4: _gateway(chosen, 4), 6: _gateway(chosen, 6)}
+        return partial(kernel_tables, routed, gateway=gateway, thrown=False)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
         """See `Target.variables`."""

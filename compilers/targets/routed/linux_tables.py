@@ -70,13 +70,16 @@ def rules(
     ]
 
 
-def kernel_tables(routed: RoutedFabric, vertex: int, gateway: Mapping[int, str]) -> RouteTables:
+def kernel_tables(
+    routed: RoutedFabric, vertex: int, gateway: Mapping[int, str], thrown: bool = True
+) -> RouteTables:
     """The routes and rules of a switch that is a Linux kernel, or feeds one.
 
     Args:
         routed: the routers of the build.
         vertex: which.
         gateway: by address family, 4 and 6, the field of a link with the neighbour's address.
+        thrown: with the prefixes that tables of marked packets throw on, which FRR does not know.
     """
     switch, marks = routed.switch(vertex), kernel_marks(routed, vertex)
     orders = dict(in_order(routed, vertex))
@@ -103,7 +106,8 @@ def kernel_tables(routed: RoutedFabric, vertex: int, gateway: Mapping[int, str])
         for each in marks.ports if marks else ():
             onward = hops_of((*hop[p], 1) for p in each.onward)
             tables.setdefault(str(each.table), {})[pool] = (onward,)
-            tables[str(each.table)] |= dict.fromkeys(marks.kept, (THROW,)) if marks else {}
+            kept = marks.kept if marks and thrown else ()
+            tables[str(each.table)] |= dict.fromkeys(kept, (THROW,))
     for pool in routed.pools():
         tables[MAIN_TABLE][pool] = (*tables[MAIN_TABLE].get(pool, ()), DISCARD)
     ours = rules(switch, {*orders, *([ENTER] if shares else [])}, marks)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.audit.route_remediation import kernel_remediation
 from compilers.proof.failure_walks import walk_failures
 from compilers.tables.build_folder import save
 from compilers.targets.routed.linux_tables import kernel_tables
@@ -174,7 +175,7 @@ def test_a_port_named_as_a_device_is_refused(name, tmp_path):
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
-    """Render and bring up; returns the build and what live_marks.py saw."""
+    """Render and bring up; returns the build, its files and what live_marks.py saw."""
 
     def bring_up(name):
         folder = tmp_path_factory.mktemp("marks")
@@ -190,7 +191,7 @@ def live(tmp_path_factory):
             env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
         )
         assert done.returncode == 0, done.stderr[-4000:]
-        return build, json.loads(done.stdout)
+        return build, folder / "out", json.loads(done.stdout)
 
     return bring_up
 
@@ -199,7 +200,7 @@ def live(tmp_path_factory):
 @pytest.mark.parametrize("name", ["linux", pytest.param("frr", marks=pytest.mark.long)])
 def test_kernels_carry_the_shares_that_paths_by_hand_have(live, name):
     """Every link of the fabric, in both families; then every pair answers around a cut link."""
-    build, seen = live(name)
+    build, out, seen = live(name)
     far, loads = build.wiring.far, loads_by_hand("polarfly", 3)
     for (source, destination), by_family in zip(PAIRS, seen["sent"], strict=True):
         for sent in by_family:
@@ -219,5 +220,11 @@ def test_kernels_carry_the_shares_that_paths_by_hand_have(live, name):
         shown = [json.loads(text) for text in seen["held"]]
         held = read([each for each in shown if each]).tables()
         expected = kernel_tables(RoutedFabric.of(build), 5, {4: "ipv6", 6: "ipv6"})
+        batch = (out / "5" / "routes.batch").read_text()
+        routes = json.dumps([*shown[0], *shown[1]])
+        assert not kernel_remediation(routes, json.dumps(shown[2]), batch)
+        gone = json.dumps([one for one in (*shown[0], *shown[1]) if one.get("type") != "throw"])
+        lacking = kernel_remediation(gone, json.dumps(shown[2]), batch)
+        assert (len(lacking.add), lacking.remove) == (2 * 4 * 5, ())
         ours = expected.keys() - {MAIN}
         assert {t: held.get(t, {}) for t in ours} == {t: expected[t] for t in ours}
