@@ -200,6 +200,18 @@ WORKS: dict[str, Work] = {
         _proof,
         "leave failures out, --quick, or share it: --scheduler ADDRESS",
     ),
+    "verify minimal": Work(
+        "walking the minimal paths of every pair, which no certificate proves,",
+        _tables,
+        lambda size: 2e-8 * size.switches**2,
+        "compile it anew, or share it: --scheduler ADDRESS",
+    ),
+    "verify left": Work(
+        "walking what the certificate leaves open",
+        _tables,
+        _walks,
+        "leave failures out, --quick, or share it: --scheduler ADDRESS",
+    ),
     "verify walk": Work(
         "walking every packet",
         _tables,
@@ -312,9 +324,9 @@ def _beyond(work: str, size: Size, path: KeyPath) -> Iterator[Finding]:
         yield Finding(path, required, f"{have / GB:,.1f} GB available", declared.instead)
 
 
-def long(work: str, size: Size) -> str:
-    """`about 18 minutes` for work that takes over a minute; "" for other."""
-    minutes = WORKS[work].seconds(size) / 60
+def long(work: str, size: Size, part: float = 1) -> str:
+    """`about 18 minutes` for work that takes over a minute, or a part of it; "" for other."""
+    minutes = WORKS[work].seconds(size) * part / 60
     if minutes < 1.5:
         return "" if minutes < 1 else "about a minute"
     return f"about {minutes:,.0f} minutes" if minutes < 120 else f"about {minutes / 60:,.0f} hours"

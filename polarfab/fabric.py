@@ -230,6 +230,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, S
         progress: Progress | None = None,
         method: str = "auto",
         scheduler: str = "",
+        begun: Callable[[str, float], None] | None = None,
     ) -> Verification:
         """Judge every ordered pair by the tables; a build in a folder is marked if it passed.
 
@@ -241,6 +242,8 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, S
             progress: called with (done, all) in each of the walks.
             method: `walk`, `certificate` for ways and failures, or `auto` for what is quick.
             scheduler: the address of a Dask scheduler whose workers share the walks.
+            begun: called when a walk begins of what no certificate proves, with a key of
+                `compilers.estimates.WORKS` and the part of it that is to be done.
 
         Raises:
             InputError: there is no such kind of failure, no such method, no such scheduler, or too
@@ -257,7 +260,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, S
             channels = False
         given = self.builds, self._folders, progress, failures, sample, seed, channels, method
         with workers_at(scheduler, zip(self.builds, self._folders)) as workers:  # noqa: B905
-            return judge(*given, workers)
+            return judge(*given, workers, begun)
 
     @property
     def proved(self) -> tuple[Proved, ...]:

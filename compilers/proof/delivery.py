@@ -28,7 +28,7 @@ from compilers.proof.certificate.two_link_detours import TriangleDetours
 from compilers.proof.channels import Channels, channels
 from compilers.proof.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.failure_walks import FailureReport, walk_failures
-from compilers.proof.packet_states import LEAST_BLOCKS, Progress, packets
+from compilers.proof.packet_states import LEAST_BLOCKS, Begun, Progress, packets
 from compilers.proof.policy_soundness import chooses
 from compilers.proof.soundness import promise, unsound, walkable
 from compilers.proof.unsound import SOUND, Unsound
@@ -174,6 +174,7 @@ def verify(
     with_channels: bool = False,
     method: str = "auto",
     workers: Workers = THIS_PROCESS,
+    begun: Begun | None = None,
 ) -> Report:
     """Judge every ordered pair of switches with hosts, over every way that its packets may take.
 
@@ -190,13 +191,14 @@ def verify(
             of two in a whole PolarFly. What a certificate cannot judge is walked; `auto` takes it
             where walks take long.
         workers: that share the destinations of walks.
+        begun: told what is walked after all, as no certificate proves it.
     """
     if (found := walkable(build)).count:
         return Report(0, 0, 0, 0, (), (), unsound=found)
     certain = method == "certificate" or (method == "auto" and packets(build) > WALKED_UP_TO)
     certain &= not keeps_marks(build)  # certificates know marks of one switch
     certain &= not build.every_hop  # certificates know nothing of ways to choose from in transit
-    report = _delivery(build, certain, seed, progress, workers)
+    report = _delivery(build, certain, seed, progress, workers, begun)
     rows = report.certificate is None  # else each was found to be right
     report = replace(report, unsound=Unsound.of((report.unsound, unsound(build, rows))))
     # If minimal paths are missing, the other walks would only repeat the same faults.
@@ -214,7 +216,7 @@ def verify(
     else:
         whole = sample if isinstance(classes, TwoLinkClasses) else 0
         judged = _judged(build, kinds, whole)
-        report = _certified(report, build, judged, classes, seed, progress, workers)
+        report = _certified(report, build, judged, classes, seed, progress, workers, begun)
     done = {case.kind: case for case in report.failures}
     walk = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
     cases = [done.get(kind) or walk(build, kind) for kind in kinds]
@@ -246,12 +248,19 @@ def _over_intermediates(legs: Report) -> Report:
 
 
 def _delivery(
-    build: Build, certain: bool, seed: int, progress: Progress | None, workers: Workers
+    build: Build,
+    certain: bool,
+    seed: int,
+    progress: Progress | None,
+    workers: Workers,
+    begun: Begun | None = None,
 ) -> Report:
     """Minimal delivery, by rows of a whole fabric where these prove it, else by a walk."""
     program = (program_certificate(build) or line_certificate(build)) if certain else None
     counts = program or (minimal_rows(build) if certain else None)
     if counts is None:
+        if certain and begun:
+            begun("verify minimal", 1)
         return _walk_minimal(build, progress, workers=workers)
     ends = np.flatnonzero(build.topology.endpoints)
     beside = by_chance(ends, seed)
@@ -287,12 +296,13 @@ def _certified(
     seed: int,
     progress: Progress | None,
     workers: Workers,
+    begun: Begun | None = None,
 ) -> Report:
     """The report with all ways and the failures that a certificate judges."""
     spread = _spread(build)
     if not spread and not judged:
         return report
-    found = certify(build, judged, seed, progress, classes)
+    found = certify(build, judged, seed, progress, classes, begun)
     if found.wrong:
         wrong = Unsound.of((WRONG_CERTIFICATE, report.unsound))
         report = replace(report, unsound=wrong, certificate=None)

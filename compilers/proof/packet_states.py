@@ -23,6 +23,9 @@ LEAST_BLOCKS = 4
 """Blocks of destinations below which another process costs more than it saves."""
 ARRIVED, DROPPED, LOOPED = 0, 1, 2
 Progress = Callable[[int, int], None]
+Begun = Callable[[str, float], None]
+"""Told what no certificate proves when its walk begins: a key of `compilers.estimates.WORKS`, and
+the part of that which is to be done."""
 T = TypeVar("T")
 
 

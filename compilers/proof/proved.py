@@ -63,6 +63,13 @@ class Proved:
         return ", ".join([*words, *(FAILURES[kind] for kind in self.failures)]) or "nothing"
 
     @property
+    def methods(self) -> dict[str, str]:
+        """`certificate` or `walk`, by what was proved: `delivery`, `ways`, kinds of failures."""
+        proved = [word for word in ("delivery", "ways") if getattr(self, word)]
+        ways = {True: "certificate", False: "walk"}
+        return {word: ways[word in self.certified] for word in (*proved, *self.failures)}
+
+    @property
     def caveat(self) -> str:
         """What the policy promises and nobody proved: `delivery proved; link failures not walked`.
 

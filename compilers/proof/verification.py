@@ -9,7 +9,7 @@ from typing import Any
 
 from compilers.proof.delivery import METHODS, Report, verify
 from compilers.proof.failure_walks import FAILURE_KINDS
-from compilers.proof.packet_states import Progress, packets
+from compilers.proof.packet_states import Begun, Progress, packets
 from compilers.proof.proved import Proved
 from compilers.proof.soundness import unsound
 from compilers.tables.build import Build
@@ -65,6 +65,7 @@ def judge(
     with_channels: bool | None = False,
     method: str = "auto",
     workers: Workers = THIS_PROCESS,
+    begun: Begun | None = None,
 ) -> Verification:
     """Verify every plane; planes that forward alike share one walk.
 
@@ -80,6 +81,7 @@ def judge(
         with_channels: whether to count channels; None: only if that is quick.
         method: of `compilers.proof.delivery.METHODS`.
         workers: that share the destinations of walks.
+        begun: told what is walked after all, as no certificate proves it.
 
     Raises:
         InputError: there is no such kind of failure, or no such method.
@@ -96,7 +98,7 @@ def judge(
     for plane, build in enumerate(builds):
         like = first_alike(builds, folders, plane)
         if like is None:
-            asked = progress, failures, sample, seed, with_channels, method, workers
+            asked = progress, failures, sample, seed, with_channels, method, workers, begun
             report = verify(build, *asked)
         elif (report := reports[like]).passed:
             report = replace(report, unsound=unsound(build))

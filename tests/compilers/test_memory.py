@@ -193,11 +193,30 @@ def test_minutes_are_announced(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Fabric.from_spec(Q7).compile().save("build")
-    monkeypatch.setattr(estimates, "long", lambda what, _: "about 9 minutes" * (what == work))
+    monkeypatch.setattr(estimates, "long", lambda what, *_: "about 9 minutes" * (what == work))
     result = CliRunner().invoke(cli, words.split())
     assert result.exit_code == 0, result.output
     told = f"{estimates.WORKS[work].what} takes about 9 minutes on one processor; Ctrl-C ends it"
     assert result.stderr.count(told) == 1
+
+
+def test_walks_of_what_no_certificate_proves_are_announced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an OFT no rows prove the minimal paths, and its failures are left open."""
+    monkeypatch.chdir(tmp_path)
+    routing = {"balance": "compact-valiant", "protect": "node"}
+    oft = {"name": "lab", "topology": {"family": "oft", "q": 2}, "routing": routing}
+    Fabric.from_spec(oft).compile().save("build")
+    monkeypatch.setattr(estimates, "long", lambda what, *of: f"{what}: {of[1]:.0%}")
+    result = CliRunner().invoke(cli, ["verify", "build", "--method", "certificate"])
+    assert result.exit_code == 0, result.output
+    for told in (
+        "walking the minimal paths of every pair, which no certificate proves, takes verify "
+        "minimal: 100%",
+        "walking what the certificate leaves open takes verify left: 71%",
+    ):
+        assert result.stderr.count(told) == 1
 
 
 @pytest.mark.parametrize("q", [31, pytest.param(61, marks=pytest.mark.long)])

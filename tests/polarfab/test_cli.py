@@ -115,6 +115,7 @@ def test_compile_verify_explain(polarfab, lab: Path, tmp_path: Path) -> None:
     assert code == 0
     found = json.loads(out)
     assert (found["source"], found["destination"]) == (9, 18)
+    assert found["proved"] == {"delivery": "walk"}
     assert found["minimal"] == [9, 28, 18]
     assert found["alternates"] == []
     assert [hop["node"] for hop in found["hops"]] == ["9", "28"]

@@ -18,7 +18,7 @@ from compilers.proof.certificate.two_link_classes import TwoLinkClasses
 from compilers.proof.failure_walks import FailureReport, walk_failures
 from compilers.proof.few_destinations import towards
 from compilers.proof.forwarding import Forwarding
-from compilers.proof.packet_states import Progress
+from compilers.proof.packet_states import Begun, Progress
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 
@@ -67,6 +67,7 @@ def certify(
     seed: int,
     progress: Progress | None = None,
     classes: TwoLinkClasses | StarSets | None = None,
+    begun: Begun | None = None,
 ) -> Certified:
     """Judge all ways, and all failures of these kinds; two at once if classes prove most of them.
 
@@ -79,12 +80,15 @@ def certify(
         seed: chooses the destinations that are walked beside the certificate.
         progress: called with destinations done and all.
         classes: of a whole PolarFly of which rows prove minimal delivery, or PolarStar.
+        begun: told before destinations are walked that are left open.
     """
     found = _by_classes(classes, kinds) if classes else None
     if found is None or len(found.flagged) > FLAGGED_BY_CLASSES:
         kinds = tuple(kind for kind in kinds if kind in CERTIFIED)
         found = column_certificate(build, Forwarding.of(build), bool(kinds), progress)
     beside = by_chance(found.destinations, seed)
+    if begun and len(found.flagged):
+        begun("verify left", len(found.flagged) / len(found.destinations))
     walks = _Walks.of(build, found, beside)
     ways, wrong = walks.ways()
     reports = [walks.failures(kind) for kind in kinds]

@@ -68,8 +68,13 @@ def command(
 
     def prove(written: Fabric) -> None:
         nonlocal found
+        size = Size.of_build(written.builds[0])
         with progress(walks(written.builds, quick)) as bar:
-            found = written.verify(failures=() if quick else None, progress=bar)
+            found = written.verify(
+                failures=() if quick else None,
+                progress=bar,
+                begun=lambda work, part: say_time(size, work, part=part),
+            )
 
     fabric = Fabric.from_spec(fabric_file)
     if fabric.loaded and not no_verify:

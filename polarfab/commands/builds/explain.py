@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,18 +34,30 @@ def command(
 
     fabric = Fabric.load(folder)
     found = fabric.explain(source, destination, failures)
+    methods = fabric.proved[0].methods
     if as_json:
-        print_json(found.as_dict(fabric.build))
+        print_json({**found.as_dict(fabric.build), "proved": methods})
     else:
         hops = [list(hop.named(fabric.build).values()) for hop in found.hops]
         columns = ["from", "port", "to", "port", "channel"]
         length = f"{len(hops)} link{'s' * (len(hops) != 1)}"
         print_table(f"{source} to {destination}: {length}", columns, hops)
         _print_ways(fabric.build, found, " and ".join(failures))
+        _print_methods(methods)
     if found.fault:
         warn(f"wrong: {found.fault}")
     if not found.passed:
         raise click.exceptions.Exit(1)
+
+
+def _print_methods(methods: Mapping[str, str]) -> None:
+    """What is proved of every pair, and how."""
+    from compilers.proof.proved import FAILURES
+
+    for method in ("certificate", "walk"):
+        words = [FAILURES.get(word, word) for word, by in methods.items() if by == method]
+        if words:
+            click.echo(f"proved of every pair, by {method}: {', '.join(words)}")
 
 
 def _print_ways(build: Build, found: Explanation, failed: str) -> None:

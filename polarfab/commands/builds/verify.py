@@ -156,10 +156,12 @@ def command(
     fabric = Fabric.load(folder)
     if quick and failures:
         raise click.UsageError("--quick tries no failures, and --failures names some")
-    say_time(Size.of_build(fabric.builds[0]), "verify walk" if method == "walk" else "verify")
+    size = Size.of_build(fabric.builds[0])
+    say_time(size, "verify walk" if method == "walk" else "verify")
     with progress(walks(fabric.builds, quick)) as bar:
         kinds = failures or (() if quick else None)
-        found = fabric.verify(kinds, sample, seed, with_channels, bar, method, scheduler)
+        given = kinds, sample, seed, with_channels, bar, method, scheduler
+        found = fabric.verify(*given, lambda work, part: say_time(size, work, part=part))
     if found.unmarked:
         say(found.unmarked)
     files: tuple[EmittedReport, ...] = ()
@@ -168,8 +170,7 @@ def command(
             if str(emitted) == OPENFLOW:
                 files = fabric.check_messages(bar)
             else:
-                given = emitted, target or "", read(words), bar, accept
-                files = fabric.check_emitted(*given)
+                files = fabric.check_emitted(emitted, target or "", read(words), bar, accept)
     if as_json:
         print_json({**found.as_dict(), **_emitted_facts(files)})
     for build, report in zip(fabric.builds, found.reports, strict=True):

@@ -256,6 +256,18 @@ def test_it_agrees_on_several_changes_at_once(name: str, spread: bool) -> None:
     assert lossy >= 2
 
 
+@pytest.mark.parametrize("name", ["even", MARKED])
+def test_what_is_proved_holds_whatever_the_weights(name: str) -> None:
+    """Those that the controller shifts for `ugal-pf`, too, down to one way of a class."""
+    random, build = np.random.default_rng(3), fabric(name, True)
+    for share in (0.2, 0.5, 0.8):
+        weight = build.tables.classes.weight.copy()
+        weight[random.random(weight.shape) < share] = 0
+        found = assert_alike(with_classes(build, weight=weight))
+        assert not found.ways.strays
+        assert not any(report.lost_pairs for report in found.failures)
+
+
 def test_hosts_without_a_weighted_way_take_as_many_links_as_others() -> None:
     build = fabric("odd", False)
     nothing = with_classes(build, weight=np.zeros_like(build.tables.classes.weight))

@@ -2,6 +2,9 @@
 
 Rows and groups are read by regular expressions, and packets are followed in numpy. It shares no
 code with the emitter, the readers, the walker and the proof.
+
+What a switch does with a packet follows from the switch, the port that it came in on, and where it
+goes. So packets that are in all of that alike when they meet a failure are followed once.
 """
 
 from __future__ import annotations
@@ -13,13 +16,19 @@ from ipaddress import ip_network
 import numpy as np
 
 MOST_LINKS = 24
-ENTERING = 1 << 16
+ENTERING, MARKED = 1 << 16, 1 << 17
 BACK = -1
 """An output to the port on which the packet came in."""
+UNMARK = re.compile(
+    r"table=0,priority=1,cookie=\w+,ip,eth_dst=(\S+?),actions=dec_ttl,"
+    r"set_field:(\S+?)->eth_dst,write_metadata:0x20000/0x20000,goto_table:1$"
+)
+PASS = re.compile(r"table=0,priority=1,cookie=\w+,ip,eth_dst=(\S+?),actions=dec_ttl,goto_table:1$")
 ROUTE = re.compile(r"table=1,.*ip_dst=([\d./]+),actions=write_metadata:(\d+)/0xffff,goto_table:2")
 OWN = re.compile(r"table=1,.*ip_dst=([\d.]+),actions=set_field.*,output:(\d+)$")
 CLASS = re.compile(
-    r"table=2,priority=(\d+),cookie=\w+,(?:in_port=(\d+),)?metadata=(\d+)/(\w+),actions=group:(\d+)"
+    r"table=2,priority=(\d+),cookie=\w+,(?:in_port=(\d+),)?metadata=(\d+)/(\w+),"
+    r"actions=(?:group:(\d+)|bundle\([^()]*,ofport,members:([\d,]+)\))$"
 )
 GROUP = re.compile(r"group_id=(\d+),type=(\w+),(.*)")
 
@@ -29,13 +38,16 @@ class SwitchText:
     """The rows and groups of one switch.
 
     routes: by prefix length, then by prefix, the class. rows: priority, in_port or None, metadata,
-    mask, group. groups: type and (what is watched, where the bucket sends).
+    mask, and a group or the ports of a bundle. groups: type and (what is watched, where the bucket
+    sends, the address that it sets). unmark: the address of marked packets, and what they get.
     """
 
     hosts: list[int] = field(default_factory=list)
     routes: dict[int, dict[int, int]] = field(default_factory=dict)
-    rows: list[tuple[int, int | None, int, int, int]] = field(default_factory=list)
-    groups: dict[int, tuple[str, list[tuple[str, str]]]] = field(default_factory=dict)
+    rows: list[tuple[int, int | None, int, int, int | list[int]]] = field(default_factory=list)
+    groups: dict[int, tuple[str, list[tuple[str, str, str]]]] = field(default_factory=dict)
+    unmark: tuple[str, str] = ("", "")
+    gateway: str = ""
 
     @classmethod
     def read(cls, folder):
@@ -50,13 +62,19 @@ class SwitchText:
                 of_length[int(prefix.network_address)] = int(route[2])
             elif row := CLASS.match(line):
                 in_port = int(row[2]) if row[2] else None
-                found.rows.append((int(row[1]), in_port, int(row[3]), int(row[4], 16), int(row[5])))
+                to = int(row[5]) if row[5] else [int(port) for port in row[6].split(",")]
+                found.rows.append((int(row[1]), in_port, int(row[3]), int(row[4], 0), to))
+            elif unmark := UNMARK.match(line):
+                found.unmark = unmark[1], unmark[2]
+            elif passed := PASS.match(line):
+                found.gateway = passed[1]
             else:
                 assert not line.startswith(("table=1", "table=2")), line
         for line in (folder / "groups.txt").read_text().splitlines():
             if not line.startswith("#"):
                 number, kind, buckets = GROUP.match(line).groups()
                 found.groups[int(number)] = kind, [_bucket(b) for b in buckets.split("bucket=")[1:]]
+        assert found.unmark[1] in ("", found.gateway)
         return found
 
     def class_of(self, address):
@@ -67,9 +85,8 @@ class SwitchText:
                 return found
         return None
 
-    def group_of(self, number, in_port, entering):
-        """The group that a packet of a class is led to."""
-        metadata = number | (ENTERING if entering else 0)
+    def led_to(self, metadata, in_port):
+        """The group, or the ports, that a packet with this metadata is led to."""
         rows = [
             row for row in self.rows if metadata & row[3] == row[2] and row[1] in (None, in_port)
         ]
@@ -78,43 +95,47 @@ class SwitchText:
         return rows[0][4]
 
     def ports(self, group):
-        """The ports that it shares packets over, and those that it then tries in their order."""
+        """The ports that it shares packets over, which of these mark, and those tried in order."""
         kind, buckets = self.groups[group]
         if kind == "select":
-            assert all(watched == sent for watched, sent in buckets)
-            return [int(sent) for _, sent in buckets], []
-        shared, tried = [], []
-        for watched, sent in buckets:
+            assert all(watched == sent for watched, sent, _ in buckets)
+            assert {mac for *_, mac in buckets} <= {"", self.unmark[0]}
+            return [int(sent) for _, sent, _ in buckets], [bool(mac) for *_, mac in buckets], []
+        shared, marks, tried = [], [], []
+        for watched, sent, mac in buckets:
+            assert not mac
             if sent.startswith("group"):
                 assert (sent, shared, tried) == (watched, [], [])
-                shared, tried = self.ports(int(sent[5:]))
+                shared, marks, tried = self.ports(int(sent[5:]))
             else:
                 assert sent in (watched, "in_port")
                 tried.append(BACK if sent == "in_port" else int(sent))
-        return shared, tried
+        return shared, marks, tried
 
 
 def _bucket(text):
     words = text.rstrip(",").split(",")
     watched = next((re.split("[_:]", w)[1:] for w in words if w.startswith("watch_")), None)
+    mac = re.search(r"set_field:(\S+?)->eth_dst", text)
     last = words[-1].removeprefix("actions=")
     sent = last.replace("output:", "").replace("group:", "group")
     if watched is None:  # an indirect group watches nothing
-        return sent, sent
-    return ("group" if watched[0] == "group" else "") + watched[1], sent
+        return sent, sent, mac[1] if mac else ""
+    group = "group" if watched[0] == "group" else ""
+    return group + watched[1], sent, mac[1] if mac else ""
 
 
 @dataclass
 class Packets:
-    """n packets: from, to, the port they left by, what is down, and the switches that they passed.
+    """n packets: where to, what is down, whether marked on their first link, where they passed.
 
-    down: int[n, 2], the ends of a link, or a switch twice. path: int[n, MOST_LINKS + 1], -1 beyond
-    the last. arrived: bool[n].
+    down: int[n, 2], the ends of a link, or a switch twice. path: int[n, W], switches, -1 beyond the
+    last. arrived: bool[n].
     """
 
-    source: np.ndarray
     target: np.ndarray
     down: np.ndarray
+    marked: np.ndarray
     path: np.ndarray
     arrived: np.ndarray
 
@@ -123,39 +144,69 @@ class Packets:
         """int[n]: how many links they took."""
         return (self.path >= 0).sum(axis=1) - 1
 
+    @classmethod
+    def all_of(cls, parts):
+        """Those of all parts."""
+        width = max(part.path.shape[1] for part in parts)
+        paths = [
+            np.pad(p.path, ((0, 0), (0, width - p.path.shape[1])), constant_values=-1)
+            for p in parts
+        ]
+        words = ("target", "down", "marked", "arrived")
+        rest = {word: np.concatenate([getattr(part, word) for part in parts]) for word in words}
+        return cls(path=np.concatenate(paths), **rest)
+
 
 class TextFabric:
     """The switches of a folder, cabled.
+
+    number: int[S, S], the class of each switch for each other one, -1 without a row. By switch and
+    class: shared and marks, the ports that share packets of hosts, 0 beyond the last, and whether
+    these are marked; entry, those tried in their place; tried, by the port that a packet came in
+    on; spread, the same for marked packets: those that share them, none where they go as others.
 
     Args:
         folder: what was rendered.
         names: of the switches, in the order of their numbers.
         far, far_port: int[S, P + 1], the switch and its port behind each port; -1 for none.
+        rank: int[S], of the switches, for channels.
     """
 
-    def __init__(self, folder, names, far, far_port):
-        self.far, self.far_port = far, far_port
+    def __init__(self, folder, names, far, far_port, rank):
+        self.far, self.far_port, self.rank = far, far_port, rank
         texts = [SwitchText.read(folder / name) for name in names]
         self.ends = np.array([v for v, text in enumerate(texts) if text.hosts])
-        most = max(row[2] & 0xFFFF for text in texts for row in text.rows) + 1
-        size = len(texts), len(texts)
-        self.number = np.full(size, -1)
-        ports = far.shape[1]
-        self.shared = np.zeros((len(texts), most, ports + 2), int)
-        self.entry = np.zeros((len(texts), most, ports + 2), int)
-        self.tried = np.zeros((len(texts), most, ports, ports + 2), int)
-        for s, text in enumerate(texts):
-            for d in self.ends:
-                found = text.class_of(texts[d].hosts[0]) if s != d else None
-                self.number[s, d] = -1 if found is None else found
-            for c in np.unique(self.number[s][self.number[s] >= 0]):
-                shared, tried = text.ports(text.group_of(c, None, entering=True))
-                _put(self.shared[s, c], sorted(set(shared)))
+        self.port_to = np.zeros((len(texts), len(texts)), np.int32)
+        switch, port = np.nonzero(far >= 0)
+        self.port_to[switch, far[switch, port]] = port
+        self.number = np.full((len(texts), len(texts)), -1)
+        used = [self._classes(s, text, texts) for s, text in enumerate(texts)]
+        size, ports = (len(texts), max(map(len, used))), far.shape[1]
+        self.shared, self.entry = np.zeros((2, *size, ports + 2), int)
+        self.marks = np.zeros(self.shared.shape, np.bool_)
+        self.tried, self.spread = np.zeros((2, *size, ports, ports + 2), int)
+        for s, (text, classes) in enumerate(zip(texts, used, strict=True)):
+            for c, value in enumerate(classes):
+                shared, marks, tried = text.ports(text.led_to(value | ENTERING, None))
+                _put(self.shared[s, c], shared)
+                _put(self.marks[s, c], marks)
                 _put(self.entry[s, c], tried)
                 for port in np.flatnonzero(far[s] >= 0):
-                    shared, tried = text.ports(text.group_of(c, port, entering=False))
+                    group = text.led_to(value, port)
+                    shared, _, tried = text.ports(group)
                     assert not shared
                     _put(self.tried[s, c, port], tried)
+                    to = text.led_to(value | MARKED, port) if text.unmark[0] else group
+                    assert to == group or isinstance(to, list)
+                    _put(self.spread[s, c, port], to if to != group else [])
+
+    def _classes(self, s, text, texts):
+        """The classes of a switch in use, which are numbered from 0."""
+        found = {d: text.class_of(texts[d].hosts[0]) for d in self.ends.tolist() if d != s}
+        classes = sorted({value for value in found.values() if value is not None})
+        for d, value in found.items():
+            self.number[s, d] = -1 if value is None else classes.index(value)
+        return classes
 
     def every_way(self):
         """The packets of every pair by every way, with nothing down."""
@@ -163,32 +214,67 @@ class TextFabric:
         s, d = s[s != d], d[s != d]
         return self._sent(s, d, np.full((len(s), 2), -2))
 
-    def one_link_down(self, packets):
-        """Those that have lost a link, for each of the links of each."""
-        moves = np.argwhere(packets.path[:, 1:] >= 0)
-        which, step = moves.T
-        ends = np.column_stack((packets.path[which, step], packets.path[which, step + 1]))
-        return self._again(packets, which, np.sort(ends, axis=1))
+    def one_link_down(self, whole):
+        """Packets that meet a link that is down, for each link of each of the whole."""
+        return self._again(whole, lambda u, v: np.sort(np.column_stack((u, v)), axis=1))
 
-    def one_switch_down(self, packets):
-        """Those that have lost a switch on their way, for each of these of each."""
-        between = (packets.path >= 0) & (packets.path != packets.source[:, None])
-        between &= packets.path != packets.target[:, None]
-        which, step = np.argwhere(between).T
-        gone = packets.path[which, step]
-        return self._again(packets, which, np.column_stack((gone, gone)))
+    def one_switch_down(self, whole):
+        """Packets that meet a switch that is down on their way, for each of these of each."""
+        return self._again(whole, lambda _, v: np.column_stack((v, v)))
 
-    def _again(self, packets, which, down):
-        asked = np.unique(
-            np.column_stack((packets.source[which], packets.target[which], down)), axis=0
-        )
-        return self._sent(asked[:, 0], asked[:, 1], asked[:, 2:])
+    def _again(self, whole, failed):
+        """Packets at the switch before the failure: it shares them over other ways, or repairs."""
+        path, d = whole.path, whole.target
+        channel = channels_of(self.rank, path)
+        parts = [self._at_hosts(path, d, failed)]
+        for link in range(1, path.shape[1] - 1):
+            now, after = path[:, link], path[:, link + 1]
+            down = failed(now, after)
+            met = (after >= 0) & ((down[:, 0] != down[:, 1]) | (after != d))
+            for before in range(link):
+                met &= self._up(path[:, before], path[:, before + 1], down)
+            came = self.port_to[now, path[:, link - 1]]
+            key = np.column_stack(
+                (came, now, d, after, channel[:, link - 1], whole.marked & (link == 1))
+            )[met]
+            _, first = np.unique(key, axis=0, return_index=True)
+            some = np.flatnonzero(met)[first]
+            ports = self.spread[now[some], self.number[now[some], d[some]], came[some]]
+            ports = np.where((whole.marked[some] & (link == 1))[:, None], ports, 0)
+            left = some[~self._shared_out(path[some, 1], ports, down[some])]
+            parts.append(
+                self._followed(
+                    d[left], down[left], whole.marked[left], path[left, : link + 1], came[left]
+                )
+            )
+        return Packets.all_of(parts)
+
+    def _shared_out(self, now, ports, down):
+        """bool[n]: packets that are spread over ports where they are, of which one is up."""
+        live = self._live(now[:, None], ports, down[:, None]).any(axis=1)
+        shares = ports.any(axis=1)
+        assert (live >= shares).all(), "no way is left to spread a packet over"
+        return shares
+
+    def _at_hosts(self, path, d, failed):
+        """Packets of hosts none of whose shared ways is up, with the first one down."""
+        down = failed(path[:, 0], path[:, 1])
+        met = (down[:, 0] != down[:, 1]) | (path[:, 1] != d)
+        asked = np.unique(np.column_stack((path[:, 0], d, down))[met], axis=0)
+        s, d, down = asked[:, 0], asked[:, 1], asked[:, 2:]
+        live = self._live(s[:, None], self.shared[s, self.number[s, d]], down[:, None])
+        alone = ~live.any(axis=1)
+        return self._sent(s[alone], d[alone], down[alone])
+
+    def _up(self, one, other, down):
+        """Whether links between switches are up."""
+        link = (np.minimum(one, other) == down[..., 0]) & (np.maximum(one, other) == down[..., 1])
+        alone = (down[..., 0] == down[..., 1]) & ((other == down[..., 0]) | (one == down[..., 0]))
+        return ~link & ~alone
 
     def _live(self, switch, port, down):
         far = np.where(port > 0, self.far[switch, np.maximum(port, 0)], -1)
-        link = (np.minimum(switch, far) == down[..., 0]) & (np.maximum(switch, far) == down[..., 1])
-        alone = (down[..., 0] == down[..., 1]) & ((far == down[..., 0]) | (switch == down[..., 0]))
-        return (far >= 0) & ~link & ~alone
+        return (far >= 0) & self._up(switch, far, down)
 
     def _first(self, switch, came, tried, down):
         """int[n]: the first port that is up, 0 for none, and where it sends back unsaid."""
@@ -204,35 +290,64 @@ class TextFabric:
         row = s, self.number[s, d]
         shared = self.shared[row]
         live = self._live(s[:, None], shared, down[:, None])
-        which, way = np.argwhere(live).T
-        out = shared[which, way]
+        which, way = np.nonzero(live)
         alone = np.flatnonzero(~live.any(axis=1))
         entry = self._first(
             s[alone], np.zeros(len(alone), int), self.entry[row][alone], down[alone]
         )
-        which, out = np.concatenate((which, alone)), np.concatenate((out, entry))
-        return self._followed(s[which], d[which], out, down[which])
+        out = np.concatenate((shared[which, way], entry))
+        marked = np.concatenate((self.marks[row][which, way], np.zeros(len(alone), np.bool_)))
+        which = np.concatenate((which, alone))
+        s, d, down = s[which], d[which], down[which]
+        lost = out == 0
+        none = Packets(d[lost], down[lost], marked[lost], s[lost, None], d[lost] < 0)
+        s, d, down, marked, out = (part[~lost] for part in (s, d, down, marked, out))
+        path, came = np.column_stack((s, self.far[s, out])), self.far_port[s, out]
+        return Packets.all_of([none, *self._marked(d, down, marked, path, came)])
 
-    def _followed(self, s, d, out, down):
-        path = np.full((len(s), MOST_LINKS + 1), -1, np.int32)
-        path[:, 0] = s
-        at, out = s.copy(), out.copy()
-        moving = np.flatnonzero(out > 0)
-        for step in range(1, MOST_LINKS + 1):
-            came = self.far_port[at[moving], out[moving]]
-            at[moving] = path[moving, step] = self.far[at[moving], out[moving]]
-            moving, came = (part[at[moving] != d[moving]] for part in (moving, came))
-            if not len(moving):
-                break
-            here = at[moving]
-            tried = self.tried[here, self.number[here, d[moving]], came]
-            out[moving] = self._first(here, came, tried, down[moving])
-            moving = moving[out[moving] > 0]
-        return Packets(s, d, down, path, at == d)
+    def _marked(self, d, down, marked, path, came):
+        """The packets that are behind their first link, by every way that marked ones may take."""
+        now = path[:, 1]
+        ports = self.spread[now, self.number[now, d], came]
+        ports = np.where((marked & (now != d))[:, None], ports, 0)
+        plain = ~ports.any(axis=1)
+        yield self._followed(d[plain], down[plain], marked[plain], path[plain], came[plain])
+        which, way = np.nonzero(self._live(now[:, None], ports, down[:, None]))
+        out = ports[which, way]
+        after = np.column_stack((path[which], self.far[now[which], out]))
+        into = self.far_port[now[which], out]
+        yield self._followed(d[which], down[which], marked[which], after, into)
+        lost = ~plain
+        lost[which] = False
+        yield Packets(d[lost], down[lost], marked[lost], path[lost], d[lost] < 0)
+
+    def _followed(self, d, down, marked, path, came):
+        """The packets from the last switch of their path on, where they came in by a port."""
+        first = path.shape[1]
+        whole = np.full((len(d), first + MOST_LINKS), -1, np.int32)
+        whole[:, :first] = path
+        at, came = path[:, -1].copy(), came.copy()
+        moving, step = np.flatnonzero(at != d), first
+        while len(moving) and step < whole.shape[1]:
+            here, now = at[moving], came[moving]
+            tried = self.tried[here, self.number[here, d[moving]], now]
+            out = self._first(here, now, tried, down[moving])
+            moving, here, out = moving[out > 0], here[out > 0], out[out > 0]
+            came[moving] = self.far_port[here, out]
+            at[moving] = whole[moving, step] = self.far[here, out]
+            moving, step = moving[at[moving] != d[moving]], step + 1
+        return Packets(d, down, marked, whole[:, :step], at == d)
 
 
 def _put(row, ports):
     row[: len(ports)] = ports
+
+
+def channels_of(rank, path):
+    """int[n, W - 1]: the channel of each link by valley."""
+    up = rank[path[:, 1:]] > rank[path[:, :-1]]
+    valley = np.pad(~up[:, :-1] & up[:, 1:] & (path[:, 2:] >= 0), ((0, 0), (1, 0)))
+    return np.cumsum(valley, axis=1)
 
 
 def channels_needed(rank, *walks):
@@ -245,13 +360,11 @@ def channels_needed(rank, *walks):
 
     waits, most = [], 0
     for packets in walks:
-        path, there = packets.path, packets.path >= 0
-        up = rank[path[:, 1:]] > rank[path[:, :-1]]
-        valley = np.pad(~up[:, :-1] & up[:, 1:] & there[:, 2:], ((0, 0), (1, 0)))
-        channel = np.cumsum(valley, axis=1)
-        most = max(most, 1 + int(channel.max()))
+        path = packets.path
+        channel = channels_of(rank, path)
+        most = max(most, 1 + int(channel.max(initial=0)))
         arc = (channel * len(rank) + path[:, :-1]) * len(rank) + path[:, 1:]
-        both = there[:, 2:]
+        both = path[:, 2:] >= 0
         pairs = np.column_stack((arc[:, :-1][both], arc[:, 1:][both]))
         waits.append(np.unique(pairs, axis=0))
     arcs, ends = np.unique(np.concatenate(waits), return_inverse=True)
