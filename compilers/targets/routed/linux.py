@@ -18,6 +18,7 @@ import numpy as np
 
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.iproute_reader import read_linux
+from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import (
@@ -50,6 +51,7 @@ from compilers.targets.routed.linux_tables import (
 from compilers.targets.routed.route_rows import RouteRows, Way
 from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
 from compilers.targets.target import Target
+from inventory.problems import InputError
 from inventory.route_tables.held_routes import RouteTables
 
 LINK, GROUP, MARKED_LINK, ONWARD = 500_000, 600_000, 700_000, 800_000
@@ -126,7 +128,16 @@ class Linux(Target):
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
-        carried = {INTERMEDIATES} if chosen["intermediates"] == "hosts" else frozenset[str]()
+        by_hosts = chosen["intermediates"] == "hosts"
+        if build.balance == VALIANT and not by_hosts:
+            raise InputError.of(
+                key="routing.balance",
+                required=f"another balance, as target {self.name} cannot do {INTERMEDIATES} itself",
+                given=VALIANT,
+                todo="add --set intermediates=hosts where hosts write them, by target srv6; or "
+                "choose target ovs",
+            )
+        carried = frozenset({INTERMEDIATES} if by_hosts else ())
         able = replace(self.capabilities, features=self.capabilities.features | carried)
         able.require(build, self.name)
         require_weights(build, self.name)

@@ -14,7 +14,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import LinkLoads, throughput
+from compilers.evaluation.traffic import over_intermediates
 from compilers.expansion.grow import grow
 from compilers.exports.simulators.simgrid_platform import files
 from compilers.pipeline import compile_fabric
@@ -102,6 +104,17 @@ def test_loads_are_those_of_every_way(build: Build) -> None:
     for arc in np.flatnonzero(f.end >= 0).tolist():
         link = arc // f.slots, int(f.end[arc]) // f.slots
         assert found.as_emitted[arc] == pytest.approx(load[link] / order)
+
+
+def test_traffic_of_a_few_is_spread_at_its_source_and_gathered_at_its_end() -> None:
+    """Two flows to one switch: half of each leg's load by hand."""
+    traffic = Traffic.of(np.array([1, 2]), np.array([3, 3]), np.array([1.0, 0.5]))
+    found = over_intermediates(traffic, np.arange(4), 4)
+    flows = zip(found.source.tolist(), found.destination.tolist(), strict=True)
+    assert dict(zip(flows, found.amount.tolist(), strict=True)) == {
+        **{(1, 0): 0.25, (1, 2): 0.25, (2, 0): 0.125, (2, 1): 0.125},
+        **{(0, 3): 0.375, (1, 3): 0.625, (2, 3): 0.5},
+    }
 
 
 @pytest.mark.parametrize(("q", "share"), [(7, 0.509), (13, 0.5027)])
