@@ -24,11 +24,11 @@ UNMARK = re.compile(
     r"set_field:(\S+?)->eth_dst,write_metadata:0x20000/0x20000,goto_table:1$"
 )
 PASS = re.compile(r"table=0,priority=1,cookie=\w+,ip,eth_dst=(\S+?),actions=dec_ttl,goto_table:1$")
-ROUTE = re.compile(r"table=1,.*ip_dst=([\d./]+),actions=write_metadata:(\d+)/0xffff,goto_table:2")
+ROUTE = re.compile(r"table=1,.*ip_dst=([\d./]+),actions=write_metadata:(\d+)/0x4?ffff,goto_table:2")
 OWN = re.compile(r"table=1,.*ip_dst=([\d.]+),actions=set_field.*,output:(\d+)$")
 CLASS = re.compile(
     r"table=2,priority=(\d+),cookie=\w+,(?:in_port=(\d+),)?metadata=(\d+)/(\w+),"
-    r"actions=(?:group:(\d+)|bundle\([^()]*,ofport,members:([\d,]+)\))$"
+    r"actions=(?:group:(\d+)|(?:set_field:(\S+?)->eth_dst,)?bundle\([^()]*,members:([\d,]+)\))$"
 )
 GROUP = re.compile(r"group_id=(\d+),type=(\w+),(.*)")
 
@@ -38,13 +38,14 @@ class SwitchText:
     """The rows and groups of one switch.
 
     routes: by prefix length, then by prefix, the class. rows: priority, in_port or None, metadata,
-    mask, and a group or the ports of a bundle. groups: type and (what is watched, where the bucket
-    sends, the address that it sets). unmark: the address of marked packets, and what they get.
+    mask, and a group or the address that is set before the ports of a bundle. groups: type and
+    (what is watched, where the bucket sends, the address that it sets). unmark: the address of
+    marked packets, and what they get.
     """
 
     hosts: list[int] = field(default_factory=list)
     routes: dict[int, dict[int, int]] = field(default_factory=dict)
-    rows: list[tuple[int, int | None, int, int, int | list[int]]] = field(default_factory=list)
+    rows: list[tuple[int, int | None, int, int, int | tuple]] = field(default_factory=list)
     groups: dict[int, tuple[str, list[tuple[str, str, str]]]] = field(default_factory=dict)
     unmark: tuple[str, str] = ("", "")
     gateway: str = ""
@@ -62,7 +63,7 @@ class SwitchText:
                 of_length[int(prefix.network_address)] = int(route[2])
             elif row := CLASS.match(line):
                 in_port = int(row[2]) if row[2] else None
-                to = int(row[5]) if row[5] else [int(port) for port in row[6].split(",")]
+                to = int(row[5]) if row[5] else (row[6], [*map(int, row[7].split(","))])
                 found.rows.append((int(row[1]), in_port, int(row[3]), int(row[4], 0), to))
             elif unmark := UNMARK.match(line):
                 found.unmark = unmark[1], unmark[2]
@@ -127,7 +128,7 @@ def _bucket(text):
 
 @dataclass
 class Packets:
-    """n packets: where to, what is down, whether marked on their first link, where they passed.
+    """n packets: where to, what is down, on how many links marked, where they passed.
 
     down: int[n, 2], the ends of a link, or a switch twice. path: int[n, W], switches, -1 beyond the
     last. arrived: bool[n].
@@ -163,7 +164,8 @@ class TextFabric:
     number: int[S, S], the class of each switch for each other one, -1 without a row. By switch and
     class: shared and marks, the ports that share packets of hosts, 0 beyond the last, and whether
     these are marked; entry, those tried in their place; tried, by the port that a packet came in
-    on; spread, the same for marked packets: those that share them, none where they go as others.
+    on; spread, the same for marked packets: those that share them, none where they go as others,
+    and kept, whether they stay marked.
 
     Args:
         folder: what was rendered.
@@ -185,6 +187,7 @@ class TextFabric:
         self.shared, self.entry = np.zeros((2, *size, ports + 2), int)
         self.marks = np.zeros(self.shared.shape, np.bool_)
         self.tried, self.spread = np.zeros((2, *size, ports, ports + 2), int)
+        self.kept = np.zeros((*size, ports), np.bool_)
         for s, (text, classes) in enumerate(zip(texts, used, strict=True)):
             for c, value in enumerate(classes):
                 shared, marks, tried = text.ports(text.led_to(value | ENTERING, None))
@@ -197,8 +200,11 @@ class TextFabric:
                     assert not shared
                     _put(self.tried[s, c, port], tried)
                     to = text.led_to(value | MARKED, port) if text.unmark[0] else group
-                    assert to == group or isinstance(to, list)
-                    _put(self.spread[s, c, port], to if to != group else [])
+                    if to != group:
+                        mac, members = to
+                        assert mac in (None, text.unmark[0])
+                        self.kept[s, c, port] = mac is not None
+                        _put(self.spread[s, c, port], members)
 
     def _classes(self, s, text, texts):
         """The classes of a switch in use, which are numbered from 0."""
@@ -234,14 +240,13 @@ class TextFabric:
             for before in range(link):
                 met &= self._up(path[:, before], path[:, before + 1], down)
             came = self.port_to[now, path[:, link - 1]]
-            key = np.column_stack(
-                (came, now, d, after, channel[:, link - 1], whole.marked & (link == 1))
-            )[met]
+            marked = whole.marked >= link
+            key = np.column_stack((came, now, d, after, channel[:, link - 1], marked))[met]
             _, first = np.unique(key, axis=0, return_index=True)
             some = np.flatnonzero(met)[first]
             ports = self.spread[now[some], self.number[now[some], d[some]], came[some]]
-            ports = np.where((whole.marked[some] & (link == 1))[:, None], ports, 0)
-            left = some[~self._shared_out(path[some, 1], ports, down[some])]
+            ports = np.where(marked[some, None], ports, 0)
+            left = some[~self._shared_out(now[some], ports, down[some])]
             parts.append(
                 self._followed(
                     d[left], down[left], whole.marked[left], path[left, : link + 1], came[left]
@@ -296,7 +301,7 @@ class TextFabric:
             s[alone], np.zeros(len(alone), int), self.entry[row][alone], down[alone]
         )
         out = np.concatenate((shared[which, way], entry))
-        marked = np.concatenate((self.marks[row][which, way], np.zeros(len(alone), np.bool_)))
+        marked = np.concatenate((self.marks[row][which, way], np.zeros(len(alone), int)))
         which = np.concatenate((which, alone))
         s, d, down = s[which], d[which], down[which]
         lost = out == 0
@@ -306,17 +311,19 @@ class TextFabric:
         return Packets.all_of([none, *self._marked(d, down, marked, path, came)])
 
     def _marked(self, d, down, marked, path, came):
-        """The packets that are behind their first link, by every way that marked ones may take."""
-        now = path[:, 1]
-        ports = self.spread[now, self.number[now, d], came]
-        ports = np.where((marked & (now != d))[:, None], ports, 0)
+        """The packets from the last switch of their path, by every way that marks may take."""
+        now, last = path[:, -1], path.shape[1] - 1
+        at = now, self.number[now, d], came
+        ports, kept = self.spread[at], self.kept[at]
+        ports = np.where(((marked == last) & (now != d))[:, None], ports, 0)
         plain = ~ports.any(axis=1)
         yield self._followed(d[plain], down[plain], marked[plain], path[plain], came[plain])
         which, way = np.nonzero(self._live(now[:, None], ports, down[:, None]))
         out = ports[which, way]
         after = np.column_stack((path[which], self.far[now[which], out]))
         into = self.far_port[now[which], out]
-        yield self._followed(d[which], down[which], marked[which], after, into)
+        if len(which):
+            yield from self._marked(d[which], down[which], (marked + kept)[which], after, into)
         lost = ~plain
         lost[which] = False
         yield Packets(d[lost], down[lost], marked[lost], path[lost], d[lost] < 0)
