@@ -6,11 +6,15 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from compilers.drawing.plots import plot
 from compilers.reproduction.exhibit import VERDICTS, Evidence, Exhibit
+from compilers.workers.source_digest import source_digest
 
 VERDICT_FILE = "verdict.json"
+ROW = ("id", "paper", "what", "verdict", "why")
+"""The fields of `Exhibit.row`."""
 Reproduced = Sequence[tuple[Exhibit, Evidence]]
 
 
@@ -38,17 +42,19 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
     yield f"{exhibit.id}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     yield from pictures(exhibit, evidence)
     claims = [claim.row() for claim in evidence.claims]
-    verdict = {**exhibit.row(evidence), "quick": quick, "claims": claims}
+    verdict = {**exhibit.row(evidence), "quick": quick, "code": source_digest(), "claims": claims}
     yield VERDICT_FILE, json.dumps(verdict, indent=1, ensure_ascii=False) + "\n"
 
 
-def is_done(folder: Path, exhibit: Exhibit, quick: bool) -> bool:
-    """Whether a run before has written this exhibit, of the same sizes, whole."""
+def known_row(folder: Path, exhibit: Exhibit, quick: bool) -> dict[str, Any] | None:
+    """Its row as the same code has written it, with all else and of the same sizes; or None."""
     try:
         found = json.loads((folder / exhibit.id / VERDICT_FILE).read_text())
-    except (OSError, ValueError):
-        return False
-    return bool(found.get("quick") == quick)
+        if (found.pop("quick"), found.pop("code")) != (quick, source_digest()):
+            return None
+        return {name: found[name] for name in ROW}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterator[str]:

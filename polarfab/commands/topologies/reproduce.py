@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from polarfab.output import json_option, print_json, print_table, progress, say, write_file
 from polarfab.shared_options import scheduler_option
-
-if TYPE_CHECKING:
-    from compilers.reproduction.exhibit import Evidence, Exhibit
 
 COLUMNS = ("name", "shows", "verdict", "why")
 
@@ -25,7 +21,7 @@ COLUMNS = ("name", "shows", "verdict", "why")
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write data, pictures and verdicts there; what is there is not computed again.",
+    help="Write data, pictures and verdicts there; what the same code has left is read.",
 )
 @scheduler_option
 @json_option
@@ -49,7 +45,7 @@ def command(
         polarfab reproduce --all --quick -o figures
     """
     from compilers.reproduction.catalogue import exhibit, exhibits, reproduce
-    from compilers.reproduction.exhibit_files import files, is_done
+    from compilers.reproduction.exhibit_files import files, known_row
     from compilers.workers.choice import workers_at
 
     listed = names == ("list",)
@@ -59,19 +55,21 @@ def command(
         raise click.UsageError("say where to write with -o")
     chosen = exhibits(paper) if listed or everything else [exhibit(name) for name in names]
     quick = quick or listed
-    left = [each for each in chosen if not (output and is_done(output, each, quick))]
+    known = {each.id: output and known_row(output, each, quick) for each in chosen}
+    left = [each for each in chosen if not known[each.id]]
     if len(left) < len(chosen):
         say(f"there already: {len(chosen) - len(left)} of {len(chosen)}")
-    found: list[tuple[Exhibit, Evidence]] = []
     with progress("reproducing") as bar, workers_at(scheduler) as workers:
         for each, evidence in reproduce(left, quick, bar, workers, output):
-            found.append((each, evidence))
+            known[each.id] = each.row(evidence)
             if output:
                 for name, text in files(each, evidence, quick):
                     write_file(output / each.id / name, [text], folders=True)
-    rows = [each.row(evidence) for each, evidence in found]
+    rows = [row for row in known.values() if row]
     if as_json:
         print_json(rows)
     else:
         body = [(row["id"], row["what"], row["verdict"], " ".join(row["why"])) for row in rows]
         print_table("tables and figures of the papers", COLUMNS, body, whole=True)
+    if listed and not output:
+        say("computed anew each time; with -o DIR what is there is read")

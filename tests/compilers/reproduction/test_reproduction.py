@@ -10,7 +10,7 @@ import pytest
 
 from compilers.reproduction.catalogue import PAPERS, exhibit, exhibits, reproduce
 from compilers.reproduction.exhibit import VERDICTS, Evidence, PaperClaim
-from compilers.reproduction.exhibit_files import files, is_done, page
+from compilers.reproduction.exhibit_files import files, known_row, page
 from inventory.problems import InputError
 
 NUMBERED = {
@@ -71,14 +71,21 @@ def test_a_verdict_follows_from_the_values():
 def test_files_of_an_exhibit_and_what_is_done_already(tmp_path: Path):
     each = exhibit("projective-fig1")
     evidence = {each.id: each.compute(True)}
-    assert not is_done(tmp_path, each, True)
+    assert known_row(tmp_path, each, True) is None
     (tmp_path / each.id).mkdir()
     for name, text in files(each, evidence[each.id], True):
         (tmp_path / each.id / name).write_text(text)
     assert name == "verdict.json"
     assert json.loads(text)["verdict"] == evidence[each.id].verdict
-    assert is_done(tmp_path, each, True)
-    assert not is_done(tmp_path, each, False)
+    row = each.row(evidence[each.id])
+    assert known_row(tmp_path, each, True) == row
+    assert known_row(tmp_path, each, False) is None
+    file, whole = tmp_path / each.id / name, json.loads(text)
+    for other in ({**whole, "code": "x"}, {"quick": True}, [], None):
+        file.write_text(json.dumps(other))
+        assert known_row(tmp_path, each, True) is None
+    file.write_text(text[:40])
+    assert known_row(tmp_path, each, True) is None
     assert "<svg" in (tmp_path / each.id / "projective-fig1-1.svg").read_text()
 
 
