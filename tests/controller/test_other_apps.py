@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from compilers.tables.build_folder import load
+from tests.controller.conftest import compile_into
 from tests.controller.switches.conforming_fabric import Loopback
 from tests.controller.switches.conforming_switch import Shape
 from tests.waiting import until
@@ -36,8 +37,7 @@ def packet_in(port, target, source):
 def test_a_learning_switch_and_a_poller_run_beside_ours(tmp_path):
     (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
     folder, status, file = tmp_path / "build", tmp_path / "status.json", tmp_path / "seen"
-    words = [sys.executable, "-m", "polarfab", "compile", tmp_path / "fabric.yaml", "-o", folder]
-    subprocess.run([*words, "--quick"], check=True, stdout=subprocess.DEVNULL)
+    compile_into(folder, tmp_path / "fabric.yaml", quick=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 
 import pytest
 
 from compilers.tables.build_folder import load
 from tests.controller.cluster.campaign import LIMIT, Campaign, Killable
 from tests.controller.cluster.campaign_plan import KINDS, Event, plan
-from tests.controller.conftest import POLARFAB, PORTS, own_network
+from tests.controller.conftest import PORTS, compile_into, own_network
 
 SPEC = "name: {0}\ntopology: {{family: polarfly, q: 3}}\nrouting: {1}\n"
 POLICIES = {
@@ -43,9 +42,7 @@ def folders(tmp_path_factory):
     for name, routing in POLICIES.items():
         folder = tmp_path_factory.mktemp(name)
         (folder / "fabric.yaml").write_text(SPEC.format("lab", routing))
-        words = [POLARFAB, "compile", folder / "fabric.yaml", "-o", folder / "build"]
-        subprocess.run(words, check=True, capture_output=True)
-        made.append(folder / "build")
+        made.append(compile_into(folder / "build", folder / "fabric.yaml"))
     return made
 
 

@@ -12,7 +12,7 @@ from compilers.proof.explanation import explain
 from compilers.tables.build_folder import load
 from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, NodeChange, Setup
-from tests.controller.rollout.windows import carried, loses_nothing
+from tests.controller.rollout.windows import carried, loses_nothing, probed
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
@@ -102,10 +102,11 @@ def test_a_switch_that_restarts_loses_only_what_it_was_carrying(engine):
         engine.apply(NodeChange((node,), up=True))
         engine.settle(60)
 
-    found, _ = carried(engine, INTERVALS, power)
+    found, interval = carried(engine, INTERVALS, power)
     paths = [explain(engine.build, *pair).minimal for pair in found.pairs.tolist()]
     touched = np.array([node in path for path in paths])
     assert found.lost[touched].any()
     assert not found.lost[~touched].any()
-    again, _ = carried(engine, INTERVALS, lambda _: None)
-    assert not again.lost.any()
+    # What were still wrong would lose in both; a busy machine loses by chance.
+    calm = (probed(engine, slower, lambda _: None) for slower in (interval, 2 * interval))
+    assert any(not window.lost.any() for window in calm)

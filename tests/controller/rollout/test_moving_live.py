@@ -19,7 +19,7 @@ from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, Setup
-from tests.controller.conftest import POLARFAB, SWITCHES, polarfab
+from tests.controller.conftest import POLARFAB, SWITCHES, compile_into, polarfab
 from tests.controller.rollout.test_hitless_live import controller_of
 from tests.controller.rollout.windows import loses_nothing
 from tests.waiting import until
@@ -37,10 +37,7 @@ def compiled(folder, routing, more="", q=3):
     """A verified build in FOLDER/build."""
     (folder / "inventory.yaml").write_text(INVENTORY)
     (folder / "fabric.yaml").write_text(SPEC.format(q, routing) + more)
-    subprocess.run(
-        [POLARFAB, "compile", folder / "fabric.yaml", "-o", folder / "build"], check=True
-    )
-    return folder / "build"
+    return compile_into(folder / "build", folder / "fabric.yaml")
 
 
 def step(*_):

@@ -22,6 +22,7 @@ from controller.switches.session import LiveFabric
 from controller.switches.switch import FEATURES_PATIENCE
 from controller.upkeep.repair_keeper import Keeper
 from tests.compilers.routed import routed
+from tests.controller.conftest import compile_into
 from tests.controller.switches.conforming_fabric import ConformingFabric, Loopback
 from tests.controller.switches.conforming_switch import ConformingSwitch, Shape
 from tests.controller.switches.session_talk import names
@@ -266,9 +267,7 @@ def folder(tmp_path_factory):
         "name: lab\ntopology: {family: polarfly, q: 3}\n"
         "routing: {balance: compact-valiant, protect: link}\n"
     )
-    words = [sys.executable, "-m", "polarfab", "compile", spec, "-o", folder / "build", "--quick"]
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    return folder / "build"
+    return compile_into(folder / "build", spec, quick=True)
 
 
 @pytest.fixture(scope="module", params=[pytest.param("ryu", marks=pytest.mark.long), "os-ken"])

@@ -3,7 +3,6 @@
 import re
 import shutil
 import signal
-import subprocess
 import time
 
 import numpy as np
@@ -13,8 +12,8 @@ from compilers.tables.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from tests.controller.conftest import (
     OTHERS_TRY_RYU,
-    POLARFAB,
     SWITCHES,
+    compile_into,
     connect,
     has_program,
     leave,
@@ -101,7 +100,7 @@ def test_only_what_differs_is_put_right_and_others_keep_theirs(switches, builds,
 def test_what_every_policy_makes_is_reported_as_it_was_sent(tmp_path, run):
     spec, build = tmp_path / "fabric.yaml", tmp_path / "build"
     spec.write_text(POLICIES)
-    subprocess.run([POLARFAB, "compile", spec, "-o", build], check=True)
+    compile_into(build, spec)
     first = run(polarfab(build, "ryu"))
     first.wait_for(SWITCHES, "complete")
     first.stop()
@@ -117,7 +116,7 @@ def test_switches_that_mark_packets_hold_their_program_and_lost_rows_come_back(
     """On Ryu; os-ken finds all in sync, but for one that has lost what spreads marked packets."""
     spec, build = tmp_path / "fabric.yaml", tmp_path / "build"
     spec.write_text(POLICIES.replace("compact-valiant", "spread"))
-    subprocess.run([POLARFAB, "compile", spec, "-o", build], check=True)
+    compile_into(build, spec)
     first = run(polarfab(build, "ryu"))
     assert first.wait_for(SWITCHES, "complete")["errors"] == {}
     first.stop()

@@ -6,7 +6,6 @@ bridge beside.
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +21,7 @@ from mininet_scenarios.scenario.outage import Outage
 from tests.compilers.targets.live_ovs import BRIDGE, dump
 from tests.compilers.wiring.test_damage import missing
 from tests.controller import conftest
-from tests.controller.conftest import POLARFAB, SWITCHES, own_network, polarfab
+from tests.controller.conftest import SWITCHES, compile_into, own_network, polarfab
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
@@ -36,9 +35,7 @@ routing: {balance: compact-valiant, protect: link}
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     (folder / "fabric.yaml").write_text(SPEC)
-    words = [POLARFAB, "compile", folder / "fabric.yaml", "-o", folder / "build"]
-    subprocess.run(words, check=True, capture_output=True)
-    return folder / "build"
+    return compile_into(folder / "build", folder / "fabric.yaml")
 
 
 @pytest.fixture(scope="module")
