@@ -40,13 +40,13 @@ def _crossing(reached: Reached, parts: int) -> tuple[Numbers, Numbers, Numbers, 
     """Every packet and its way out: arc, column, hops and way, int[n] each.
 
     Packets from hosts with more than `parts` ways are left out: one of the ways is always up, and
-    the packets on it are followed anyway. So are those in transit that are shared over several.
+    the packets on it are followed anyway.
     """
     towards = reached.towards
     f, width = towards.forwarding, len(towards.destinations)
     cells = np.flatnonzero(reached.depth >= 0)
     arc, column = np.divmod(cells, width)
-    hops, from_host = reached.depth[cells], np.flatnonzero(_choosing(towards, arc, column))
+    hops, from_host = reached.depth[cells], np.flatnonzero(arc % f.slots == f.slots - 1)
     ways = f.weighted.take(towards.row(arc[from_host] // f.slots, column[from_host]), axis=1)
     count = np.count_nonzero(ways >= 0, axis=0)
     taken, host = np.nonzero((ways >= 0) & (count <= parts))
@@ -56,13 +56,6 @@ def _crossing(reached: Reached, parts: int) -> tuple[Numbers, Numbers, Numbers, 
     which = np.concatenate((transit, from_host[host]))
     out = towards.way_out(arc[transit], column[transit])
     return arc[which], column[which], hops[which], np.concatenate((out, ways[taken, host]))
-
-
-def _choosing(towards: Towards, arc: Numbers, column: Numbers) -> NDArray[np.bool_]:
-    """bool[n]: packets that may take any way of their class: from hosts, or shared at every hop."""
-    chooses: NDArray[np.bool_] = arc % towards.forwarding.slots == towards.forwarding.slots - 1
-    chooses[towards.shared(arc, column)[0]] = True
-    return chooses
 
 
 def _meeting(f: Forwarding, out: Numbers, cases: Numbers) -> tuple[Numbers, Numbers]:
@@ -90,7 +83,7 @@ def counted(towards: Towards, packets: PacketStates) -> NDArray[np.bool_]:
     for part in packets.dead:
         left &= part != f.links + at
         left &= part != f.links + towards.destinations[packets.column]
-    hosts = np.flatnonzero(_choosing(towards, packets.arc, packets.column))
+    hosts = np.flatnonzero(packets.arc % f.slots == f.slots - 1)
     for ways in f.weighted:
         way = ways.take(towards.row(at[hosts], packets.column[hosts]))
         down = f.down(way, tuple(part[hosts] for part in packets.dead))

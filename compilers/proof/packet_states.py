@@ -141,7 +141,7 @@ class Reached:
             depth[cell] = NOWHERE
 
         keep((f.hosts[:, None] * width + np.arange(width)).ravel())
-        for ways in (f.order, f.bounce, f.weighted[: len(f.weighted) * f.every_hop]):
+        for ways in (f.order, f.bounce):
             for way in ways:
                 arc = way.take(self.towards.rows).astype(np.int64)
                 keep(np.where(arc >= 0, arc * width + place, len(self.depth)))
