@@ -71,7 +71,7 @@ def legs(build: Build) -> dict[tuple[int, int], tuple[int, ...]]:
 @pytest.mark.parametrize("build", [over(q=3), compiled("slimfly", "none")], ids=["q=3", "slimfly"])
 def test_every_way_is_two_minimal_paths(build: Build) -> None:
     path, order = legs(build), len(build.wiring.names)
-    for s, d in [(s, d) for s in range(0, order, 7) for d in range(0, order, 5) if s != d]:
+    for s, d in [(s, d) for s in range(0, order, 11) for d in range(0, order, 7) if s != d]:
         found = explain(build, s, d)
         ways = Counter(path[s, r] + path[r, d][1:] for r in range(order))
         assert found.weights[0] == ways.pop(path[s, d])
@@ -178,7 +178,7 @@ def test_every_way_arrives_with_any_link_or_switch_down(build: Build) -> None:
     for cut in down:
         dead = find_failure(build, "-".join(map(str, cut)))
         left = [v for v in range(order) if len(cut) == 2 or v not in cut]
-        for s, d in random.choice(left, (15, 2)).tolist():
+        for s, d in random.choice(left, (8, 2)).tolist():
             packets = SinglePackets.under(build, d, (dead,))
             for _, (path, outcome) in ways_over(packets, s) if s != d else ():
                 assert (path[0], path[-1], outcome) == (s, d, HOME)
@@ -242,7 +242,7 @@ def test_rows_by_intermediate_lead_where_routes_lead(build: Build, tmp_path: Pat
     write("ovs", build, tmp_path)
     assert not check("ovs", build, tmp_path).differences
     pipeline, ends = Pipeline(build), intermediates(build)
-    for v in (0, len(ends) - 1):
+    for v in (len(ends) - 1,):
         path = tmp_path / str(v) / "flows.txt"
         text = path.read_text()
         lines = [line for line in text.splitlines() if line and line[0] != "#"]
