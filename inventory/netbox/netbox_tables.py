@@ -71,7 +71,7 @@ def read_table(text: str, file: str) -> tuple[str, list[Row]]:
     Raises:
         InputError: it is none of them, or a row has more or fewer values than there are columns.
     """
-    csv.field_size_limit(FIELD_LIMIT)
+    before = csv.field_size_limit(FIELD_LIMIT)
     lines = csv.reader(io.StringIO(text, newline=""))
     try:
         header = [re.sub(r"[^a-z0-9_]+", "_", cell.strip().lower()) for cell in next(lines, [])]
@@ -82,6 +82,8 @@ def read_table(text: str, file: str) -> tuple[str, list[Row]]:
         rows = list(_rows(lines, columns, file))
     except csv.Error as error:
         raise InputError.of(NETBOX_TABLES, str(error), "", file, lines.line_num) from None
+    finally:
+        csv.field_size_limit(before)  # of the whole process
     return kind, rows
 
 
