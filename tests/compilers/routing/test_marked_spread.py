@@ -22,9 +22,11 @@ from compilers.exports.export_formats import EXPORTS
 from compilers.pipeline import compile_fabric
 from compilers.proof.alternate_ways import walk_ways
 from compilers.proof.channels import channels
+from compilers.proof.dead_switches import links_taken
 from compilers.proof.delivery import verify
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failure_walks import walk_failures
+from compilers.proof.forwarding import Forwarding, Towards
 from compilers.proof.soundness import promise
 from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.routing.link_repair import Intact, repaired
@@ -242,6 +244,15 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
         found = walk_ways(after)
         assert found.strays == 0
         assert found.max_hops <= {"polarfly": 7, "oft": 8, "pn": 9}[family]
+
+
+@each_fabric
+def test_packets_to_a_dead_switch_take_every_way_but_the_last_link(family: str, q: int) -> None:
+    build = marked(q, "node", family=family)
+    ends = np.flatnonzero(build.topology.endpoints)
+    sent, _ = links_taken(Towards.of(Forwarding.of(build), ends), ends)
+    ways = (path for paths in paths_by_hand(family, q).values() for path in paths)
+    assert sent == sum(len(path) > 2 for path in ways)
 
 
 def test_too_many_failures_to_follow_are_refused() -> None:
