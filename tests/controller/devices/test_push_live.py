@@ -26,9 +26,14 @@ def compiled(folder, name, routing):
 @pytest.fixture(scope="module", params=["frr", pytest.param("linux", marks=pytest.mark.long)])
 def seen(request, tmp_path_factory):
     """What live_push.py saw."""
-    folder, name = tmp_path_factory.mktemp(request.param), request.param
-    old = compiled(folder, "old", "balance: compact-valiant, protect: link")
-    compiled(folder, "new", "protect: link")
+    folder = tmp_path_factory.mktemp(request.param)
+    return pushed(folder, request.param, "balance: compact-valiant, protect: link", "protect: link")
+
+
+def pushed(folder, name, before, after):
+    """What live_push.py sees of a push from one policy to another."""
+    old = compiled(folder, "old", before)
+    compiled(folder, "new", after)
     target(name).render(old, folder / "out")
     script = Path(__file__).with_name("live_push.py")
     places = [str(folder / one) for one in ("old", "out", "new")]
@@ -78,3 +83,15 @@ def test_a_port_that_flapped(seen):
     assert "2" in {one["switch"] for one in seen["flap"]}
     assert seen["after flap"] == []
     assert set(states(seen["pushed after flap"])) <= {"pushed", "as built"}
+
+
+@pytest.mark.long
+def test_weights_of_a_demand_are_those_that_kernels_hold(tmp_path):
+    """Pushed over minimal routes, read back from the switches' own tables, also after a reboot."""
+    (tmp_path / "demand.csv").write_text("source,destination,rate\n0,5,3\n0,2,3\n1,5,2\n4,5,5\n")
+    after = "balance: compact-valiant, demand: demand.csv"
+    seen = pushed(tmp_path, "linux", "protect: link", after)
+    weights = load(tmp_path / "new").tables.classes.weight
+    assert len(set(weights[weights > 0].tolist())) > 2
+    assert seen["before"] != seen["after"] == seen["after reboot"] == []
+    assert set(states(seen["again"])) == {"as built"}

@@ -82,6 +82,14 @@ def test_an_expansion_under_traffic(engine):
 
 
 @pytest.mark.long
+def test_marks_that_come_and_go_under_traffic():
+    found, _ = run("emulate", "marks-under-traffic-q3", engine="ovs-fabric")
+    assert [event["reached"] for event in found["timeline"]] == 4 * [156]
+    assert [event["lost"] for event in found["timeline"]] == 4 * [0]
+    assert [event["max_hops"] for event in found["timeline"]] == [4, 3, 4, 2]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["mininet", "ovs-fabric"])
 def test_a_controller_that_dies_in_a_move(engine):
     found, _ = run("emulate", "controller-crash-in-rollout-q3", engine=engine)
