@@ -11,7 +11,7 @@ from pathlib import Path
 
 from compilers.tables.build_folder import load
 from mininet_scenarios.scenario.engine import HostSample
-from tests.compilers.targets.live_routed import DATAGRAMS, Fabric
+from tests.compilers.targets.live_routed import DATAGRAMS, Fabric, until
 
 HELD = (
     ("-json", "-4", "route", "show", "table", "all"),
@@ -32,6 +32,18 @@ def sent(fabric, source, destination, version, flows):
     return (fabric.sent() - before).tolist()
 
 
+def far_end(build):
+    """The switch at the other end of the second link of switch 0, and which of its links it is."""
+    far = int(build.wiring.far[0, 1])
+    return far, build.wiring.far[far].tolist().index(0)
+
+
+def over(fabric, vertex, link):
+    """How many next hops a kernel has over a link."""
+    shown = fabric.switches[vertex].run("ip", "nexthop")
+    return shown.count(f" dev {fabric.name(vertex, link)} ")
+
+
 def main(build, out, target, folder, pairs, flows):
     fabric = Fabric(build, out, target, HostSample.of(build), folder)
     fabric.start()
@@ -39,6 +51,7 @@ def main(build, out, target, folder, pairs, flows):
     seen["pings"] = [fabric.pings(version) for version in (4, 6)]
     seen["held"] = [fabric.switches[5].run("ip", *words) for words in HELD]
     fabric.set_link(0, 1, up=False)
+    until(lambda: over(fabric, 0, 1) == over(fabric, *far_end(build)) == 0)
     if target == "frr":  # zebra puts other routes in the place of those that went
         fabric.settle()
     seen["down"] = [fabric.pings(version) for version in (4, 6)]
