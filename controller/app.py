@@ -11,11 +11,11 @@ from controller.cluster.cluster_member import ClusterMember
 from controller.cluster.roles import Roles
 from controller.pulse import Pulse
 from controller.reporter import Reporter
-from controller.switches import connection
+from controller.switches.connections import connection
+from controller.switches.connections.inbox import ENDED, NAMED, Inbox
+from controller.switches.connections.listening import Entrance
 from controller.switches.events import CertificatesKept, CertificatesLoaded, UnnamedPeer
 from controller.switches.framework import Framework
-from controller.switches.inbox import ENDED, NAMED, Inbox
-from controller.switches.listening import Entrance
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 

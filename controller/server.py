@@ -17,13 +17,13 @@ from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled
 from controller.rollout.mover import Mover
 from controller.settings import Settings
-from controller.switches import listening
+from controller.switches.connections import listening
+from controller.switches.connections.file_limit import half_open_room
+from controller.switches.connections.listening import Entrance, check_free
+from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.current import Current
-from controller.switches.file_limit import half_open_room
 from controller.switches.framework import Framework
-from controller.switches.listening import Entrance, check_free
 from controller.switches.session import LiveFabric
-from controller.switches.tls_files import TlsFiles
 from controller.upkeep.background import in_thread
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit

@@ -21,11 +21,11 @@ import click
 
 from inventory.problems import InputError, Problem, did_you_mean
 from polarfab import __version__
-from polarfab.failure_output import drop_output, tell, usage_problem
 from polarfab.interruption import end_interrupted, notes
-from polarfab.next_steps import say_next
 from polarfab.old_words import renewed
-from polarfab.output import volume_options, warn
+from polarfab.output.failure_output import drop_output, tell, usage_problem
+from polarfab.output.next_steps import say_next
+from polarfab.output.verb_output import volume_options, warn
 from polarfab.verb_list import SECTIONS, VERBS
 
 if TYPE_CHECKING:

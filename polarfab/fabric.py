@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from compilers.readers.emitted_report import EmittedReport
     from compilers.spec.fabric_file import LoadedFabric
     from compilers.tables.build import Build
-    from compilers.targets.plane_rendering import Rendering
+    from compilers.targets.rendering.plane_rendering import Rendering
     from compilers.topology.labelled_graph import Topology
     from compilers.trees.tree_set import TreeSet
     from compilers.update.compare import Comparison
@@ -78,7 +78,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, S
         Raises:
             InputError: it is no build folder, or damaged.
         """
-        from compilers.tables.plane_folders import load_planes
+        from compilers.tables.folders.plane_folders import load_planes
 
         return cls(folder=Path(folder), compiled=load_planes(Path(folder)))
 
@@ -145,7 +145,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, S
         Raises:
             InputError: the inventory cannot hold the fabric.
         """
-        from compilers.tables.build_folder import identified
+        from compilers.tables.folders.build_folder import identified
 
         builds = self.compiled or self.compile().compiled
         return tuple(build if build.identity else identified(build) for build in builds)
@@ -167,7 +167,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, S
 
     @property
     def _folders(self) -> tuple[Path, ...]:
-        from compilers.tables.plane_folders import builds_in
+        from compilers.tables.folders.plane_folders import builds_in
 
         return builds_in(self.folder) if self.folder else ()
 
@@ -206,7 +206,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, S
         Raises:
             InputError: the folder holds something else, or cannot be written.
         """
-        from compilers.tables.plane_folders import save_planes
+        from compilers.tables.folders.plane_folders import save_planes
 
         def written(part: Path, builds: tuple[Build, ...]) -> object:
             return prove and prove(Fabric(self.loaded, part, builds))
@@ -278,7 +278,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, S
         """
         from tempfile import TemporaryDirectory
 
-        from compilers.tables.verified_mark import require_verified
+        from compilers.tables.folders.verified_mark import require_verified
 
         with ExitStack() as stack:
             fabric = self
@@ -344,7 +344,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, S
                 option, a template or a node is wrong, or verification has not passed.
         """
         from compilers.estimates import Size, require
-        from compilers.targets.plane_rendering import PlaneRendering
+        from compilers.targets.rendering.plane_rendering import PlaneRendering
         from compilers.workers.choice import workers_at
 
         if not nodes and not scheduler:
@@ -373,7 +373,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, S
         Raises:
             InputError: there is nothing that can be read back.
         """
-        from compilers.targets.emitted_files import check_planes
+        from compilers.targets.rendering.emitted_files import check_planes
 
         return check_planes(self.builds, Path(folder), target, options, progress, accept)
 

@@ -101,7 +101,7 @@ class RunnableFabric(ABC):
             InputError: there is no such target or switch, ssh would take the name of one for
                 another address, verification has not passed, or there are no rounds.
         """
-        from compilers.targets.plane_rendering import PlaneRendering
+        from compilers.targets.rendering.plane_rendering import PlaneRendering
         from controller.devices.device_push import DevicePush
 
         with self.usable(unverified) as fabric, TemporaryDirectory() as folder:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths
-from compilers.proof.forwarding import Forwarding, Towards
+from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 

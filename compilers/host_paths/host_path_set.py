@@ -19,13 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.explanation import find_failure, find_switch
-from compilers.proof.forwarding import Forwarding
+from compilers.proof.walks.forwarding import Forwarding
 from compilers.spec.share import EQUAL_COST, share
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS, Walker
 from compilers.targets.options import Chosen, choose
+from compilers.targets.routed.segments.srv6_sids import (
+    Usids,
+    own_block,
+    parse_block,
+    require_numbers,
+)
 from compilers.targets.routed.srv6 import Srv6
-from compilers.targets.routed.srv6_sids import Usids, own_block, parse_block, require_numbers
 from compilers.topology.path_sets import (
     CARRIER,
     HostPath,

@@ -10,7 +10,7 @@ import numpy as np
 from compilers.host_paths.host_path_set import HostPathSet
 from compilers.tables.build import Build
 from compilers.targets.routed.linux_tables import PROTOCOL
-from compilers.targets.routed.srv6_sids import BLOCK, USID, Usids
+from compilers.targets.routed.segments.srv6_sids import BLOCK, USID, Usids
 from compilers.topology.path_sets import ADJACENCY, DECAPSULATE, HOST
 from inventory.problems import InputError
 

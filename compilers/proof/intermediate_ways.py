@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compilers.proof.channels import along
-from compilers.proof.single_packets import DROPPED, FROM_HOST, HOME, SinglePackets
+from compilers.proof.lossless.channels import along
+from compilers.proof.walks.single_packets import DROPPED, FROM_HOST, HOME, SinglePackets
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.tables.walk import LOOPED, MOST_HOPS

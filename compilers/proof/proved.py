@@ -10,7 +10,7 @@ from typing import Any
 
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
-from compilers.tables.generations import VERIFIED
+from compilers.tables.folders.generations import VERIFIED
 
 FAILURES = {
     "link": "link failures",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilers.proof.delivery import Report
+from compilers.proof.walks.delivery import Report
 from compilers.spec.policy import CONSTRUCTED
 from compilers.tables.build import Build
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compilers.proof.delivery import METHODS, Report, verify
-from compilers.proof.failure_walks import FAILURE_KINDS
-from compilers.proof.packet_states import Begun, Progress, packets
+from compilers.proof.failures.failure_walks import FAILURE_KINDS
 from compilers.proof.proved import Proved
-from compilers.proof.soundness import unsound
+from compilers.proof.soundness.build_soundness import unsound
+from compilers.proof.walks.delivery import METHODS, Report, verify
+from compilers.proof.walks.packet_states import Begun, Progress, packets
 from compilers.tables.build import Build
-from compilers.tables.plane_folders import first_alike
-from compilers.tables.verified_mark import mark_verified
+from compilers.tables.folders.plane_folders import first_alike
+from compilers.tables.folders.verified_mark import mark_verified
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, shown
 
@@ -73,13 +73,13 @@ def judge(
         builds: one a plane.
         folders: of the builds, whose marks are set or removed; none for builds in memory.
         progress: called with destinations done and all, in each of the walks.
-        failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`; None
+        failures: kinds of failures to try, of `failure_walks.FAILURE_KINDS`; None
             for those that the policy promises to repair.
         sample: the number of cases of several failures at once; None: all pairs where that is
             quick.
         seed: of the sample.
         with_channels: whether to count channels; None: only if that is quick.
-        method: of `compilers.proof.delivery.METHODS`.
+        method: of `compilers.proof.walks.delivery.METHODS`.
         workers: that share the destinations of walks.
         begun: told what is walked after all, as no certificate proves it.
 

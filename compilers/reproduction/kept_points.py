@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from compilers.simulation.load_point import LoadPoint
-from compilers.tables.artefact import put_file
+from compilers.tables.folders.artefact import put_file
 from compilers.workers.source_digest import source_digest
 
 POINTS = "points"

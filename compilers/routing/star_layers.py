@@ -3,7 +3,7 @@
 Layer k enters destination d only by every second of its neighbours, from the k-th on. A minimal way
 belongs to the layer by which it enters. In the other layer a switch goes to a neighbour whose way
 there shares no link with its minimal one: the shortest, of these one that keeps to a rule of lane 0
-or 1 (`compilers.proof.layers`), of these the least loaded. No way has more than 5 links.
+or 1 (`compilers.proof.lossless.layers`), of these the least loaded. No way has more than 5 links.
 
 A pair has one lane for both ways. Lanes 0 and 1 take the pairs whose ways rise and then fall, or
 fall and then rise, by the switches' numbers. All others are placed one by one, the longest first,

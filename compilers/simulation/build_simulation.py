@@ -11,9 +11,9 @@ import numpy as np
 from compilers.demand.demand_file import read_demand
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.traffic import PATTERNS
-from compilers.proof.channels import channels
 from compilers.proof.explanation import find_failure
-from compilers.proof.forwarding import Forwarding
+from compilers.proof.lossless.channels import channels
+from compilers.proof.walks.forwarding import Forwarding
 from compilers.simulation.latency_curve import LatencyCurve, simulate
 from compilers.simulation.load_point import (
     BESIDE_TABLES,

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
-from compilers.proof.channels import rising
-from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Towards
+from compilers.proof.lossless.channels import rising
+from compilers.proof.walks.forwarding import HOME, NOWHERE, Forwarding, Towards
 from compilers.routing.intermediates import require_direct
 from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build

@@ -15,7 +15,7 @@ from compilers.simulation.load_point import LEVELS, LoadPoint, SimulationSetting
 from compilers.simulation.measurement import Measurement
 from compilers.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from compilers.tables.build import Build
-from compilers.topology.graph_formats import write
+from compilers.topology.files.graph_formats import write
 from inventory.problems import InputError
 
 CONFIG = """topology = anynet;

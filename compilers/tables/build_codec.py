@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray, ComputedEgress
-from compilers.tables.generations import FABRIC
+from compilers.tables.folders.generations import FABRIC
 from compilers.tables.intermediate_form import Classes, Routes
 from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.tables.spread import Spread, SpreadPorts, SpreadWeights

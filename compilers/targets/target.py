@@ -17,7 +17,7 @@ from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
-from compilers.targets.rendering import Renderer, Written
+from compilers.targets.rendering.text_target import Renderer, Written
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.template_variables import UserVariables, shown
 from compilers.workers.local_processes import on_all_cores

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from compilers.topology.distance import BEYOND, components, distances, neighbour_table
+from compilers.topology.files.graph_file import GraphFile, graph_file
 from compilers.topology.graph import Graph
-from compilers.topology.graph_file import GraphFile, graph_file
 from compilers.topology.labelled_graph import Design, Parameters, Topology
 from inventory.problems import InputError, Problem
 from inventory.yamlfile import Unreadable
@@ -21,7 +21,7 @@ SOURCES_AT_ONCE = 256
 
 
 class AnyGraph:
-    """The family `graph`; its parameter is the file, as `compilers.topology.graph_file` reads it.
+    """The family `graph`; its parameter is the file, as `graph_file` reads it.
 
     A topology names the file without its folder, so that a build is the same on every machine.
     """

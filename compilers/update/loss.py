@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.forwarding import Forwarding, Towards
+from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 from compilers.update.matching import HostTable, kept_hosts

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load
-from compilers.tables.folder_files import read
-from compilers.tables.generations import MANIFEST, identity_of
+from compilers.tables.folders.build_folder import load
+from compilers.tables.folders.folder_files import read
+from compilers.tables.folders.generations import MANIFEST, identity_of
 from compilers.workers.shards import groups, in_window
 from compilers.workers.source_digest import source_digest
 from inventory.problems import InputError, install_extra

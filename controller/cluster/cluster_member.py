@@ -28,7 +28,7 @@ from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import Mover
 from controller.rollout.shared_record import Record
 from controller.settings import Settings
-from controller.switches.connection import send_urgent
+from controller.switches.connections.connection import send_urgent
 from controller.switches.current import Current
 from inventory.problems import InputError
 

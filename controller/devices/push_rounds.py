@@ -11,7 +11,7 @@ import numpy as np
 from compilers.audit.route_lines import Place, RouteLine
 from compilers.tables.build import Build
 from compilers.targets.options import LOSSLESS, OFF, Chosen
-from compilers.targets.routed.control_plane import ROUTING
+from compilers.targets.routed.bgp.control_plane import ROUTING
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.target import Target
 from compilers.update.router_move import PrefixRounds, RouterMove

@@ -12,7 +12,7 @@ from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.mover import Mover
 from controller.settings import Address, Settings
-from controller.switches.tls_files import TlsFiles
+from controller.switches.connections.tls_files import TlsFiles
 from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:

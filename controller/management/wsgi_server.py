@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from controller.settings import Address
-from controller.switches.half_open import HalfOpen
-from controller.switches.listening import accept, shut_down
-from controller.switches.tls_files import TlsFiles
+from controller.switches.connections.half_open import HalfOpen
+from controller.switches.connections.listening import accept, shut_down
+from controller.switches.connections.tls_files import TlsFiles
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from compilers.tables.generations import MANIFEST, identity_of
+from compilers.tables.folders.generations import MANIFEST, identity_of
 from inventory.problems import InputError
 
 MOST_BUILD = 1 << 30

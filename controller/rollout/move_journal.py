@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from compilers.tables.artefact import replace_file
 from compilers.tables.build import Build
+from compilers.tables.folders.artefact import replace_file
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import Mover
 from controller.rollout.shared_record import Record, decoded, encoded

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from compilers.evaluation.peer_timings import Timing, best
-from compilers.proof.delivery import verify
-from compilers.tables.build_folder import load
+from compilers.proof.walks.delivery import verify
+from compilers.tables.folders.build_folder import load
 from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BuildHistory
 from controller.switches.current import read_build

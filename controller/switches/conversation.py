@@ -14,8 +14,8 @@ from compilers.targets.openflow.group_and_flow_bytes import MOST_NUMBER, XID_BIT
 from compilers.targets.openflow.protocol import MessageType, Multipart, header
 from controller.openflow import multipart
 from controller.openflow.messages import Error, Malformed, SessionXid
+from controller.switches.connections.sending import SendPriority
 from controller.switches.phased_change import PhasedChange
-from controller.switches.sending import SendPriority
 from controller.switches.transaction import Done, Transaction
 
 REQUEST = 0xA0

@@ -16,7 +16,10 @@ from compilers.targets.openflow.protocol import MessageType, Multipart, header, 
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
 from controller.switches.admission import Admission, most_at_once
-from controller.switches.claims import Claims
+from controller.switches.connections.claims import Claims
+from controller.switches.connections.inbox import ListeningClock
+from controller.switches.connections.rejected_peers import RejectedPeers
+from controller.switches.connections.sending import Out, SendPriority
 from controller.switches.conversation import Answer, Conversation
 from controller.switches.current import Current
 from controller.switches.events import (
@@ -39,10 +42,7 @@ from controller.switches.events import (
 )
 from controller.switches.fault_reports import fault_report, lesser_profiles
 from controller.switches.hooks import Adopt, Hooks
-from controller.switches.inbox import ListeningClock
 from controller.switches.reconcile import Difference
-from controller.switches.rejected_peers import RejectedPeers
-from controller.switches.sending import Out, SendPriority
 from controller.switches.switch import Switch
 from controller.switches.transaction import Done, Outcome
 

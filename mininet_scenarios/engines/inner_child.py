@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from mininet_scenarios.machine.serving import RUN, Reply
 from mininet_scenarios.ovs.controller_process import ControllerProcess
 from mininet_scenarios.ovs.openvswitch import PrivateOvs

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.update.move_plan import plan
 from compilers.update.update_proof import hops_between
 from controller.rollout.rollout import SETTLE

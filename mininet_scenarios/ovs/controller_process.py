@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load
-from compilers.tables.generations import put
+from compilers.tables.folders.build_folder import load
+from compilers.tables.folders.generations import put
 from mininet_scenarios.scenario.engine import EngineError
 
 CONTROLLER_ADDRESS = "127.0.0.1:6653"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compilers.proof.forwarding import Forwarding
+from compilers.proof.walks.forwarding import Forwarding
 from compilers.tables.build import Build
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsdb import BridgeRow, Database, Port

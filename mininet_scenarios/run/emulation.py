@@ -14,11 +14,11 @@ from time import perf_counter
 from typing import Any
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.delivery import Report
 from compilers.proof.verification import judge
+from compilers.proof.walks.delivery import Report
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load, save
-from compilers.tables.verified_mark import require_verified
+from compilers.tables.folders.build_folder import load, save
+from compilers.tables.folders.verified_mark import require_verified
 from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import ENGINES, require
 from mininet_scenarios.machine import preflight

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from mininet_scenarios.scenario.scenario_file import LoadedScenario
 from mininet_scenarios.scenario.scenario_format import Scenario
 

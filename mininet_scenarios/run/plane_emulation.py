@@ -19,8 +19,8 @@ import numpy as np
 from compilers.planes import compile_planes
 from compilers.proof.verification import judge
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load
-from compilers.tables.plane_folders import builds_in, save_planes
+from compilers.tables.folders.build_folder import load
+from compilers.tables.folders.plane_folders import builds_in, save_planes
 from inventory.problems import InputError
 from mininet_scenarios.machine.runs import add_folder, recorded
 from mininet_scenarios.run.emulation import (

@@ -17,7 +17,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.update.matching import Matching
 from mininet_scenarios.engines.renumbered_engine import View
 from mininet_scenarios.run.loss_windows import GUARD, Window, watch, within

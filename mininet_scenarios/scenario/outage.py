@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.forwarding import Forwarding
+from compilers.proof.walks.forwarding import Forwarding
 from mininet_scenarios.scenario.engine import Event, LinkChange, Miswire, NodeChange
 from mininet_scenarios.scenario.numbering import renumbered
 

@@ -10,7 +10,7 @@ from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from inventory.problems import InputError, Problem
 from inventory.yamlfile import Document
 from mininet_scenarios.scenario.scenario_file import LoadedScenario

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from compilers.proof.explanation import find_failure, find_switch
-from compilers.proof.forwarding import Forwarding
+from compilers.proof.walks.forwarding import Forwarding
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.topology.layout import layout
 from inventory.problems import InputError, Problem, did_you_mean
 from inventory.yamlfile import Document

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from compilers.evaluation.max_min import max_min
-from compilers.proof.forwarding import Numbers, Towards
+from compilers.proof.walks.forwarding import Numbers, Towards
 from mininet_scenarios.scenario.engine import Carried, Flows, HostSample
 from mininet_scenarios.verdict.predict import Prediction, follow, ways
 

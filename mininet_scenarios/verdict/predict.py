@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Numbers, Towards
+from compilers.proof.walks.forwarding import HOME, NOWHERE, Forwarding, Numbers, Towards
 from compilers.routing.intermediates import require_direct
 from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build

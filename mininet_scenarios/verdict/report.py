@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.drawing.plots import COLOURS, Curve, Panel, plot
-from compilers.tables.artefact import replace_file
+from compilers.tables.folders.artefact import replace_file
 from inventory.problems import InputError
 from mininet_scenarios.verdict.result import Result
 from mininet_scenarios.verdict.rule_checks import rules_in_words

@@ -18,7 +18,7 @@ from time import perf_counter
 import numpy as np
 
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from mininet_scenarios.machine.preflight import namespaces
 from mininet_scenarios.machine.serving import OPEN_FILES, RUN, prepare
 from mininet_scenarios.ovs.openvswitch import PrivateOvs

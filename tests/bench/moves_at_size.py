@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from controller.management.client import Client
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.bundled_blocks import WRAPPER_BYTES
 from compilers.targets.openflow.encoder import Encoder, Program

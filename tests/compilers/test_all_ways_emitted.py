@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.proof.channels import channels, ranking
+from compilers.proof.lossless.channels import channels, ranking
 from polarfab.fabric import Fabric
 from tests.compilers.targets.ovs_text_fabric import TextFabric, channels_needed
 

@@ -17,11 +17,11 @@ from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
-from compilers.proof.delivery import verify
+from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load
-from compilers.tables.plane_folders import alike, builds_in, save_planes
+from compilers.tables.folders.build_folder import load
+from compilers.tables.folders.plane_folders import alike, builds_in, save_planes
 from compilers.wiring.plane_split import part_of
 from inventory.problems import InputError
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from polarfab.fabric import Fabric

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from controller.server import serve
 from controller.settings import Address, Settings

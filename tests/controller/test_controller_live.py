@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from tests.controller.conftest import (
     BRIDGES,
     POLARFAB,

@@ -14,7 +14,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from tests.controller.conftest import compile_into
 from tests.controller.switches.conforming_fabric import Loopback
 from tests.controller.switches.conforming_switch import Shape

@@ -1,7 +1,7 @@
 """Mutants of sources, and those that no test sees.
 
     python -m tests.mutants --count 120 --seed 1
-    python -m tests.mutants --only compilers/proof/port_use.py tests/compilers/proof/test_*.py
+    python -m tests.mutants --only compilers/proof/verification.py tests/compilers/proof/test_*.py
 
 First every test file runs once, and which functions each test calls is noted. Then every mutant
 runs in a process of its own: the tests that call its function, the quickest first, until one fails.

@@ -16,7 +16,7 @@ import numpy as np
 from compilers.pipeline import compile_fabric
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from inventory.problems import InputError
 from tests.mutants.outside import Outside, objections
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.proof import delivery, verification
-from compilers.proof.unsound import Unsound
+from compilers.proof import verification
+from compilers.proof.soundness.unsound import Unsound
+from compilers.proof.walks import delivery
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 from tests.compilers.proof.test_failure_pairs import without_goals
 from tests.mutants.array_mutants import FABRICS, Nursery
 from tests.mutants.outside import objections

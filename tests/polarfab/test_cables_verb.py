@@ -10,7 +10,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -283,7 +283,7 @@ def test_the_python_api(lab: Path, tmp_path: Path) -> None:
             polarfab.topology(family, **parameters)
 
 
-@pytest.mark.parametrize("module", ["polarfab.output", "compilers.topology.families"])
+@pytest.mark.parametrize("module", ["polarfab.output.verb_output", "compilers.topology.families"])
 def test_an_interrupt_at_any_import_is_one_line(module: str, tmp_path: Path) -> None:
     """Within the exec of a text, after which `python -m` would die of the signal."""
     program = f"""import signal, sys

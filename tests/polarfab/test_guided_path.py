@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from polarfab.next_steps import next_lines
+from polarfab.output.next_steps import next_lines
 from polarfab.verb_list import VERBS
 from tests.polarfab.conftest import Run
 

@@ -23,7 +23,8 @@ print(Inventory.__pydantic_complete__)
 HEAVY = {
     *("click", "galois", "jinja2", "matplotlib", "multiprocessing", "networkx", "numpy"),
     *("numpy.ma", "numpy.random", "pydantic", "rich", "scipy", "yaml"),
-    *("compilers.targets.rendering", "compilers.readers", "compilers.drawing", "controller"),
+    *("compilers.targets.rendering.text_target", "compilers.readers", "compilers.drawing"),
+    "controller",
 }
 """What may be imported where it is wanted only; none of it by chance."""
 

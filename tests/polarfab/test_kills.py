@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from compilers.tables.artefact import remove
-from compilers.tables.stale_parts import collect
-from compilers.targets.folder_check import check_folder
+from compilers.tables.folders.artefact import remove
+from compilers.tables.folders.stale_parts import collect
+from compilers.targets.rendering.folder_check import check_folder
 from polarfab import cli
 
 CHANGES = {"os.mkdir", "os.rename", "os.link", "os.symlink", "os.remove", "os.rmdir", "os.chmod"}

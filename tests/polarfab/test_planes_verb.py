@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from tests.polarfab.conftest import Run
 
 

@@ -9,10 +9,10 @@ import click
 import pytest
 
 from polarfab.cli import cli
-from polarfab.emulation_output import Narrator
 from polarfab.old_words import OLD_WORDS, renewed
-from polarfab.output import print_table
-from polarfab.table_widths import fitting
+from polarfab.output.emulation_output import Narrator
+from polarfab.output.table_widths import fitting
+from polarfab.output.verb_output import print_table
 from tests.polarfab.conftest import Run
 
 COLUMNS = ["switch", "mean_distance", "what was found there", "cost_per_host", "result"]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.exports.simulators.rated_links import RatedLinks
-from compilers.proof.forwarding import HOME, Forwarding, Towards
+from compilers.proof.walks.forwarding import HOME, Forwarding, Towards
 from compilers.routing.intermediates import require_direct
 from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build

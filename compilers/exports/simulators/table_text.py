@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.exports.simulators.rated_links import LATENCY, RatedLinks
-from compilers.proof.forwarding import Forwarding, Towards
+from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.routing.intermediates import require_direct
 from compilers.routing.marked_spread import require_unmarked
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.forwarding import Numbers
+from compilers.proof.walks.forwarding import Numbers
 
 Bits = NDArray[np.bool_]
 

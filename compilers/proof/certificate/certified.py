@@ -8,17 +8,17 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.alternate_ways import Ways, walk_ways
 from compilers.proof.certificate.certificate import Bits, Certificate
 from compilers.proof.certificate.class_certificate import class_certificate
 from compilers.proof.certificate.column_certificate import column_certificate
 from compilers.proof.certificate.star_certificate import star_certificate
 from compilers.proof.certificate.star_sets import StarSets
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
-from compilers.proof.failure_walks import FailureReport, walk_failures
-from compilers.proof.few_destinations import towards
-from compilers.proof.forwarding import Forwarding
-from compilers.proof.packet_states import Begun, Progress
+from compilers.proof.failures.failure_walks import FailureReport, walk_failures
+from compilers.proof.walks.alternate_ways import Ways, walk_ways
+from compilers.proof.walks.few_destinations import towards
+from compilers.proof.walks.forwarding import Forwarding
+from compilers.proof.walks.packet_states import Begun, Progress
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 
@@ -75,7 +75,7 @@ def certify(
     the others a few, for the counts to be the same.
 
     Args:
-        build: sound cables (`compilers.proof.soundness.walkable`).
+        build: sound cables (`compilers.proof.soundness.build_soundness.walkable`).
         kinds: of failures, of `CERTIFIED` and `2`.
         seed: chooses the destinations that are walked beside the certificate.
         progress: called with destinations done and all.

@@ -47,10 +47,10 @@ from numpy.typing import NDArray
 from compilers.proof.certificate.certificate import Bits, Certificate
 from compilers.proof.certificate.two_failure_classes import TwoFailureClasses
 from compilers.proof.certificate.two_link_classes import Links, TwoLinkClasses
-from compilers.proof.forwarding import Numbers
-from compilers.proof.link_sets import packed_alternates
-from compilers.proof.policy_soundness import bounces
-from compilers.proof.port_use import PortUse
+from compilers.proof.soundness.policy_soundness import bounces
+from compilers.proof.soundness.port_use import PortUse
+from compilers.proof.walks.forwarding import Numbers
+from compilers.proof.walks.link_sets import packed_alternates
 from compilers.routing.marked_spread import fewest_onward
 from compilers.spec.policy import MARKED
 from compilers.tables.build import Build

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Numbers
+from compilers.proof.walks.forwarding import HOME, NOWHERE, Forwarding, Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

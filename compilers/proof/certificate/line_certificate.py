@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.certificate.minimal_rows import HopCounts
-from compilers.proof.port_use import PortUse
+from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.topology.field import Field, field, prime_power
@@ -39,7 +39,7 @@ def line_certificate(build: Build) -> HopCounts | None:
     None where rows are stored, or a condition does not hold, which proves nothing.
 
     Args:
-        build: sound cables and prefixes (`compilers.proof.soundness.walkable`).
+        build: sound cables and prefixes (`compilers.proof.soundness.build_soundness.walkable`).
     """
     routes, far = build.tables.routes, build.wiring.far
     if not isinstance(routes.egress, LineEgress) or not build.topology.endpoints.all():

@@ -32,8 +32,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.forwarding import Numbers
-from compilers.proof.port_use import PortUse
+from compilers.proof.soundness.port_use import PortUse
+from compilers.proof.walks.forwarding import Numbers
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 
@@ -46,7 +46,7 @@ def minimal_rows(build: Build) -> HopCounts | None:
     """The hop counts of a whole fabric of which the rows prove that all pairs have minimal paths.
 
     Args:
-        build: sound cables and prefixes (`compilers.proof.soundness.walkable`).
+        build: sound cables and prefixes (`compilers.proof.soundness.build_soundness.walkable`).
     """
     if not build.topology.endpoints.all() or len(build.topology.endpoints) < 2:
         return None

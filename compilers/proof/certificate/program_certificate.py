@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.certificate.minimal_rows import HopCounts
-from compilers.proof.forwarding import Numbers
-from compilers.proof.port_use import PortUse
+from compilers.proof.soundness.port_use import PortUse
+from compilers.proof.walks.forwarding import Numbers
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.tables.star_rows import OVER_Z, TO_Y, WITHIN, StarEgress, StarPrefixes, StarProgram
@@ -54,7 +54,7 @@ def program_certificate(build: Build) -> HopCounts | None:
     None where rows are stored, or a condition does not hold, which proves nothing.
 
     Args:
-        build: sound cables and prefixes (`compilers.proof.soundness.walkable`).
+        build: sound cables and prefixes (`compilers.proof.soundness.build_soundness.walkable`).
     """
     program = program_of(build)
     members = proved_members(build, program) if program else None

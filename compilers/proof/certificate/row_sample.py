@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.port_use import PortUse
+from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 

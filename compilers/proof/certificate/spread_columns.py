@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.certificate.certificate import Bits
 from compilers.proof.certificate.class_neighbours import ClassNeighbours, has_link
-from compilers.proof.forwarding import Forwarding, Numbers
+from compilers.proof.walks.forwarding import Forwarding, Numbers
 
 LinkSets = NDArray[np.uint8]
 

@@ -31,9 +31,9 @@ from compilers.proof.certificate.certificate import Certificate
 from compilers.proof.certificate.class_certificate import weighted
 from compilers.proof.certificate.star_classes import BESIDE, BEYOND, DIRECT
 from compilers.proof.certificate.star_sets import StarSets
-from compilers.proof.forwarding import Numbers
-from compilers.proof.link_sets import Bits, first_two, has, packed_alternates
-from compilers.proof.port_use import PortUse
+from compilers.proof.soundness.port_use import PortUse
+from compilers.proof.walks.forwarding import Numbers
+from compilers.proof.walks.link_sets import Bits, first_two, has, packed_alternates
 from compilers.tables.build import Build
 from compilers.tables.spread import SpreadWeights
 from compilers.tables.switch_blocks import classes_of, switch_blocks

@@ -19,7 +19,7 @@ from compilers.proof.certificate.program_certificate import (
     program_of,
     proved_members,
 )
-from compilers.proof.port_use import PortUse
+from compilers.proof.soundness.port_use import PortUse
 from compilers.routing.star.polarstar_minimal import star_program
 from compilers.routing.star.star_links import AlikeSupernodes
 from compilers.tables.build import Build

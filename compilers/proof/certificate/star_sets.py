@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.certificate.star_classes import BESIDE, BEYOND, DIRECT, StarClasses
-from compilers.proof.detours import BACK
-from compilers.proof.link_sets import Bits, Sets, bits
+from compilers.proof.walks.detours import BACK
+from compilers.proof.walks.link_sets import Bits, Sets, bits
 from compilers.routing.star.star_links import AlikeSupernodes
 from compilers.tables.star_rows import OVER_Z
 
@@ -34,7 +34,7 @@ Members = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StarSets:
-    """The sets of S switches' classes (`compilers.proof.detours.ClassDetours`).
+    """The sets of S switches' classes (`compilers.proof.walks.detours.ClassDetours`).
 
     alternates: other links whose ways do not come back. repairs: those whose ways do not meet v
     either, of classes that are not direct; some such links are left out. first_members: int[2, k,

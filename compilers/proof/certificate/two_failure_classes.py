@@ -58,7 +58,7 @@ import numpy as np
 
 from compilers.proof.certificate.certificate import Bits
 from compilers.proof.certificate.two_link_classes import Links, TwoLinkClasses
-from compilers.proof.forwarding import Numbers
+from compilers.proof.walks.forwarding import Numbers
 
 APEXES, ONE_WITHOUT, TWO_WITHOUT = 4, 5, 6
 """Links that two repairs add at most: towards switches whose links have apexes, where one has none,

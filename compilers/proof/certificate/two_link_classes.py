@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.forwarding import Numbers
-from compilers.proof.link_sets import first_two
-from compilers.proof.port_use import PortUse
+from compilers.proof.soundness.port_use import PortUse
+from compilers.proof.walks.forwarding import Numbers
+from compilers.proof.walks.link_sets import first_two
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress
 from compilers.topology import polarfly

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from compilers.proof.certificate.two_link_classes import Links, TwoLinkClasses
-from compilers.proof.detours import BACK, NEXT_HOP
-from compilers.proof.link_sets import Bits, Sets, bits
+from compilers.proof.walks.detours import BACK, NEXT_HOP
+from compilers.proof.walks.link_sets import Bits, Sets, bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TriangleSets:
-    """The detours of some switches (`compilers.proof.detours.ClassDetours`), as sets of links.
+    """The detours of some switches (`detours.ClassDetours`), as sets of links.
 
     other: links that are there and not the class's own. apex: int16[S, C], that of the class's
     link, -1 where there is none.

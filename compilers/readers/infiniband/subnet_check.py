@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.layers import layers
+from compilers.proof.lossless.layers import layers
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.infiniband.subnet_text import (

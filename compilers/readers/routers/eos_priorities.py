@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.proof.priorities import LayerPlan, dscp_of
+from compilers.proof.lossless.priorities import LayerPlan, dscp_of
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.routers.priority_check import check_statements, on_each_switch
 from compilers.readers.strict_json import parse

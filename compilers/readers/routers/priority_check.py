@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.proof.priorities import PriorityPlan, dscp_of
+from compilers.proof.lossless.priorities import PriorityPlan, dscp_of
 from compilers.readers.difference_list import DifferenceList
 from compilers.tables.build import Build
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from compilers.proof.priorities import PriorityPlan
+from compilers.proof.lossless.priorities import PriorityPlan
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.routers.priority_check import (
     PortPriorities,

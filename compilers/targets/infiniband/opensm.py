@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.layers import Layers, layers
+from compilers.proof.lossless.layers import Layers, layers
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.infiniband.subnet_check import check_subnet
 from compilers.routing.lid_layers import LidLayers, lid_layers
@@ -26,7 +26,7 @@ from compilers.targets.infiniband import lfts
 from compilers.targets.infiniband.guids import Guids
 from compilers.targets.infiniband.system_definitions import ADAPTER, definitions, system
 from compilers.targets.options import Chosen, Option
-from compilers.targets.rendering import Renderer, nodes
+from compilers.targets.rendering.text_target import Renderer, nodes
 from compilers.targets.target import FabricCheck, Progress, Target
 from compilers.topology import polarfly, polarstar
 from inventory.problems import InputError, Problem

@@ -9,7 +9,7 @@ from typing import Any
 
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options
-from compilers.targets.rendering import nodes
+from compilers.targets.rendering.text_target import nodes
 from compilers.targets.routed.static_routes import bad_nodes
 from compilers.targets.target import Target
 from compilers.targets.target_lookup import target

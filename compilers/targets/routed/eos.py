@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from compilers.proof.priorities import PAIRS, LayerPlan
+from compilers.proof.lossless.priorities import PAIRS, LayerPlan
 from compilers.readers.bgp import bgp_files
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
@@ -25,10 +25,10 @@ from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, WEIGHTS
 from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
-from compilers.targets.routed.control_plane import ROUTING
-from compilers.targets.routed.eos_bgp import bgp_structured
-from compilers.targets.routed.eos_qos import FABRIC_PROFILE, HOST_PROFILE, EosQos
+from compilers.targets.routed.bgp.control_plane import ROUTING
+from compilers.targets.routed.bgp.eos_bgp import bgp_structured
 from compilers.targets.routed.interfaces import EOS, PhysicalPort
+from compilers.targets.routed.lossless.eos_qos import FABRIC_PROFILE, HOST_PROFILE, EosQos
 from compilers.targets.routed.p2p_links import (
     P2P_OPTIONS,
     P2P_UNREACHABLE,

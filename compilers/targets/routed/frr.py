@@ -20,7 +20,7 @@ from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, BOUNCES, INGRESS, MARKS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Option
-from compilers.targets.routed.control_plane import (
+from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
     BgpSpeaker,

@@ -27,7 +27,7 @@ from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.options import SET, Chosen, Option, Options
-from compilers.targets.routed.control_plane import (
+from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
     BgpSpeaker,

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from compilers.proof.priorities import HOP, VALLEY, PriorityPlan
+from compilers.proof.lossless.priorities import HOP, VALLEY, PriorityPlan
 from compilers.readers.bgp import bgp_files
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
@@ -30,9 +30,10 @@ from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, SHARES, WEIGHTS
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
-from compilers.targets.routed.control_plane import ROUTING, bgp_reader
+from compilers.targets.routed.bgp.control_plane import ROUTING, bgp_reader
 from compilers.targets.routed.host_vrf import Way
 from compilers.targets.routed.interfaces import SONIC
+from compilers.targets.routed.lossless.sonic_qos import SonicQos
 from compilers.targets.routed.p2p_links import (
     P2P_OPTIONS,
     P2P_UNREACHABLE,
@@ -44,8 +45,7 @@ from compilers.targets.routed.p2p_links import (
     P2pTarget,
     P2pVariables,
 )
-from compilers.targets.routed.sonic_qos import SonicQos
-from compilers.targets.routed.sonic_srv6 import (
+from compilers.targets.routed.segments.sonic_srv6 import (
     AT_HOST,
     AT_SWITCH,
     BLOCK,
@@ -54,7 +54,7 @@ from compilers.targets.routed.sonic_srv6 import (
     SonicSrv6,
     Table,
 )
-from compilers.targets.routed.srv6_sids import block_in_plane, parse_block
+from compilers.targets.routed.segments.srv6_sids import block_in_plane, parse_block
 from compilers.targets.template_variables import shown
 from inventory.problems import InputError
 

@@ -16,7 +16,8 @@ from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
 from compilers.targets.options import Chosen
-from compilers.targets.routed.control_plane import ROUTING, require_bgp
+from compilers.targets.routed.bgp.control_plane import ROUTING, require_bgp
+from compilers.targets.routed.bgp.srlinux_bgp import bgp_protocol, bgp_roots
 from compilers.targets.routed.interfaces import SRLINUX
 from compilers.targets.routed.p2p_links import (
     ETHERNET_HEADER,
@@ -28,7 +29,6 @@ from compilers.targets.routed.p2p_links import (
     P2pTarget,
     P2pVariables,
 )
-from compilers.targets.routed.srlinux_bgp import bgp_protocol, bgp_roots
 from compilers.targets.template_variables import shown
 
 MOST_ROUTES = 16_384

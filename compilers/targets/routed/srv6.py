@@ -26,8 +26,8 @@ from compilers.targets.features import AGGREGATES, INGRESS, INTERMEDIATES, SHARE
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
-from compilers.targets.routed.srv6_paths import Srv6Paths
-from compilers.targets.routed.srv6_sids import (
+from compilers.targets.routed.segments.srv6_paths import Srv6Paths
+from compilers.targets.routed.segments.srv6_sids import (
     Usids,
     block_in_plane,
     parse_block,

@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
+from polarfab.output.time_notes import say_time
+from polarfab.output.verb_output import (
+    json_option,
+    print_facts,
+    print_json,
+    print_table,
+    progress,
+    say,
+)
+from polarfab.output.verification_output import stop_if_wrong, walks
 from polarfab.shared_options import phases_option
-from polarfab.time_notes import say_time
-from polarfab.verification_output import stop_if_wrong, walks
 
 if TYPE_CHECKING:
-    from compilers.proof.delivery import Report
     from compilers.proof.verification import Verification
+    from compilers.proof.walks.delivery import Report
     from compilers.tables.build import Build
     from polarfab.fabric import Fabric
 
@@ -57,7 +64,7 @@ def command(
     vertices, ports, addresses and labels are those of the whole fabric.
     """
     from compilers.estimates import Size
-    from compilers.tables.generations import fabric_in
+    from compilers.tables.folders.generations import fabric_in
     from compilers.targets.openflow.profiles import profile_notes
     from polarfab.fabric import Fabric
 
@@ -105,7 +112,7 @@ def command(
 
 def _say_replaced(before: str, name: str, output: Path) -> None:
     """Say that a build of another fabric had this folder, and how to have it back."""
-    from compilers.tables.generations import fabric_in, last
+    from compilers.tables.folders.generations import fabric_in, last
 
     if before not in ("", name):
         kept = fabric_in(last(output.resolve())) == before

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output import in_words, json_option, print_json, print_table, progress, say
-from polarfab.plane_output import merged_reports, say_plane, side_by_side
+from polarfab.output.plane_output import merged_reports, say_plane, side_by_side
+from polarfab.output.verb_output import (
+    in_words,
+    json_option,
+    print_json,
+    print_table,
+    progress,
+    say,
+)
 from polarfab.shared_options import target_options
 
 if TYPE_CHECKING:

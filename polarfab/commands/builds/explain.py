@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import json_option, print_json, print_table, warn
+from polarfab.output.verb_output import json_option, print_json, print_table, warn
 from polarfab.shared_options import fail_option
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from polarfab.family_choice import given_parameters, parameter_options
-from polarfab.output import json_option, print_json, say, write_file
+from polarfab.output.verb_output import json_option, print_json, say, write_file
 
 
 @click.command("init")

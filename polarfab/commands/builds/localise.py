@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import (
+from polarfab.output.verb_output import (
     chosen_format,
     json_option,
     print_csv,

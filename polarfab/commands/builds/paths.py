@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from inventory.problems import InputError
-from polarfab.output import chosen_format, json_option, print_table, say, write_file
+from polarfab.output.verb_output import chosen_format, json_option, print_table, say, write_file
 from polarfab.shared_options import fail_option, set_option
 
 if TYPE_CHECKING:

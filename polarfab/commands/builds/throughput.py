@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 from inventory.problems import InputError
-from polarfab.output import json_option, print_json, print_table, progress, say, write_file
-from polarfab.plane_output import merged_reports, of_each_plane
+from polarfab.output.plane_output import merged_reports, of_each_plane
+from polarfab.output.time_notes import say_time
+from polarfab.output.verb_output import (
+    json_option,
+    print_json,
+    print_table,
+    progress,
+    say,
+    write_file,
+)
 from polarfab.shared_options import scheduler_option
-from polarfab.time_notes import say_time
 
 if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput, Saturation

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json
+from polarfab.output.verb_output import json_option, print_facts, print_json
 
 
 @click.command("validate")

@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inventory.problems import InputError
-from polarfab.output import json_option, print_facts, print_json, print_table, progress, say, warn
+from polarfab.output.time_notes import say_time
+from polarfab.output.verb_output import (
+    json_option,
+    print_facts,
+    print_json,
+    print_table,
+    progress,
+    say,
+    warn,
+)
+from polarfab.output.verification_output import say_emitted, stop_if_wrong, walks
 from polarfab.shared_options import accept_option, scheduler_option, target_options
-from polarfab.time_notes import say_time
-from polarfab.verification_output import say_emitted, stop_if_wrong, walks
 
 if TYPE_CHECKING:
-    from compilers.proof.delivery import Report
+    from compilers.proof.walks.delivery import Report
     from compilers.readers.emitted_report import EmittedReport
     from compilers.tables.build import Build
 
@@ -37,7 +45,7 @@ def _say_losses(build: Build, report: Report) -> None:
 
 def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The kinds of failures, from an option given several times or a list with commas."""
-    from compilers.proof.failure_walks import FAILURE_KINDS
+    from compilers.proof.failures.failure_walks import FAILURE_KINDS
 
     chosen = [word for value in values for word in value.split(",")]
     for word in chosen:
@@ -61,7 +69,7 @@ def _emitted_place(
     """A folder that is there, or the word for what a controller sends."""
     if value is None or str(value) == OPENFLOW:
         return value
-    from compilers.targets.tar_pieces import require_unpacked
+    from compilers.targets.rendering.tar_pieces import require_unpacked
 
     require_unpacked(value)
     click.Path(exists=True, file_okay=False).convert(value, option, context)

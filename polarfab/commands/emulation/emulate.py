@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.emulation_output import run
-from polarfab.output import json_option, print_json, print_table, say
+from polarfab.output.emulation_output import run
+from polarfab.output.verb_output import json_option, print_json, print_table, say
 from polarfab.shared_options import framework_option, run_options, unverified_option
 
 if TYPE_CHECKING:

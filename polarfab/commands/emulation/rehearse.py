@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from polarfab.emulation_output import run
-from polarfab.output import json_option
+from polarfab.output.emulation_output import run
+from polarfab.output.verb_output import json_option
 from polarfab.shared_options import framework_option, run_options, unverified_option
 
 

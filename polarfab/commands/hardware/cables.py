@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from polarfab.output import (
+from polarfab.output.verb_output import (
     chosen_format,
     json_option,
     print_facts,

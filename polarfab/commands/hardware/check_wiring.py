@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table, say, write_file
+from polarfab.output.verb_output import (
+    json_option,
+    print_facts,
+    print_json,
+    print_table,
+    say,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from compilers.audit.wiring_report import WiringReport

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table, say, write_file
-from polarfab.plane_output import merged_reports, side_by_side
-from polarfab.verification_output import stop_if_wrong
+from polarfab.output.plane_output import merged_reports, side_by_side
+from polarfab.output.verb_output import (
+    json_option,
+    print_facts,
+    print_json,
+    print_table,
+    say,
+    write_file,
+)
+from polarfab.output.verification_output import stop_if_wrong
 
 if TYPE_CHECKING:
     from compilers.expansion.growth_report import GrowthReport
-    from compilers.proof.delivery import Report
+    from compilers.proof.walks.delivery import Report
     from polarfab.fabric import Fabric
 
 

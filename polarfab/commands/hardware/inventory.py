@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from polarfab.output import json_option, print_json, say, write_file
+from polarfab.output.verb_output import json_option, print_json, say, write_file
 
 
 @click.group("inventory")

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from polarfab.durations import Seconds
-from polarfab.move_output import say_moved
-from polarfab.output import json_option, progress
+from polarfab.output.move_output import say_moved
+from polarfab.output.verb_output import json_option, progress
+from polarfab.output.verification_output import say_caveats
 from polarfab.shared_options import authority, controller_url, token_file, unverified_option
-from polarfab.verification_output import say_caveats
 
 
 @click.command("apply")

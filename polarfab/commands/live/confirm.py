@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from polarfab.output import json_option, print_json, say
+from polarfab.output.verb_output import json_option, print_json, say
 from polarfab.shared_options import authority, controller_url, token_file
 
 

@@ -8,9 +8,9 @@ from socket import gethostname
 
 import click
 
-from polarfab.output import say
+from polarfab.output.verb_output import say
+from polarfab.output.verification_output import say_caveats
 from polarfab.shared_options import framework_option, unverified_option
-from polarfab.verification_output import say_caveats
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 

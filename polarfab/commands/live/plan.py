@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table, progress, warn
-from polarfab.plane_output import merged_reports, say_plane, side_by_side
+from polarfab.output.plane_output import merged_reports, say_plane, side_by_side
+from polarfab.output.verb_output import (
+    json_option,
+    print_facts,
+    print_json,
+    print_table,
+    progress,
+    warn,
+)
 from polarfab.shared_options import (
     HTTP,
     authority,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from polarfab.durations import in_words
-from polarfab.output import json_option, print_json, print_table, say
+from polarfab.output.verb_output import json_option, print_json, print_table, say
 from polarfab.shared_options import authority, controller_url
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from controller.devices.device_shell import SSH
-from polarfab.output import (
+from polarfab.output.verb_output import (
     json_option,
     print_json,
     print_table,

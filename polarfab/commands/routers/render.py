@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
-from polarfab.output import json_option, print_json, progress, say, warn
+from polarfab.output.time_notes import say_time
+from polarfab.output.verb_output import json_option, print_json, progress, say, warn
+from polarfab.output.verification_output import say_caveats, say_emitted
 from polarfab.shared_options import (
     accept_option,
     only_nodes,
@@ -15,8 +17,6 @@ from polarfab.shared_options import (
     target_options,
     unverified_option,
 )
-from polarfab.time_notes import say_time
-from polarfab.verification_output import say_caveats, say_emitted
 
 MOST_NAMED = 10
 """Files that somebody had changed, of which each is named."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table, warn
+from polarfab.output.verb_output import json_option, print_facts, print_json, print_table, warn
 from polarfab.shared_options import complete_target, known_target
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.family_choice import chosen_topology, given_parameters, graph_options
-from polarfab.output import (
+from polarfab.output.time_notes import say_time
+from polarfab.output.verb_output import (
     chosen_format,
     json_option,
     print_csv,
@@ -18,7 +19,6 @@ from polarfab.output import (
     say,
 )
 from polarfab.shared_options import scheduler_option
-from polarfab.time_notes import say_time
 
 if TYPE_CHECKING:
     from compilers.evaluation.analysis.analyses import Analysis

@@ -10,7 +10,7 @@ import click
 
 from inventory.problems import InputError
 from polarfab.family_choice import chosen_fabric, parameter_options
-from polarfab.output import json_option, print_json, progress, say, write_file
+from polarfab.output.verb_output import json_option, print_json, progress, say, write_file
 
 if TYPE_CHECKING:
     from compilers.drawing.plots import Panel

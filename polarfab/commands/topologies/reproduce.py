@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
-from polarfab.output import json_option, print_json, print_table, progress, say, write_file
+from polarfab.output.verb_output import (
+    json_option,
+    print_json,
+    print_table,
+    progress,
+    say,
+    write_file,
+)
 from polarfab.shared_options import scheduler_option
 
 COLUMNS = ("name", "shows", "verdict", "why")

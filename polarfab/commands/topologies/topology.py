@@ -7,7 +7,7 @@ import sys
 import click
 
 from polarfab.family_choice import chosen_topology, given_parameters, graph_options, is_family
-from polarfab.output import chosen_format, json_option
+from polarfab.output.verb_output import chosen_format, json_option
 
 PRINTED_FORMATS = ("edges", "json", "graphml", "dot", "booksim", "node-link")
 
@@ -38,7 +38,7 @@ def command(
         polarfab topology build --format graphml
     """
     from compilers.topology.families import edge_blocks
-    from compilers.topology.graph_formats import edge_lines, write
+    from compilers.topology.files.graph_formats import edge_lines, write
 
     printed = chosen_format(form, as_json, "edges")
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)

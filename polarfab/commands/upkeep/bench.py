@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import json_option, print_json, print_table, say
+from polarfab.output.verb_output import json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
     from compilers.evaluation.peer_timings import Timing
@@ -126,7 +126,7 @@ def simulate(q: int, load: float, booksim: Path | None, as_json: bool) -> None:
     """
     from compilers.exports.simulators.simgrid_speed import simgrid_speed
     from compilers.simulation.simulation_timings import SimulatorSpeed, simulator_speeds
-    from compilers.tables.build_folder import load as read
+    from compilers.tables.folders.build_folder import load as read
 
     hosts = (q + 1) // 2
     with _compiled(q) as folder:
@@ -204,7 +204,7 @@ def repair(q: int, spread: bool, as_json: bool) -> None:
 
     Over switches that confirm at once: it is the controller alone that is timed.
     """
-    from compilers.tables.build_folder import load
+    from compilers.tables.folders.build_folder import load
     from controller.upkeep.repair_benchmark import repair_timings
 
     with _compiled(q, SPREAD if spread else "") as build:
@@ -302,7 +302,7 @@ def _compiled(q: int, more: str = "") -> Iterator[Path]:
 
     from compilers.pipeline import compile_fabric
     from compilers.spec.fabric_file import load_fabric
-    from compilers.tables.build_folder import save
+    from compilers.tables.folders.build_folder import save
 
     _check_order(q)
     with TemporaryDirectory(prefix="polarfab-") as folder:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, say, warn
+from polarfab.output.verb_output import json_option, print_facts, print_json, say, warn
 
 
 @click.command("fsck")
@@ -18,7 +18,7 @@ def command(folder: Path, as_json: bool) -> None:
     Also told: files that nobody listed, what killed processes left beside it (`polarfab gc`), and
     the build that `polarfab rollback` would put back. Exit code 1 when anything is damaged.
     """
-    from compilers.targets.folder_check import as_dict, check_folder
+    from compilers.targets.rendering.folder_check import as_dict, check_folder
 
     found = check_folder(folder)
     if as_json:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from inventory.problems import InputError
-from polarfab.move_output import say_moved
-from polarfab.output import json_option, print_json, progress, say
+from polarfab.output.move_output import say_moved
+from polarfab.output.verb_output import json_option, print_json, progress, say
 from polarfab.shared_options import authority, controller_url, token_file
 
 
@@ -43,7 +43,7 @@ def command(
     if folder is None:
         _running(url or "", identity, token_file, authority, as_json)
         return
-    from compilers.tables.last_build import rollback
+    from compilers.tables.folders.last_build import rollback
 
     kept = [build.identity for build in rollback(folder)]
     if as_json:

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from compilers.audit.route_report import RouteReport
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample
 

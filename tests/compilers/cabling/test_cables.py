@@ -19,7 +19,7 @@ from compilers.cabling.phases import connected_pairs, install_order, phases_of, 
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from inventory.problems import InputError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -14,10 +14,10 @@ from compilers.cabling.phases import Stage, connected_pairs, phases_of, working_
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
 from compilers.expansion.remaining import rest_of
 from compilers.pipeline import compile_fabric
-from compilers.proof.delivery import verify
+from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from inventory.problems import InputError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -19,8 +19,8 @@ from compilers.drawing.move_chart import changes_of, move_chart
 from compilers.drawing.picture import draw_chart
 from compilers.drawing.rack_chart import rack_chart
 from compilers.evaluation.saturation import throughput
-from compilers.proof.failure_walks import walk_failures
-from compilers.proof.link_losses import LinkLosses
+from compilers.proof.failures.failure_walks import walk_failures
+from compilers.proof.failures.link_losses import LinkLosses
 from compilers.tables.build import Build
 from compilers.update.move_plan import plan
 from compilers.update.move_report import MOVE_COUNTS, MOVE_PARTS, MoveReport

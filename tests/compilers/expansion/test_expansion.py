@@ -15,10 +15,10 @@ from compilers.cabling.schedule_columns import Rows
 from compilers.expansion import table_changes
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
-from compilers.proof.delivery import verify
+from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 from polarfab.commands.hardware.expand import command

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compilers.expansion.grow import grow
-from compilers.proof.wiring_soundness import family
+from compilers.proof.soundness.wiring_soundness import family
 from compilers.topology.families import build_topology
 from compilers.topology.random_growth import swapped
 from inventory.problems import InputError

@@ -22,7 +22,7 @@ import numpy as np
 from compilers.host_paths.host_path_set import host_paths
 from compilers.host_paths.localisation import Probing
 from compilers.host_paths.path_texts import linux_batch
-from compilers.tables.plane_folders import load_planes
+from compilers.tables.folders.plane_folders import load_planes
 from mininet_scenarios.scenario.engine import HostSample
 from tests.compilers.targets.live_routed import Fabric, until
 

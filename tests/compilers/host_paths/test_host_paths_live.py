@@ -10,8 +10,8 @@ import pytest
 
 from compilers.planes import compile_planes
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.plane_folders import load_planes, save_planes
-from compilers.targets.plane_rendering import PlaneRendering
+from compilers.tables.folders.plane_folders import load_planes, save_planes
+from compilers.targets.rendering.plane_rendering import PlaneRendering
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 
 pytestmark = pytest.mark.live

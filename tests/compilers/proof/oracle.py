@@ -1,7 +1,7 @@
 """The forwarding rule of `Classes` in plain Python, a packet at a time.
 
 It reads ports and cables only, follows every choice of every host, and shares no code with
-`compilers.proof.forwarding`; it is slow, and for small fabrics.
+`compilers.proof.walks.forwarding`; it is slow, and for small fabrics.
 """
 
 from __future__ import annotations

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.alternate_ways import Ways, walk_ways
 from compilers.proof.certificate import certified, class_certificate, column_certificate
 from compilers.proof.certificate.certified import Certified, certify
 from compilers.proof.certificate.minimal_rows import minimal_rows
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
 from compilers.proof.certificate.two_link_detours import TriangleDetours
-from compilers.proof.delivery import _walk_minimal, promised, verify
-from compilers.proof.detours import BACK, LATER, NEXT_HOP, Detours
-from compilers.proof.failure_walks import FailureReport, walk_failures
+from compilers.proof.failures.failure_walks import FailureReport, walk_failures
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
+from compilers.proof.walks.alternate_ways import Ways, walk_ways
+from compilers.proof.walks.delivery import _walk_minimal, promised, verify
+from compilers.proof.walks.detours import BACK, LATER, NEXT_HOP, Detours
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 from compilers.topology.graph import Graph
 from inventory.problems import InputError
 from tests.compilers.proof.test_failure_walks import (
@@ -342,7 +342,7 @@ def test_walks_beside_rows_tell_a_wrong_theorem(monkeypatch: pytest.MonkeyPatch)
     classes = replace(build.tables.classes, port=port)
     astray = replace(build, tables=replace(build.tables, classes=classes))
     counts = minimal_rows(build)
-    monkeypatch.setattr("compilers.proof.delivery.minimal_rows", lambda _: counts)
+    monkeypatch.setattr("compilers.proof.walks.delivery.minimal_rows", lambda _: counts)
     report = verify(astray, method="certificate")
     assert report.certificate is None
     assert report.minimal < report.pairs
@@ -455,7 +455,7 @@ def test_the_mark_says_what_was_proved_by_certificate(tmp_path) -> None:  # type
 def test_auto_takes_it_where_walks_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     build = fabric("odd", True)
     assert verify(build, failures=["link"]).certificate is None
-    monkeypatch.setattr("compilers.proof.delivery.WALKED_UP_TO", 0)
+    monkeypatch.setattr("compilers.proof.walks.delivery.WALKED_UP_TO", 0)
     report = verify(build, failures=["link", "2"])
     assert [case.kind for case in report.failures] == ["link", "2"]
     proved = "delivery", "ways", "link", "2"

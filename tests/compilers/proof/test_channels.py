@@ -10,9 +10,9 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.proof import channels as module
-from compilers.proof.channels import along, channels, ranking
-from compilers.proof.forwarding import HOME, Forwarding, Towards
+from compilers.proof.lossless import channels as module
+from compilers.proof.lossless.channels import along, channels, ranking
+from compilers.proof.walks.forwarding import HOME, Forwarding, Towards
 from compilers.tables.build import Build
 from tests.compilers.proof.test_failure_walks import one_alternate
 from tests.compilers.routed import routed

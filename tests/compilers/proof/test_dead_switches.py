@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from compilers.proof import dead_switches
-from compilers.proof.dead_switches import dead_switch_traffic
-from compilers.proof.delivery import verify
 from compilers.proof.explanation import explain, find_failure
+from compilers.proof.failures import dead_switches
+from compilers.proof.failures.dead_switches import dead_switch_traffic
+from compilers.proof.walks.delivery import verify
 from tests.compilers.proof.oracle import Oracle
 from tests.compilers.routed import routed
 

@@ -9,11 +9,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from compilers.proof import failure_walks
-from compilers.proof.delivery import verify
-from compilers.proof.failure_walks import FailureCases, FailureReport, walk_failures
-from compilers.proof.forwarding import Forwarding
-from compilers.proof.packet_states import reachable
+from compilers.proof.failures import failure_walks
+from compilers.proof.failures.failure_walks import FailureCases, FailureReport, walk_failures
+from compilers.proof.walks.delivery import verify
+from compilers.proof.walks.forwarding import Forwarding
+from compilers.proof.walks.packet_states import reachable
 from compilers.routing.bounces.bounce_goals import BounceGoals
 from compilers.routing.policy_passes import choices
 from compilers.routing.routes_by_family import minimal

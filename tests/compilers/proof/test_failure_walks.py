@@ -9,9 +9,14 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from compilers.proof.delivery import verify
-from compilers.proof.failure_walks import SAMPLE, FailureCases, FailureReport, walk_failures
-from compilers.proof.forwarding import Forwarding, Towards
+from compilers.proof.failures.failure_walks import (
+    SAMPLE,
+    FailureCases,
+    FailureReport,
+    walk_failures,
+)
+from compilers.proof.walks.delivery import verify
+from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.tables.build import Build
 from tests.compilers.proof.oracle import ARRIVED, LOOPED, Oracle
 from tests.compilers.routed import routed

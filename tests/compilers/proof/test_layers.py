@@ -6,8 +6,8 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.proof import layers as module
-from compilers.proof.layers import UNSET, Layers, layers
+from compilers.proof.lossless import layers as module
+from compilers.proof.lossless.layers import UNSET, Layers, layers
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
 from tests.compilers.routed import routed

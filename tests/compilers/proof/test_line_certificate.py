@@ -12,8 +12,8 @@ from compilers.proof.certificate.line_certificate import _cabled, _is_field, lin
 from compilers.proof.certificate.minimal_rows import minimal_rows
 from compilers.proof.certificate.row_sample import sampled_rows_minimal
 from compilers.proof.certificate.two_link_classes import _rows
-from compilers.proof.delivery import _walk_minimal, verify
-from compilers.proof.soundness import walkable
+from compilers.proof.soundness.build_soundness import walkable
+from compilers.proof.walks.delivery import _walk_minimal, verify
 from compilers.routing import polarfly_minimal
 from compilers.routing.split_classes import split_direct
 from compilers.tables import computed_array

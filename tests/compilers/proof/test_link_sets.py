@@ -7,7 +7,7 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.certificate.class_certificate import class_certificate
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
 from compilers.proof.certificate.two_link_detours import TriangleDetours
-from compilers.proof.soundness import promise, unsound
+from compilers.proof.soundness.build_soundness import promise, unsound
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.spread import Spread, SpreadPorts, SpreadWeights

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from compilers.proof.alternate_ways import walk_ways
 from compilers.proof.certificate import class_certificate
 from compilers.proof.certificate.certified import certify
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
-from compilers.proof.delivery import verify
+from compilers.proof.walks.alternate_ways import walk_ways
+from compilers.proof.walks.delivery import verify
 from compilers.routing.marked_spread import onward_links
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
@@ -90,7 +90,7 @@ def none(wiring: Wiring) -> Onward:
 
 
 def spread_by(links: Callable[[Wiring], Onward], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compilers.proof.forwarding.onward_links", links)
+    monkeypatch.setattr("compilers.proof.walks.forwarding.onward_links", links)
     monkeypatch.setattr("compilers.routing.marked_spread.onward_links", links)
 
 

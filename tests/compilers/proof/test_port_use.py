@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compilers.proof.port_use import ABSENT, FABRIC, FREE, HOST, PortUse
+from compilers.proof.soundness.port_use import ABSENT, FABRIC, FREE, HOST, PortUse
 
 PORTS = 300
 

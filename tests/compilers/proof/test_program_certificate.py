@@ -12,8 +12,8 @@ import pytest
 from compilers.proof.certificate.minimal_rows import minimal_rows
 from compilers.proof.certificate.program_certificate import program_certificate
 from compilers.proof.certificate.row_sample import sampled_rows_minimal
-from compilers.proof.delivery import _walk_minimal, verify
-from compilers.proof.soundness import walkable
+from compilers.proof.soundness.build_soundness import walkable
+from compilers.proof.walks.delivery import _walk_minimal, verify
 from compilers.routing.star import polarstar_minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build

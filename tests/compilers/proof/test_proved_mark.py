@@ -9,7 +9,7 @@ from compilers.proof import verification
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 
 
 @pytest.fixture(scope="module")

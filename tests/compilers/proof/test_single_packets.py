@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from compilers.proof.explanation import explain, find_failure
-from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Towards
-from compilers.proof.single_packets import DROPPED, SinglePackets, link_ends, link_number
-from compilers.proof.single_packets import HOME as DELIVERED
+from compilers.proof.walks.forwarding import HOME, NOWHERE, Forwarding, Towards
+from compilers.proof.walks.single_packets import DROPPED, SinglePackets, link_ends, link_number
+from compilers.proof.walks.single_packets import HOME as DELIVERED
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS, Walker
 from tests.compilers.routed import routed

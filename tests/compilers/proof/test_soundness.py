@@ -11,11 +11,16 @@ import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.proof import identities, policy_soundness, table_soundness, wiring_soundness
-from compilers.proof.delivery import verify
-from compilers.proof.detours import Detours
-from compilers.proof.port_use import PortUse
-from compilers.proof.unsound import Unsound
+from compilers.proof.soundness import (
+    identities,
+    policy_soundness,
+    table_soundness,
+    wiring_soundness,
+)
+from compilers.proof.soundness.port_use import PortUse
+from compilers.proof.soundness.unsound import Unsound
+from compilers.proof.walks.delivery import verify
+from compilers.proof.walks.detours import Detours
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route

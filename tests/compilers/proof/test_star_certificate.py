@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.proof.alternate_ways import walk_ways
 from compilers.proof.certificate.certificate import Certificate
 from compilers.proof.certificate.star_certificate import star_certificate
 from compilers.proof.certificate.star_classes import StarClasses
 from compilers.proof.certificate.star_sets import StarSets
-from compilers.proof.delivery import verify
-from compilers.proof.failure_walks import walk_failures
-from compilers.proof.forwarding import Forwarding
+from compilers.proof.failures.failure_walks import walk_failures
+from compilers.proof.walks.alternate_ways import walk_ways
+from compilers.proof.walks.delivery import verify
+from compilers.proof.walks.forwarding import Forwarding
 from compilers.tables.build import Build
 from tests.compilers.routed import by_class, routed
 

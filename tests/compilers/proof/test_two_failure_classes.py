@@ -14,8 +14,8 @@ from compilers.proof.certificate.class_certificate import class_certificate
 from compilers.proof.certificate.minimal_rows import minimal_rows
 from compilers.proof.certificate.two_failure_classes import TwoFailureClasses
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
-from compilers.proof.delivery import LEAST_MARKED_TWICE, verify
-from compilers.proof.failure_walks import walk_failures
+from compilers.proof.failures.failure_walks import walk_failures
+from compilers.proof.walks.delivery import LEAST_MARKED_TWICE, verify
 from compilers.tables.build import Build
 from inventory.problems import InputError
 from tests.compilers.proof.test_failure_pairs import EVERY, without_goals

@@ -8,7 +8,7 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.proof.delivery import verify
+from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Routes, local, no_route
 from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED, Walker

@@ -11,16 +11,16 @@ import pytest
 
 import polarfab
 from compilers.evaluation.traffic import between_groups
-from compilers.reproduction import (
+from compilers.reproduction.diagram import Diagram
+from compilers.reproduction.exhibit import Evidence
+from compilers.reproduction.graphs import involutions, is_vertex_transitive
+from compilers.reproduction.polarstar import (
     polarstar_measures,
     polarstar_scale,
     polarstar_structure,
     polarstar_tables,
 )
-from compilers.reproduction.diagram import Diagram
-from compilers.reproduction.exhibit import Evidence
-from compilers.reproduction.graphs import involutions, is_vertex_transitive
-from compilers.reproduction.polarstar_networks import networks
+from compilers.reproduction.polarstar.polarstar_networks import networks
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.supernodes import supernode

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from tests.compilers.targets.live_ovs import bridges, run
 

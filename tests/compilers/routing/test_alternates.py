@@ -24,7 +24,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import Policy
 from compilers.spec.share import share
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from compilers.tables.intermediate_form import local, no_route
 from compilers.tables.walk import Walker
 from compilers.topology.polarfly import cross

@@ -10,10 +10,10 @@ import pytest
 
 from compilers.evaluation.saturation import throughput
 from compilers.pipeline import compile_fabric
-from compilers.proof.channels import channels
-from compilers.proof.delivery import verify
 from compilers.proof.explanation import explain
-from compilers.proof.soundness import promise
+from compilers.proof.lossless.channels import channels
+from compilers.proof.soundness.build_soundness import promise
+from compilers.proof.walks.delivery import verify
 from compilers.routing.alternates import apex_of
 from compilers.routing.bounces.conic_bounces import conic_bounces
 from compilers.routing.link_repair import Intact, repaired

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.proof.delivery import verify
+from compilers.proof.walks.delivery import verify
 from compilers.routing import link_repair
 from compilers.routing.exact_rows import nearer_links
 from compilers.routing.link_repair import Intact, Repaired, repaired

@@ -20,21 +20,21 @@ from compilers.evaluation.saturation import throughput
 from compilers.expansion.grow import grow
 from compilers.exports.export_formats import EXPORTS
 from compilers.pipeline import compile_fabric
-from compilers.proof.alternate_ways import walk_ways
-from compilers.proof.channels import channels
-from compilers.proof.dead_switches import links_taken
-from compilers.proof.delivery import verify
 from compilers.proof.explanation import explain, find_failure
-from compilers.proof.failure_walks import walk_failures
-from compilers.proof.forwarding import Forwarding, Towards
-from compilers.proof.soundness import promise
+from compilers.proof.failures.dead_switches import links_taken
+from compilers.proof.failures.failure_walks import walk_failures
+from compilers.proof.lossless.channels import channels
+from compilers.proof.soundness.build_soundness import promise
+from compilers.proof.walks.alternate_ways import walk_ways
+from compilers.proof.walks.delivery import verify
+from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.routing.link_repair import Intact, repaired
 from compilers.routing.marked_spread import onward_links, onward_ports
 from compilers.simulation.simulated_network import SimulatedNetwork
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 from compilers.tables.walk import Walker
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import KEPT_MARKS

@@ -11,10 +11,10 @@ import pytest
 
 from compilers.evaluation.saturation import throughput
 from compilers.pipeline import compile_fabric
-from compilers.proof.channels import channels
-from compilers.proof.delivery import verify
 from compilers.proof.explanation import explain
-from compilers.proof.soundness import promise
+from compilers.proof.lossless.channels import channels
+from compilers.proof.soundness.build_soundness import promise
+from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from inventory.problems import InputError

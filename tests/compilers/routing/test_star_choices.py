@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.delivery import verify
+from compilers.proof.walks.delivery import verify
 from compilers.routing.split_classes import rows_of
 from compilers.spec import policy
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import LARGEST_SEARCH, has_star_classes
 from compilers.tables import computed_array
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from compilers.tables.spread import SpreadPorts
 from compilers.tables.star_rows import StarEgress
 from compilers.targets.target_lookup import target

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compilers.demand.traffic_matrix import Traffic
-from compilers.proof.channels import along
+from compilers.proof.lossless.channels import along
 from compilers.simulation.build_simulation import network_for, settings_for, with_channels
 from compilers.simulation.latency_curve import simulate
 from compilers.simulation.load_point import LoadPoint

@@ -170,7 +170,8 @@ def test_schema_file_is_the_models(kind: str, pytestconfig: pytest.Config) -> No
 
 def test_reading_a_build_needs_neither_pydantic_nor_yaml() -> None:
     code = (
-        "import compilers.tables.build_folder, sys; print({'pydantic', 'yaml'} & set(sys.modules))"
+        "import compilers.tables.folders.build_folder\nimport sys\n"
+        "print({'pydantic', 'yaml'} & set(sys.modules))"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "set()\n"

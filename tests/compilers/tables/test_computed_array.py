@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from compilers.proof.certificate.minimal_rows import minimal_rows
-from compilers.proof.delivery import verify
 from compilers.proof.explanation import explain
+from compilers.proof.walks.delivery import verify
 from compilers.routing.policy_passes import choices
 from compilers.routing.routes_by_family import minimal
 from compilers.spec.policy import Policy
 from compilers.tables import computed_array
 from compilers.tables.build import Build
-from compilers.tables.build_folder import identified, load, save
 from compilers.tables.computed_array import ComputedArray
+from compilers.tables.folders.build_folder import identified, load, save
 from compilers.tables.line_rows import LineEgress
 from compilers.tables.star_rows import StarEgress, StarPrefixes
 from compilers.tables.walk import Walker

@@ -8,7 +8,7 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables import computed_array
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from compilers.tables.spread import Spread, counts
 
 

@@ -15,7 +15,7 @@ from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from mininet_scenarios.engines.router_space import Space, run, until
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from mininet_scenarios.scenario.engine import HostSample
 from tests.compilers.targets.live_routed import DATAGRAMS, Fabric, until
 

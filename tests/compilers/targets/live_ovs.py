@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import barrier, commit, opening

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.traffic.pinging import ping_all

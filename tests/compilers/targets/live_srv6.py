@@ -11,7 +11,7 @@ from pathlib import Path
 
 from live_routed import DATAGRAMS, Fabric
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from mininet_scenarios.scenario.engine import HostSample
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from compilers.readers.emitted_report import EmittedWrongError
-from compilers.tables.build_folder import identified
-from compilers.targets import tar_pieces
-from compilers.targets.emitted_files import check_planes
-from compilers.targets.folder_check import check_folder
-from compilers.targets.plane_rendering import PlaneRendering
+from compilers.tables.folders.build_folder import identified
+from compilers.targets.rendering import tar_pieces
+from compilers.targets.rendering.emitted_files import check_planes
+from compilers.targets.rendering.folder_check import check_folder
+from compilers.targets.rendering.plane_rendering import PlaneRendering
 from compilers.workers import local_processes
 from compilers.workers.shards import THIS_PROCESS, ThisProcess
 from inventory.problems import InputError

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from compilers.audit.route_remediation import kernel_remediation
-from compilers.proof.failure_walks import walk_failures
-from compilers.tables.build_folder import save
+from compilers.proof.failures.failure_walks import walk_failures
+from compilers.tables.folders.build_folder import save
 from compilers.targets.routed.linux_tables import kernel_tables
 from compilers.targets.routed.static_routes import RoutedFabric
 from inventory.problems import InputError

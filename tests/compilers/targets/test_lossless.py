@@ -10,8 +10,8 @@ import pytest
 
 from compilers.readers.routers import sonic_priorities
 from compilers.readers.routers.sonic_config import SONIC_PARTS
-from compilers.targets.routed.headroom import headroom
 from compilers.targets.routed.interfaces import PhysicalPort
+from compilers.targets.routed.lossless.headroom import headroom
 from compilers.targets.target_lookup import target
 from compilers.wiring.hardware import BufferFacts
 from inventory.problems import InputError

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.layers import layers
+from compilers.proof.lossless.layers import layers
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.infiniband.subnet_text import read_tables
 from compilers.spec.fabric_file import load_fabric

@@ -13,7 +13,7 @@ from compilers.routing.alternates import compact_valiant
 from compilers.routing.protection import polarfly
 from compilers.routing.split_classes import split_direct
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES

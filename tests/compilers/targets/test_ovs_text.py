@@ -7,7 +7,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.profiles import PROFILES
 from compilers.targets.target_lookup import target

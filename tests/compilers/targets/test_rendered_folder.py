@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from compilers.tables.build import Build
-from compilers.targets.folder_check import check_folder
-from compilers.targets.plane_rendering import PlaneRendering
-from compilers.targets.rendered_folder import RENDERED
-from compilers.targets.rendering import Written
+from compilers.targets.rendering.folder_check import check_folder
+from compilers.targets.rendering.plane_rendering import PlaneRendering
+from compilers.targets.rendering.rendered_folder import RENDERED
+from compilers.targets.rendering.text_target import Written
 from compilers.targets.target import Target
 from inventory.problems import InputError
 from tests.compilers.routed import routed

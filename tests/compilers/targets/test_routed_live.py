@@ -11,7 +11,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
 from compilers.topology.families import FAMILIES
 from mininet_scenarios.ovs.openvswitch import NAMESPACES

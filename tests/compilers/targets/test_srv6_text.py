@@ -12,8 +12,8 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.walk import Walker
-from compilers.targets.routed.srv6_paths import Srv6Paths
-from compilers.targets.routed.srv6_sids import Usids, require_numbers
+from compilers.targets.routed.segments.srv6_paths import Srv6Paths
+from compilers.targets.routed.segments.srv6_sids import Usids, require_numbers
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed

@@ -8,7 +8,7 @@ import pytest
 
 from compilers.cabling.phases import Stage
 from compilers.pipeline import compile_fabric
-from compilers.proof.layers import layers
+from compilers.proof.lossless.layers import layers
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.target_names import BUILT_IN
 from compilers.targets.target_lookup import target

@@ -8,7 +8,7 @@ import pytest
 
 from compilers.spec.target_names import BUILT_IN
 from compilers.targets.node_facts import NodeFacts, NodeHost, NodeLink
-from compilers.targets.rendering import Renderer
+from compilers.targets.rendering.text_target import Renderer
 from compilers.targets.target_lookup import target
 from compilers.targets.template_variables import SWITCH_FACTS, names_by_file
 from inventory.problems import InputError

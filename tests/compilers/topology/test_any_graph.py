@@ -8,7 +8,7 @@ import pytest
 
 from compilers.topology.baselines import BASELINES
 from compilers.topology.families import build_topology, check_topology, vertex_names
-from compilers.topology.graph_formats import write
+from compilers.topology.files.graph_formats import write
 from inventory.problems import InputError
 
 HOST_FORMS = ("graphml", "json", "node-link", "booksim")

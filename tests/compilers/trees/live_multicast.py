@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.trees.multicast_rows import FILE, address
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from tests.compilers.targets.live_ovs import bridges

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import polarfab
-from compilers.tables.build_folder import identified
+from compilers.tables.folders.build_folder import identified
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow.encoder import Encoder

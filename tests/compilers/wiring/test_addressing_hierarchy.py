@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.delivery import verify
 from compilers.proof.explanation import explain, find_switch
+from compilers.proof.walks.delivery import verify
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from compilers.tables.intermediate_form import no_route
 from compilers.tables.walk import Walker
 from compilers.targets.openflow.encoder import Encoder

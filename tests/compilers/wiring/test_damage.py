@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from compilers import pipeline
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.pipeline import compile_fabric
-from compilers.proof.delivery import verify
+from compilers.proof.walks.delivery import verify
 from compilers.routing import policy_passes
 from compilers.routing.exact_rows import with_exceptions
 from compilers.routing.policy_passes import choices
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from compilers.tables.intermediate_form import local, no_route
 from compilers.tables.walk import Walker
 from compilers.targets.openflow.encoder import Encoder

@@ -20,11 +20,11 @@ from distributed import Client
 
 from compilers.evaluation.analysis.analyses import Options, analyse
 from compilers.evaluation.saturation import saturations
-from compilers.proof import packet_states
 from compilers.proof.verification import judge
+from compilers.proof.walks import packet_states
 from compilers.tables.build import Build
-from compilers.tables.build_folder import save
-from compilers.targets.plane_rendering import PlaneRendering
+from compilers.tables.folders.build_folder import save
+from compilers.targets.rendering.plane_rendering import PlaneRendering
 from compilers.workers import dask_cluster
 from compilers.workers.dask_cluster import connected
 from compilers.workers.shards import THIS_PROCESS, Workers

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.targets.target_lookup import target
 from controller.management.client import Client
 from inventory.problems import InputError

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from tests.controller.cluster.campaign import LIMIT, Campaign, Killable
 from tests.controller.cluster.campaign_plan import KINDS, Event, plan
 from tests.controller.conftest import PORTS, compile_into, own_network

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import MessageType
 from compilers.update.move_plan import plan

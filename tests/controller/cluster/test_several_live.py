@@ -14,7 +14,7 @@ from shutil import copytree, rmtree
 
 import pytest
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow import group_and_flow_bytes, protocol
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import MARKERS

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from compilers.audit.route_report import RouteReport
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from controller.devices.device_push import PushWay
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample

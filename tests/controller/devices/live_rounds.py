@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from controller.devices.device_push import PushWay
 from polarfab.fabric import Fabric
 from tests.controller.devices.live_push import Site

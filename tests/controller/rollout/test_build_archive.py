@@ -7,7 +7,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import pytest
 
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from controller.rollout import build_archive
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from tests.controller.conftest import POLARFAB
 from tests.controller.rollout.test_hitless_live import EVENTS
 from tests.controller.rollout.test_moving_live import FULL, MINIMAL, Site, compiled

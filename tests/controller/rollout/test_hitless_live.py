@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.explanation import explain
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, NodeChange, Setup
 from tests.controller.rollout.windows import carried, loses_nothing, probed

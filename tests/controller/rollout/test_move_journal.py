@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from compilers.update.move_plan import plan
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled

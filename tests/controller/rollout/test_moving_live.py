@@ -12,7 +12,7 @@ from shutil import copytree, rmtree
 
 import pytest
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.flow_tables import RowKind, Table
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
 from compilers.update.move_plan import plan

@@ -12,12 +12,12 @@ import pytest
 import trustme
 
 from controller.pulse import Pulse
-from controller.switches import file_limit
+from controller.switches.connections import file_limit
+from controller.switches.connections.half_open import HalfOpen
+from controller.switches.connections.inbox import FULL, OWN_FULL, Inbox
+from controller.switches.connections.listening import Entrance
+from controller.switches.connections.rejected_peers import MOST_REASONS, RETELL, RejectedPeers
 from controller.switches.events import PeerRejected
-from controller.switches.half_open import HalfOpen
-from controller.switches.inbox import FULL, OWN_FULL, Inbox
-from controller.switches.listening import Entrance
-from controller.switches.rejected_peers import MOST_REASONS, RETELL, RejectedPeers
 from inventory.problems import InputError
 
 

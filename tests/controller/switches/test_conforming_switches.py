@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import MessageType, Multipart
 from controller.settings import Damping, Duties

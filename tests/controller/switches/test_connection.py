@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from compilers.targets.openflow.protocol import FEATURES, MessageType, message, packed
-from controller.switches.connection import _datapath_class
-from controller.switches.sending import SEND_CHUNK_BYTES, SendPriority
+from controller.switches.connections.connection import _datapath_class
+from controller.switches.connections.sending import SEND_CHUNK_BYTES, SendPriority
 
 
 class FrameworkDatapath:

@@ -5,7 +5,7 @@ import pytest
 
 from controller.settings import Address
 from controller.switches import framework
-from controller.switches.listening import check_free
+from controller.switches.connections.listening import check_free
 from inventory.problems import InputError
 
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.profiles import OVS
 from compilers.targets.openflow.protocol import HEADER, MessageType, Multipart, header, message

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from tests.controller.conftest import (
     OTHERS_TRY_RYU,

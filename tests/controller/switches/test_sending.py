@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import MessageType
 from controller.openflow import messages as wire
-from controller.switches.sending import (
+from controller.switches.connections.sending import (
     MOST_URGENT,
     SEND_CHUNK_BYTES,
     Overflow,

@@ -13,7 +13,7 @@ from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.profiles import PROFILES
 from controller.openflow.messages import SessionXid
 from controller.switches.admission import SWITCHES_AT_ONCE
-from controller.switches.claims import DUPLICATE_TOLD, PROBE_PATIENCE
+from controller.switches.connections.claims import DUPLICATE_TOLD, PROBE_PATIENCE
 from controller.switches.current import Current
 from controller.switches.events import FabricComplete, ProgramRefused, SwitchProgrammed
 from controller.switches.session import (

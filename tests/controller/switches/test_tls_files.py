@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
 from controller.settings import Tls
-from controller.switches.tls_files import TlsFiles, names, revoked_serials
+from controller.switches.connections.tls_files import TlsFiles, names, revoked_serials
 from inventory.problems import InputError
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from compilers.evaluation.traffic import PATTERNS
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, Flows, Setup
 from tests.controller.conftest import POLARFAB

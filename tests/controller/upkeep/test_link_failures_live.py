@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from compilers.routing.link_repair import Intact, repaired
-from compilers.tables.build_folder import load
+from compilers.tables.folders.build_folder import load
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric

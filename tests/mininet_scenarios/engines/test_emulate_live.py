@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 from tests.waiting import until
 
 pytestmark = pytest.mark.live

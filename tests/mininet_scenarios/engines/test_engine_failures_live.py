@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.proof.dead_switches import dead_switch_traffic
 from compilers.proof.explanation import explain
-from compilers.proof.forwarding import HOME, Forwarding, Towards
-from compilers.proof.single_packets import link_number
+from compilers.proof.failures.dead_switches import dead_switch_traffic
+from compilers.proof.walks.forwarding import HOME, Forwarding, Towards
+from compilers.proof.walks.single_packets import link_number
 from compilers.routing.alternates import compact_valiant
 from compilers.routing.protection import polarfly
 from compilers.routing.split_classes import split_direct
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow.flow_tables import entries
 from mininet_scenarios.machine.preflight import namespaces
 from polarfab.fabric import Fabric

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 
 pytestmark = pytest.mark.live
 POLARFAB = Path(sys.executable).with_name("polarfab")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.tables.build_folder import load, save
+from compilers.tables.folders.build_folder import load, save
 from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import require
 from mininet_scenarios.engines.model_engine import ModelEngine

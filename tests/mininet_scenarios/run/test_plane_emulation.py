@@ -8,7 +8,7 @@ import pytest
 from compilers.planes import compile_planes
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.plane_folders import builds_in, save_planes
+from compilers.tables.folders.plane_folders import builds_in, save_planes
 from inventory.problems import InputError
 from mininet_scenarios.run.emulation import Emulation
 from mininet_scenarios.run.plane_emulation import _check, _together, emulate, run_planes

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.proof.failure_walks import walk_failures
+from compilers.proof.failures.failure_walks import walk_failures
 from compilers.routing.alternates import compact_valiant
 from compilers.routing.protection import polarfly
 from compilers.routing.split_classes import split_direct

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 from inventory.problems import InputError
 from mininet_scenarios.scenario.scenario_file import Scenario, load_scenario, schema, shipped
 

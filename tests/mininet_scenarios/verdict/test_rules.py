@@ -5,7 +5,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build_folder import save
+from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.flow_tables import Pipeline
 from inventory.problems import InputError

@@ -1,0 +1,1 @@
+"""Failures: what packets do while links or switches are down."""

@@ -1,0 +1,1 @@
+"""Lossless fabrics: channels, layers and priorities free of deadlock."""

@@ -1,0 +1,1 @@
+"""Soundness: a build checked against itself, before its packets are walked."""

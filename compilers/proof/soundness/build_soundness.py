@@ -1,0 +1,100 @@
+"""A build checked against itself, before and after its pairs are walked.
+
+Walks tell where packets get to; they cannot tell that two hosts have one address, that a port of
+repair is a host's, or that a weight is not the policy's. Every value is looked at for what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from compilers.proof.soundness import (
+    identities,
+    policy_soundness,
+    table_soundness,
+    wiring_soundness,
+)
+from compilers.proof.soundness.port_use import PortUse
+from compilers.proof.soundness.unsound import Unsound
+from compilers.proof.walks.detours import ClassDetours, Detours
+from compilers.proof.walks.shortest_ways import shortest_ways
+from compilers.spec.policy import ECMP
+from compilers.tables.build import Build
+from compilers.tables.switch_blocks import classes_of, switch_blocks
+
+
+def walkable(build: Build) -> Unsound:
+    """What is wrong with the cables and prefixes, without which no packet can be followed."""
+    for checks in (_types, _cables):
+        if (found := Unsound.of(checks(build))).count:
+            return found
+    return Unsound()
+
+
+def _types(build: Build) -> Iterator[Unsound]:
+    yield from wiring_soundness.node_types(build)
+    yield from wiring_soundness.graph(build)
+    yield from table_soundness.prefixes(build)
+
+
+def _cables(build: Build) -> Iterator[Unsound]:
+    use = PortUse.of(build.wiring)
+    yield from wiring_soundness.ports(build, use)
+    yield from wiring_soundness.cables(build, use)
+
+
+def unsound(build: Build, rows: bool = True) -> Unsound:
+    """All else that is wrong with a build whose packets can be followed.
+
+    Args:
+        build: see above.
+        rows: False where a certificate has looked at all rows of routes
+            (`compilers.proof.certificate.minimal_rows`).
+    """
+    return Unsound.of(_values(build, rows))
+
+
+def _values(build: Build, rows: bool) -> Iterator[Unsound]:
+    use = PortUse.of(build.wiring)
+    yield from wiring_soundness.family(build)
+    if rows:
+        yield from table_soundness.rows(build)
+    for some in switch_blocks(build):
+        yield from table_soundness.classes(classes_of(build, some), use.part(some))
+    yield from identities.names(build)
+    yield from identities.datapath_ids(build)
+    yield from identities.mac_addresses(build)
+    yield from identities.blocks(build)
+    yield from policy_soundness.words(build)
+
+
+class DetoursBySwitch(Protocol):
+    """Detours, some switches at a time."""
+
+    def part(self, some: slice) -> ClassDetours:
+        """Those of some switches."""
+
+
+def promise(build: Build, found: DetoursBySwitch | None = None) -> Unsound:
+    """Classes that are not what the policy promises, in a sound build that delivers every pair.
+
+    Args:
+        build: see above.
+        found: its detours; None: they are walked.
+    """
+    return Unsound.of(_promised(build, found))
+
+
+def _promised(build: Build, found: DetoursBySwitch | None) -> Iterator[Unsound]:
+    use, chooses = PortUse.of(build.wiring), policy_soundness.chooses(build)
+    # Where any shortest path may be taken, walks judge the repairs.
+    chooses &= not build.every_hop
+    found = found or (Detours.of(build) if chooses else None)
+    if build.balance == ECMP:
+        yield from shortest_ways(build, use)
+    for some in switch_blocks(build):
+        part = classes_of(build, some)
+        yield from policy_soundness.weights(part)
+        if found:
+            yield from policy_soundness.detours(part, use.part(some), found.part(some))

@@ -1,0 +1,1 @@
+"""Walks: packets followed through the compiled tables, from all switches to all others."""

@@ -1,0 +1,412 @@
+"""Delivery of every ordered pair of switches, walked through the compiled tables.
+
+The walker never sees the graph, which only tells how short a path could have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial, reduce
+from itertools import zip_longest
+from math import comb, isqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.proof.certificate.certified import CERTIFIED, CertificateUse, by_chance, certify
+from compilers.proof.certificate.line_certificate import line_certificate
+from compilers.proof.certificate.minimal_rows import minimal_rows
+from compilers.proof.certificate.program_certificate import program_certificate
+from compilers.proof.certificate.row_sample import sampled_rows_minimal
+from compilers.proof.certificate.star_classes import StarClasses
+from compilers.proof.certificate.star_sets import StarSets
+from compilers.proof.certificate.two_link_classes import TwoLinkClasses
+from compilers.proof.certificate.two_link_detours import TriangleDetours
+from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
+from compilers.proof.failures.failure_walks import FailureReport, walk_failures
+from compilers.proof.lossless.channels import Channels, channels
+from compilers.proof.soundness.build_soundness import promise, unsound, walkable
+from compilers.proof.soundness.policy_soundness import chooses
+from compilers.proof.soundness.unsound import SOUND, Unsound
+from compilers.proof.walks.alternate_ways import Ways, walk_ways
+from compilers.proof.walks.packet_states import LEAST_BLOCKS, Begun, Progress, packets
+from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
+from compilers.routing.marked_spread import keeps_marks
+from compilers.spec.policy import MARKED, PROMISED, VALIANT, WITHOUT_ALTERNATES
+from compilers.tables.build import Build
+from compilers.tables.switch_blocks import switch_blocks
+from compilers.tables.walk import FAULTS, LOOPED, Walker
+from compilers.topology import polarfly
+from compilers.topology.distance import distances, neighbour_table
+from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, told
+
+PAIRS_AT_ONCE = 1 << 20
+PAIR_EXAMPLES = 10
+ITSELF = -128
+LEAST_MARKED_TWICE = 4
+"""The smallest q at which two failures leave every marked packet a way."""
+TWO_FAILURES_UP_TO = 1 << 17
+"""The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
+METHODS = ("auto", "walk", "certificate")
+WALKED_UP_TO = 1 << 18
+"""The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 11."""
+DELIVERY, WAYS = "delivery", "ways"
+WRONG_CERTIFICATE = Unsound.one(
+    "certificate", "what a walk of a few destinations finds", "something else; all were walked"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PairFault:
+    """A pair of switches whose packets are lost or take a detour, and the fault in words."""
+
+    source: int
+    destination: int
+    fault: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Report:
+    """Counts over all ordered pairs of nodes with hosts; hops are links.
+
+    hop_counts: hop_counts[h] pairs were delivered over h links by the minimal ports. faults: the
+    first few. ways: None where there are no alternates. failures: one report per kind tried.
+    promised: the kinds of failures that may lose no pair. channels: those of a lossless fabric,
+    under each failure of one link or node that was asked for by name; None unless asked for.
+    channels_under: these kinds. certificate: what was proved by one, not by
+    walks. unsound: values that contradict others; pairs is 0 where these are such that no packet
+    can be followed. to_dead_switch: packets to a node that failed, where switches repair. legs:
+    whether packets go by intermediates, so that what is walked are the two legs of their ways, and
+    pairs, hops and lost pairs are those of legs.
+    """
+
+    pairs: int
+    delivered: int
+    minimal: int
+    loops: int
+    hop_counts: tuple[int, ...]
+    faults: tuple[PairFault, ...]
+    ways: Ways | None = None
+    failures: tuple[FailureReport, ...] = ()
+    promised: tuple[str, ...] = ()
+    channels: Channels | None = None
+    channels_under: tuple[str, ...] = ()
+    certificate: CertificateUse | None = None
+    unsound: Unsound = SOUND
+    to_dead_switch: DeadSwitchTraffic | None = None
+    legs: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether all is sound, pairs have minimal paths, ways lead there, and repairs hold."""
+        minimal = self.delivered == self.pairs == self.minimal and not self.loops
+        strays = self.ways.strays if self.ways else 0
+        return minimal and not strays and not self.broken and not self.unsound.count
+
+    @property
+    def broken(self) -> tuple[FailureReport, ...]:
+        """Failures that lose pairs still joined, although the policy promises to repair them."""
+        # A packet may be on its way to an intermediate that is cut off, and not wish to go there.
+        lost = (f for f in self.failures if f.lost_pairs > f.cut_off * (not self.legs))
+        return tuple(f for f in lost if f.kind in self.promised)
+
+    @property
+    def max_hops(self) -> int:
+        """The longest delivered path."""
+        return max((h for h, count in enumerate(self.hop_counts) if count), default=0)
+
+    @property
+    def mean_hops(self) -> float:
+        """Mean over the delivered pairs."""
+        total = sum(h * count for h, count in enumerate(self.hop_counts))
+        return total / self.delivered if self.delivered else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "pairs": self.pairs,
+            "delivered": self.delivered,
+            "max_hops": self.max_hops,
+            "mean_hops": self.mean_hops,
+            "minimal": self.minimal,
+            "loops": self.loops,
+            "legs": self.legs,
+            "ways": asdict(self.ways) if self.ways else None,
+            "channels": asdict(self.channels) if self.channels else None,
+            "failures": [asdict(case) for case in self.failures],
+            "to_dead_switch": asdict(self.to_dead_switch) if self.to_dead_switch else None,
+            "certificate": asdict(self.certificate) if self.certificate else None,
+            "proved": self.proved if self.passed else None,
+            "unsound": self.unsound.count,
+            "findings": self.unsound.texts(),
+        }
+
+    @property
+    def proved(self) -> dict[str, Any]:
+        """What a report that passed proves: walks, and failures that lose nothing, each tried."""
+        whole = [case for case in self.failures if case.cases == case.all_cases]
+        repaired = {kind for kind in self.promised if kind in PROMISED}
+        free = self.channels is not None and self.channels.free
+        return {
+            "delivery": True,
+            "identities": True,
+            "ways": self.ways is not None,
+            "failures": [case.kind for case in whole if case.lost_pairs == case.cut_off],
+            "channels": free and repaired <= set(self.channels_under),
+            "certified": list(self.certificate.proved) if self.certificate else [],
+        }
+
+    def __repr__(self) -> str:
+        """`<Report passed: 3,192 of 3,192 pairs delivered, over 2 links at most>`."""
+        word = "passed" if self.passed else "FAILED"
+        pairs = f"{self.delivered:,} of {self.pairs:,} pairs delivered"
+        return f"<Report {word}: {pairs}, over {self.max_hops} links at most>"
+
+
+def verify(
+    build: Build,
+    progress: Progress | None = None,
+    failures: Sequence[str] | None = (),
+    sample: int | None = None,
+    seed: int = 1,
+    with_channels: bool = False,
+    method: str = "auto",
+    workers: Workers = THIS_PROCESS,
+    begun: Begun | None = None,
+) -> Report:
+    """Judge every ordered pair of switches with hosts, over every way that its packets may take.
+
+    Args:
+        build: its tables and wiring are looked at.
+        progress: called with destinations done and all, in each of the walks.
+        failures: kinds of failures to try, of `failure_walks.FAILURE_KINDS`; None
+            for those that the policy promises to repair.
+        sample: the number of cases of several failures at once; None: all pairs where that is
+            quick.
+        seed: of the sample, and of the destinations that are walked beside a certificate.
+        with_channels: whether to count channels and prove the fabric free of deadlock.
+        method: of `METHODS`, for minimal paths, the ways, and failures of one link or node, or
+            of two in a whole PolarFly. What a certificate cannot judge is walked; `auto` takes it
+            where walks take long.
+        workers: that share the destinations of walks.
+        begun: told what is walked after all, as no certificate proves it.
+    """
+    if (found := walkable(build)).count:
+        return Report(0, 0, 0, 0, (), (), unsound=found)
+    certain = method == "certificate" or (method == "auto" and packets(build) > WALKED_UP_TO)
+    certain &= not keeps_marks(build)  # certificates know marks of one switch
+    certain &= not build.every_hop  # certificates know nothing of ways to choose from in transit
+    report = _delivery(build, certain, seed, progress, workers, begun)
+    rows = report.certificate is None  # else each was found to be right
+    report = replace(report, unsound=Unsound.of((report.unsound, unsound(build, rows))))
+    # If minimal paths are missing, the other walks would only repeat the same faults.
+    if report.delivered != report.pairs:
+        return report
+    used = report.certificate
+    classes = _classes(build, used.program) if used and chooses(build) else None
+    if not report.unsound.count:
+        detours = TriangleDetours(classes) if isinstance(classes, TwoLinkClasses) else classes
+        report = replace(report, unsound=promise(build, detours))
+    kinds = usual(build) if failures is None else tuple(failures)
+    report = replace(report, promised=promised(build))
+    if not certain:
+        report = _walked_ways(report, build, progress, workers)
+    else:
+        whole = sample if isinstance(classes, TwoLinkClasses) else 0
+        judged = _judged(build, kinds, whole)
+        report = _certified(report, build, judged, classes, seed, progress, workers, begun)
+    done = {case.kind: case for case in report.failures}
+    walk = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
+    cases = [done.get(kind) or walk(build, kind) for kind in kinds]
+    report = replace(report, failures=tuple(cases))
+    if "node" in kinds and build.protect != "none":
+        report = replace(report, to_dead_switch=dead_switch_traffic(build, seed))
+    if with_channels:
+        single = tuple(kind for kind in failures or () if kind in PROMISED)
+        counted = channels(build, "valley", single, progress)
+        report = replace(report, channels=counted, channels_under=single)
+    return _over_intermediates(report) if build.balance == VALIANT else report
+
+
+def _over_intermediates(legs: Report) -> Report:
+    """The report on ways over intermediates, by the report on their legs.
+
+    Both legs are ways of minimal routes, so their lengths add up, and the second one has channels
+    of its own. Nothing is lost where no leg is: one to an intermediate that is down ends at a
+    neighbour of it, with a packet that is then one of a host there.
+    """
+    most, channels, dead = legs.max_hops, legs.channels, legs.to_dead_switch
+    count = (1 + isqrt(1 + 4 * legs.pairs)) // 2  # n, of n(n - 1) pairs
+    if channels:
+        channels = replace(channels, count=2 * channels.count)
+    if dead:
+        dead = replace(dead, most=dead.most + most, mean=dead.mean + legs.mean_hops)
+    ways = Ways(legs.pairs * count, 0, 2 * most)
+    return replace(legs, legs=True, ways=ways, channels=channels, to_dead_switch=dead)
+
+
+def _delivery(
+    build: Build,
+    certain: bool,
+    seed: int,
+    progress: Progress | None,
+    workers: Workers,
+    begun: Begun | None = None,
+) -> Report:
+    """Minimal delivery, by rows of a whole fabric where these prove it, else by a walk."""
+    program = (program_certificate(build) or line_certificate(build)) if certain else None
+    counts = program or (minimal_rows(build) if certain else None)
+    if counts is None:
+        if certain and begun:
+            begun("verify minimal", 1)
+        return _walk_minimal(build, progress, workers=workers)
+    ends = np.flatnonzero(build.topology.endpoints)
+    beside = by_chance(ends, seed)
+    walked = _walk_minimal(build, None, beside)
+    if walked.minimal < walked.pairs or (program and not sampled_rows_minimal(build, seed)):
+        return replace(_walk_minimal(build, progress, workers=workers), unsound=WRONG_CERTIFICATE)
+    pairs = len(ends) * (len(ends) - 1)
+    use = CertificateUse((DELIVERY,), len(ends), 0, len(beside), program is not None)
+    return Report(pairs, pairs, pairs, 0, counts, (), certificate=use)
+
+
+def _classes(build: Build, program: bool) -> TwoLinkClasses | StarSets | None:
+    """What is known of the classes of a whole fabric of which rows, or a program, are minimal."""
+    shared = build.balance in WITHOUT_ALTERNATES or build.policy.get("disjoint") == "none"
+    star = StarClasses.of(build) if shared else None
+    return StarSets.of(star) if star else TwoLinkClasses.of(build, program)
+
+
+def _walked_ways(
+    report: Report, build: Build, progress: Progress | None, workers: Workers
+) -> Report:
+    """The report with all ways, where there are alternates."""
+    if not _spread(build):
+        return report
+    return replace(report, ways=walk_ways(build, progress, workers=workers))
+
+
+def _certified(
+    report: Report,
+    build: Build,
+    judged: tuple[str, ...],
+    classes: TwoLinkClasses | StarSets | None,
+    seed: int,
+    progress: Progress | None,
+    workers: Workers,
+    begun: Begun | None = None,
+) -> Report:
+    """The report with all ways and the failures that a certificate judges."""
+    spread = _spread(build)
+    if not spread and not judged:
+        return report
+    found = certify(build, judged, seed, progress, classes, begun)
+    if found.wrong:
+        wrong = Unsound.of((WRONG_CERTIFICATE, report.unsound))
+        report = replace(report, unsound=wrong, certificate=None)
+        return _walked_ways(report, build, progress, workers)
+    already = report.certificate or CertificateUse((), 0, 0, 0)
+    proved = (*already.proved, *((WAYS,) if spread else ()), *found.use.proved)
+    use = replace(found.use, proved=proved, program=already.program)
+    ways = found.ways if spread else None
+    return replace(report, ways=ways, failures=found.failures, certificate=use)
+
+
+def _judged(build: Build, kinds: tuple[str, ...], sample: int | None) -> tuple[str, ...]:
+    """The kinds of failures that a certificate may judge: of repairs, and all cases of them."""
+    parts = build.tables.switches + build.topology.graph.size
+    whole = sample is None or sample >= comb(parts, 2)
+    known = CERTIFIED if build.protect != "none" else ()
+    return tuple(kind for kind in kinds if kind in known or (kind == "2" and known and whole))
+
+
+def _spread(build: Build) -> bool:
+    """Whether there are alternates."""
+    alternate = build.tables.classes.alternate
+    return any(bool(alternate[some].any()) for some in switch_blocks(build))
+
+
+def promised(build: Build) -> tuple[str, ...]:
+    """The kinds of failures that may lose no pair: those of `protect`; two in a whole PolarFly."""
+    kinds = PROMISED.get(build.protect, ())
+    if not kinds or not polarfly.is_whole(build.topology):
+        return kinds
+    least = LEAST_MARKED_TWICE if build.balance == MARKED else SMALLEST_WITH_GOALS
+    return (*kinds, "2") if int(build.topology.parameters["q"]) >= least else kinds
+
+
+def usual(build: Build) -> tuple[str, ...]:
+    """The kinds of failures walked unless others are named: `promised`, two where that is quick."""
+    quick = packets(build) <= TWO_FAILURES_UP_TO
+    return tuple(kind for kind in promised(build) if kind != "2" or quick)
+
+
+def _walk_minimal(
+    build: Build,
+    progress: Progress | None,
+    towards: NDArray[np.int64] | None = None,
+    workers: Workers = THIS_PROCESS,
+) -> Report:
+    """Minimal paths from all switches with hosts; `towards` some of them, ascending, or all."""
+    ends = np.flatnonzero(build.topology.endpoints)
+    towards = ends if towards is None else towards
+    blocks = in_blocks(towards, max(1, PAIRS_AT_ONCE // build.tables.switches))
+    found = workers.over(_MinimalPaths.of, build, blocks, least=LEAST_BLOCKS)
+    return reduce(_both, told(found, blocks, progress), Report(0, 0, 0, 0, (), ()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _MinimalPaths:
+    """The walk over minimal ports, and how long it may be: neighbours, and ends with hosts."""
+
+    walker: Walker
+    table: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, build: Build) -> _MinimalPaths:
+        """Join the tables of a build with its cables and with its graph."""
+        ends = np.flatnonzero(build.topology.endpoints)
+        walker = Walker.of(build.tables, build.wiring.cables())
+        return cls(walker, neighbour_table(build.topology.graph), ends)
+
+    def __call__(self, destinations: NDArray[np.int64]) -> Report:
+        """The pairs towards some destinations, ascending."""
+        ends = self.ends
+        hops = self.walker.hops(destinations)[ends]
+        hops[np.searchsorted(ends, destinations), np.arange(len(destinations))] = ITSELF
+        longest = int(hops.max(initial=0))
+        shortest = distances(self.table, destinations, depth=longest - 1).T[ends]
+        best = (hops >= 0) & (hops <= shortest)
+        counts = [int(np.count_nonzero(hops == h)) for h in range(longest + 1)]
+        wrong = np.argwhere(~best & (hops != ITSELF))[:PAIR_EXAMPLES]
+        return Report(
+            pairs=len(destinations) * (len(ends) - 1),
+            delivered=sum(counts),
+            minimal=int(np.count_nonzero(best)),
+            loops=int(np.count_nonzero(hops == LOOPED)),
+            hop_counts=tuple(counts) if any(counts) else (),
+            faults=tuple(
+                PairFault(int(ends[i]), int(destinations[j]), _fault(hops[i, j], shortest[i, j]))
+                for i, j in wrong
+            ),
+        )
+
+
+def _both(one: Report, other: Report) -> Report:
+    """The pairs of both, each towards destinations of its own."""
+    counts = zip_longest(one.hop_counts, other.hop_counts, fillvalue=0)
+    return Report(
+        pairs=one.pairs + other.pairs,
+        delivered=one.delivered + other.delivered,
+        minimal=one.minimal + other.minimal,
+        loops=one.loops + other.loops,
+        hop_counts=tuple(map(sum, counts)),
+        faults=(one.faults + other.faults)[:PAIR_EXAMPLES],
+    )
+
+
+def _fault(hops: np.int8, shortest: np.uint8) -> str:
+    return FAULTS.get(int(hops), f"{hops} hops, {shortest} are enough")

@@ -1,0 +1,1 @@
+"""The PolarFly paper: its tables and figures."""

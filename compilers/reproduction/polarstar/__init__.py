@@ -1,0 +1,1 @@
+"""The PolarStar paper: its tables and figures."""

@@ -1,0 +1,1 @@
+"""The Projective Networks paper: its tables and figures."""

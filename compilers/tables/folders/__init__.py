@@ -1,0 +1,1 @@
+"""Builds on disk: folders that take their place whole, and are checked when read."""

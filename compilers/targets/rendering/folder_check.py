@@ -1,0 +1,171 @@
+"""The check of a build or rendered folder on disk: every file against its digest, and strays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from compilers.tables.folders.build_folder import damaged, load, read_manifest
+from compilers.tables.folders.folder_files import FolderFiles, opened, read
+from compilers.tables.folders.generations import MANIFEST, VERIFIED, is_build, last, mark
+from compilers.tables.folders.plane_folders import builds_in, load_planes
+from compilers.tables.folders.stale_parts import is_part, stale_parts
+from compilers.targets.rendering.rendered_folder import RENDERED, rendered_lists
+from compilers.targets.rendering.tar_pieces import require_unpacked
+from inventory.problems import InputError, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class FolderState:
+    """A folder and what is wrong with it.
+
+    kind: build or render. builds: identities. files: how many are in order. damaged: problems of
+    files. strays: files that nobody listed. verified: whether all builds are marked so, None for a
+    render. kept: the identity of the last proved build before, "" where none is kept. parts: what
+    killed processes left, for `polarfab gc`.
+    """
+
+    folder: Path
+    kind: str
+    builds: tuple[str, ...]
+    files: int
+    damaged: tuple[Problem, ...]
+    strays: tuple[str, ...]
+    verified: bool | None = None
+    kept: str = ""
+    parts: tuple[str, ...] = ()
+
+
+def check_folder(folder: Path) -> FolderState:
+    """Check every file of a build or of a rendered folder.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if is_build(folder):
+        return _check_build(folder)
+    if (folder / RENDERED).is_file():
+        return _check_render(folder)
+    require_unpacked(folder)
+    if is_build(last(folder.resolve())):
+        todo = f"the last proved build is kept: polarfab rollback {folder}"
+    else:
+        todo = "name another folder"
+    required = "a build, or a folder that render wrote"
+    given = f"a folder without {MANIFEST}" if folder.is_dir() else "no such folder"
+    raise InputError.of(required, given, todo, str(folder))
+
+
+def _check_build(folder: Path) -> FolderState:
+    problems: list[Problem] = []
+    strays: list[str] = []
+    count, builds = 0, []
+    try:
+        planes = builds_in(folder)
+    except InputError as error:
+        planes = ()
+        problems += error.problems
+    for plane in planes:
+        try:
+            with opened(plane) as files:
+                listed = read_manifest(files)[1]["files"]
+                wrong = damaged(files, listed)
+                strays += _strays(files, {*listed, MANIFEST, VERIFIED})
+            count += len(listed) - len(wrong)
+            problems += wrong
+            if not wrong:
+                builds.append(load(plane).identity)
+            problems += _mark_of_another(plane)
+        except InputError as error:
+            problems += error.problems
+        except OSError as error:
+            problems.append(_unreadable(plane, error))
+    if not problems:
+        try:
+            load_planes(folder)
+        except InputError as error:
+            problems += error.problems
+    return FolderState(
+        folder,
+        "build",
+        tuple(builds),
+        count,
+        tuple(problems),
+        tuple(strays),
+        verified=not problems and all(map(mark, planes)),
+        kept=_kept(folder),
+        parts=tuple(map(str, stale_parts(folder))),
+    )
+
+
+def _mark_of_another(folder: Path) -> list[Problem]:
+    """The mark of a build, where it is a link, unreadable or of another build."""
+    try:
+        json.loads(read(folder, VERIFIED))["build"]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        given = f"a damaged file ({error})"
+    else:
+        if mark(folder):
+            return []
+        given = "the mark of another build"
+    todo = f"run: polarfab verify {folder}"
+    return [Problem("the mark of this build", given, todo, str(folder / VERIFIED))]
+
+
+def _kept(folder: Path) -> str:
+    """The identities of the last proved build, or what is wrong with it; "" without one."""
+    kept = last(folder.resolve())
+    if not is_build(kept):
+        return ""
+    try:
+        return " ".join(build.identity for build in load_planes(kept))
+    except InputError:
+        return "damaged"
+
+
+def _check_render(folder: Path) -> FolderState:
+    lists = rendered_lists(folder) or {}
+    digests = {
+        name: digest
+        for builds in lists.values()
+        for names in builds.values()
+        for name, digest in names.items()
+    }
+    with opened(folder) as files:
+        wrong = [
+            Problem(problem.required, problem.given, "render again", problem.file)
+            for problem in damaged(files, digests)
+        ]
+        strays = _strays(files, {*digests, RENDERED}, others=RENDERED)
+    return FolderState(
+        folder,
+        "render",
+        tuple(sorted({build for builds in lists.values() for build in builds})),
+        len(digests) - len(wrong),
+        tuple(wrong),
+        tuple(strays),
+        parts=tuple(map(str, stale_parts(folder))),
+    )
+
+
+def _strays(files: FolderFiles, known: Iterable[str], others: str = "") -> list[str]:
+    """Files that nobody listed; not those of other renders in folders below (`others`)."""
+    names = [(name, entry) for name, entry in files.entries() if not is_part(entry.name)]
+    below = tuple(name.removesuffix(others) for name, e in names if others and e.name == others)
+    listed = set(known)
+    nested = tuple(prefix for prefix in below if prefix)
+    return [name for name, _ in names if name not in listed and not name.startswith(nested)]
+
+
+def _unreadable(folder: Path, error: OSError) -> Problem:
+    return Problem("a build folder", error.strerror or str(error), file=str(folder))
+
+
+def as_dict(state: FolderState) -> Mapping[str, object]:
+    """The state for JSON."""
+    plain = {word: getattr(state, word) for word in FolderState.__dataclass_fields__}
+    return plain | {"folder": str(state.folder), "damaged": [str(p) for p in state.damaged]}

@@ -1,0 +1,312 @@
+"""Rendering of a fabric: the files of a target for every plane."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from compilers.readers.emitted_report import EmittedReport, EmittedWrongError
+from compilers.tables.build import Build
+from compilers.tables.folders.artefact import put_file
+from compilers.targets.options import Chosen, choose
+from compilers.targets.rendering.render_recipe import recipe_of
+from compilers.targets.rendering.rendered_folder import (
+    RENDERED,
+    edited,
+    keep,
+    manifest,
+    put_rendered,
+    rendered_lists,
+    rendered_recipes,
+)
+from compilers.targets.rendering.switch_shards import RenderedSwitches, SwitchShards
+from compilers.targets.rendering.tar_pieces import (
+    END,
+    SHIPPED,
+    archive_form,
+    compressed,
+    packed,
+    unpack_into,
+)
+from compilers.targets.rendering.text_target import Written
+from compilers.targets.rendering.text_target import nodes as nodes_of
+from compilers.targets.target import Target
+from compilers.targets.target_lookup import target as target_of
+from compilers.workers.local_processes import LocalProcesses
+from compilers.workers.shards import Workers
+from compilers.workers.source_digest import folder_digest
+from inventory.problems import InputError, Problem, did_you_mean, few, shown
+
+LOCAL = LocalProcesses()
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """The files that were written for one plane: how many, how large, for how many nodes.
+
+    checked: whether they were read back and say what the tables say; not_checked: why not. kept:
+    how many were there already. edited: those that somebody had changed or removed.
+    """
+
+    build: str
+    target: str
+    folder: Path
+    nodes: int
+    files: int
+    bytes: int
+    checked: bool
+    not_checked: str = ""
+    kept: int = 0
+    edited: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneRendering:
+    """How the planes of a fabric are rendered.
+
+    builds: one a plane. templates: a folder with templates of the user's own. options: of the
+    target. nodes: names of the switches to write; none for all. progress: called with (switches
+    done, all switches) for each plane. check: whether to read the files back and compare them with
+    the tables. accept: see `Target.check_emitted`. workers: that share the switches; those of other
+    machines send their files.
+    """
+
+    builds: Sequence[Build]
+    target: str
+    templates: Path | None = None
+    options: Mapping[str, str] | None = None
+    nodes: Sequence[str] = ()
+    progress: Callable[[int, int], None] | None = None
+    check: bool = True
+    accept: Collection[str] = ()
+    workers: Workers = LOCAL
+
+    def into(self, place: Path) -> tuple[Rendering, ...]:
+        """Write the files in PLACE/<node>/, of several planes in PLACE/plane-1/<node>/ and so on.
+
+        They take the place of the target's earlier files there all at once. An archive is written
+        as its files are made, and stands there whole or not at all.
+
+        Args:
+            place: a folder, or a file that ends in one of `FORMS`.
+
+        Raises:
+            EmittedWrongError: the files say something else than the tables.
+            InputError: no switch has one of the names, or what the target's `render` raises.
+        """
+        if form := archive_form(place):
+            return self._archived(place, form)
+        identities = {name: build.identity for name, build, _ in self._planes()}
+        recipes: dict[str, str] = {}
+
+        def fill(beside: Path) -> tuple[Rendering, ...]:
+            done = tuple(self._renewed(beside, place, *plane) for plane in self._planes())
+            if not self.nodes:
+                for (above, build, _), each in zip(self._planes(), done, strict=True):
+                    if recipe := self._recipe(above, build, each):
+                        recipes[build.identity] = recipe
+            return done
+
+        part = bool(self.nodes)
+        return put_rendered(place, self.target, identities, fill, part, recipes)
+
+    def _recipe(self, above: str, build: Build, done: Rendering) -> str:
+        """What the files follow from, where they are, and whether they were read back."""
+        given = (self._target, self._chosen, self.templates, self.accept)
+        found = recipe_of(build, *given)
+        return found and f"{'read' if done.checked else 'unread'} {above}{found}"
+
+    def _renewed(
+        self, beside: Path, place: Path, above: str, build: Build, only: list[int] | None
+    ) -> Rendering:
+        """Write the files of a plane that are not there already, for the same reasons."""
+        earlier = (rendered_lists(place) or {}).get(self.target, {})
+        listed = {name: digest for of in earlier.values() for name, digest in of.items()}
+        mine = {name: digest for name, digest in listed.items() if name.startswith(above)}
+        wrong = edited(place, mine) if mine and not self.nodes else []
+        digests = earlier.get(build.identity, {})
+        done = None if self.nodes else self._mended(beside, place, above, build, digests, wrong)
+        done = done or self._folder(beside, place, above, build, only)
+        return replace(done, edited=tuple(wrong))
+
+    def _mended(
+        self,
+        beside: Path,
+        place: Path,
+        above: str,
+        build: Build,
+        digests: Mapping[str, str],
+        wrong: Sequence[str],
+    ) -> Rendering | None:
+        """Keep the files that are as they were written, and write the others; None: write all.
+
+        Files of the same recipe with the same digests were read back when they were first written.
+        """
+        why = self._why_unread(None)
+        done = self._rendering(build, place / above, Written(), None, why)
+        known = rendered_recipes(place).get(self.target, {}).get(build.identity, "")
+        if not digests or not known or known != self._recipe(above, build, done):
+            return None
+        vertices = {name: vertex for vertex, name in enumerate(build.wiring.names)}
+        nodes = {name.removeprefix(above).split("/")[0] for name in wrong}
+        if wrong and (self._target.whole_fabric or not nodes <= vertices.keys()):
+            return None
+        if wrong:
+            again = sorted(vertices[node] for node in nodes)
+            given = (self.templates, self.progress, self.options, again)
+            self._target.render(build, beside / above, *given)
+        fresh = {name: digest for name, digest in digests.items() if (beside / name).exists()}
+        if edited(beside, fresh):
+            return None
+        kept = [name for name in digests if name not in fresh]
+        size = sum((beside / name).stat().st_size for name in fresh) + keep(place, beside, kept)
+        return replace(done, files=len(digests), bytes=size, kept=len(kept))
+
+    def _planes(self) -> list[tuple[str, Build, list[int] | None]]:
+        """What the paths of each plane's files begin with, its build, its switches if named."""
+        wanted = _vertices(self.builds, self.nodes)
+        many = len(self.builds) > 1
+        names = [f"plane-{plane}/" if many else "" for plane in range(1, len(wanted) + 1)]
+        planes = zip(names, self.builds, wanted, strict=True)
+        return [plane for plane in planes if plane[2] != []]
+
+    def _why_unread(self, only: list[int] | None) -> str:
+        """Why files are not read back, "" where they are."""
+        if not self.check:
+            return "not asked for"
+        return self._target.unreadable(self._chosen, part=only is not None)
+
+    def _apart(self, only: list[int] | None) -> bool:
+        """Whether each switch can be rendered, and read back, by itself."""
+        alone = bool(self._why_unread(only)) or not self._why_unread([])
+        return alone and not self._target.whole_fabric
+
+    @property
+    def _target(self) -> Target:
+        return target_of(self.target)
+
+    @property
+    def _chosen(self) -> Chosen:
+        return choose(self.target, self._target.options, self.options)
+
+    def _options_of(self, build: Build) -> Chosen | None:
+        """Those of the plane that a build is."""
+        plane = next(plane for plane, each in enumerate(self.builds) if each is build)
+        return self._target.options_in(plane, self.options)
+
+    def _folder(
+        self, beside: Path, place: Path, above: str, build: Build, only: list[int] | None
+    ) -> Rendering:
+        """Write the files of a plane below a folder, which takes the place of another."""
+        if self.workers.remote and self._apart(only):
+            switches = self._switches(above, build, SHIPPED, only)
+            for piece in switches.pieces(self.workers, self._vertices(build, only), self.progress):
+                unpack_into(beside, piece)
+            return self._done(switches, place, above, build, only)
+        options = self._options_of(build)
+        given = (self.templates, self.progress, options, only)
+        written = self._target.render(build, beside / above, *given)
+        if not (why := self._why_unread(only)):
+            read = (build, beside / above, options, only, self.progress, self.accept)
+            _require(self._target.check_emitted(*read).moved(beside, place))
+        return self._rendering(build, place / above, written, only, why)
+
+    def _archived(self, place: Path, form: str) -> tuple[Rendering, ...]:
+        """Write an archive, and a list of its files as in a folder."""
+        done: list[Rendering] = []
+        digests: dict[str, dict[str, str]] = {}
+        recipes: dict[str, str] = {}
+
+        def pieces() -> Iterator[bytes]:
+            for above, build, only in self._planes():
+                switches = self._switches(above, build, form, only)
+                vertices = self._vertices(build, only)
+                yield from switches.pieces(self.workers, vertices, self.progress)
+                done.append(self._done(switches, place, above, build, only))
+                if not self.nodes and (recipe := self._recipe(above, build, done[-1])):
+                    recipes[build.identity] = recipe
+                names = sorted(switches.digests, key=lambda name: name.split("/"))
+                digests[build.identity] = {name: switches.digests[name] for name in names}
+            text = manifest({self.target: digests}, {self.target: recipes}).encode()
+            yield compressed(form, packed([(RENDERED, text)]) + END)
+
+        if not all(self._apart(only) for _, _, only in self._planes()):
+            required = "a target whose switches can be read back one by one, or --no-check"
+            todo = "render into a folder"
+            raise InputError.of(required, self.target, todo, str(place), key="-o")
+        put_file(place, pieces())
+        return tuple(done)
+
+    def _switches(
+        self, above: str, build: Build, form: str, only: list[int] | None
+    ) -> RenderedSwitches:
+        shards = SwitchShards(
+            target=self.target,
+            options=dict(self._options_of(build) or {}),
+            templates=self.templates and self.templates.resolve(),
+            own=folder_digest(self.templates) if self.templates else "",
+            form=form,
+            check=not self._why_unread(only),
+            accept=tuple(self.accept),
+            folder=f"polarfab-{secrets.token_hex(8)}",
+            above=above,
+        )
+        return RenderedSwitches(shards, build)
+
+    def _vertices(self, build: Build, only: list[int] | None) -> list[int]:
+        there = np.flatnonzero(build.topology.present).tolist()
+        return [vertex for vertex in there if only is None or vertex in only]
+
+    def _done(
+        self,
+        switches: RenderedSwitches,
+        place: Path,
+        above: str,
+        build: Build,
+        only: list[int] | None,
+    ) -> Rendering:
+        if not (why := self._why_unread(only)):
+            _require(switches.report(only is None, place / above))
+        return self._rendering(build, place / above, switches.written, only, why)
+
+    def _rendering(
+        self, build: Build, folder: Path, written: Written, only: list[int] | None, why: str
+    ) -> Rendering:
+        count = int(build.topology.present.sum()) if only is None else len(only)
+        facts = (build.identity, self.target, folder, count)
+        return Rendering(*facts, written.files, written.bytes, not why, why)
+
+
+def _require(report: EmittedReport) -> None:
+    """Pass when files say what the tables say.
+
+    Raises:
+        EmittedWrongError: they do not.
+    """
+    if report.differences:
+        raise EmittedWrongError(report)
+
+
+def _vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] | None]:
+    """For each build the switches that have one of the names; None for all where none is given."""
+    if not names:
+        return [None] * len(builds)
+    there = [{name: vertex for vertex, name in nodes_of(build)} for build in builds]
+    problems = [
+        Problem(
+            key="--node",
+            required="the name of a switch of the build",
+            given=shown(name),
+            todo=did_you_mean(name, set().union(*there)),
+        )
+        for name in dict.fromkeys(names)
+        if not any(name in of_plane for of_plane in there)
+    ]
+    if problems:
+        raise InputError(few(problems))
+    chosen = dict.fromkeys(names)
+    return [[of_plane[name] for name in chosen if name in of_plane] for of_plane in there]

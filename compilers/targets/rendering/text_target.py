@@ -1,0 +1,192 @@
+"""Text targets: render templates and write files, whatever the target."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2.utils import object_type_repr
+
+from compilers.tables.build import Build
+from compilers.tables.folders.artefact import unwritable_folder
+from compilers.targets.template_check import own_templates
+from compilers.targets.template_variables import UserVariables, names_by_file
+from compilers.workers.local_processes import on_all_cores
+from inventory.problems import InputError
+from templates import environment
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How much a target wrote."""
+
+    files: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Written) -> Written:
+        return Written(self.files + other.files, self.bytes + other.bytes)
+
+    def __sub__(self, other: Written) -> Written:
+        return Written(self.files - other.files, self.bytes - other.bytes)
+
+
+def nodes(
+    build: Build, progress: Callable[[int, int], None] | None = None
+) -> Iterator[tuple[int, str]]:
+    """The vertex and the name of every node that has a program, one after the other.
+
+    Args:
+        build: whose nodes.
+        progress: called with (nodes done, all nodes).
+    """
+    present = np.flatnonzero(build.topology.present).tolist()
+    for done, vertex in enumerate(present, start=1):
+        yield vertex, build.wiring.names[vertex]
+        if progress:
+            progress(done, len(present))
+
+
+class Renderer:
+    """The templates of one target, those in the folder `own` before its own.
+
+    Args:
+        target: whose templates.
+        folder: the target's.
+        own: the user's, checked here.
+        files: the dataclass of the variables of each file, those of a switch first.
+        whole_fabric: whether there is one page only, not one a switch.
+
+    Raises:
+        InputError: templates of the user's are wrong.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        folder: Path,
+        own: Path | None,
+        files: Mapping[str, type],
+        whole_fabric: bool = False,
+    ) -> None:
+        self.target = target
+        self.written = Written()
+        self._own = own
+        self._environment = environment(own, {target: folder})
+        self._files = {
+            kind: [file for file, other in files.items() if other is kind]
+            for kind in files.values()
+        }
+        if own:
+            shipped = environment(None, {target: folder})
+            added = own_templates(
+                target, own, self._environment, shipped, names_by_file(files, whole_fabric)
+            )
+            next(iter(self._files.values())).extend(added)
+
+    def each(
+        self,
+        vertices: Sequence[int],
+        write: Callable[[int], object],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Have the files of every switch written, on all cores.
+
+        Args:
+            vertices: those of the switches.
+            write: writes the files of one; what else it changes may be lost.
+            progress: called with (switches done, all switches).
+
+        Raises:
+            InputError: a template is wrong, or a folder cannot be written.
+        """
+
+        def one(vertex: int) -> Written:
+            before = self.written
+            write(vertex)
+            return self.written - before
+
+        total = self.written
+        for done, here in enumerate(on_all_cores(one, vertices), start=1):
+            total += here
+            if progress:
+                progress(done, len(vertices))
+        self.written = total
+
+    def write(self, folder: Path, kind: type, variables: Mapping[str, Any]) -> None:
+        """Render the files whose variables are of a kind into `folder`, each whole or not at all.
+
+        Raises:
+            InputError: a template is wrong, or the folder cannot be written.
+        """
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for file in self._files[kind]:
+                self._put(folder, file, [self._render(file, variables).encode()])
+        except OSError as error:
+            raise unwritable_folder(folder, error) from error
+
+    def refuse_template(self, file: str) -> None:
+        """Pass when the user has no template for a file that none prints.
+
+        Raises:
+            InputError: there is one.
+        """
+        if any(file in files for files in self._files.values()):
+            raise InputError.of(
+                file=f"{self._own}/{self.target}/{file}.j2",
+                required=f"no template for {file}, which none prints",
+                given="one",
+                todo="rename it, or take it away",
+            )
+
+    def write_bytes(self, folder: Path, file: str, chunks: Iterable[bytes]) -> None:
+        """Put what no template prints in `folder`.
+
+        Raises:
+            InputError: the folder cannot be written.
+        """
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._put(folder, file, chunks)
+        except OSError as error:
+            raise unwritable_folder(folder, error) from error
+
+    def _put(self, folder: Path, file: str, chunks: Iterable[bytes]) -> None:
+        beside = folder / f".{file}.{os.getpid()}.part"
+        try:
+            with beside.open("wb") as stream:
+                size = sum(stream.write(chunk) for chunk in chunks)
+            beside.replace(folder / file)
+        finally:
+            beside.unlink(missing_ok=True)
+        self.written += Written(1, size)
+
+    def _render(self, file: str, variables: Mapping[str, Any]) -> str:
+        name = f"{self.target}/{file}.j2"
+        try:
+            return self._environment.get_template(name).render(variables)
+        except Exception as error:
+            if not self._own:
+                raise
+            raise _failed(self._own, name, variables, error) from error
+
+
+def _failed(own: Path, name: str, variables: Mapping[str, Any], error: Exception) -> InputError:
+    """What a template of the user's did when it was rendered, at the innermost line of its own."""
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(own)]
+    text = str(error).replace(object_type_repr(UserVariables()), "vars")
+    given = "one that includes itself" if isinstance(error, RecursionError) else text
+    switch = f", for switch {variables['facts'].name}" if "facts" in variables else ""
+    return InputError.of(
+        file=inside[-1].filename if inside else str(own / name),
+        line=(inside[-1].lineno or 0) if inside else 0,
+        required="a template of the documented variables",
+        given=(given or type(error).__name__) + switch,
+        todo="see the page of the target in docs/",
+    )

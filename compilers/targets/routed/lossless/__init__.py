@@ -1,0 +1,1 @@
+"""Lossless priorities (PFC) of network systems, and the headroom that they need."""

@@ -1,0 +1,1 @@
+"""SRv6: uSIDs of switches, paths as carriers, and their form on SONiC."""

@@ -1,0 +1,1 @@
+"""Graphs in files: forms that are read, and forms that are written."""

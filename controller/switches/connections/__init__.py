@@ -1,0 +1,1 @@
+"""Connections of switches: sockets, TLS, limits, and what passes through them."""

@@ -1,0 +1,198 @@
+"""The listener for switches: TLS with client certificates, or plain text."""
+
+from __future__ import annotations
+
+import _socket
+import errno
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from controller.settings import Address
+from controller.switches.connections.half_open import HalfOpen
+from controller.switches.connections.rejected_peers import RejectedPeers
+from controller.switches.connections.tls_files import TlsFiles
+from controller.switches.events import PeerMisnamed, PeerRejected, UnnamedPeer
+from controller.switches.framework import Framework
+from inventory.problems import InputError
+
+BACKLOG = 4096
+"""Connections that may wait to be accepted: all switches of a fabric connect at once."""
+HELLO_PATIENCE = 10.0
+"""Seconds that a TLS handshake may take, and as many until the peer has identified itself."""
+MOST_BETWEEN = 1.0
+"""Seconds between two ticks that count at most: while we do other work, no peer is silent."""
+EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""Errors of accept that pass when other connections end."""
+EXHAUSTED_PAUSE = 0.1
+"""Seconds until the next attempt to accept after such an error."""
+
+
+class Entrance:
+    """The connections that were accepted, from the first byte to the last.
+
+    most: how many of them may be half-open. tls: None for plain text.
+    """
+
+    def __init__(self, most: int, tls: TlsFiles | None, rejected: RejectedPeers) -> None:
+        self.tls, self._rejected = tls, rejected
+        self._listened, self._ticked = 0.0, rejected.clock()
+        self._half_open = HalfOpen(most, lambda: self._listened)
+        self._served: dict[Any, Any] = {}
+        self._begun: set[Any] = set()
+        self._certificates: dict[Any, Any] = {}
+
+    def accepted(self, sock: Any, address: Any) -> None:
+        """A connection was accepted, and is about to be served."""
+        self._served[address] = sock
+        if oldest := self._half_open.enter(address, str(address[0])):
+            self._end(oldest, UnnamedPeer, "too many connections; the oldest gave way")
+
+    def identified(self, address: Any, known: bool) -> None:
+        """A peer has sent its datapath id; known: of the build."""
+        if known:
+            self._half_open.leave(address)
+        else:
+            self._half_open.wait(address)
+
+    def nodes(self, address: Any) -> frozenset[str] | None:
+        """The nodes that a peer's certificate names; None without TLS."""
+        certificate = self._certificates.get(address)
+        if self.tls is None:
+            return None
+        return self.tls.nodes(certificate or {})
+
+    def tick(self) -> None:
+        """Time passes: end connections whose peers do not identify themselves."""
+        now = self._rejected.clock()
+        self._listened += min(now - self._ticked, MOST_BETWEEN)
+        self._ticked = now
+        for address in self._half_open.late(2 * HELLO_PATIENCE if self.tls else HELLO_PATIENCE):
+            self._end(address, UnnamedPeer, f"it was silent for {HELLO_PATIENCE:.0f} s")
+
+    def end_revoked(self) -> None:
+        """End connections whose certificates have been revoked."""
+        revoked = self.tls.revoked if self.tls else frozenset[int]()
+        for address, certificate in list(self._certificates.items()):
+            if int(certificate.get("serialNumber", "0"), 16) in revoked:
+                self._end(address, PeerMisnamed, "its certificate was revoked")
+
+    def _end(self, address: Any, kind: type[UnnamedPeer | PeerMisnamed], reason: str) -> None:
+        self._half_open.leave(address)
+        self._rejected.add(kind, str(address[0]), reason)
+        sock = self._served.pop(address, None)
+        if address in self._begun:
+            shut_down(sock)  # its thread wakes; to kill it would let all others run before
+        elif sock is not None:
+            sock.close()
+
+    def serve(self, sock: Any, address: Any, handle: Callable[[Any, Any], None]) -> None:
+        """Serve a connection until it ends, after its TLS handshake."""
+        from eventlet.green.ssl import GreenSSLSocket
+
+        if address not in self._served:
+            return
+        self._begun.add(address)
+        try:
+            if self.tls is not None:
+                sock.settimeout(HELLO_PATIENCE)
+                sock = GreenSSLSocket(
+                    sock,
+                    server_side=True,
+                    do_handshake_on_connect=False,
+                    _context=self.tls.switches,
+                )
+                self._served[address] = sock
+                sock.do_handshake()  # in two steps: one that is broken off is closed below
+                self._certificates[address] = sock.getpeercert()
+        except OSError as error:  # ssl.SSLError, timeouts and resets are
+            reason = getattr(error, "reason", None) or str(error)
+            if address in self._served:  # else we have ended it, and said why
+                self._rejected.add(PeerRejected, str(address[0]), reason)
+        else:
+            handle(sock, address)
+        finally:
+            sock.close()
+            self._half_open.leave(address)
+            self._begun.discard(address)
+            self._served.pop(address, None)
+            self._certificates.pop(address, None)
+
+
+def use(framework: Framework, entrance: Entrance) -> None:
+    """Make the framework listen with our listener; before its apps are started.
+
+    Its own TLS server forgets its certificates after the first connection (Ryu 4.34), lets 50
+    connections wait, and ends when no more files can be opened.
+    """
+    import eventlet
+
+    class Listener:
+        """Our listener, in place of the framework's StreamServer; TLS is the entrance's."""
+
+        def __init__(
+            self, address: tuple[str, int], handle: Callable[[Any, Any], None], **_: Any
+        ) -> None:
+            family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+            # A shared port would give some switches to one controller, some to another.
+            self.server = eventlet.listen(address, family=family, backlog=BACKLOG, reuse_port=False)
+            self.handle = handle
+
+        def serve_forever(self) -> None:
+            """Accept connections for ever; each has its own thread from the start."""
+            while True:
+                sock, address = accept(self.server)
+                entrance.accepted(sock, address)
+                eventlet.spawn(entrance.serve, sock, address, self.handle)
+
+    framework.controller.StreamServer = Listener  # type: ignore[attr-defined]
+
+
+def check_free(address: Address) -> None:
+    """Check beforehand that we can listen: the framework would not report a failure.
+
+    An owner that would share its port, as eventlet's listeners do, counts as well.
+
+    Raises:
+        InputError: the port is in use, or the address is not this machine's.
+    """
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+    except OSError as error:
+        raise InputError.of(
+            key=address.key,
+            required="an address of this machine with a free port",
+            given=f"{address} ({error.strerror or error})",
+            todo=f"stop what listens there, or give another {address.key}",
+        ) from error
+
+
+def shut_down(sock: Any, how: int = socket.SHUT_RDWR) -> None:
+    """Shut a connection down; what waits for it wakes.
+
+    An `SSLSocket` that is shut down by its own method raises ValueError in the one who reads it.
+    """
+    with suppress(OSError):
+        _socket.socket.shutdown(getattr(sock, "fd", sock), how)
+
+
+def accept(server: Any) -> tuple[Any, Any]:
+    """Accept the next connection, however long it takes."""
+    import eventlet
+
+    while True:
+        try:
+            sock, address = server.accept()
+        except OSError as error:
+            if error.errno in EXHAUSTED:
+                eventlet.sleep(EXHAUSTED_PAUSE)
+            elif error.errno != errno.ECONNABORTED:
+                raise
+        else:
+            return sock, address

@@ -1,0 +1,112 @@
+"""The problems that end a verb: lines on stderr, and with --json one document on stdout.
+
+The document is `{"problems": [{file, line, key, required, given, todo}, …]}` on one line, all of
+them; a mistake in the words of a verb, or a refusal of the machine, is one whose `todo` or `given`
+is the whole message.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from inventory.problems import Problem, did_you_mean, few
+from polarfab.output.verb_output import warn
+
+MISSPELT = 0.6
+"""How much a value is like one of few choices that was meant: tcsh is another shell than zsh."""
+
+
+def tell(*problems: Problem) -> int:
+    """Print problems, alike ones folded without --verbose; gives the exit code of bad input."""
+    for problem in problems if "--verbose" in sys.argv else few(problems):
+        warn(f"error: {problem}")
+    if wants_json(sys.argv):
+        order = ("file", "line", "key", "required", "given", "todo")
+        rows = [{word: asdict(each)[word] for word in order} for each in problems]
+        try:
+            click.echo(json.dumps({"problems": rows}))
+        except OSError:
+            drop_output()
+    return 2
+
+
+def drop_output() -> None:
+    """What is still buffered cannot be written: do not try again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether a verb with these words prints JSON."""
+    options = words[: words.index("--")] if "--" in words else words
+    spaced = " ".join(options).replace("=", " ")
+    return "--json" in options or "--format json" in spaced
+
+
+def usage_problem(error: click.ClickException) -> Problem:
+    """What click found wrong with the words of a verb, in the form of our own messages."""
+    context = getattr(error, "ctx", None)
+    seen = f"{context.command_path} --help shows what it takes" if context else ""
+    param = getattr(error, "param", None)
+    match error:
+        case click.MissingParameter() if param:
+            return Problem("a value", "none", seen, key=_name(param, context))
+        case click.NoSuchOption():
+            return Problem("an option", error.option_name, _meant(error) or seen)
+        case click.BadParameter() if param:
+            given = _given(error.message)
+            todo = did_you_mean(given, getattr(param.type, "choices", ()), seen, MISSPELT)
+            several = param.nargs > 1 and param.metavar
+            wanted = several or _wanted(param.type)
+            return Problem(wanted, given, todo, key=_name(param, context))
+    text = error.format_message().rstrip(".")
+    if found := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", text):
+        options = {word for each in context.command.params for word in each.opts} if context else ()
+        todo = f"did you mean -o {found[1]}?" if "-o" in options else seen
+        return Problem("no more words", found[1], todo)
+    own = not text[:1].isupper()  # says itself what to do; click's sentences do not
+    return Problem("", "", text if own or not seen else f"{text}; {seen}")
+
+
+def _meant(error: click.NoSuchOption) -> str:
+    """The option that was likely meant."""
+    verb = error.ctx is not None and error.ctx.parent is not None
+    if not verb and error.option_name in ("--quiet", "--verbose", "--json"):
+        return "it goes behind the verb"
+    short = {"-v": "--verbose", "-q": "--quiet", "-j": "--json"}.get(error.option_name)
+    near = " or ".join([short] if short else sorted(error.possibilities or ()))
+    return f"did you mean {near}?" if near else ""
+
+
+def _name(param: click.Parameter, context: click.Context | None) -> str:
+    if isinstance(param, click.Option):
+        return param.opts[0]
+    return param.make_metavar(context or click.Context(click.Command("polarfab")))
+
+
+def _given(message: str) -> str:
+    """The value in click's `'x' is not a valid integer`, `File 'x' does not exist` and the like."""
+    found = re.match(r"(?:\w+ )?'(.*)' |(\S+) is not ", message)
+    return (found[1] or found[2]) if found else message.rstrip(".")
+
+
+def _wanted(kind: click.ParamType[Any]) -> str:
+    """What a value of a type has to be."""
+    match kind:
+        case click.Choice():
+            return f"one of {', '.join(kind.choices)}"
+        case click.Path():
+            return "a folder that is there" if not kind.file_okay else "a file that is there"
+        case click.IntRange() | click.FloatRange():
+            number = "a whole number" if isinstance(kind, click.IntRange) else "a number"
+            least = f"above {kind.min}" if kind.min_open else f"from {kind.min}"
+            return f"{number} {least}" + (f" to {kind.max}" if kind.max is not None else "")
+        case _:
+            return {"integer": "a whole number", "float": "a number"}.get(kind.name, kind.name)

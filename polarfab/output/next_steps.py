@@ -1,0 +1,59 @@
+"""The line `next: …` after a verb: what one does then. On terminals, without --quiet and --json."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Any
+
+import click
+
+from polarfab.output.verb_output import volume
+
+NEXT_STEPS: dict[str, tuple[str, ...]] = {
+    "init": ("polarfab validate {folder}/fabric.yaml", "polarfab compile {folder}/fabric.yaml"),
+    "validate": ("polarfab compile {fabric_file}",),
+    "compile": (
+        "polarfab draw {output} -o {output}.html",
+        "polarfab cables {output}",
+        "polarfab render {output} --target frr -o configs",
+        "polarfab controller {output}",
+    ),
+    "verify": ("polarfab render {folder} --target frr -o configs", "polarfab controller {folder}"),
+    "explain": ("polarfab explain {folder} {source} {destination} --fail NODE",),
+    "cables": ("polarfab cables {folder} --format labels -o labels.html",),
+    "expand": ("polarfab plan {output} --from {start}", "polarfab rehearse {start} {output}"),
+    "diff": ("polarfab plan {other} --from {one}",),
+    "render": ("polarfab push {folder} --target {target} --dry-run",),
+    "plan": ("polarfab rehearse {before} {folder}", "polarfab apply {folder}"),
+    "apply": ("polarfab status",),
+    "rehearse": ("polarfab apply {new}",),
+    "rollback": ("polarfab fsck {folder}",),
+    "fsck": ("polarfab verify {folder}",),
+    "gc": ("polarfab fsck {place}",),
+}
+"""What follows each verb, with the names of its parameters in braces.
+
+A line that needs a parameter that was not given is left out.
+"""
+
+
+def say_next(context: click.Context) -> None:
+    """Print what follows the verb that has just ended well, on stderr if it is a terminal."""
+    given: dict[str, Any] = context.meta.get("given", {})
+    if not sys.stderr.isatty() or volume() < 0 or given.get("as_json"):
+        return
+    for line in next_lines(context.invoked_subcommand or "", given):
+        click.echo(f"next: {line}", err=True)
+
+
+def next_lines(verb: str, given: dict[str, Any]) -> list[str]:
+    """The commands that follow a verb with these parameters."""
+    known = {word: shlex.quote(str(value)) for word, value in given.items() if value}
+    lines = []
+    for step in NEXT_STEPS.get(verb, ()):
+        try:
+            lines.append(step.format_map(known))
+        except KeyError:
+            continue
+    return lines

@@ -1,0 +1,59 @@
+"""A verb over the planes of a fabric: a report each, and what holds for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from inventory.problems import InputError
+
+if TYPE_CHECKING:
+    from polarfab.fabric import Fabric
+
+Found = TypeVar("Found")
+
+
+def side_by_side(one: Fabric, other: Fabric) -> tuple[tuple[Fabric, Fabric], ...]:
+    """The planes of two fabrics in pairs.
+
+    Raises:
+        InputError: one has more than the other.
+    """
+    counts = [len(fabric.builds) for fabric in (one, other)]
+    if counts[0] != counts[1]:
+        required, given = (f"{n} plane{'s' * (n > 1)}" for n in counts)
+        todo = "name folders with as many planes, or a plane of each, such as BUILD/plane-1"
+        raise InputError.of(
+            f"{required}, as in {one.folder or one.name}", given, todo, str(other.folder or "")
+        )
+    return tuple(zip(one.planes, other.planes, strict=True))
+
+
+def of_each_plane(fabric: Fabric, asked: Callable[[Fabric], Found]) -> list[Found]:
+    """What is asked of each plane; planes that forward alike are asked once."""
+    from compilers.tables.folders.plane_folders import first_alike
+
+    planes, found = fabric.planes, list[Found]()
+    folders = [plane.folder for plane in planes if plane.folder]
+    for number, plane in enumerate(planes):
+        like = first_alike(fabric.builds, folders, number)
+        found.append(asked(plane) if like is None else found[like])
+    return found
+
+
+def merged_reports(
+    names: Sequence[str], reports: Sequence[dict[str, Any]], whole: dict[str, Any]
+) -> dict[str, Any]:
+    """For JSON: the report of the one plane; of several all by name, behind what holds for all."""
+    if len(reports) == 1:
+        return reports[0]
+    named = zip(names, reports, strict=True)
+    return {**whole, "planes": [{"fabric": name, **report} for name, report in named]}
+
+
+def say_plane(name: str, planes: int) -> None:
+    """The name of a plane above what is printed of it, where there are several."""
+    if planes > 1:
+        click.secho(f"\nplane {name}", bold=True)

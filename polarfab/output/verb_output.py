@@ -1,0 +1,249 @@
+"""The output of every verb: tables and progress for people, JSON for machines.
+
+Every verb takes --quiet and --verbose (`volume_options`): quiet leaves out notes and progress,
+verbose shows lists in full.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+
+MOST_ROWS = 40
+"""Rows of a table that are printed without --verbose."""
+PIPE_WIDTH = 120
+"""Columns of what is not a terminal, unless COLUMNS says another number."""
+
+
+def _louder(step: int) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """Set the volume, and keep where the parameters will be for `polarfab.output.next_steps`."""
+
+    def remember(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+        context.meta["given"] = context.params
+        if wanted:
+            context.meta["volume"] = step
+
+    return remember
+
+
+def volume_options() -> list[click.Parameter]:
+    """The options --quiet and --verbose."""
+    return [
+        click.Option(
+            [name],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_louder(step),
+            help=what,
+        )
+        for name, step, what in (
+            ("--quiet", -1, "No notes and no progress: results, warnings and errors only."),
+            ("--verbose", 1, "Lists in full."),
+        )
+    ]
+
+
+def volume() -> int:
+    """-1 where the user wants it quiet, 1 verbose, else 0."""
+    context = click.get_current_context(silent=True)
+    return int(context.meta.get("volume", 0)) if context else 0
+
+
+def chosen_format(form: str | None, as_json: bool, usual: str = "table") -> str:
+    """The format that --format and --json ask for, the usual one where neither does.
+
+    Raises:
+        UsageError: they contradict each other.
+    """
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json is --format json; leave --format {form} or --json out")
+    return "json" if as_json else form or usual
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    click.echo(json.dumps(value, indent=2))
+
+
+def print_csv(rows: Sequence[Mapping[str, object]]) -> None:
+    """One CSV table on stdout, its columns the keys of the first row; None is an empty field."""
+    import csv
+
+    if rows:
+        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    whole: bool = False,
+) -> None:
+    """A table on stdout, numbers to the right; the first rows of many, unless `whole`.
+
+    Columns that do not fit are left out.
+    """
+    from rich.table import Table
+
+    from polarfab.output.table_widths import fitting
+
+    body = [list(row) for row in rows]
+    shown = body if whole or volume() > 0 else body[:MOST_ROWS]
+    numeric = [
+        bool(body) and all(isinstance(row[i], int | float) for row in body)
+        for i, _ in enumerate(columns)
+    ]
+    heads, cells = [*map(in_words, columns)], [[*map(_cell, row)] for row in shown]
+    console = _console()
+    widths = fitting(heads, cells, numeric, console.width)
+    table = Table()
+    for head, right, width in zip(heads, numeric, widths, strict=False):
+        justify: Any = "right" if right else "left"
+        table.add_column(head, justify=justify, overflow="fold", width=width)
+    for row in cells:
+        table.add_row(*(_marked(cell) for cell in row[: len(widths)]))
+    if title:
+        console.print(title, style="bold")
+    console.print(table)
+    if left_out := heads[len(widths) :]:
+        say(f"left out for want of width: {', '.join(left_out)}; --json has all")
+    if more := len(body) - len(shown):
+        say(f"{more:,} more rows: --verbose prints them, --json has all")
+
+
+def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
+    """Two columns, a name and a value per line, on stdout."""
+    rows = [(in_words(name), _cell(value)) for name, value in facts]
+    if not _print_plain(title, rows):
+        _print_folded(title, rows)
+
+
+def _print_plain(title: str, rows: Sequence[tuple[str, str]]) -> bool:
+    """Print two columns that need no folding, without rich, which takes 50 ms to import."""
+    name, value = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
+    texts = [title, *(f" {one:<{name}}  {other:<{value}} " for one, other in rows)]
+    if not all(text.replace("–", "-").isascii() and len(text) <= _width() for text in texts):
+        return False
+    if title:
+        click.echo(click.style(title, bold=True))
+    click.echo("\n".join(texts[1:]))
+    return True
+
+
+def _print_folded(title: str, rows: Sequence[tuple[str, str]]) -> None:
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None)
+    for row in rows:
+        table.add_row(*row)
+    if title:
+        _console().print(title, style="bold")
+    _console().print(table)
+
+
+def in_words(name: str) -> str:
+    """`max hops` for the key `max_hops`."""
+    return name.replace("_", " ")
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    class PipeConsole(Console):
+        """A console that leaves a pipe that nobody reads to `polarfab.cli`."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return PipeConsole(width=_width(), highlight=False, emoji=False, markup=False)
+
+
+def _width() -> int:
+    """Columns of the terminal; `PIPE_WIDTH` of what is none, unless COLUMNS says another."""
+    told = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if told else PIPE_WIDTH
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:,.4g}"
+    return "–" if value is None else str(value)
+
+
+def _marked(cell: str) -> Any:
+    """A check that has failed stands out; rich leaves colours to terminals, and to NO_COLOR."""
+    from rich.text import Text
+
+    return Text(cell, style="bold red") if cell in ("FAIL", "failed") else cell
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on stderr, shown where stderr is a terminal; yields report(done, all)."""
+    if not sys.stderr.isatty() or volume() < 0:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def report(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield report
+
+
+def write_file(
+    file: Path,
+    content: Iterable[str] | bytes,
+    todo: str = "name another one with -o",
+    folders: bool = False,
+) -> None:
+    """Write a file whole or not at all; a text piece by piece, with its `folders` if wanted.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    from compilers.tables.folders.artefact import put_file
+
+    pieces = [content] if isinstance(content, bytes) else (piece.encode() for piece in content)
+    put_file(file, pieces, todo, folders)
+
+
+def say_unread(switches: Sequence[str]) -> None:
+    """How many switches had no file, and the first of them."""
+    if switches:
+        few = ", ".join(switches[:3]) + ", …" * (len(switches) > 3)
+        warn(f"{len(switches):,} switch{'es' * (len(switches) != 1)} without a file: {few}")
+
+
+def say(message: str) -> None:
+    """A note for people, on stderr; none with --quiet."""
+    if volume() >= 0:
+        click.echo(message, err=True)
+
+
+def warn(message: str) -> None:
+    """A line on stderr about something wrong, its first word in red on a terminal."""
+    word, sign, rest = message.partition(":")
+    loud = bool(sign) and " " not in word and "NO_COLOR" not in os.environ
+    click.echo(f"{click.style(word, fg='red', bold=True)}:{rest}" if loud else message, err=True)
