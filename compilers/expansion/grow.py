@@ -19,7 +19,7 @@ from compilers.expansion.swapped_fabric import SwappedFabric
 from compilers.expansion.table_changes import changes, moved
 from compilers.routing.intermediates import require_direct
 from compilers.routing.policy_passes import choices
-from compilers.routing.shortest_paths import LARGEST_SHORTEST, links_taken, routes
+from compilers.routing.search.shortest_paths import LARGEST_SHORTEST, links_taken, routes
 from compilers.spec.address_blocks import block_count
 from compilers.spec.fabric_spec import RoutingSpec
 from compilers.spec.policy import MARKED

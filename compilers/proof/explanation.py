@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from compilers.proof.failures.dead_switches import links_taken
-from compilers.proof.intermediate_ways import channels_over, ways_over
 from compilers.proof.lossless.channels import along
 from compilers.proof.walks.forwarding import Forwarding, Towards
+from compilers.proof.walks.intermediate_ways import channels_over, ways_over
 from compilers.proof.walks.single_packets import (
     DROPPED,
     FROM_HOST,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compilers.routing import alternate_search
 from compilers.routing.alternates import compact_valiant
 from compilers.routing.bounces.conic_bounces import conic_bounces
 from compilers.routing.protection import polarfly, with_bounces
+from compilers.routing.search import alternate_search
 from compilers.routing.split_classes import split_direct
 from compilers.routing.star import star_choices
 from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH, MARKED, Policy, has_star_classes

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from compilers.routing import polarfly_minimal, projective_minimal, shortest_paths
+from compilers.routing import polarfly_minimal, projective_minimal
+from compilers.routing.search import shortest_paths
 from compilers.routing.star import polarstar_minimal
 from compilers.tables.intermediate_form import Classes, Routes, Tables
 from compilers.topology.labelled_graph import Topology

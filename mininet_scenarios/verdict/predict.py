@@ -239,7 +239,7 @@ def _hops(towards: Towards, source: Numbers, column: Numbers) -> tuple[NDArray[n
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Way:
+class WeightedWay:
     """A way that some packets from hosts may take: its first link, and its second when marked.
 
     number: of the first in `Forwarding.weighted`; the one after the last is for packets without
@@ -256,12 +256,12 @@ class Way:
     part: NDArray[np.float64]
 
     @classmethod
-    def by_tables(cls, number: int, marked: bool, which: Numbers, out: Numbers) -> Way:
+    def by_tables(cls, number: int, marked: bool, which: Numbers, out: Numbers) -> WeightedWay:
         """A way on which each switch behind the first does what its tables say."""
         return cls(number, marked, which, out, np.full_like(out, BY_TABLES), np.ones(len(out)))
 
 
-def ways(towards: Towards, source: Numbers, column: Numbers) -> Iterator[Way]:
+def ways(towards: Towards, source: Numbers, column: Numbers) -> Iterator[WeightedWay]:
     """The ways of n packets from hosts, those by the first weighted port first."""
     f = towards.forwarding
     row = towards.row(source, column)
@@ -273,16 +273,16 @@ def ways(towards: Towards, source: Numbers, column: Numbers) -> Iterator[Way]:
         if len(live) and number and f.marks:
             yield from _marked_ways(towards, number, live, out[live], column[live])
         elif len(live):
-            yield Way.by_tables(number, False, live, out[live])
+            yield WeightedWay.by_tables(number, False, live, out[live])
     rest = np.flatnonzero(~chooses)
     if len(rest):
         out = towards.way_out(f.hosts[source[rest]], column[rest], _dead(len(rest)))
-        yield Way.by_tables(len(f.weighted), False, rest, out)
+        yield WeightedWay.by_tables(len(f.weighted), False, rest, out)
 
 
 def _marked_ways(
     towards: Towards, number: int, which: Numbers, out: Numbers, column: Numbers
-) -> Iterator[Way]:
+) -> Iterator[WeightedWay]:
     """The ways of packets that leave by an arc, marked: the next switch spreads them, or not."""
     f = towards.forwarding
     arc = f.end[out].astype(np.int64)
@@ -292,16 +292,16 @@ def _marked_ways(
     live = spreads & there & ~f.down(onward, _dead(len(arc)))
     count = np.count_nonzero(live, axis=0)
     if not spreads.all():
-        yield Way.by_tables(number, True, which[~spreads], out[~spreads])
+        yield WeightedWay.by_tables(number, True, which[~spreads], out[~spreads])
     for some, then in zip((*live, spreads & (count == 0)), (*onward, None), strict=True):
         if some.any():
             next_arc = np.full(len(arc), NOWHERE, np.int32) if then is None else then
             part = 1 / np.maximum(count[some], 1)
-            yield Way(number, True, which[some], out[some], next_arc[some], part)
+            yield WeightedWay(number, True, which[some], out[some], next_arc[some], part)
 
 
 def _first_ways(towards: Towards, source: Numbers, column: Numbers) -> tuple[Numbers, Numbers]:
-    """int32[n] twice: the first way that is up of each packet from a host, and `Way.onward`."""
+    """int32[n] twice: the first way of each packet that is up, and `WeightedWay.onward`."""
     first = np.full(len(source), NOWHERE, np.int32)
     onward = np.full_like(first, BY_TABLES)
     for way in ways(towards, source, column):
@@ -320,7 +320,7 @@ def follow(
 ) -> NDArray[np.int8]:
     """int8[n]: links that packets take which leave the switches `at` by arcs `out`; or a fault.
 
-    onward: as in `Way`; None where tables say all.
+    onward: as in `WeightedWay`; None where tables say all.
     """
     f = towards.forwarding
     hops = np.full(len(out), LOOPED, np.int8)

@@ -25,7 +25,7 @@ from compilers.readers.infiniband.subnet_text import (
     read_tables,
     read_topology,
 )
-from compilers.routing.lid_layers import LidLayers
+from compilers.routing.lids.lid_layers import LidLayers
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress, local, no_route
 from compilers.tables.walk import MOST_HOPS, Walker

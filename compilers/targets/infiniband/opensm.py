@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from compilers.proof.lossless.layers import Layers, layers
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.infiniband.subnet_check import check_subnet
-from compilers.routing.lid_layers import LidLayers, lid_layers
-from compilers.routing.star_layers import LAYERS, MOST_SWITCHES, UNSET
+from compilers.routing.lids.lid_layers import LidLayers, lid_layers
+from compilers.routing.lids.star_layers import LAYERS, MOST_SWITCHES, UNSET
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress, Tables, local, no_route
 from compilers.tables.walk import Walker

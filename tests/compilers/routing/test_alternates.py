@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import Failing, explain, find_failure
-from compilers.routing import alternate_search
 from compilers.routing.policy_passes import choices
 from compilers.routing.routes_by_family import minimal
+from compilers.routing.search import alternate_search
 from compilers.routing.split_classes import _widened, split_direct
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import Policy

@@ -21,8 +21,8 @@ from compilers.expansion.grow import grow
 from compilers.exports.simulators.simgrid_platform import files
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
-from compilers.proof.intermediate_ways import ways_over
 from compilers.proof.walks.delivery import verify
+from compilers.proof.walks.intermediate_ways import ways_over
 from compilers.proof.walks.single_packets import HOME, SinglePackets
 from compilers.routing.intermediates import intermediates
 from compilers.simulation.simulated_network import SimulatedNetwork

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from compilers.evaluation.traffic import PATTERNS
-from compilers.routing.lid_layers import LidLayers, lid_layers, rankings
+from compilers.routing.lids.lid_layers import LidLayers, lid_layers, rankings
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
 from tests.compilers.routed import routed

@@ -8,7 +8,7 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.routing.lid_layers import lid_layers
+from compilers.routing.lids.lid_layers import lid_layers
 from compilers.tables.walk import Walker
 from tests.compilers.routed import routed
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.routing.lid_layers import LidLayers, lid_layers
+from compilers.routing.lids.lid_layers import LidLayers, lid_layers
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
 from compilers.targets.infiniband.guids import Guids

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from compilers.routing.alternates import spread
 from compilers.routing.port_ranking import in_turn, ranked
-from compilers.routing.searched_paths import SearchedPaths
+from compilers.routing.search.searched_paths import SearchedPaths
 from compilers.spec.policy import Policy
 from compilers.tables.intermediate_form import Classes, Tables, empty_egress, local, no_route
 from compilers.topology.labelled_graph import Topology

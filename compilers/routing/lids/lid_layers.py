@@ -28,7 +28,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.star_layers import star_layers
+from compilers.routing.lids.star_layers import star_layers
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress, Routes, Tables, empty_egress, local
 from compilers.tables.walk import Walker
