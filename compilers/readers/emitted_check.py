@@ -25,6 +25,8 @@ from compilers.readers.expected_forwarding import ALL, Ability
 from compilers.readers.switch_check import CheckedSwitch, SwitchCheck
 from compilers.tables.build import Build
 
+LINK_LOCAL = "fe80", "169.254."
+"""How addresses begin that a switch has on several ports, and answers for on the one asked."""
 Reader = Callable[[Path], EmittedSwitch]
 """Reads the folder of a switch.
 
@@ -164,7 +166,7 @@ class EmittedCheck:
                     for v, own in owned.get(hop.address, ())
                     if v == far
                     and (
-                        not hop.address.startswith("fe80")
+                        not hop.address.startswith(LINK_LOCAL)
                         or self.port_number(far, own.port) == far_port
                     )
                 ]

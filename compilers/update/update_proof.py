@@ -243,11 +243,13 @@ def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.i
 def _spreading(
     build: Build, walker: Walker, destinations: NDArray[np.int64], vertex: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """bool[M + 1, D]: which switches spread marked packets, by their places in the matching."""
+    """bool[M + 1, D]: which switches get marked packets and spread them, by their places."""
     if build.balance != MARKED:
         return np.zeros((0, len(destinations)), np.bool_)
+    far, ends = build.wiring.far, build.topology.endpoints
     egress, classes = walker.egress(destinations), build.tables.classes.port.shape[1]
-    found = (egress < classes) & (egress // build.wiring.far.shape[1] != 1)  # of no neighbour
+    found = (egress < classes) & (egress // far.shape[1] != 1)  # of no neighbour
+    found &= np.any(ends[far] & (far >= 0), axis=1, keepdims=True)  # not an OFT's leaves
     return np.append(
         (vertex >= 0)[:, None] & found[vertex], np.zeros((1, found.shape[1]), np.bool_), 0
     )

@@ -56,7 +56,8 @@ class HostPairWays:
         if len(switch) ** 2 > MOST_PAIRS:
             what = "hosts, as each pair has a way of its own" if spread else "switches with hosts"
             most = f"at most {int(MOST_PAIRS**0.5):,} {what}"
-            todo = "export it for ns3, which takes whole tables"
+            whole = "simulate it" if forwarding.marks else "export it for ns3"
+            todo = f"{whole}, which takes whole tables"
             raise InputError.of(most, f"{len(switch):,}", todo)
         share = _shares(fabric.build, forwarding)
         step = max(1, PACKETS_AT_ONCE // len(switch))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from compilers.exports.simulators.rated_links import LATENCY, RatedLinks
 from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.routing.intermediates import require_direct
-from compilers.routing.marked_spread import require_unmarked
+from compilers.routing.marked_spread import require_short_marks, require_unmarked
 
 DESTINATIONS_AT_ONCE = 256
 HEAD = """\
@@ -31,6 +31,7 @@ switches {switches}
 def table_text(fabric: RatedLinks) -> Iterator[str]:
     """The lines that the head of the file explains."""
     build = fabric.build
+    require_short_marks(build, "an export for a simulator")
     require_unmarked(build, "an export for ns3 or booksim", "export it for simgrid, or simulate it")
     require_direct(build, "an export for a simulator")
     forwarding = Forwarding.of(build)

@@ -252,6 +252,11 @@ def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
         else:
             wrong.append((files[0], line, text))
     _marks(program, claims, routes, files, wrong)
+    wrong += [
+        (files[0], line, f"group {row.group}, which is not there: Open vSwitch takes no such row")
+        for row, line in program.row_lines.items()
+        if not row.members and row.group not in program.groups
+    ]
     if carried:
         known = ((row.prefix, row.entry[0]) for _, row in routes if row.entry[1] == "ip")
         claims += carried_claims(carried, known, files[0])

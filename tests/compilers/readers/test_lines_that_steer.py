@@ -51,7 +51,10 @@ LEFT_OUT = {
         "net/ipv4/conf/all/ignore_routes_with_linkdown = 1\n",
         "net/ipv6/conf/all/ignore_routes_with_linkdown = 1\n",
     ],
-    ("linux", "load.sh"): ["    ip $family -batch rules.batch\n", "  ip -batch addresses.batch\n"],
+    ("linux", "load.sh"): [
+        "    ip $family -batch rules.batch\n",
+        "  ip -force -batch addresses.batch\n",
+    ],
     ("nxos", "nxos.cfg"): ["vlan 2\n  name hosts\n"],
     ("srv6", "srv6-sysctl.conf"): [
         "net/ipv6/conf/all/seg6_enabled = 1\n",

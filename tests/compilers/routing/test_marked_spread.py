@@ -296,6 +296,8 @@ def test_simulators_with_tables_of_their_own_refuse_marks() -> None:
     for form in ("ns3", "booksim"):
         with pytest.raises(InputError, match=said):
             dict(EXPORTS[form]([marked(3)]))
+        with pytest.raises(InputError, match=r"stay marked, .*with balance: compact-valiant"):
+            dict(EXPORTS[form]([marked(2, family="pn")]))
 
 
 @pytest.mark.parametrize(("method", "fault"), [("fan", "back"), ("quadric", "stuck")])
@@ -359,6 +361,7 @@ def test_what_ovs_is_given_is_read_back(
         ("flows.txt", "set_field:02:50:46:80:00:01->eth_dst,bundle", "bundle", "spread"),
         ("flows.txt", "131072/0x6c000,actions=set", "131072/0x2c000,actions=set", "spread"),
         ("groups.txt", "set_field:02:50:46:80:00:01->eth_dst,output:1", "output:1", "with a mark"),
+        ("groups.txt", "group_id=9,", "group_id=99,", "group 9, which is not there"),  # no route's
     ],
 )
 def test_so_is_what_stays_marked(name: str, old: str, new: str, says: str, tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ FRR = [
     ("links.batch", "scope host", "", "169.254.0.6/32"),
     ("links.batch", "throw 10.0.0.4/30 metric 1 table 100001", None, "the same prefixes"),
     ("links.batch", "169.254.0.6/32 dev marked2", "169.254.0.7/32 dev marked2", "169.254.0.7"),
+    ("links.batch", "address replace 169.254.0.6/32 dev marked2 scope host\n", "", "without that"),
     ("sysctl.conf", "eth1/arp_ignore = 3", "eth1/arp_ignore = 0", "arp_ignore"),
     ("frr.conf", "eth1 table 100003", None, "onward"),
     ("frr.conf", "169.254.0.7 eth2 table 5000", "10.0.0.25 eth2 table 5000", "a mark"),

@@ -28,6 +28,10 @@ def fabric(policy: Policy, q: int = 3) -> Build:
     return build(f"{{family: polarfly, q: {q}}}", policy)
 
 
+def tree(policy: Policy) -> Build:
+    return build("{family: oft, q: 2}", policy)
+
+
 @cache
 def moved(policy: Policy) -> Build:
     """A cable of switch 5 is in another port of it: the links, classes and far ends say so."""
@@ -56,6 +60,11 @@ MOVES = {
     "marks to alternates": (fabric, MARKS, ALTERNATES),
     "a cable moved": (moved, MARKS, MARKS),
     "a cable moved, protected": (moved, PROTECTED, PROTECTED),
+}
+TREES = {
+    "minimal to marks": (MINIMAL, MARKS),
+    "all shortest paths to marks": (("ecmp", "link"), PROTECTED),
+    "marks to alternates": (PROTECTED, ALTERNATES),
 }
 
 
@@ -96,6 +105,16 @@ def test_every_mixture_delivers_there_and_back(name: str, generation: int) -> No
             if node % 6 == 1:
                 assert not moving.worst()[1]
     assert moving.switches == moving.old
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_an_oft_too_whose_leaves_get_no_marked_packets(name: str) -> None:
+    update = plan(*(tree(policy) for policy in TREES[name]))
+    assert not prove(update).faults
+    moving, lost, _ = walked(update, 1)
+    assert not lost
+    assert not moving.back
+    assert moving.switches == moving.new
 
 
 @pytest.mark.long
