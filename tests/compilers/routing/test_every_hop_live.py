@@ -1,6 +1,7 @@
 """Real Open vSwitch: shortest paths shared at every hop, whole and with links down."""
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -33,6 +34,7 @@ def test_packets_take_every_shortest_path_and_none_is_lost(tmp_path):
         [*NAMESPACES, sys.executable, str(script), *places],
         capture_output=True,
         text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-4000:]
