@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
-from compilers.spec.policy import WITHOUT_ALTERNATES
+from compilers.spec.policy import KEEPS_MARKS, MARKED, WITHOUT_ALTERNATES
 from compilers.spec.share import EQUAL_COST
 from compilers.targets.features import (
     ADJACENT_NEEDS,
     BALANCE_NEEDS,
     IN_NODE_TYPES,
+    KEPT_MARKS,
     PROTECT_NEEDS,
     SHARES,
     TRANSIT_NEEDS,
@@ -43,8 +44,9 @@ def beyond_targets(spec: FabricSpec) -> Iterator[Finding]:
 
     Node types that cannot are told of with their limits (`compilers.capacity`).
     """
+    family = spec.topology.family
     for word, least in LEAST_POLICY.items() if spec.routing.on_missing == "refuse" else ():
-        for name, missing in _targets_without(spec, _needs(spec.routing, word)):
+        for name, missing in _targets_without(spec, _needs(spec.routing, word, family)):
             less = f"choose {least}" if least else f"remove `{word}`"
             todo = f"{less}, let `on_missing: minimal` do so, or take {name} out of"
             yield Finding(
@@ -64,7 +66,7 @@ def affordable(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
     """
     routing = spec.routing
     for word, least in LEAST_POLICY.items() if routing.on_missing == "minimal" else ():
-        needs = _needs(routing, word)
+        needs = _needs(routing, word, spec.topology.family)
         if [*_targets_without(spec, needs)] or _types_without(inventory, needs):
             routing = routing.model_copy(update={word: least})
     return routing
@@ -100,9 +102,10 @@ def _target(name: str) -> Target:
     return target(name)
 
 
-def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
+def _needs(routing: RoutingSpec, word: str, family: str) -> frozenset[str]:
     if word == "balance":
-        return BALANCE_NEEDS[routing.balance]
+        keeps = routing.balance == MARKED and family == KEEPS_MARKS
+        return BALANCE_NEEDS[routing.balance] | ({KEPT_MARKS} if keeps else set())
     if word == "protect":
         return PROTECT_NEEDS[routing.protect]
     if word == "adjacent":

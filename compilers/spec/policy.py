@@ -24,6 +24,8 @@ WITHOUT_ALTERNATES = "minimal", VALIANT
 LEAST_MARKED = {"polarfly": 3, "pn": 2, "oft": 2}
 """The families that have it, and their smallest q: in PolarFly of q = 2 a dead link can leave a
 switch no way to spread."""
+KEEPS_MARKS = "pn"
+"""The family in which packets stay marked at switches of their destination's side."""
 
 WORST_CASE = "worst-case"
 """In the place of a demand's file: whatever demand loads a link most."""
