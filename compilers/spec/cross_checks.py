@@ -211,7 +211,8 @@ def _several_shortest(
         return
     if family.name in CONSTRUCTED:
         required = "a family with several shortest paths between two switches"
-        given, todo = f"{ECMP} in {family.name}, which has one", "write `balance: minimal`"
+        given = f"{ECMP} in {family.name}, which has one"
+        todo = "write minimal, or spread or compact-valiant for longer paths as well"
         yield Finding(("routing", "balance"), required, given, todo)
     elif has_star_classes(family.name, parameters, order := family.order(parameters)):
         required = f"another balance for more than {LARGEST_SEARCH:,} switches"

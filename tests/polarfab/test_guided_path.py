@@ -22,6 +22,7 @@ FAMILIES = [
     ("--family", "polarstar", "--q", 3, "--supernode", "complete", "--degree", 2),
     ("--family", "pn", "--q", 3),
     ("--family", "oft", "--q", 3),
+    ("--family", "jellyfish", "nodes=12", "degree=3"),
 ]
 
 

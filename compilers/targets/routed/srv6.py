@@ -143,7 +143,7 @@ class Srv6(Target):
             problems.append(
                 Problem(
                     key="addressing.ipv6",
-                    required="an IPv6 pool: target srv6 carries IPv6 packets",
+                    required="an IPv6 pool, as target srv6 carries IPv6 packets",
                     given="none",
                     todo='add one, for instance addressing: {ipv6: "fd00::/48"}',
                 )

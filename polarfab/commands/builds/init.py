@@ -14,8 +14,11 @@ from polarfab.output.verb_output import json_option, print_json, say, write_file
 
 @click.command("init")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option(
-    "--family", metavar="FAMILY", help="polarfly, polarstar, pn or oft; asked for on a terminal."
+    "--family",
+    metavar="FAMILY",
+    help="polarfly, polarstar, pn, oft or one to compare with; asked for on a terminal.",
 )
 @parameter_options
 @click.option("--hosts", type=click.IntRange(0, 1024), help="Hosts per switch.  [default: 1]")
@@ -23,6 +26,7 @@ from polarfab.output.verb_output import json_option, print_json, say, write_file
 @json_option
 def command(
     folder: Path,
+    parameters: tuple[str, ...],
     family: str | None,
     q: int | None,
     supernode: str | None,
@@ -38,10 +42,11 @@ def command(
     \b
         polarfab init lab --family polarfly --q 7
         polarfab init star --family polarstar --q 5 --supernode paley --degree 2
+        polarfab init jelly --family jellyfish nodes=64 degree=8
     """
     from polarfab.topologies import starter_files
 
-    given = given_parameters((), q=q, supernode=supernode, degree=degree)
+    given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
     if family is None:
         try:
             family, given, hosts = _asked(given, hosts)

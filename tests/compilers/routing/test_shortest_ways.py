@@ -129,7 +129,11 @@ def test_a_target_that_cannot_tell_who_enters_refuses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("topology", "routing", "said"),
     [
-        ({"family": "polarfly", "q": 3}, {}, "given ecmp in polarfly, which has one; write"),
+        (
+            {"family": "polarfly", "q": 3},
+            {},
+            "in polarfly, which has one; write minimal, or spread",
+        ),
         ({**STAR, "q": 31, "degree": 4}, {}, "another balance for more than 8,192 switches"),
         ({"family": "pn", "q": 64}, {}, "more than 8,192 switches, given ecmp and none"),
         (PN, {"disjoint": "edge"}, "disjoint: required auto or none with `balance: ecmp`"),

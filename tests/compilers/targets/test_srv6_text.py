@@ -181,7 +181,7 @@ def test_refusals(tmp_path):
     with pytest.raises(InputError, match=r"routing\.protect: required none, as target srv6 cann"):
         target("srv6").render(build, tmp_path)
     build = routed(q=2)
-    with pytest.raises(InputError, match="ipv6: required an IPv6 pool: target srv6 carries"):
+    with pytest.raises(InputError, match="ipv6: required an IPv6 pool, as target srv6 carries"):
         target("srv6").render(build, tmp_path)
     build = with_ipv6(build)
     for options, message in (

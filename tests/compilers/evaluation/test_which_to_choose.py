@@ -1,0 +1,53 @@
+"""The table of figures by which docs/concepts/routing.md has a balance chosen is what comes out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from inventory.problems import InputError
+from polarfab import Fabric
+
+PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "routing.md"
+FABRICS = {
+    "PolarFly": {"family": "polarfly", "q": 7},
+    "Jellyfish": {"family": "jellyfish", "nodes": 64, "degree": 8},
+    "fat tree": {"family": "fat-tree", "k": 4},
+}
+PERMUTATIONS = ("tornado", "permutation", "longest")
+FITTED = "the same, weights fitted to each traffic"
+BEST = "balance: compact-valiant, adjacent: bounce"
+
+
+def table() -> list[list[str]]:
+    """The cells of the table, heading first."""
+    text = re.search(r"<!-- figures -->\n(.*?)<!-- end -->", PAGE.read_text(), re.S)
+    assert text
+    rows = [[cell.strip(" `") for cell in row.split("|")[1:-1]] for row in text[1].splitlines()]
+    return [rows[0], *rows[2:]]
+
+
+def figures(topology: dict, policy: str, *, fitted: bool) -> str:
+    """A cell: the share under uniform traffic and the least of those under permutations."""
+    routing = yaml.safe_load(f"{{{policy}, protect: node}}")
+    spec = {"name": "lab", "topology": topology, "hosts_per_node": 4, "routing": routing}
+    try:
+        found = Fabric.from_spec(spec).compile().throughput(("uniform", *PERMUTATIONS))
+    except InputError:
+        return "refused"
+    seen = [(one.adaptive if fitted else one.as_emitted) or one.minimal for one in found]
+    uniform, *others = [one.share for one in seen]
+    return f"{100 * uniform:.0f}, {100 * min(others):.0f} %"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", table()[1:], ids=lambda row: row[0])
+def test_a_row_of_the_table(row: list[str]) -> None:
+    policy, *cells = row
+    fitted = policy == FITTED
+    for heading, cell in zip(table()[0][1:], cells, strict=True):
+        family = next(name for name in FABRICS if heading.startswith(name))
+        assert figures(FABRICS[family], BEST if fitted else policy, fitted=fitted) == cell
