@@ -57,8 +57,8 @@ def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
                 members = _members(way) if kind == "group" else way
                 if (int(number), members, device) not in objects:
                     add.append(line)
-            case ["route", "replace", "unreachable", prefix, "metric", metric, *_]:
-                key = prefix, "254", int(metric)
+            case ["route", "replace", "unreachable", prefix, "metric", metric, *rest]:
+                key = prefix, rest[1] if rest[0] == "table" else "254", int(metric)
                 wanted_routes.add(key)
                 if key not in there:
                     add.append(line)

@@ -251,13 +251,14 @@ def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _settings(build: Build, vertex: int) -> Iterator[Value]:
-    if build.balance == "spread":
+    again = build.balance == "spread" or build.every_hop
+    if again:
         yield "net/ipv4/fib_multipath_hash_seed", 0x50460001 + vertex
         yield from ((f"net/{ip}/fib_multipath_hash_fields", 0x37) for ip in ("ipv4", "ipv6"))
     yield "net/ipv4/ip_forward", 1
     yield "net/ipv6/conf/all/forwarding", 1
     yield "net/ipv4/conf/all/rp_filter", 0
-    policy = 3 if build.balance == "spread" else 1
+    policy = 3 if again else 1
     yield "net/ipv4/fib_multipath_hash_policy", policy
     yield "net/ipv6/fib_multipath_hash_policy", policy
     yield "net/ipv4/conf/all/ignore_routes_with_linkdown", 1

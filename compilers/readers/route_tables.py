@@ -18,6 +18,8 @@ from compilers.readers.text_lines import TextLines
 
 T = TypeVar("T")
 Integers = NDArray[np.int64]
+DEAD_ENDS = "throw", "unreachable"
+"""The words of iproute2 for routes that lead nowhere."""
 
 
 class Numbers(dict[T, int]):
@@ -72,7 +74,7 @@ class RouteLines:
         """Take the lines that begin with one of these texts; the others are returned.
 
         Behind the text stand the prefix, a blank, and the way; a way is "" where the prefix is of
-        the wrong family.
+        the wrong family. One of `DEAD_ENDS` at its end stands before the way.
 
         Args:
             lines: of a file.
@@ -84,6 +86,8 @@ class RouteLines:
                 continue
             routes, lines = lines[mine], lines[~mine]
             (prefixes, prefix), (ways, way) = (part.alike() for part in routes.split(len(head)))
+            if (word := head.split()[-1]) in DEAD_ENDS:
+                ways = [f"{word} {text}" for text in ways]
             wrong = np.array([six is not None and (":" in text) != six for text in prefixes])
             way = self.ways.of(ways)[way]
             if wrong.any():

@@ -99,11 +99,15 @@ def _static(text: str, bfd: bool) -> RouteWay | None:
     if last := last_resort(text):
         return last
     match text.split():
+        case ["reject", distance, "table", table] if (
+            distance == str(LARGEST_DISTANCE) and table.isdecimal() and int(table) != MAIN
+        ):
+            return RouteWay(int(table), LARGEST_DISTANCE, ())
         case [gateway, interface, *rest] if gateway[0].isalnum() and gateway != "reject":
             pass
         case _:
             return None
-    distance = int(rest.pop(0)) if rest and rest[0].isdecimal() else 1
+    place = int(rest.pop(0)) if rest and rest[0].isdecimal() else 1
     if "." in gateway and "onlink" not in rest:
         return None  # no interface has a network in which it could be found
     given = {"table": MAIN, "weight": 1}
@@ -113,7 +117,7 @@ def _static(text: str, bfd: bool) -> RouteWay | None:
             given[word] = int(rest.pop(0))
         elif word not in ("onlink", "bfd"):
             return None
-    if text.endswith(" bfd") is not bfd or not 0 < distance <= LARGEST_DISTANCE:
+    if text.endswith(" bfd") is not bfd or not 0 < place <= LARGEST_DISTANCE:
         return None
     port = way_to(interface, address_text(gateway))
-    return RouteWay(given["table"], distance, ((port, given["weight"]),))
+    return RouteWay(given["table"], place, ((port, given["weight"]),))

@@ -67,11 +67,11 @@ class MarkedDevices:
         self.addresses.append((OwnAddress(port, own, file, line), claim))
         return True
 
-    def known(self, seed: int) -> dict[str, object] | None:
+    def known(self) -> dict[str, object] | None:
         """The variables of templates."""
         ports = [{"device": d, "interface": port} for d, (port, *_) in self.over.items()]
         ipv4 = any("." in own.address for own, _ in self.addresses)
-        return {"ports": ports, "seed": seed, "ipv4": ipv4} if ports else None
+        return {"ports": ports, "ipv4": ipv4} if ports else None
 
     def tables(self) -> set[int]:
         """Those of its rules."""

@@ -34,6 +34,8 @@ MAIN = 254
 PARTS = ("addresses", "links", "routes", "rules")
 """Files for `ip -batch`."""
 OURS = ["protocol", "80"]
+LAST = "4000000000"
+"""The metric of routes that discard."""
 MACVLAN = ["type", "macvlan", "mode", "private"]
 SETTINGS = (
     "net/ipv4/ip_forward",
@@ -212,7 +214,7 @@ class RouterFiles:
                 file = str(self.folder / name)
                 self.claims.append(Claim("setting", (key, int(value)), file, line))
                 seed = int(value) if key.endswith("seed") else seed
-        all_known = {"switch": known, "marks": self.marks.known(seed)}
+        all_known = {"switch": known, "marks": self.marks.known(), "seed": seed}
         for name in ("sysctl.conf", "load.sh", "polarfab.service"):
             for line, said in unlike_file(self.folder / name, f"{target}/{name}.j2", **all_known):
                 self.unknown(name, line, said)
@@ -228,7 +230,7 @@ class RouterFiles:
             said: what the text of each way says, without ports if it discards; None: nothing.
         """
         file = str(self.folder / name)
-        last = [text for text, way in said.items() if not way or not way.stage]
+        last = [text for text, way in said.items() if not way or _ends(way)]
         for prefix, text, line in routes.rows(*last):
             way = said[text]
             if way and way.metric == THROWN:
@@ -239,7 +241,9 @@ class RouterFiles:
                 self.wrong(name, line, f"{prefix} {text}")
         for prefix in routes.uncovered({prefix for prefix, *_ in self.discards}):
             self.wrong(name, 0, f"no route that discards what is near {prefix}")
-        return routes.tables(file, {text: way for text, way in said.items() if way and way.stage})
+        return routes.tables(
+            file, {text: way for text, way in said.items() if not (way is None or _ends(way))}
+        )
 
     def switch(
         self, file: str, tables: Mapping[int, Lookup], hops: Collection[NextHop]
@@ -353,16 +357,25 @@ def _read_routes(files: RouterFiles) -> EmittedSwitch:
 def _route(way: str, stages: Mapping[int, Stage]) -> RouteWay | None:
     """What `nhid N metric M table T protocol 80` says, or what discards behind all others."""
     match way.split():
-        case ["metric", "4000000000", *ours] if ours == OURS:
-            return RouteWay(MAIN, 4_000_000_000, ())
-        case [*_] if table := _thrown(way.split()):
-            return RouteWay(table, THROWN, ())
+        case ["unreachable", "metric", last, *ours] if last == LAST and ours == OURS:
+            return RouteWay(MAIN, int(LAST), ())
+        case ["unreachable", "metric", last, "table", table, *ours] if (
+            last == LAST and ours == OURS and table.isdecimal() and int(table) != MAIN
+        ):
+            return RouteWay(int(table), int(LAST), ())
+        case ["throw", *rest] if number := _thrown(rest):
+            return RouteWay(number, THROWN, ())
         case ["nhid", nexthop, "metric", metric, "table", table, *ours] if (
             ours == OURS and nexthop.isdecimal() and metric.isdecimal() and table.isdecimal()
         ):
             stage = stages.get(int(nexthop), ((f"nexthop {nexthop}", 1),))
             return RouteWay(int(table), int(metric), stage)
     return None
+
+
+def _ends(way: RouteWay) -> bool:
+    """Whether a route throws on, or discards behind all tables."""
+    return not way.stage and (way.metric == THROWN or way.table == MAIN)
 
 
 def _thrown(way: list[str]) -> int:

@@ -18,7 +18,16 @@ from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.frr_reader import read_frr
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, BOUNCES, INGRESS, MARKS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.features import (
+    AGGREGATES,
+    BOUNCES,
+    INGRESS,
+    MARKS,
+    REPAIR,
+    SHARES,
+    TRANSIT,
+    WEIGHTS,
+)
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
@@ -32,6 +41,7 @@ from compilers.targets.routed.bgp.control_plane import (
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.kernel_marks import (
     KernelMarks,
+    hash_seed,
     kernel_marks,
     marked_address,
     require_devices,
@@ -41,6 +51,8 @@ from compilers.targets.routed.linux_tables import (
     MAIN,
     PROTOCOL,
     LookupRule,
+    discarding,
+    enters,
     in_order,
     kernel_tables,
     require_weights,
@@ -53,7 +65,7 @@ from inventory.problems import InputError
 from inventory.route_tables.held_routes import ANY, DISCARD, Choices, RouteTables
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
-STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS})
+STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
 SHARING = Capabilities(STATIC | {SHARES})
 """Those of FRR 10.7."""
 UNREACHABLE = 254
@@ -65,6 +77,7 @@ class FrrVariables:
     """The variables of a switch's templates (docs/targets/frr.md lists them)."""
 
     switch: StaticSwitch
+    seed: int
     marks: KernelMarks | None
     ipv4_onward: RouteRows
     ipv6_onward: RouteRows
@@ -72,6 +85,8 @@ class FrrVariables:
     unreachable: int
     ipv4_routes: RouteRows
     ipv6_routes: RouteRows
+    ipv4_discards: RouteRows
+    ipv6_discards: RouteRows
     ipv4_pool: str
     ipv6_pool: str
     rules: list[LookupRule]
@@ -132,7 +147,7 @@ class Frr(Target):
         if chosen[ROUTING] == "bgp":
             return partial(_bgp_routes, routed)
         gateway = {4: _gateway(chosen, 4), 6: _gateway(chosen, 6)}
-        return partial(kernel_tables, routed, gateway=gateway, thrown=False)
+        return partial(kernel_tables, routed, gateway=gateway, batches=False)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
         """See `Target.variables`."""
@@ -147,15 +162,21 @@ def _variables(
     if plane:  # a fixed link-local address beside an automatic one is fatal to next hops
         switch = replace(switch, link_local="")
     orders = {} if plane else dict(in_order(routed, vertex))
-    shares = [] if plane or not switch.hosts else list(routed.shares(vertex))
+    shares = [] if plane else list(routed.shares(vertex))
+    apart = enters(routed, switch)
+    if not apart and not routed.build.every_hop:
+        shares = []
     marks = None if plane else kernel_marks(routed, vertex, _gateway(chosen, 4) == "ipv4")
     given = (orders, shares, chosen)
     ipv4, *six = (_routes(routed, vertex, family, *given) for family in range(len(routed.named)))
-    ipv6 = six[0] if six else RouteRows.of(routed.both, ())
+    none = RouteRows.of(routed.both, ())
+    ipv6 = six[0] if six else none
+    named = [RouteRows.of(names, _discards(routed, vertex, orders)) for names in routed.named]
     pools = routed.pools()
     onward = partial(_onward, switch, marks, chosen)
     return FrrVariables(
         switch=switch,
+        seed=0 if plane else hash_seed(routed.build, vertex),
         marks=marks,
         ipv4_onward=onward(pools[0], 4),
         ipv6_onward=onward(pools[-1], 6),
@@ -163,9 +184,11 @@ def _variables(
         unreachable=UNREACHABLE,
         ipv4_routes=ipv4,
         ipv6_routes=ipv6,
+        ipv4_discards=named[0],
+        ipv6_discards=[*named, none][1],
         ipv4_pool=pools[0],
         ipv6_pool=pools[1] if switch.ipv6 else "",
-        rules=rules(switch, {*orders, *([ENTER] if shares else [])}, marks),
+        rules=rules(switch, {*orders, *([ENTER] if shares and apart else [])}, marks),
         protocol=PROTOCOL,
         bgp=plane.at(vertex) if plane else None,
     )
@@ -239,14 +262,18 @@ def _parts(
     w, gateway = routed.build.wiring, _gateway(chosen, 6 if family else 4)
     far = dict(zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True))
     prefix, egress = routed.routes(vertex)
+    every_hop = routed.build.every_hop
     for table, by_class in orders.items():
+        if table == MAIN and every_hop:  # their ways stand below
+            by_class = by_class.copy()
+            by_class[[share.egress for share in shares], 0] = 0
         where = f" table {table}" * (table != MAIN)
         words = [f" {m}" * (m > 1) + where + last for m in range(1, by_class.shape[1] + 1)]
         said: list[Way] = [(*ways[port], word) for word in words for port in ways]
         number = np.zeros(max(ways, default=0) + 1, np.int64)
         number[list(ways)] = np.arange(len(ways))
         port = by_class[egress]
-        row, place = np.nonzero(port)
+        row, place = np.nonzero(port > 0)
         yield prefix[row], said, place * len(ways) + number[port[row, place]]
     for share in shares:
         equal = len(set(share.weight)) == 1
@@ -254,10 +281,20 @@ def _parts(
             (
                 marked_address(far[port], 4 if gateway == "ipv4" else 6) if mark else ways[port][0],
                 ways[port][1],
-                f" table {ENTER}" + f" weight {weight}" * (not equal) + last,
+                f" table {ENTER}" * (not every_hop) + f" weight {weight}" * (not equal) + last,
             )
             for port, weight, mark in zip(share.port, share.weight, share.marks, strict=True)
         ]
         these = prefix[egress == share.egress]
         every = np.tile(np.arange(len(members)), len(these))
         yield np.repeat(these, len(members)), members, every
+
+
+def _discards(
+    routed: RoutedFabric, vertex: int, orders: Mapping[int, Numbers]
+) -> Iterator[tuple[Numbers, list[Way], Numbers]]:
+    """Tables and prefixes whose packets are dropped where no port is up."""
+    prefix, egress = routed.routes(vertex)
+    for table, classes in discarding(orders):
+        these = prefix[np.isin(egress, classes)]
+        yield these, [(table,)], np.zeros_like(these)

@@ -51,15 +51,13 @@ class MarkedPort:
 class KernelMarks:
     """What a switch needs for marked packets.
 
-    mac, ipv4, ipv6: of its devices, the same on all; ipv4 is "" where IPv6 next hops serve. seed:
-    of its hash; were it that of the switch before, all flows that come in over a link would leave
-    by the same one. kept: the prefixes that its tables throw on.
+    mac, ipv4, ipv6: of its devices, the same on all; ipv4 is "" where IPv6 next hops serve. kept:
+    the prefixes that its tables throw on.
     """
 
     mac: str
     ipv4: str
     ipv6: str
-    seed: int
     ports: tuple[MarkedPort, ...]
     kept: tuple[str, ...]
 
@@ -89,10 +87,17 @@ def kernel_marks(routed: RoutedFabric, vertex: int, ipv4: bool = False) -> Kerne
         mac=format_mac(FIRST_MAC + vertex),
         ipv4=marked_address(vertex, 4) if ipv4 else "",
         ipv6=marked_address(vertex, 6),
-        seed=SEED + vertex,
         ports=tuple(_ports(build, vertex)),
         kept=tuple(texts[prefix] for texts in routed.prefixes for prefix in near.tolist()),
     )
+
+
+def hash_seed(build: Build, vertex: int) -> int:
+    """The seed of a switch's hash where it shares packets that another has shared; 0: any.
+
+    Were it that of the switch before, all flows that come in over a link would leave by the same.
+    """
+    return SEED + vertex if build.balance == MARKED or build.every_hop else 0
 
 
 def _ports(build: Build, vertex: int) -> Iterator[MarkedPort]:

@@ -29,20 +29,25 @@ from compilers.targets.features import (
     MARKS,
     REPAIR,
     SHARES,
+    TRANSIT,
     WEIGHTS,
 )
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.kernel_marks import (
     KernelMarks,
+    hash_seed,
     kernel_marks,
     marked_address,
     require_devices,
 )
 from compilers.targets.routed.linux_tables import (
     ENTER,
+    MAIN,
     PROTOCOL,
     LookupRule,
+    discarding,
+    enters,
     in_order,
     kernel_tables,
     require_weights,
@@ -83,6 +88,7 @@ class LinuxVariables:
     """The variables of a switch's templates (docs/targets/linux.md lists them)."""
 
     switch: StaticSwitch
+    seed: int
     marks: KernelMarks | None
     marked_hops: list[MarkedHop]
     onward_group: int
@@ -91,6 +97,7 @@ class LinuxVariables:
     link_nexthop: int
     groups: list[NexthopGroup]
     routes: RouteRows
+    discards: RouteRows
     rules: list[LookupRule]
     pools: list[str]
 
@@ -113,7 +120,7 @@ class Linux(Target):
         LinuxVariables,
     )
     capabilities = Capabilities(
-        frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS})
+        frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
     )
     interfaces = LINUX
     options = MappingProxyType(
@@ -163,6 +170,7 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
     marks = kernel_marks(routed, vertex)
     return LinuxVariables(
         switch=switch,
+        seed=hash_seed(routed.build, vertex),
         marks=marks,
         marked_hops=list(_marked_hops(routed, vertex, switch)) if marks else [],
         onward_group=ONWARD,
@@ -177,6 +185,7 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
             ),
         ],
         routes=_routes(routed, vertex, tables),
+        discards=RouteRows.of(routed.both, _discards(routed, vertex)),
         rules=rules(switch, {table for table, _ in tables}, marks),
         pools=routed.pools(),
     )
@@ -199,13 +208,30 @@ def _marked_hops(routed: RoutedFabric, vertex: int, switch: StaticSwitch) -> Ite
 
 def _tables(routed: RoutedFabric, vertex: int) -> Iterator[tuple[int, Numbers]]:
     """Table numbers, each with int[C, M]: the nexthop object by class and metric, 0: none."""
-    for table, port in in_order(routed, vertex):
-        yield table, np.where(port > 0, port.astype(np.int64) + LINK, 0)
     shares = [share.egress for share in routed.shares(vertex)]
-    if shares and routed.switch(vertex).hosts:
+    for table, port in in_order(routed, vertex):
+        nexthop = _alone(port)
+        if table == MAIN and routed.build.every_hop:
+            alone = _alone(routed.ways(vertex))  # where their group is missing, one by one
+            nexthop[shares, 0] = np.add(shares, GROUP)
+            nexthop = np.column_stack((nexthop[:, :1], alone, nexthop[:, 1:]))
+        yield table, nexthop
+    if shares and enters(routed, routed.switch(vertex)):
         group = np.zeros((routed.build.tables.classes.port.shape[1], 1), np.int64)
         group[shares, 0] = np.add(shares, GROUP)
         yield ENTER, group
+
+
+def _alone(port: Numbers) -> Numbers:
+    return np.where(port > 0, port.astype(np.int64) + LINK, 0)
+
+
+def _discards(routed: RoutedFabric, vertex: int) -> Iterator[tuple[Numbers, list[Way], Numbers]]:
+    prefix, egress = routed.routes(vertex)
+    for table, classes in discarding(dict(in_order(routed, vertex))):
+        for family, texts in enumerate(routed.prefixes):
+            these = prefix[np.isin(egress, classes)] + family * len(texts)
+            yield these, [(table,)], np.zeros_like(these)
 
 
 def _routes(routed: RoutedFabric, vertex: int, tables: list[tuple[int, Numbers]]) -> RouteRows:

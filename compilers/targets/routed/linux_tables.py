@@ -7,12 +7,20 @@ route, main decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.routed.kernel_marks import KernelMarks, kernel_marks, marked_address
-from compilers.targets.routed.static_routes import Numbers, RoutedFabric, StaticSwitch
+from compilers.targets.routed.static_routes import (
+    DISCARDED,
+    IngressShare,
+    Numbers,
+    RoutedFabric,
+    StaticSwitch,
+)
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import (
     DISCARD,
@@ -20,6 +28,7 @@ from inventory.route_tables.held_routes import (
     IPV6_RULES,
     THROW,
     Choices,
+    Hops,
     RouteTables,
     hops_of,
 )
@@ -51,6 +60,18 @@ def in_order(routed: RoutedFabric, vertex: int) -> Iterator[tuple[int, Numbers]]
         yield (ENTER + chain.in_port if chain.in_port else MAIN), chain.port
 
 
+def discarding(orders: Mapping[int, Numbers]) -> Iterator[tuple[int, Numbers]]:
+    """Tables where packets of some classes are dropped if no port is up, and these: int[n]."""
+    for table, port in orders.items():
+        if (classes := np.flatnonzero((port == DISCARDED).any(axis=1))).size:
+            yield table, classes
+
+
+def enters(routed: RoutedFabric, switch: StaticSwitch) -> bool:
+    """Whether packets of hosts are looked up in a table of their own, if any class shares them."""
+    return bool(switch.hosts) and not routed.build.every_hop
+
+
 def rules(
     switch: StaticSwitch, tables: set[int], marks: KernelMarks | None = None
 ) -> list[LookupRule]:
@@ -71,7 +92,7 @@ def rules(
 
 
 def kernel_tables(
-    routed: RoutedFabric, vertex: int, gateway: Mapping[int, str], thrown: bool = True
+    routed: RoutedFabric, vertex: int, gateway: Mapping[int, str], batches: bool = True
 ) -> RouteTables:
     """The routes and rules of a switch that is a Linux kernel, or feeds one.
 
@@ -79,11 +100,12 @@ def kernel_tables(
         routed: the routers of the build.
         vertex: which.
         gateway: by address family, 4 and 6, the field of a link with the neighbour's address.
-        thrown: with the prefixes that tables of marked packets throw on, which FRR does not know.
+        batches: `ip -batch` loads all of it, so with what FRR has not: the prefixes that tables of
+            marked packets throw on, and the ways of a group each by itself behind it.
     """
     switch, marks = routed.switch(vertex), kernel_marks(routed, vertex)
     orders = dict(in_order(routed, vertex))
-    shares = list(routed.shares(vertex)) if switch.hosts else []
+    shares, apart = list(routed.shares(vertex)), enters(routed, switch)
     widest = int(routed.build.wiring.port[vertex].max(initial=0))
     tables: RouteTables = {str(ENTER + port): {} for port in range(widest + 1)}
     tables[MAIN_TABLE] = {}
@@ -93,29 +115,44 @@ def kernel_tables(
         marked = _marked_hops(routed, vertex, hop, gateway[family]) if marks else {}
         named = [texts[number] for number in prefix]
         for table, port in orders.items():
-            choices = [tuple(((*hop[p], 1),) for p in ports if p) for ports in port.tolist()]
+            choices: list[Choices] = [_in_order(ports, hop) for ports in port.tolist()]
+            for share in shares if table == MAIN and routed.build.every_hop else ():
+                alone = _in_order(share.port * batches, hop)
+                repair = choices[share.egress][1:]
+                choices[share.egress] = (_shared(share, hop, marked), *alone, *repair)
             _fill(tables[MAIN_TABLE if table == MAIN else str(table)], named, egress, choices)
         entering: list[Choices] = [()] * len(routed.build.tables.classes.port[vertex])
-        for share in shares:
-            ways = zip(share.port, share.weight, share.marks, strict=True)
-            entering[share.egress] = (
-                hops_of((*(marked if mark else hop)[p], weight) for p, weight, mark in ways),
-            )
+        for share in shares * apart:
+            entering[share.egress] = (_shared(share, hop, marked),)
         _fill(tables[str(ENTER)], named, egress, entering)
         pool = routed.pools()[family == 6]
         for each in marks.ports if marks else ():
             onward = hops_of((*hop[p], 1) for p in each.onward)
             tables.setdefault(str(each.table), {})[pool] = (onward,)
-            kept = marks.kept if marks and thrown else ()
+            kept = marks.kept if marks and batches else ()
             tables[str(each.table)] |= dict.fromkeys(kept, (THROW,))
     for pool in routed.pools():
         tables[MAIN_TABLE][pool] = (*tables[MAIN_TABLE].get(pool, ()), DISCARD)
-    ours = rules(switch, {*orders, *([ENTER] if shares else [])}, marks)
+    ours = rules(switch, {*orders, *([ENTER] if shares and apart else [])}, marks)
     led: dict[str, Choices] = {}
     for rule in ours:
         way = ((f"table {rule.table}", "", 1),)
         led[f"iif {rule.interface}"] = (*led.get(f"iif {rule.interface}", ()), way)
     return tables | {IPV4_RULES: led, IPV6_RULES: led}
+
+
+def _in_order(ports: Iterable[int], hop: Mapping[int, tuple[str, str]]) -> Choices:
+    """A choice a port, and the end where there is one."""
+    return tuple(DISCARD if p == DISCARDED else ((*hop[p], 1),) for p in ports if p)
+
+
+def _shared(
+    share: IngressShare,
+    hop: Mapping[int, tuple[str, str]],
+    marked: Mapping[int, tuple[str, str]],
+) -> Hops:
+    ways = zip(share.port, share.weight, share.marks, strict=True)
+    return hops_of((*(marked if mark else hop)[p], weight) for p, weight, mark in ways)
 
 
 def _marked_hops(

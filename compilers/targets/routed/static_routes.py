@@ -32,6 +32,8 @@ from inventory.problems import InputError, Problem, few
 Numbers = NDArray[np.integer]
 Network = TypeVar("Network", IPv4Network, IPv6Network)
 LINK_LOCAL = 0xFE80 << 112
+DISCARDED = -1
+"""In the place of a port: packets that find none before it are dropped."""
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
@@ -75,7 +77,7 @@ class PortOrder:
     """Ports by class in the order they are tried, for packets that came in on `in_port`.
 
     in_port: 0 for packets from anywhere that has no chain of its own. port: int[C, M], 0: no port.
-    Classes that do the same as anywhere have no ports at all.
+    Classes that do the same as anywhere have no ports at all. `DISCARDED` may be the last.
     """
 
     in_port: int
@@ -84,7 +86,10 @@ class PortOrder:
 
 @dataclass(frozen=True, slots=True)
 class IngressShare:
-    """The ports that share a class's entering traffic, their weights, and which of them mark it."""
+    """The ports that share a class's entering traffic, their weights, and which of them mark it.
+
+    Where ways are shared at every hop they share that in transit, too.
+    """
 
     egress: int
     port: tuple[int, ...]
@@ -194,14 +199,31 @@ class RoutedFabric:
         bounce = classes.bounce[vertex]
         if not protection.shape[1] and not bounce.shape[1]:
             return
-        width = max(order.shape[1], bounce.shape[1])
-        order, bounce = (np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (order, bounce))
+        ways = self.ways(vertex)
+        turned = np.column_stack((bounce, minimal))
+        width = max(order.shape[1], turned.shape[1])
+        order, bounce, turned = (
+            np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (order, bounce, turned)
+        )
         for port in self.build.wiring.port[vertex][self.build.wiring.far[vertex] >= 0].tolist():
+            among, listed = ((p == port).any(axis=1) for p in (ways, order))
             ahead = np.where(minimal == port, bounce, order)
-            ahead = np.column_stack((np.where(ahead == port, 0, ahead), np.full(len(ahead), port)))
-            ahead[~(order == port).any(axis=1)] = 0
+            ahead = np.where(among[:, None], turned, ahead)
+            last = np.where(listed, port, DISCARDED)
+            ahead = np.column_stack((np.where(ahead == port, 0, ahead), last))
+            ahead[~(among | (listed & ~ways.any(axis=1)))] = 0
             if ahead.any():
                 yield PortOrder(port, ahead)
+
+    def ways(self, vertex: int) -> Numbers:
+        """int[C, W]: where packets in transit are shared, too, the ways of classes with several."""
+        classes = self.build.tables.classes
+        if not self.build.every_hop:
+            return np.zeros((len(classes.port[vertex]), 0), np.int64)
+        ways = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
+        ways = ways * (classes.weight[vertex] > 0)
+        several: Numbers = ways * (np.count_nonzero(ways, axis=1) > 1)[:, None]
+        return several
 
     def shares(self, vertex: int) -> Iterator[IngressShare]:
         """Classes whose entering traffic does otherwise than that in transit."""

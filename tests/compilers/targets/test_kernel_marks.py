@@ -1,28 +1,23 @@
 """Marked spread on Linux kernels, targets linux and frr: text, mutants, kernels that forward."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from ipaddress import IPv6Network
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from compilers.audit.route_remediation import kernel_remediation
 from compilers.proof.failures.failure_walks import walk_failures
-from compilers.tables.folders.build_folder import save
 from compilers.targets.routed.linux_tables import kernel_tables
 from compilers.targets.routed.static_routes import RoutedFabric
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import MAIN
 from inventory.route_tables.kernel_routes import read
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.readers.emitted import IDENTITY, change, check, write
 from tests.compilers.routing.test_marked_spread import loads_by_hand, marked
+from tests.compilers.targets.kernels import on_kernels
 
 FLOWS = 2000
 PAIRS = [(0, 2), (0, 4), (5, 11)]
@@ -180,19 +175,7 @@ def live(tmp_path_factory):
 
     def bring_up(name):
         folder = tmp_path_factory.mktemp("marks")
-        build = save(fabric(), folder / "b")
-        write(name, build, folder / "out")
-        script = Path(__file__).with_name("live_marks.py")
-        places = [str(folder / "b"), str(folder / "out"), name, json.dumps([PAIRS, FLOWS])]
-        done = subprocess.run(
-            [*NAMESPACES, sys.executable, str(script), *places],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        return build, folder / "out", json.loads(done.stdout)
+        return on_kernels(fabric(), name, folder, PAIRS, FLOWS)
 
     return bring_up
 

@@ -244,3 +244,15 @@ def test_the_example_of_the_page_is_what_comes_out(name, page, tmp_path):
     assert shown
     for path, text in shown:
         assert text in (tmp_path / path).read_text()
+
+
+@pytest.mark.parametrize("spec", ["marks", "at-every-hop"])
+def test_the_other_examples_for_linux_are_what_comes_out(spec, tmp_path):
+    page = (PAGES / "linux.md").read_text()
+    (text,) = re.findall(rf"```yaml {spec}\n(.*?)```", page, re.S)
+    (tmp_path / "fabric.yaml").write_text(text)
+    target("linux").render(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path)
+    shown = re.findall(rf"```text {spec} (\S+)\n(.*?)```", page, re.S)
+    assert len(shown) > 3
+    for path, wanted in shown:
+        assert wanted in (tmp_path / path).read_text()

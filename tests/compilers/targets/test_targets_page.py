@@ -15,6 +15,7 @@ from compilers.targets.features import (
     MARKS,
     REPAIR,
     SHARES,
+    TRANSIT,
     WEIGHTS,
 )
 from compilers.targets.options import choose
@@ -26,7 +27,18 @@ from tests.compilers.targets.evidence import EBGP, EVIDENCE, RUN
 
 TESTS = Path(__file__).parents[2]
 PAGE = Path(__file__).parents[3] / "docs" / "targets" / "index.md"
-COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, MARKS, INTERMEDIATES, AGGREGATES, CHANNELS)
+COLUMNS = (
+    WEIGHTS,
+    SHARES,
+    INGRESS,
+    TRANSIT,
+    REPAIR,
+    BOUNCES,
+    MARKS,
+    INTERMEDIATES,
+    AGGREGATES,
+    CHANNELS,
+)
 
 
 def table():

@@ -21,7 +21,7 @@ load() {
   done
   for family in -4 -6; do
     ip $family rule flush protocol 80
-    ip $family route flush type unreachable protocol 80
+    ip $family route flush table all type unreachable protocol 80
     ip $family -batch rules.batch
   done
   routes

@@ -1,6 +1,6 @@
-"""Run in namespaces of its own by test_kernel_marks.py: flows and pings over marked spread.
+"""Run in namespaces of its own by kernels.py: flows and pings over kernels, and a link down.
 
-live_marks.py BUILD OUT TARGET [PAIRS, FLOWS]: prints what every link carried of so many flows of
+live_kernels.py BUILD OUT TARGET [PAIRS, FLOWS]: prints what every link carried of so many flows of
 each pair, by family, the TTL of answers, those with a link down, and the routes of switch 5.
 """
 
