@@ -95,3 +95,5 @@ def test_files_of_another_target_are_told_as_such(polarfab):
     code, _, err = polarfab("verify", "build", "--emitted", "out", "--target", "ovs")
     assert code == 2
     assert "--target: required files of ovs, given files of frr; --target frr, or" in err
+    code, _, err = polarfab("verify", "build", "--emitted", "build")
+    assert (code, "none of its files; give the folder that render -o wrote" in err) == (2, True)

@@ -65,8 +65,8 @@ def written_by(build: Build, folder: Path) -> str:
         file=str(folder),
         key="--emitted",
         required="a folder with what `render` wrote for one target",
-        given=f"files of {' and of '.join(largest)}" if largest else "files of none",
-        todo="say which with --target",
+        given=f"files of {' and of '.join(largest)}" if largest else "none of its files",
+        todo="say which with --target" if largest else "give the folder that render -o wrote",
     )
 
 
