@@ -38,7 +38,7 @@ def without_hosts(topology: Topology, wiring: Wiring) -> Iterator[Finding]:
     if len(lacking):
         yield Finding(
             ("routing", "balance"),
-            f"another balance in a {topology.family}, where not every switch has hosts",
+            f"another balance in family {topology.family}, where not every switch has hosts",
             f"{VALIANT}, and {len(lacking):,} switches without, such as "
             f"{wiring.names[int(lacking[0])]}",
             "write spread, which carries every permutation"

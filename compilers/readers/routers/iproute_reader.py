@@ -129,6 +129,8 @@ class RouterFiles:
         self.addresses.append(OwnAddress(interface, own, file, line))
         if interface == "lo":
             self.claims.append(Claim("loopback", (own,), file, line))
+            if int(text.rpartition("/")[2]) != ip_address(own).max_prefixlen:
+                self.wrong(name, line, text)  # else all of the block would be the switch's own
         elif not ip_address(own).is_link_local:
             self.blocks.append((interface, f"{own}/{text.rpartition('/')[2]}", file, line))
         elif not text.endswith("/64"):

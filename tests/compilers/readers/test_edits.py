@@ -176,6 +176,7 @@ EDITS = [
     ("linux", "polarfab.service", "load.sh watch", "load.sh"),
     ("linux", "polarfab.service", "[Service]\n", "[Service]\nExecStartPre=/bin/false\n"),
     ("linux", "addresses.batch", "fe80::3/64", "fe80::3/65"),
+    ("linux", "addresses.batch", "/32 dev lo", "/5 dev lo"),
     ("linux", "links.batch", "mtu 9000", "mtu 1500"),
     ("linux", "sysctl.conf", "send_redirects = 0", "send_redirects = 1"),
     ("frr", "load.sh", "set -eu\n", "set -eu\niptables -P FORWARD DROP\n"),
