@@ -291,9 +291,7 @@ def test_who_cannot_carry_them_refuses_by_name(target: str, tmp_path: Path) -> N
 
 def test_fabrics_with_switches_without_hosts_are_refused() -> None:
     spec = {"name": "lab", "topology": {"family": "oft", "q": 2}}
-    with pytest.raises(
-        InputError, match="another balance in family oft, where not every"
-    ):
+    with pytest.raises(InputError, match="another balance in family oft, where not every"):
         compile_fabric(load_fabric({**spec, "routing": {"balance": "valiant"}}))
 
 
