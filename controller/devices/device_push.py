@@ -28,6 +28,7 @@ from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import remediation
 from compilers.audit.route_remediation import Remediation
 from compilers.audit.route_report import SwitchRoutes
+from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING
@@ -40,7 +41,7 @@ from controller.devices.device_shell import SSH, DeviceError, DeviceShell
 from controller.devices.device_systems import device_kind
 from controller.devices.push_report import MOST_NAMED, PushedSwitch, PushReport, named
 from controller.devices.push_rounds import BEFORE, PushRounds
-from controller.devices.router_device import RouterDevice
+from controller.devices.router_device import LinuxDevice, RouterDevice
 from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import DISCARD, Choices, RouteTables
 
@@ -157,9 +158,9 @@ class DevicePush:
     def _order(self, wanted: Sequence[str]) -> Iterator[tuple[Task, Sequence[str]]]:
         """Who does what next. In rounds all do one before the next one begins.
 
-        Without batches all are read, then one switch goes first: one that carries packets of the
-        fabric on all its ports. The others go together: neighbours of switches that carry none may
-        have no link yet.
+        Without batches all are read, and where packets are marked all have the devices for them.
+        Then one switch goes first: one that carries packets of the fabric on all its ports. The
+        others go together: neighbours of switches that carry none may have no link yet.
         """
         size = self.way.batch or len(wanted)
         batches = [wanted[first : first + size] for first in range(0, len(wanted), size)]
@@ -167,12 +168,12 @@ class DevicePush:
             each = [(task, names) for names in batches for task in self._tasks]
             yield from product(self._tasks, batches) if self.rounds else each
             return
-        read, *tasks = self._tasks
-        yield read, wanted
+        *early, load, finish = self._tasks
+        yield from ((task, wanted) for task in early)
         alone = next((name for name in wanted if self._carries(name)), None)
         first = [alone] if alone else []
         for names in (first, [name for name in wanted if name != alone]):
-            yield from ((task, names) for task in tasks)
+            yield from ((task, names) for task in (load, finish))
 
     def _carries(self, name: str) -> bool:
         """Whether a switch to which something is to do has routes over every port of the build."""
@@ -223,7 +224,8 @@ class DevicePush:
         if self.rounds:
             steps = [partial(self._step, number) for number in range(1, self.rounds.last + 1)]
             return [self._read, self._prepare, *steps, self._end]
-        return [self._read, self._load, self._finish]
+        early = [self._read, *[self._mark] * (self.build.balance == MARKED)]
+        return [*early, self._load, self._finish]
 
     def _stopped(self) -> bool:
         most = MOST_FAILED if self.rounds and not self.way.dry else self.way.stop_on
@@ -315,6 +317,11 @@ class DevicePush:
         required = "the routes of the build of --from, or of a round from it to this one"
         given = f"{len(there):,} static routes of the fabric that are neither"
         raise DeviceError(f"required {required}, given {given}; push without --from")
+
+    def _mark(self, name: str) -> None:
+        device = self.devices[name]
+        if isinstance(device, LinuxDevice) and self.found[name].state == "to do":
+            device.load_marked()
 
     def _load(self, name: str) -> None:
         self._add(name, self.devices[name].routes(), self._routes(name))

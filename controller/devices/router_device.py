@@ -220,6 +220,22 @@ class LinuxDevice(RouterDevice):
         self.batch(add.add)
         self.add_rules()
 
+    def load_marked(self) -> None:
+        """Only the devices for marked packets: neighbours may send such before it has its routes.
+
+        Raises:
+            DeviceError: it refuses a setting.
+        """
+        links, addresses = map(self.text, ("links.batch", "addresses.batch"))
+        lines = [*links.splitlines(), *addresses.splitlines()]
+        new = tuple(line for line in lines if " type macvlan " in line)
+        devices = {line.split()[2] for line in new}
+        settings = self.text("sysctl.conf").splitlines()
+        ours = [line for line in settings if devices & set(line.partition(" ")[0].split("/"))]
+        self.batch(new)
+        self.shell.run("sysctl --quiet --ignore --load=/dev/stdin", "\n".join(ours))
+        self.batch(tuple(line for line in lines if devices & set(line.split()) and line not in new))
+
     def remove(self, stale: Remediation) -> None:
         """See `RouterDevice.remove`."""
         self.remove_rules()

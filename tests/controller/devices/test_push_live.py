@@ -17,8 +17,9 @@ pytestmark = pytest.mark.live
 SPEC = "name: lab\ntopology: {family: polarfly, q: 2}\naddressing: {ipv6: 'fd00::/48'}\n"
 
 
-def compiled(folder, name, routing):
-    (folder / f"{name}.yaml").write_text(f"{SPEC}routing: {{{routing}}}\n")
+def compiled(folder, name, routing, q):
+    text = SPEC.replace("q: 2", f"q: {q}")
+    (folder / f"{name}.yaml").write_text(f"{text}routing: {{{routing}}}\n")
     save(compile_fabric(load_fabric(folder / f"{name}.yaml")), folder / name)
     return load(folder / name)
 
@@ -30,15 +31,14 @@ def seen(request, tmp_path_factory):
     return pushed(folder, request.param, "balance: compact-valiant, protect: link", "protect: link")
 
 
-def pushed(folder, name, before, after):
-    """What live_push.py sees of a push from one policy to another."""
-    old = compiled(folder, "old", before)
-    compiled(folder, "new", after)
+def pushed(folder, name, before, after, script="live_push.py", q=2):
+    """What a script sees of a push from one policy to another."""
+    old = compiled(folder, "old", before, q)
+    compiled(folder, "new", after, q)
     target(name).render(old, folder / "out")
-    script = Path(__file__).with_name("live_push.py")
     places = [str(folder / one) for one in ("old", "out", "new")]
     done = subprocess.run(
-        [*NAMESPACES, sys.executable, str(script), *places, name],
+        [*NAMESPACES, sys.executable, str(Path(__file__).with_name(script)), *places, name],
         capture_output=True,
         text=True,
         timeout=500,
@@ -95,3 +95,13 @@ def test_weights_of_a_demand_are_those_that_kernels_hold(tmp_path):
     assert len(set(weights[weights > 0].tolist())) > 2
     assert seen["before"] != seen["after"] == seen["after reboot"] == []
     assert set(states(seen["again"])) == {"as built"}
+
+
+@pytest.mark.long
+def test_marks_are_sent_once_neighbours_have_their_devices(tmp_path):
+    """The watchers of the old build meet files about devices that are not there, and live on."""
+    after = "balance: spread, protect: link"
+    seen = pushed(tmp_path, "linux", "protect: link", after, "live_watch.py", q=3)
+    assert set(states(seen["pushed"])) == {"pushed"}
+    assert seen["without"] == [0]
+    assert seen["down"] != seen["after"] == seen["up"] == []

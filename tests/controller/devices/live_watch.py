@@ -1,0 +1,48 @@
+"""Run in namespaces of its own by test_push_live.py: a push that marks packets, to kernels.
+
+live_watch.py OLD OUT NEW linux: the watchers of an old build find the new one's files before its
+devices are there; then it is pushed, and a link goes down and comes up. Prints what was seen.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from live_push import PATIENCE, Site
+
+from compilers.tables.folders.build_folder import load
+from compilers.targets.target_lookup import target
+from controller.devices.router_device import LinuxDevice
+from mininet_scenarios.engines.router_space import until
+
+
+def main(old, out, new, folder):
+    site = Site(old, out, new, "linux", folder)
+    nodes = [str(v) for v in range(len(site.fabric.switches))]
+    target("linux").render(load(new), out)
+    for node in nodes:
+        site.sh(node, "ip link set eth1 alias other")
+        until(lambda node=node: "group" in site.sh(node, "ip nexthop"), "watcher", PATIENCE)
+    without, loaded = [], LinuxDevice.load
+
+    def watched(device, add):
+        """What neighbours have once the first switch is about to mark packets."""
+        if not without:
+            shown = (site.sh(node, "ip -6 address") for node in nodes)
+            without.append(sum("fe80::1:0:" not in text for text in shown))
+        loaded(device, add)
+
+    LinuxDevice.load = watched
+    seen = {"pushed": site.push(), "without": without, "after": site.settled()}
+    site.fabric.set_link(2, 0, up=False)
+    seen["down"] = site.wrong()
+    site.fabric.set_link(2, 0, up=True)
+    seen["up"] = site.settled()
+    return seen
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        old, out, new = map(Path, sys.argv[1:4])
+        print(json.dumps(main(old, out, new, Path(folder))))
