@@ -40,6 +40,8 @@ LONGEST_GREETING = 1 << 20
 """Bytes that a scheduler greets with at most; what others say is no such length."""
 WAITING_A_THREAD = 4
 """Tasks a thread of the workers that may be under way, or done and not yet taken."""
+MOST_TIMES = 4
+"""A job is sent to the workers, when it is lost with some of them."""
 OPTION = "--scheduler"
 SAME = "install the same there"
 G = TypeVar("G")
@@ -84,12 +86,16 @@ class DaskCluster:
         name = sha256(job + str(code).encode()).hexdigest()
         under_way: set[Future] = set()
         with self._explained():
-            sent = self._client.scatter(job, broadcast=True)
+            sent = _Sent(self._client, job)
 
             def submit(group: tuple[P, ...]) -> Callable[[], list[T]]:
-                future = self._client.submit(_run, sent, name, code, group, pure=False)
-                under_way.add(future)
-                return partial(self._taken, future, under_way)
+                def send() -> tuple[Future, int]:
+                    job, time = sent.current
+                    future = self._client.submit(_run, job, name, code, group, pure=False)
+                    under_way.add(future)
+                    return future, time
+
+                return partial(self._taken, send, send(), sent, under_way)
 
             window = WAITING_A_THREAD * max(4, sum(self._client.nthreads().values()))
             try:
@@ -99,10 +105,27 @@ class DaskCluster:
                 if under_way:
                     self._client.cancel(list(under_way), force=True)
 
-    def _taken(self, future: Future, under_way: set[Future]) -> list[Any]:
-        results: list[Any] = future.result()
-        under_way.discard(future)
-        return results
+    def _taken(
+        self,
+        send: Callable[[], tuple[Future, int]],
+        first: tuple[Future, int],
+        sent: _Sent,
+        under_way: set[Future],
+    ) -> list[Any]:
+        """The results of a group, submitted once more where the job was lost."""
+        from concurrent.futures import CancelledError
+
+        future, time = first
+        while True:
+            try:
+                results: list[Any] = future.result()
+            except CancelledError:
+                under_way.discard(future)
+                sent.again(time)
+                future, time = send()
+            else:
+                under_way.discard(future)
+                return results
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -128,6 +151,33 @@ class DaskCluster:
 
     def _of(self, required: str, given: str, todo: str) -> InputError:
         return InputError.of(required, given, todo, self._address, key=OPTION)
+
+
+class _Sent:
+    """A job on all workers. Dask has nothing to make it from again: with the last worker that holds
+    it, it is lost, and so is all work that waits for it (dask/distributed issue 3149).
+
+    Raises:
+        CancelledError: it was lost `MOST_TIMES`.
+    """
+
+    def __init__(self, client: Client, job: bytes) -> None:
+        self._client, self._job = client, job
+        self.current: tuple[Future, int] = self._scattered(), 1
+        """The job, and how often it was sent."""
+
+    def again(self, time: int) -> None:
+        """Send the job once more, if the one that was lost is the last that was sent."""
+        from concurrent.futures import CancelledError
+
+        if time == MOST_TIMES or self._client.status != "running":
+            raise CancelledError
+        if time == self.current[1]:
+            self.current = self._scattered(), time + 1
+
+    def _scattered(self) -> Future:
+        # By its content it would have the name of one before, which may be on its way out.
+        return self._client.scatter(self._job, broadcast=True, hash=False)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from distributed import Client
+from distributed import Client, Future
 
 from compilers.evaluation.analysis.analyses import Options, analyse
 from compilers.evaluation.saturation import saturations
@@ -83,6 +83,10 @@ def tasks(dask_scheduler: Any) -> int:
     return len(dask_scheduler.tasks)
 
 
+def jobs(dask_scheduler: Any) -> list[str]:
+    return [key for key, task in dask_scheduler.tasks.items() if not task.run_spec]
+
+
 def end(_: object) -> Callable[[int], None]:
     return lambda _: os.kill(os.getpid(), signal.SIGKILL)
 
@@ -115,6 +119,11 @@ def test_four_workers_say_what_one_process_does_though_one_is_killed_half_way(
             assert next(given_up) == 0
             given_up.close()  # type: ignore[attr-defined]
             until(lambda: client.run_on_scheduler(tasks) <= 1, "cancelled")
+            lost = others.over(the_same, None, range(100))
+            assert next(lost) == 0
+            (job,) = client.run_on_scheduler(jobs)
+            client.cancel([Future(job, client)], force=True)  # as if its last worker had ended
+            assert list(lost) == [*range(1, 100)]
             with pytest.raises(InputError, match="workers that end while they do it"):
                 list(others.over(end, None, range(1)))
 
