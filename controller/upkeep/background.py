@@ -48,12 +48,14 @@ def in_thread(work: Callable[[], Any]) -> Future[Any]:
 class Backoff:
     """The waits between tries of a computation that fails: each twice as long as the one before.
 
-    error: of the last try, "" if it did not fail. tries: failures in a row. again: when to try.
+    error: of the last try, "" if it did not fail. tries: failures in a row. wait: seconds, the last
+    one. again: when to try.
     """
 
     clock: Callable[[], float]
     error: str = ""
     tries: int = 0
+    wait: float = 0.0
     again: float = -inf
 
     @property
@@ -64,8 +66,8 @@ class Backoff:
     def failed(self, error: Exception) -> bool:
         """A try has failed; whether this is news."""
         news = repr(error) != self.error
-        wait = min(FIRST_WAIT * 2.0**self.tries, LONGEST_WAIT)
-        self.error, self.tries, self.again = repr(error), self.tries + 1, self.clock() + wait
+        self.wait = min(2 * self.wait, LONGEST_WAIT) if self.tries else FIRST_WAIT
+        self.error, self.tries, self.again = repr(error), self.tries + 1, self.clock() + self.wait
         return news
 
     def succeeded(self) -> None:
