@@ -22,7 +22,7 @@ def test_a_computation_that_fails_for_days_is_tried_every_minute() -> None:
 @pytest.mark.parametrize("tries", [1, 5])
 def test_after_a_success_the_waits_begin_again(tries: int) -> None:
     backoff = Backoff(lambda: 0.0)
-    assert all([backoff.failed(ValueError("a bug")) is (n == 0) for n in range(tries)])
+    assert all(backoff.failed(ValueError("a bug")) is (n == 0) for n in range(tries))
     backoff.succeeded()
     assert backoff.over
     assert backoff.status() is None
