@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.evaluation.analysis.distances import distribution
-from compilers.reproduction.exhibit import Evidence, PaperClaim
-from compilers.reproduction.graphs import Adjacency, involutions, is_vertex_transitive
-from compilers.reproduction.printed_tables import table_evidence
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.graphs import Adjacency, involutions, is_vertex_transitive
+from extensions.papers.printed_tables import table_evidence
 from compilers.topology.families import build_topology, family_named
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Topology

@@ -10,7 +10,7 @@ from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.analysis.resilience import resilience
 from compilers.evaluation.comparison.prices import prices
-from compilers.reproduction.exhibit import Evidence, PaperClaim
+from extensions.papers.exhibit import Evidence, PaperClaim
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
 

@@ -9,8 +9,8 @@ import numpy as np
 from compilers.drawing.plots import Curve, Panel, efficiency
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.comparison.designs import families, within
-from compilers.reproduction.diagram import HIDDEN, Diagram, Places, ring
-from compilers.reproduction.exhibit import Evidence, PaperClaim
+from extensions.papers.diagram import HIDDEN, Diagram, Places, ring
+from extensions.papers.exhibit import Evidence, PaperClaim
 from compilers.topology.baselines import slimfly
 from compilers.topology.families import build_topology
 from compilers.topology.field import prime_power

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compilers.reproduction.exhibit import exhibits_of
-from compilers.reproduction.polarfly import polarfly_measures as measures
-from compilers.reproduction.polarfly import polarfly_simulation as simulation
-from compilers.reproduction.polarfly import polarfly_structure as structure
-from compilers.reproduction.polarfly import polarfly_tables as tables
+from extensions.papers.exhibit import exhibits_of
+from extensions.papers.polarfly import polarfly_measures as measures
+from extensions.papers.polarfly import polarfly_simulation as simulation
+from extensions.papers.polarfly import polarfly_structure as structure
+from extensions.papers.polarfly import polarfly_tables as tables
 
 EXHIBITS = [
     *exhibits_of(

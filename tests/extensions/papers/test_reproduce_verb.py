@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from compilers.reproduction import catalogue
-from compilers.reproduction.exhibit import Evidence, PaperClaim
+from extensions.papers import catalogue
+from extensions.papers.exhibit import Evidence, PaperClaim
 
 
 def test_figures_are_written_once(polarfab, tmp_path: Path) -> None:

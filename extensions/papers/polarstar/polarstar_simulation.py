@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from compilers.drawing.plots import Curve, Panel, latencies
-from compilers.reproduction.exhibit import Evidence, PaperClaim
-from compilers.reproduction.latency_curves import (
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.latency_curves import (
     Look,
     PaperFabric,
     accepted,
     simulated_curve,
 )
-from compilers.reproduction.polarstar.polarstar_networks import ComparedNetwork, networks
+from extensions.papers.polarstar.polarstar_networks import ComparedNetwork, networks
 from compilers.simulation.build_simulation import settings_for
 from compilers.simulation.collective_completion import completion_time
 from compilers.simulation.latency_curve import LatencyCurve

@@ -8,7 +8,7 @@ from compilers.evaluation.comparison.paper_tables import (
     PaperTable,
     paper_table,
 )
-from compilers.reproduction.exhibit import Evidence, PaperClaim
+from extensions.papers.exhibit import Evidence, PaperClaim
 
 
 def table_evidence(name: str, share: float = 0.0) -> Evidence:

@@ -11,16 +11,16 @@ import pytest
 
 import polarfab
 from compilers.evaluation.traffic import between_groups
-from compilers.reproduction.diagram import Diagram
-from compilers.reproduction.exhibit import Evidence
-from compilers.reproduction.graphs import involutions, is_vertex_transitive
-from compilers.reproduction.polarstar import (
+from extensions.papers.diagram import Diagram
+from extensions.papers.exhibit import Evidence
+from extensions.papers.graphs import involutions, is_vertex_transitive
+from extensions.papers.polarstar import (
     polarstar_measures,
     polarstar_scale,
     polarstar_structure,
     polarstar_tables,
 )
-from compilers.reproduction.polarstar.polarstar_networks import networks
+from extensions.papers.polarstar.polarstar_networks import networks
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.supernodes import supernode

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.reproduction.diagram import Diagram, Places, matrix_links, ring
-from compilers.reproduction.exhibit import Evidence, PaperClaim
-from compilers.reproduction.graphs import cartesian, diameter_of
+from extensions.papers.diagram import Diagram, Places, matrix_links, ring
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.graphs import cartesian, diameter_of
 from compilers.topology.families import build_topology
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology

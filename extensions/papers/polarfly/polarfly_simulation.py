@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from compilers.drawing.plots import Panel, latencies
-from compilers.reproduction.exhibit import Evidence, PaperClaim
-from compilers.reproduction.latency_curves import (
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.latency_curves import (
     Look,
     PaperFabric,
     accepted,
     polarfly_curve,
     simulated_curve,
 )
-from compilers.reproduction.polarfly.polarfly_measures import CONFIGURED, SMALL_SIZE, Network
+from extensions.papers.polarfly.polarfly_measures import CONFIGURED, SMALL_SIZE, Network
 from compilers.simulation.latency_curve import LatencyCurve
 
 SIMULATED_SMALL: dict[str, Network] = {

@@ -51,8 +51,8 @@ def command(
         polarfab reproduce projective-fig7 -o figures
         polarfab reproduce --all --quick -o figures
     """
-    from compilers.reproduction.catalogue import exhibit, exhibits, reproduce
-    from compilers.reproduction.exhibit_files import files, known_row
+    from extensions.papers.catalogue import exhibit, exhibits, reproduce
+    from extensions.papers.exhibit_files import files, known_row
     from compilers.workers.choice import workers_at
 
     listed = names == ("list",)

@@ -8,7 +8,7 @@ import numpy as np
 
 from compilers.drawing.plots import Curve, Panel
 from compilers.evaluation.comparison.designs import families, within
-from compilers.reproduction.exhibit import Evidence, PaperClaim
+from extensions.papers.exhibit import Evidence, PaperClaim
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Design, moore_bound
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from compilers.reproduction.catalogue import PAPERS, exhibit, exhibits, reproduce
-from compilers.reproduction.exhibit import VERDICTS, Evidence, PaperClaim
-from compilers.reproduction.exhibit_files import files, known_row, page
+from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
+from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim
+from extensions.papers.exhibit_files import files, known_row, page
 from inventory.problems import InputError
 
 NUMBERED = {

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from compilers.drawing.plots import Panel
-from compilers.reproduction.diagram import Diagram
+from extensions.papers.diagram import Diagram
 
 VERDICTS = {
     "exact": "every value is the printed one, to its last digit",

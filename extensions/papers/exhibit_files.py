@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.drawing.plots import plot
-from compilers.reproduction.exhibit import VERDICTS, Evidence, Exhibit
+from extensions.papers.exhibit import VERDICTS, Evidence, Exhibit
 from compilers.workers.source_digest import source_digest
 
 VERDICT_FILE = "verdict.json"

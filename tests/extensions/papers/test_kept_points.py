@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from compilers.reproduction import latency_curves
-from compilers.reproduction.kept_points import keeping
-from compilers.reproduction.latency_curves import PaperFabric, simulated_curve
+from extensions.papers import latency_curves
+from extensions.papers.kept_points import keeping
+from extensions.papers.latency_curves import PaperFabric, simulated_curve
 from compilers.simulation.latency_curve import LatencyCurve
 
 FABRIC = PaperFabric({"family": "polarfly", "q": 3}, 2, "minimal")

@@ -5,12 +5,12 @@ Numbers that its text lost are not judged; its statements in words are.
 
 from __future__ import annotations
 
-from compilers.reproduction.exhibit import exhibits_of
-from compilers.reproduction.polarstar import polarstar_measures as measures
-from compilers.reproduction.polarstar import polarstar_scale as scale
-from compilers.reproduction.polarstar import polarstar_simulation as simulation
-from compilers.reproduction.polarstar import polarstar_structure as structure
-from compilers.reproduction.polarstar import polarstar_tables as tables
+from extensions.papers.exhibit import exhibits_of
+from extensions.papers.polarstar import polarstar_measures as measures
+from extensions.papers.polarstar import polarstar_scale as scale
+from extensions.papers.polarstar import polarstar_simulation as simulation
+from extensions.papers.polarstar import polarstar_structure as structure
+from extensions.papers.polarstar import polarstar_tables as tables
 
 EXHIBITS = [
     *exhibits_of(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from compilers.reproduction.exhibit import Evidence, Exhibit
-from compilers.reproduction.kept_points import keeping
+from extensions.papers.exhibit import Evidence, Exhibit
+from extensions.papers.kept_points import keeping
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, did_you_mean
 
@@ -29,7 +29,7 @@ def exhibits(paper: str = "") -> list[Exhibit]:
         todo = did_you_mean(paper, PAPERS)
         raise InputError.of(f"one of {', '.join(PAPERS)}", paper, todo, key="--paper")
     names = [paper] if paper else list(PAPERS)
-    modules = (import_module(f"compilers.reproduction.{name}.{name}_paper") for name in names)
+    modules = (import_module(f"extensions.papers.{name}.{name}_paper") for name in names)
     return [each for module in modules for each in module.EXHIBITS]
 
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import networkx as nx
 import pytest
 
-from compilers.reproduction.latency_curves import PaperFabric
-from compilers.reproduction.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
+from extensions.papers.latency_curves import PaperFabric
+from extensions.papers.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
 from compilers.topology.families import build_topology
 from compilers.topology.graph import Graph
 

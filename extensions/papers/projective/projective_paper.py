@@ -11,9 +11,9 @@ from compilers.drawing.plots import Curve, Panel
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.comparison.limits import GraphShape
-from compilers.reproduction.diagram import HIDDEN, Diagram, Places, columns, ring
-from compilers.reproduction.exhibit import Evidence, PaperClaim, exhibits_of
-from compilers.reproduction.graphs import (
+from extensions.papers.diagram import HIDDEN, Diagram, Places, columns, ring
+from extensions.papers.exhibit import Evidence, PaperClaim, exhibits_of
+from extensions.papers.graphs import (
     complement,
     diameter_of,
     hamming,
@@ -21,8 +21,8 @@ from compilers.reproduction.graphs import (
     paley,
     turan,
 )
-from compilers.reproduction.printed_tables import table_evidence
-from compilers.reproduction.projective.network_growth import (
+from extensions.papers.printed_tables import table_evidence
+from extensions.papers.projective.network_growth import (
     GROWTHS,
     NetworkGrowth,
     cost,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from compilers.evaluation.traffic import PATTERNS, between_groups
 from compilers.expansion.growth_report import GrowthReport
 from compilers.pipeline import compile_fabric
-from compilers.reproduction.kept_points import kept_point
+from extensions.papers.kept_points import kept_point
 from compilers.simulation.build_simulation import settings_for, with_channels
 from compilers.simulation.latency_curve import LatencyCurve, Simulated, simulate
 from compilers.simulation.load_point import LoadPoint
