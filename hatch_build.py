@@ -53,7 +53,8 @@ def rewritten(source: bytes, moved: set[str], path: str) -> bytes:
     """The source with `polarfab.` before every moved module that is imported or named in a string.
 
     A string counts when it is a module's whole dotted name, as in `import_module("a.b")` or
-    `-m a.b`, or that of an entry point, `a.b:name`. A room alone, such as "inventory", is an ordinary word and stays.
+    `-m a.b`, or that of an entry point, `a.b:name`. A room alone, such as "inventory",
+    is an ordinary word and stays.
 
     Raises:
         ValueError: a room is imported in another form than `from room… import …`.

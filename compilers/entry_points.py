@@ -5,6 +5,7 @@
 | `polarfab.verbs` | a verb of the command line | a `click.Command` |
 | `polarfab.functions` | a function of `import polarfab` | the function |
 | `polarfab.targets` | a system that `render` writes for | a class of `polarfab.Target` |
+| `polarfab.exports` | a format of `export` | a function from builds, one a plane, to files |
 
 Packages register by the entry points of their metadata; each extension in `extensions/` by the same
 words, `ENTRY_POINTS` of its `__init__.py`, so that a checkout needs no installation.
@@ -23,7 +24,8 @@ from inventory.problems import InputError
 if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands need nothing of it
     from importlib.metadata import EntryPoint
 
-VERBS, FUNCTIONS, TARGETS = "polarfab.verbs", "polarfab.functions", "polarfab.targets"
+VERBS, FUNCTIONS = "polarfab.verbs", "polarfab.functions"
+TARGETS, EXPORTS = "polarfab.targets", "polarfab.exports"
 
 EXTENSIONS = Path(__file__).resolve().parents[1] / "extensions"
 PACKAGE = f"{__package__.removesuffix('compilers')}extensions"

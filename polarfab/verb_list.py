@@ -44,10 +44,7 @@ SECTIONS = (
             "compile": "Spec and inventory to verified tables in a build folder.",
             "verify": "Walk every ordered pair through a build's tables.",
             "explain": "The paths between two nodes, hop by hop, with ports.",
-            "paths": "The paths that hosts choose from over all planes, as SRv6 carriers.",
-            "localise": "The fewest probes over all links; what failed, by those that were lost.",
             "throughput": "How much hosts can send under traffic patterns, by the tables.",
-            "simulate": "Latency over load, packet by packet through the tables.",
             "diff": "What differs between two builds, or between the configurations of both.",
         },
     ),
@@ -76,7 +73,6 @@ SECTIONS = (
         "hosts",
         {
             "export": "For schedulers: which hosts are near. For network simulators: the routes.",
-            "trees": "Spanning trees for allreduce, broadcast and multicast.",
         },
     ),
     Section(
@@ -105,7 +101,6 @@ SECTIONS = (
             "fsck": "A build or rendered folder, every file against its digest.",
             "rollback": "Put back the build before the one that is there, or that a fabric holds.",
             "gc": "Remove what killed processes left beside builds and renders.",
-            "bench": "Our speed beside that of peers, in one run.",
             "completion": "Print the completion script of a shell.",
         },
     ),

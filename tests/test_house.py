@@ -12,7 +12,14 @@ import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ARROWS = ["extensions", "polarfab", "mininet_scenarios", "controller", "compilers", "inventory | templates"]
+ARROWS = [
+    "extensions",
+    "polarfab",
+    "mininet_scenarios",
+    "controller",
+    "compilers",
+    "inventory | templates",
+]
 LAYERED = ["extensions", "compilers", "controller", "mininet_scenarios"]
 REGISTRIES = re.compile(
     r"\b(pypi\.org|pythonhosted\.org|registry\.npmjs\.org|registry\.yarnpkg\.com|deb\.debian\.org"

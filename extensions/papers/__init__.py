@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from extensions.papers.exhibit import Evidence
 
 ENTRY_POINTS = {
-    "polarfab.verbs": {"reproduce": "extensions.papers.reproduce:command"},
+    "polarfab.verbs": {"reproduce": "extensions.papers.reproduce_verb:command"},
     "polarfab.functions": {"reproduce": "extensions.papers:reproduce"},
 }
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from compilers.workers.shards import THIS_PROCESS, Workers
 from extensions.papers.exhibit import Evidence, Exhibit
 from extensions.papers.kept_points import keeping
-from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, did_you_mean
 
 PAPERS = {

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from compilers.drawing.plots import plot
-from extensions.papers.exhibit import VERDICTS, Evidence, Exhibit
 from compilers.workers.source_digest import source_digest
+from extensions.papers.exhibit import VERDICTS, Evidence, Exhibit
 
 VERDICT_FILE = "verdict.json"
 ROW = ("id", "paper", "what", "verdict", "why")

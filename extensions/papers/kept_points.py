@@ -9,9 +9,9 @@ from contextvars import ContextVar
 from dataclasses import asdict
 from pathlib import Path
 
-from compilers.simulation.load_point import LoadPoint
 from compilers.tables.folders.artefact import put_file
 from compilers.workers.source_digest import source_digest
+from extensions.simulation.load_point import LoadPoint
 
 POINTS = "points"
 _FOLDER: ContextVar[Path | None] = ContextVar("folder of points", default=None)

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from compilers.evaluation.traffic import PATTERNS, between_groups
 from compilers.expansion.growth_report import GrowthReport
 from compilers.pipeline import compile_fabric
-from extensions.papers.kept_points import kept_point
-from compilers.simulation.build_simulation import settings_for, with_channels
-from compilers.simulation.latency_curve import LatencyCurve, Simulated, simulate
-from compilers.simulation.load_point import LoadPoint
-from compilers.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
+from extensions.papers.kept_points import kept_point
+from extensions.simulation.build_simulation import settings_for, with_channels
+from extensions.simulation.latency_curve import LatencyCurve, Simulated, simulate
+from extensions.simulation.load_point import LoadPoint
+from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 
 LOADS = (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
 

@@ -10,9 +10,9 @@ from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.analysis.resilience import resilience
 from compilers.evaluation.comparison.prices import prices
-from extensions.papers.exhibit import Evidence, PaperClaim
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
+from extensions.papers.exhibit import Evidence, PaperClaim
 
 Network = tuple[str, Mapping[str, int | str | None], int]
 CONFIGURED: dict[str, Network] = {

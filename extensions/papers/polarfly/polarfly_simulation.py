@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from compilers.drawing.plots import Panel, latencies
+from compilers.drawing.plots import Panel
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.latency_curves import (
     Look,
@@ -15,7 +15,8 @@ from extensions.papers.latency_curves import (
     simulated_curve,
 )
 from extensions.papers.polarfly.polarfly_measures import CONFIGURED, SMALL_SIZE, Network
-from compilers.simulation.latency_curve import LatencyCurve
+from extensions.simulation.latency_curve import LatencyCurve
+from extensions.simulation.latency_plot import latencies
 
 SIMULATED_SMALL: dict[str, Network] = {
     "PF": ("polarfly", {"q": 7}, 4),

@@ -9,8 +9,6 @@ import numpy as np
 from compilers.drawing.plots import Curve, Panel, efficiency
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.comparison.designs import families, within
-from extensions.papers.diagram import HIDDEN, Diagram, Places, ring
-from extensions.papers.exhibit import Evidence, PaperClaim
 from compilers.topology.baselines import slimfly
 from compilers.topology.families import build_topology
 from compilers.topology.field import prime_power
@@ -18,6 +16,8 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, links_between
 from compilers.topology.polarfly import cross
 from compilers.topology.replicated_clusters import expand
+from extensions.papers.diagram import HIDDEN, Diagram, Places, ring
+from extensions.papers.exhibit import Evidence, PaperClaim
 
 KIND_COLOUR = (0, 1, 2)
 """Quadrics red, V1 green, V2 blue, as in the paper."""

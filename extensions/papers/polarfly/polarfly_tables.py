@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from compilers.evaluation.analysis.growth import Growth, growth
 from compilers.evaluation.analysis.path_diversity import PathClass, diversity
-from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.printed_tables import table_evidence
 from compilers.topology.baselines import BASELINES
 from compilers.topology.families import FAMILIES, build_topology
 from compilers.topology.layout import layout, triangles
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.printed_tables import table_evidence
 
 RADIXES = range(8, 129)
 COMPARED: dict[str, tuple[str, Mapping[str, int | str | None], bool, bool | None]] = {

@@ -12,10 +12,10 @@ from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.resilience import Resilience, resilience
 from compilers.evaluation.comparison.designs import families, within
 from compilers.evaluation.comparison.formulas import formulas
-from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.polarstar.polarstar_networks import networks
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Design, Topology
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.polarstar.polarstar_networks import networks
 
 NAMES = {
     "polarstar": "PolarStar",

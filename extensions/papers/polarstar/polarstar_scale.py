@@ -8,9 +8,9 @@ import numpy as np
 
 from compilers.drawing.plots import Curve, Panel
 from compilers.evaluation.comparison.designs import families, within
-from extensions.papers.exhibit import Evidence, PaperClaim
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Design, moore_bound
+from extensions.papers.exhibit import Evidence, PaperClaim
 
 RADIXES = range(8, 129)
 COMPARED = ("polarstar", "bundlefly", "dragonfly", "hyperx", "spectralfly")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from compilers.drawing.plots import Curve, Panel, latencies
+from compilers.drawing.plots import Curve, Panel
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.latency_curves import (
     Look,
@@ -14,9 +14,10 @@ from extensions.papers.latency_curves import (
     simulated_curve,
 )
 from extensions.papers.polarstar.polarstar_networks import ComparedNetwork, networks
-from compilers.simulation.build_simulation import settings_for
-from compilers.simulation.collective_completion import completion_time
-from compilers.simulation.latency_curve import LatencyCurve
+from extensions.simulation.build_simulation import settings_for
+from extensions.simulation.collective_completion import completion_time
+from extensions.simulation.latency_curve import LatencyCurve
+from extensions.simulation.latency_plot import latencies
 
 PATTERNS = ("uniform", "permutation", "shuffle", "reverse")
 ROUTINGS = ("MIN", "UGAL")

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.evaluation.analysis.distances import distribution
-from extensions.papers.exhibit import Evidence, PaperClaim
-from extensions.papers.graphs import Adjacency, involutions, is_vertex_transitive
-from extensions.papers.printed_tables import table_evidence
 from compilers.topology.families import build_topology, family_named
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import bundles, layout
 from compilers.topology.supernodes import Supernode, exists, supernode
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.graphs import Adjacency, involutions, is_vertex_transitive
+from extensions.papers.printed_tables import table_evidence
 
 NO, HALF, FULL = range(3)
 MARKS = ("no", "half", "full")

@@ -11,6 +11,11 @@ from compilers.drawing.plots import Curve, Panel
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.comparison.limits import GraphShape
+from compilers.topology.baselines.slimfly import degree
+from compilers.topology.families import build_topology
+from compilers.topology.field import prime_powers_near
+from compilers.topology.labelled_graph import Topology, moore_bound
+from compilers.topology.layout import layout, links_between
 from extensions.papers.diagram import HIDDEN, Diagram, Places, columns, ring
 from extensions.papers.exhibit import Evidence, PaperClaim, exhibits_of
 from extensions.papers.graphs import (
@@ -30,11 +35,6 @@ from extensions.papers.projective.network_growth import (
     ideal_mean,
     least_diameter,
 )
-from compilers.topology.baselines.slimfly import degree
-from compilers.topology.families import build_topology
-from compilers.topology.field import prime_powers_near
-from compilers.topology.labelled_graph import Topology, moore_bound
-from compilers.topology.layout import layout, links_between
 
 CORNERS = (("100", -1, 1), ("010", 1, 1), ("001", 0, -2), ("111", 0, 0))
 HAMMING_MISTAKE = (

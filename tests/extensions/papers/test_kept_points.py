@@ -8,7 +8,7 @@ from pathlib import Path
 from extensions.papers import latency_curves
 from extensions.papers.kept_points import keeping
 from extensions.papers.latency_curves import PaperFabric, simulated_curve
-from compilers.simulation.latency_curve import LatencyCurve
+from extensions.simulation.latency_curve import LatencyCurve
 
 FABRIC = PaperFabric({"family": "polarfly", "q": 3}, 2, "minimal")
 

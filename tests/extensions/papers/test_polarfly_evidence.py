@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import networkx as nx
 import pytest
 
-from extensions.papers.latency_curves import PaperFabric
-from extensions.papers.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
 from compilers.topology.families import build_topology
 from compilers.topology.graph import Graph
+from extensions.papers.latency_curves import PaperFabric
+from extensions.papers.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
 
 
 @pytest.mark.parametrize("q", [5, 7])

@@ -11,6 +11,9 @@ import pytest
 
 import polarfab
 from compilers.evaluation.traffic import between_groups
+from compilers.topology.families import build_topology
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.supernodes import supernode
 from extensions.papers.diagram import Diagram
 from extensions.papers.exhibit import Evidence
 from extensions.papers.graphs import involutions, is_vertex_transitive
@@ -21,9 +24,6 @@ from extensions.papers.polarstar import (
     polarstar_tables,
 )
 from extensions.papers.polarstar.polarstar_networks import networks
-from compilers.topology.families import build_topology
-from compilers.topology.labelled_graph import Topology
-from compilers.topology.supernodes import supernode
 
 
 def graph_of(found: Diagram | Topology) -> nx.Graph:
