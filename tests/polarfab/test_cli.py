@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polarfab import cli
 from polarfab.verb_list import verb_names
 from tests.compilers.signed import sign
 
