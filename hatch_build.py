@@ -53,7 +53,8 @@ def rewritten(source: bytes, moved: set[str], path: str) -> bytes:
     """The source with `polarfab.` before every moved module that is imported or named in a string.
 
     A string counts when it is a module's whole dotted name, as in `import_module("a.b")` or
-    `-m a.b`. A room alone, such as "inventory", is an ordinary word and stays.
+    `-m a.b`, or that of an entry point, `a.b:name`. A room alone, such as "inventory",
+    is an ordinary word and stays.
 
     Raises:
         ValueError: a room is imported in another form than `from room… import …`.
@@ -63,7 +64,7 @@ def rewritten(source: bytes, moved: set[str], path: str) -> bytes:
         match node:
             case ast.ImportFrom(module=str(name), level=0) if name in moved:
                 places.append((node.lineno, node.col_offset + len("from ")))
-            case ast.Constant(value=str(name)) if "." in name and name in moved:
+            case ast.Constant(value=str(name)) if "." in name and name.partition(":")[0] in moved:
                 places.append((node.lineno, node.col_offset + len('"')))
             case ast.Import(names=names) if any(each.name in moved for each in names):
                 raise ValueError(f"{path}:{node.lineno}: write it as `from … import …`")

@@ -11,8 +11,8 @@ import yaml
 
 import polarfab
 from compilers.drawing.plots import Curve, Panel, plot
-from compilers.exports.nccl_order import ring_order
-from compilers.trees.allreduce_time import SPEED, AllreduceTime
+from extensions.clusters.nccl_order import ring_order
+from extensions.clusters.trees.allreduce_time import SPEED, AllreduceTime
 
 SMALL = {
     "name": "er3",
@@ -51,7 +51,7 @@ def pictures() -> Iterator[tuple[str, str]]:
     """
     small = polarfab.topology("polarfly", q=3)
     order = ring_order(small.graph, range(small.graph.order))
-    trees = polarfab.Fabric.from_spec({**SMALL, "routing": {}}).compile().trees().trees
+    trees = polarfab.trees(polarfab.Fabric.from_spec({**SMALL, "routing": {}}).compile()).trees
     edges = zip(trees, (MINIMAL, OTHER), strict=True)
     lines = [(edge, colour, "") for tree, colour in edges for edge in tree.edges.tolist()]
     yield "trees.svg", overlaid(polarfab.draw(small), lines)
@@ -69,7 +69,7 @@ def pictures() -> Iterator[tuple[str, str]]:
     yield "rounds.svg", after.chart("rounds", before=before)
     addressed = SMALL | {"addressing": {"ipv6": "fd00::/48"}}
     carried = polarfab.Fabric.from_spec(addressed).compile()
-    ways = [path.nodes for path in carried.paths(0, 2, 4).paths]
+    ways = [path.nodes for path in polarfab.host_paths(carried, 0, 2, 4).paths]
     dashes = ["", "6 4", "6 4", "2 4"]
     colours = [MINIMAL, OTHER, OTHER, DEAD]
     yield "path-set.svg", overlaid(carried.draw(), list(zip(ways, colours, dashes, strict=True)))
@@ -80,7 +80,7 @@ def allreduce(q: int) -> Panel:
     fabric = polarfab.Fabric.from_spec({"name": "er", "topology": {"family": "polarfly", "q": q}})
     compiled, sizes = fabric.compile(), [1 << power for power in range(12, 33)]
     known = {
-        kind: [AllreduceTime.of(compiled.trees(kind), size) for size in sizes]
+        kind: [AllreduceTime.of(polarfab.trees(compiled, kind), size) for size in sizes]
         for kind in ("disjoint", "low-depth")
     }
     times = known["disjoint"]

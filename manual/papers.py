@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compilers.reproduction.catalogue import PAPERS, exhibits, reproduce
-from compilers.reproduction.exhibit_files import page, pictures
+from extensions.papers.catalogue import PAPERS, exhibits, reproduce
+from extensions.papers.exhibit_files import page, pictures
 
 HEAD = """# The papers, reproduced
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from inventory.problems import InputError
     from mininet_scenarios.run.plane_emulation import emulate
     from polarfab.fabric import Fabric
-    from polarfab.topologies import analyse, design, draw, reproduce, topology
+    from polarfab.topologies import analyse, design, draw, topology
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "design",
     "draw",
     "emulate",
-    "reproduce",
     "topology",
 ]
 HOMES = {
@@ -48,16 +47,21 @@ HOMES = {
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",
     "emulate": "mininet_scenarios.run.plane_emulation",
-    **dict.fromkeys(("analyse", "design", "draw", "reproduce", "topology"), "polarfab.topologies"),
+    **dict.fromkeys(("analyse", "design", "draw", "topology"), "polarfab.topologies"),
 }
-"""The module of each public name."""
+"""The module of each public name; functions of extensions are registered by entry points."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        raise AttributeError(f"module 'polarfab' has no attribute {name!r}")
-    return getattr(import_module(HOMES[name]), name)
+    if name in HOMES:
+        return getattr(import_module(HOMES[name]), name)
+    if not name.startswith("_"):
+        points = import_module("compilers.entry_points")
+        for entry in points.registered(points.FUNCTIONS).get(name, ()):
+            return points.load(entry)
+    raise AttributeError(f"module 'polarfab' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    points = import_module("compilers.entry_points")
+    return [*globals(), *__all__, *points.registered(points.FUNCTIONS)]

@@ -79,17 +79,17 @@ class CabledFabric(ABC):
         return dict(files(self.loaded, site or self.name, role, interfaces))
 
     def export(self, form: str) -> dict[str, str]:
-        """Files for one of `export_formats.EXPORTS`, name to text.
+        """Files for another program, name to text; extensions register the formats.
 
         Raises:
             InputError: there is no such format, there are no hosts, names do not fit, or there are
                 more pairs of hosts than the format holds.
         """
-        from compilers.exports.export_formats import EXPORTS
+        from compilers.entry_points import EXPORTS, load, registered
 
-        if form not in EXPORTS:
-            raise InputError.of(f"one of {', '.join(EXPORTS)}", form, key="--format")
-        return dict(EXPORTS[form](self.builds))
+        if form not in registered(EXPORTS):
+            raise InputError.of(f"one of {', '.join(registered(EXPORTS))}", form, key="--format")
+        return dict(load(registered(EXPORTS)[form][0])(self.builds))
 
     def check_wiring(self, facts: Iterable[str | Path], form: str | None = None) -> WiringReport:
         """Compare neighbour tables with the plan of all planes, and find the smallest repair.

@@ -12,21 +12,20 @@ import errno
 import os
 import signal
 import sys
-from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
-from inventory.problems import InputError, Problem, did_you_mean
+from inventory.problems import InputError, Problem
 from polarfab import __version__
 from polarfab.interruption import end_interrupted, notes
 from polarfab.old_words import renewed
 from polarfab.output.failure_output import drop_output, tell, usage_problem
 from polarfab.output.next_steps import say_next
 from polarfab.output.verb_output import volume_options, warn
-from polarfab.verb_list import SECTIONS, VERBS
+from polarfab.verb_list import SECTIONS, VERBS, described, verb, verb_names
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -56,7 +55,7 @@ class Verbs(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The verbs in the order of the work, not of the alphabet."""
-        return list(VERBS)
+        return verb_names()
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -69,12 +68,7 @@ class Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the verb's module."""
-        if cmd_name not in VERBS:
-            todo = did_you_mean(cmd_name, VERBS, "polarfab --help lists them")
-            raise InputError.of("a verb", cmd_name, todo)
-        name = cmd_name.replace("-", "_")
-        module = import_module(f"polarfab.commands.{VERBS[cmd_name]}.{name}")
-        command: click.Command = module.command
+        command = verb(cmd_name)
         for each in command.commands.values() if isinstance(command, click.Group) else [command]:
             if "--quiet" not in {word for option in each.params for word in option.opts}:
                 each.params += volume_options()
@@ -92,8 +86,7 @@ class Verbs(click.Group):
 
         return [
             CompletionItem(verb, help=what)
-            for section in SECTIONS
-            for verb, what in section.verbs.items()
+            for verb, what in described()
             if verb.startswith(incomplete)
         ]
 
@@ -102,6 +95,9 @@ class Verbs(click.Group):
         for section in SECTIONS:
             with formatter.section(section.heading):
                 formatter.write_dl(list(section.verbs.items()))
+        if more := list(described())[len(VERBS) :]:
+            with formatter.section("Extensions"):
+                formatter.write_dl(more)
 
 
 @click.group(

@@ -20,8 +20,6 @@ from inventory.problems import InputError
 from polarfab.cabled_fabric import CabledFabric
 from polarfab.drawable_fabric import DrawableFabric
 from polarfab.runnable_fabric import Progress, RunnableFabric
-from polarfab.simulated_fabric import SimulatedFabric
-from polarfab.source_routed_fabric import SourceRoutedFabric
 
 if TYPE_CHECKING:
     from compilers.evaluation.fabric_counts import FabricCounts
@@ -35,13 +33,12 @@ if TYPE_CHECKING:
     from compilers.tables.build import Build
     from compilers.targets.rendering.plane_rendering import Rendering
     from compilers.topology.labelled_graph import Topology
-    from compilers.trees.tree_set import TreeSet
     from compilers.update.compare import Comparison
     from compilers.update.move_report import MoveReport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, SimulatedFabric):
+class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
     """A fabric, immutable. What needs tables compiles them, once.
 
     loaded: spec and inventory, None where it began as a build. folder: where its build is, None in
@@ -390,28 +387,6 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, S
 
         parser = package()
         return tuple(check_messages(build, parser, progress) for build in self.builds)
-
-    def trees(
-        self,
-        kind: str = "disjoint",
-        root: str | int | None = None,
-        fail: Iterable[str] = (),
-        members: Sequence[str | int] = (),
-    ) -> TreeSet:
-        """Spanning trees for allreduce, broadcast and multicast.
-
-        Args:
-            kind: `disjoint`, no link is in two trees, or `low-depth`, short and two on a link.
-            root: the switch at the root of every tree; None: where each is least deep.
-            fail: what is down, nodes, and links as `A-B`; trees that lose links are joined again.
-            members: switches to reach from the root; none for all.
-
-        Raises:
-            InputError: there is no such switch or link, or what is up is not connected.
-        """
-        from compilers.trees.tree_set import plan_trees
-
-        return plan_trees(self.build, kind, root, fail, members)
 
     def throughput(
         self,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from compilers.evaluation.analysis.analyses import Analysis
     from compilers.evaluation.comparison.candidates import Candidate
-    from compilers.reproduction.exhibit import Evidence
     from compilers.topology.labelled_graph import Topology
 
 
@@ -130,24 +129,3 @@ def draw(topology: Topology, form: str = "svg", layout: str = "", racks: Sequenc
 
     require(Size.of_topology(topology), "draw")
     return drawn(of_topology(topology), form, layout, tuple(racks))
-
-
-def reproduce(figure: str, *, quick: bool = False, folder: Path | None = None) -> Evidence:
-    """A table or figure of a paper, computed: `reproduce("polarstar-fig7")`.
-
-    Its `verdict`, and `claims` with the printed and our values; `columns` and `rows` of a table,
-    `panels` and `diagrams` of a figure.
-
-    Args:
-        figure: as `polarfab reproduce list` names it.
-        quick: of sizes that take seconds.
-        folder: where simulated points of whole sizes are kept.
-
-    Raises:
-        InputError: there is no such figure.
-    """
-    from compilers.reproduction.catalogue import exhibit
-    from compilers.reproduction.catalogue import reproduce as reproduced
-
-    ((_, evidence),) = reproduced([exhibit(figure)], quick, folder=folder)
-    return evidence

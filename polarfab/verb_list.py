@@ -1,8 +1,19 @@
-"""The verbs by what they are about; a section is a folder of `polarfab/commands`."""
+"""The verbs by what they are about; a section is a folder of `polarfab/commands`.
+
+Extensions and other packages register more (`compilers.entry_points`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import import_module
 from typing import NamedTuple
+
+import click
+
+from compilers.entry_points import VERBS as GROUP
+from compilers.entry_points import broken, load, registered
+from inventory.problems import InputError, did_you_mean
 
 
 class Section(NamedTuple):
@@ -22,7 +33,6 @@ SECTIONS = (
             "analyse": "Distances, paths, load, bisection, resilience, growth of a fabric.",
             "topology": "Print a fabric graph: edges, json, graphml, dot, booksim.",
             "draw": "The fabric as a picture or an interactive page, and plots.",
-            "reproduce": "Tables and figures of the papers, computed, drawn and judged.",
         },
     ),
     Section(
@@ -34,10 +44,7 @@ SECTIONS = (
             "compile": "Spec and inventory to verified tables in a build folder.",
             "verify": "Walk every ordered pair through a build's tables.",
             "explain": "The paths between two nodes, hop by hop, with ports.",
-            "paths": "The paths that hosts choose from over all planes, as SRv6 carriers.",
-            "localise": "The fewest probes over all links; what failed, by those that were lost.",
             "throughput": "How much hosts can send under traffic patterns, by the tables.",
-            "simulate": "Latency over load, packet by packet through the tables.",
             "diff": "What differs between two builds, or between the configurations of both.",
         },
     ),
@@ -66,7 +73,6 @@ SECTIONS = (
         "hosts",
         {
             "export": "For schedulers: which hosts are near. For network simulators: the routes.",
-            "trees": "Spanning trees for allreduce, broadcast and multicast.",
         },
     ),
     Section(
@@ -95,10 +101,41 @@ SECTIONS = (
             "fsck": "A build or rendered folder, every file against its digest.",
             "rollback": "Put back the build before the one that is there, or that a fabric holds.",
             "gc": "Remove what killed processes left beside builds and renders.",
-            "bench": "Our speed beside that of peers, in one run.",
             "completion": "Print the completion script of a shell.",
         },
     ),
 )
 VERBS = {verb: section.folder for section in SECTIONS for verb in section.verbs}
 """Each verb's folder."""
+
+
+def verb_names() -> list[str]:
+    """All verbs, in the order of the work; then those of extensions."""
+    return [*VERBS, *registered(GROUP)]
+
+
+def described() -> Iterator[tuple[str, str]]:
+    """Each verb with its line of help."""
+    for section in SECTIONS:
+        yield from section.verbs.items()
+    for name in registered(GROUP):
+        yield name, verb(name).get_short_help_str(90)
+
+
+def verb(name: str) -> click.Command:
+    """The command of a verb.
+
+    Raises:
+        InputError: there is none, or the package that registers it is broken.
+    """
+    if name in VERBS:
+        module = import_module(f"polarfab.commands.{VERBS[name]}.{name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+    if name not in registered(GROUP):
+        todo = did_you_mean(name, verb_names(), "polarfab --help lists them")
+        raise InputError.of("a verb", name, todo)
+    entry = registered(GROUP)[name][0]
+    if not isinstance(found := load(entry), click.Command):
+        raise broken(entry, f"{entry.value} is no click.Command")
+    return found

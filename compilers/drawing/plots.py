@@ -20,7 +20,6 @@ from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput
-    from compilers.simulation.latency_curve import LatencyCurve
 
 COLOURS = ("#b34700", "#0063a0", "#00805a", "#a1005a", "#000000", "#8a6d00", "#5b6b7b", "#5a3fc0")
 DASHES = ("-", "--", "-.", ":")
@@ -117,28 +116,6 @@ def acceptance(throughputs: Sequence[PatternThroughput], title: str) -> tuple[Pa
             axes = ("offered, % of injection", "accepted, %")
             panels.append(Panel(f"{title}: {words}", *axes, curves))
     return tuple(panels)
-
-
-def latencies(curves: Sequence[tuple[str, LatencyCurve]], title: str) -> tuple[Panel, ...]:
-    """Mean latency of sustained loads, and accepted load, over offered load, in per cent.
-
-    Args:
-        curves: a name and what was simulated.
-        title: of the first panel.
-    """
-    sustained, accepted = [], []
-    for name, curve in curves:
-        points = sorted(curve.points, key=lambda point: point.offered)
-        held = [each for each in points if each.sustained and each.mean_latency is not None]
-        x = tuple(100 * each.offered for each in held)
-        sustained.append(Curve(name, x, tuple(each.mean_latency or 0.0 for each in held)))
-        x = tuple(100 * each.offered for each in points)
-        accepted.append(Curve(name, x, tuple(100 * each.accepted for each in points)))
-    across = "offered, % of injection"
-    return (
-        Panel(title, across, "mean latency, cycles", tuple(sustained)),
-        Panel("Accepted", across, "accepted, %", tuple(accepted)),
-    )
 
 
 def failures(curves: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> tuple[Panel, ...]:

@@ -8,17 +8,11 @@ here, nor any target of ours.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from compilers.entry_points import TARGETS, registered
 from inventory.problems import nearest
 
-if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands name no target
-    from importlib.metadata import EntryPoint
-
-ENTRY_POINTS = "polarfab.targets"
-"""The group of entry points by which packages register targets."""
 TOOLS_FOLDER = "push"
 """Of targets that forward nothing: they bring up others, or push what is rendered for others."""
 
@@ -47,15 +41,6 @@ BUILT_IN_SYSTEMS = tuple(n for n, m in BUILT_IN.items() if not m.startswith(f"{T
 """Those that forward."""
 
 
-@cache
-def registered() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """The entry points of other packages' targets by name; of one name more than one is a clash."""
-    from importlib.metadata import entry_points
-
-    found = entry_points(group=ENTRY_POINTS)
-    return {name: tuple(e for e in found if e.name == name) for name in sorted(found.names)}
-
-
 def meant_target(word: str, names: Iterable[str]) -> str:
     """The target that a word, or a vendor like it, means; "" for none."""
     near = nearest(word, [*names, *VENDORS])
@@ -64,9 +49,9 @@ def meant_target(word: str, names: Iterable[str]) -> str:
 
 def target_names() -> list[str]:
     """Every target that is installed."""
-    return sorted({*BUILT_IN, *registered()})
+    return sorted({*BUILT_IN, *registered(TARGETS)})
 
 
 def system_names() -> list[str]:
     """Targets that `targets` of a fabric.yaml may name: those that forward."""
-    return sorted({*BUILT_IN_SYSTEMS, *registered()})
+    return sorted({*BUILT_IN_SYSTEMS, *registered(TARGETS)})

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from compilers.spec.target_names import BUILT_IN, registered, target_names
+from compilers.entry_points import TARGETS, broken, load, package, registered
+from compilers.spec.target_names import BUILT_IN, target_names
 from compilers.targets.features import FEATURES
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, did_you_mean, shown
@@ -28,7 +29,7 @@ def target(name: str) -> Target:
     Raises:
         InputError: there is none, or there are several, or the package that registers it is broken.
     """
-    entries = registered().get(name, ())
+    entries = registered(TARGETS).get(name, ())
     if len(entries) + (name in BUILT_IN) > 1:
         raise InputError(_clash(name, entries))
     if entries:
@@ -54,21 +55,16 @@ def _load(entry: EntryPoint) -> Target:
     Raises:
         InputError: it cannot be imported, or is no target.
     """
+    kind = load(entry)
+    if not (isinstance(kind, type) and issubclass(kind, Target)):
+        raise broken(entry, f"{entry.value} is no subclass of polarfab.Target")
     try:
-        kind = entry.load()
-        if not (isinstance(kind, type) and issubclass(kind, Target)):
-            raise TypeError(f"{entry.value} is no subclass of polarfab.Target")
         made: Target = kind()
-        if mistakes := "; ".join(_mistakes(made, entry.name)):
-            raise TypeError(mistakes)
-    except Exception as error:  # the package is not ours: anything can happen
-        given = f"{type(error).__name__}: {error}"
-        raise InputError.of(
-            key=f"target {entry.name}",
-            required="a target that can be imported",
-            given=f"{given} ({_package(entry)})",
-            todo="update the package that registers it, or uninstall it",
-        ) from error
+        mistakes = "; ".join(_mistakes(made, entry.name))
+    except Exception as error:  # the package may be anybody's: anything can happen
+        raise broken(entry, f"{type(error).__name__}: {error}") from error
+    if mistakes:
+        raise broken(entry, mistakes)
     return made
 
 
@@ -86,14 +82,10 @@ def _mistakes(made: Target, name: str) -> Iterator[str]:
 
 
 def _clash(name: str, entries: tuple[EntryPoint, ...]) -> Problem:
-    owners = ["polarfab itself"] * (name in BUILT_IN) + [_package(entry) for entry in entries]
+    owners = ["polarfab itself"] * (name in BUILT_IN) + [package(entry) for entry in entries]
     return Problem(
         key=f"target {name}",
         required="one installed target of that name",
         given=f"those of {' and of '.join(owners)}",
         todo="uninstall what you do not need",
     )
-
-
-def _package(entry: EntryPoint) -> str:
-    return f"package {entry.dist.name}" if entry.dist else entry.value

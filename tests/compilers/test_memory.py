@@ -19,6 +19,7 @@ from compilers.estimates import Size, need
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.topology.families import edge_blocks
+from extensions.simulation import simulate
 from inventory.problems import InputError
 from polarfab import Fabric, topologies
 from polarfab.cli import cli
@@ -102,7 +103,7 @@ SMALLER = "take a smaller fabric"
         ("throughput", lambda f: f.throughput(["uniform"]), "--pattern"),
         ("throughput flows", lambda f: f.throughput(["tornado"]), "balance: minimal"),
         ("throughput optimum", lambda f: f.throughput(["tornado"], optimum=True), "--optimum"),
-        ("simulate", lambda f: f.simulate("tornado", [0.1]), "--hosts"),
+        ("simulate", lambda f: simulate(f, "tornado", [0.1]), "--hosts"),
         ("render", lambda f: f.render("frr", "out", unverified=True, check=False), "--node"),
     ],
 )
@@ -232,7 +233,7 @@ def test_processes_stay_within_their_estimates(q: int, tmp_path: Path) -> None:
     # A process counts the memory of the one that started it as its own: this has too much.
     ours = [[sys.executable, "-m", "polarfab", *words.split()] for words in works.values()]
     code = (
-        "import sys; from compilers.evaluation.scale_timings import run;"
+        "import sys; from extensions.bench.scale_timings import run;"
         f"print([run(words, 100)[1:3] for words in {ours}])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

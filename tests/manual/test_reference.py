@@ -10,7 +10,7 @@ import pytest
 
 from manual.figures import figures
 from manual.reference import pages
-from polarfab.verb_list import VERBS
+from polarfab.verb_list import verb_names
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,8 +26,8 @@ def test_the_site_has_a_place_for_every_page(made: dict[str, str]) -> None:
 
 
 def test_every_verb_has_its_help(made: dict[str, str]) -> None:
-    assert re.findall(r"^## (\S+)$", made["reference/verbs.md"], re.M) == list(VERBS)
-    assert made["reference/verbs.md"].count("Usage: ") >= len(VERBS)
+    assert re.findall(r"^## (\S+)$", made["reference/verbs.md"], re.M) == verb_names()
+    assert made["reference/verbs.md"].count("Usage: ") >= len(verb_names())
 
 
 def test_the_dashboard_draws_metrics_of_the_page(made: dict[str, str]) -> None:

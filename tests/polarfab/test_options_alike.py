@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from polarfab.cli import cli
-from polarfab.verb_list import VERBS
+from polarfab.verb_list import verb_names
 
 OWN_HELP = {
     "--output": "each verb writes something else there",
@@ -50,7 +50,7 @@ NO_JSON = {"completion": "a script for a shell"}
 
 def _commands() -> Iterator[tuple[str, click.Command]]:
     context = click.Context(cli)
-    for name in VERBS:
+    for name in verb_names():
         command = cli.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
+from compilers.entry_points import EXPORTS, registered
 from polarfab.output.verb_output import json_option, print_json, say, write_file
-
-EXPORT_FORMATS = ("slurm", "topograph", "kubernetes", "nccl", "simgrid", "ns3", "booksim")
 
 
 @click.command("export")
@@ -16,7 +15,7 @@ EXPORT_FORMATS = ("slurm", "topograph", "kubernetes", "nccl", "simgrid", "ns3", 
 @click.option(
     "--format",
     "form",
-    type=click.Choice(EXPORT_FORMATS),
+    type=click.Choice(list(registered(EXPORTS))),
     required=True,
     help="The program that is to read it.",
 )

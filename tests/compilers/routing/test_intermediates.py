@@ -18,19 +18,19 @@ from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import LinkLoads, throughput
 from compilers.evaluation.traffic import over_intermediates
 from compilers.expansion.grow import grow
-from compilers.exports.simulators.simgrid_platform import files
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.walks.delivery import verify
 from compilers.proof.walks.intermediate_ways import ways_over
 from compilers.proof.walks.single_packets import HOME, SinglePackets
 from compilers.routing.intermediates import intermediates
-from compilers.simulation.simulated_network import SimulatedNetwork
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import Pipeline
 from compilers.update.move_plan import plan
+from extensions.clusters.simulators.simgrid_platform import files
+from extensions.simulation.simulated_network import SimulatedNetwork
 from inventory.problems import InputError
 from mininet_scenarios.verdict.predict import Prediction
 from tests.compilers.readers.emitted import IDENTITY, check, write

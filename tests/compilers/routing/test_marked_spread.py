@@ -17,7 +17,6 @@ from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import throughput
 from compilers.expansion.grow import grow
-from compilers.exports.export_formats import EXPORTS
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.dead_switches import links_taken
@@ -30,7 +29,6 @@ from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.routing.link_repair import Intact, repaired
 from compilers.routing.marked_spread import onward_links, onward_ports
-from compilers.simulation.simulated_network import SimulatedNetwork
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
@@ -41,12 +39,14 @@ from compilers.targets.openflow.emitted_messages import check_messages
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import CAPABILITIES
 from compilers.wiring.damage import remaining
+from extensions.simulation.simulated_network import SimulatedNetwork
 from inventory.problems import InputError
 from mininet_scenarios.verdict.predict import Prediction
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import routed
 from tests.compilers.routing.test_link_repair import links_of, some
 from tests.compilers.wiring.test_damage import missing
+from tests.extensions.clusters.exported import exported
 
 Hops = tuple[int, ...]
 SIZES = {"polarfly": (3, 4, 5), "pn": (2, 3), "oft": (2, 3)}
@@ -296,9 +296,9 @@ def test_simulators_with_tables_of_their_own_refuse_marks() -> None:
     said = "an export for ns3 or booksim cannot follow marked packets, given spread; export it for"
     for form in ("ns3", "booksim"):
         with pytest.raises(InputError, match=said):
-            dict(EXPORTS[form]([marked(3)]))
+            exported(form, [marked(3)])
         with pytest.raises(InputError, match=r"stay marked, .*with balance: compact-valiant"):
-            dict(EXPORTS[form]([marked(2, family="pn")]))
+            exported(form, [marked(2, family="pn")])
 
 
 @pytest.mark.parametrize(("method", "fault"), [("fan", "back"), ("quadric", "stuck")])

@@ -1,1 +1,0 @@
-"""Files about a fabric for other programs: schedulers, collective libraries, simulators."""

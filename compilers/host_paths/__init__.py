@@ -1,1 +1,0 @@
-"""Paths that hosts choose by source routing: their sets, and probes that tell what has failed."""

@@ -1,1 +1,0 @@
-"""The tables and figures of the three papers, computed, drawn, and held against what is printed."""

@@ -1,1 +1,0 @@
-"""Packets, cycle by cycle, through the tables of a build."""

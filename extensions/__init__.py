@@ -1,0 +1,1 @@
+"""Extensions that ship with polarfab: each registers what it adds, as other packages can."""

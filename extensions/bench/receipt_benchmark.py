@@ -1,0 +1,25 @@
+"""Timing of a build that comes from elsewhere: what its proof takes beside reading it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compilers.proof.walks.delivery import verify
+from compilers.tables.folders.build_folder import load
+from controller.rollout.build_archive import pack
+from controller.rollout.build_history import BuildHistory
+from controller.switches.current import read_build
+from extensions.bench.peer_timings import Timing, best
+
+
+def receipt_timings(folder: Path) -> list[Timing]:
+    """The best of a few runs; the builds received stand beside the folder."""
+    history, data, build = BuildHistory(folder), pack(folder), load(folder)
+    steps = {
+        "read from its folder, its mark believed": lambda: read_build(folder, unverified=True),
+        "of a receipt: the walk of every pair, over every way": lambda: verify(build),
+        "the receipt: unpacked, proved, kept, read": lambda: history.receive(data),
+    }
+    times = {what: best(step) for what, step in steps.items()}
+    base = next(iter(times.values()))
+    return [Timing(what, seconds, seconds / base) for what, seconds in times.items()]

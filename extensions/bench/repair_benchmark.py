@@ -1,0 +1,108 @@
+"""Timing of a link repair, from the port-status message to the last byte queued.
+
+The simulated switches confirm everything at once and hold nothing, so only the controller is
+timed: link state, new tables, rounds, messages, sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.link_repair import Intact, repaired
+from compilers.tables.build import Build
+from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.group_and_flow_bytes import BUNDLE
+from compilers.targets.openflow.message_parts import bundle
+from compilers.targets.openflow.protocol import (
+    HEADER,
+    MULTIPART,
+    PORT_DOWN,
+    PORT_MODIFIED,
+    PORT_STATUS,
+    Bundle,
+    MessageType,
+    header,
+    message,
+)
+from controller.settings import Damping, Duties
+from controller.switches.current import current_of
+from controller.switches.session import LiveFabric
+from controller.switches.transaction import COMMIT
+from controller.upkeep.repair_keeper import Keeper
+from extensions.bench.peer_timings import Timing
+
+LINKS_TIMED, REPAIR_REPEATS = 12, 5
+
+
+def repair_timings(build: Build) -> list[Timing]:
+    """Time a link's death and return, for links spread over the fabric; the best of a few runs.
+
+    Raises:
+        ValueError: the build was never saved, so it has no identity.
+    """
+    fabric = LiveFabric(
+        current_of(build, Encoder(build)), lambda kind, code: (str(kind), str(code))
+    )
+    keeper = Keeper(fabric, Duties(damping=Damping(suppress=1e9), adapt=False))
+    for vertex, datapath_id in enumerate(build.wiring.datapath_id.tolist()):
+        fabric.connected(vertex, datapath_id)
+    _confirm(fabric)
+    intact, found = Intact.of(build), []
+    switch, link = np.nonzero(build.wiring.far > np.arange(len(build.wiring.far))[:, None])
+    for number in np.linspace(0, len(switch) - 1, LINKS_TIMED).astype(int).tolist():
+        end, port = int(switch[number]), int(build.wiring.port[switch[number], link[number]])
+        times = []
+        for _ in range(REPAIR_REPEATS):
+            down = _timed(fabric, end, port, up=False)
+            tables = _tables(intact, keeper.dead)
+            times.append((tables, down, _timed(fabric, end, port, up=True)))
+        found.append(np.min(times, axis=0))
+    tables, down, up = np.transpose(found).tolist()
+    base = median(tables)
+    rows = {
+        "the new tables": base,
+        "a dead link": median(down),
+        "the slowest of these": max(down),
+        "a link that is back": median(up),
+    }
+    return [Timing(what, seconds, seconds / base) for what, seconds in rows.items()]
+
+
+def _tables(intact: Intact, dead: NDArray[np.bool_]) -> float:
+    start = perf_counter()
+    repaired(intact, dead)
+    return perf_counter() - start
+
+
+def _timed(fabric: LiveFabric, vertex: int, port: int, up: bool) -> float:
+    said = PORT_STATUS.pack(reason=PORT_MODIFIED, port=port, state=0 if up else PORT_DOWN)
+    status = message(MessageType.PORT_STATUS, 0, said)
+    start = perf_counter()
+    fabric.received(vertex, status)
+    _confirm(fabric)
+    return perf_counter() - start
+
+
+def _confirm(fabric: LiveFabric) -> None:
+    """Answer messages until the outbox stays empty."""
+    while out := fabric.take():
+        for sent in out:
+            for answer in _answers(sent.data or b""):
+                fabric.received(sent.key, answer)
+
+
+def _answers(sent: bytes) -> Iterator[bytes]:
+    kind, _, xid = header(sent)
+    if kind == MessageType.MULTIPART_REQUEST:
+        kind = MULTIPART.read(sent, HEADER.size).kind
+        yield message(MessageType.MULTIPART_REPLY, xid, MULTIPART.pack(kind=kind))
+    elif kind == MessageType.BARRIER_REQUEST:
+        yield message(MessageType.BARRIER_REPLY, xid)
+    elif sent.startswith(COMMIT):
+        yield bundle(Bundle.COMMIT_REPLY, BUNDLE, xid)
+        yield message(MessageType.BARRIER_REPLY, header(sent, len(COMMIT))[2])

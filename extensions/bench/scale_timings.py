@@ -1,0 +1,213 @@
+"""Timings from size to size: whole processes that compile, prove and explain, beside peers.
+
+Every piece of work is a process of its own: processor seconds are those of user and system, memory
+is its peak. Modules are there as bytecode, as an installed package has them. Peers are given the
+graph, and are timed from their import to the last distance.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import log
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, NamedTuple
+
+from extensions.bench import scale_peers
+from extensions.bench.scale_peers import DISTANCES, PATH, PEERS
+
+MINIMAL, PROTECTED, EXPLAIN = "minimal, proved", "protected, proved", "explain one pair"
+ROUTING: dict[str, dict[str, dict[str, str]]] = {
+    MINIMAL: {},
+    PROTECTED: {"routing": {"balance": "compact-valiant", "protect": "link"}},
+}
+
+
+class Step(NamedTuple):
+    """A fabric of the table: its topology, its order, and processor seconds that are aimed at."""
+
+    topology: dict[str, int | str]
+    switches: int
+    budgets: dict[str, float]
+
+    @property
+    def title(self) -> str:
+        """`polarfly q=31`."""
+        family, *rest = self.topology.items()
+        return " ".join([str(family[1]), *(f"{key}={value}" for key, value in rest)])
+
+
+def _star(q: int, degree: int) -> dict[str, int | str]:
+    return {"family": "polarstar", "q": q, "supernode": "inductive-quad", "degree": degree}
+
+
+STEPS = (
+    Step({"family": "polarfly", "q": 31}, 993, {MINIMAL: 0.35, PROTECTED: 0.7, EXPLAIN: 0.5}),
+    Step({"family": "polarfly", "q": 61}, 3_783, {PROTECTED: 3, EXPLAIN: 0.5}),
+    Step({"family": "polarfly", "q": 127}, 16_257, {MINIMAL: 3, PROTECTED: 30, EXPLAIN: 0.5}),
+    Step(_star(43, 20), 79_506, {MINIMAL: 8, PROTECTED: 60, EXPLAIN: 0.5}),
+    Step(_star(83, 44), 627_570, {MINIMAL: 90, EXPLAIN: 0.5}),
+)
+"""From small to large; the last two are the largest PolarStar of radix 64 and 128."""
+
+
+FIRST = Step({"family": "polarfly", "q": 2}, 7, {})
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleTiming:
+    """One piece of work at one size.
+
+    seconds, megabytes: processor time and peak memory of the process; None where it did not end
+    well, and `why` says so. ratio: of seconds to ours for the same work. growth: the power of the
+    number of switches by which seconds grow from the size before, None at the first size. budget:
+    the seconds that are aimed at.
+    """
+
+    fabric: str
+    switches: int
+    what: str
+    seconds: float | None = None
+    megabytes: float | None = None
+    ratio: float | None = None
+    growth: float | None = None
+    budget: float | None = None
+    why: str = ""
+
+
+END = 4096
+"""Bytes that are kept of what a process prints."""
+
+
+class Taken(NamedTuple):
+    """The resources of an ended process; why it ended, "" if well, and what it printed."""
+
+    seconds: float
+    megabytes: float
+    why: str
+    printed: str
+
+
+def scale_timings(
+    ours: Sequence[str], largest: int, peers: bool, patience: float, memory: int
+) -> Iterator[ScaleTiming]:
+    """The table, row by row as it is measured.
+
+    Args:
+        ours: the words that run polarfab.
+        largest: leave out fabrics of more switches.
+        peers: also those of `scale_peers`; one that is not installed says so in its row.
+        patience: seconds after which a process is ended.
+        memory: bytes that a peer may have.
+    """
+    before: dict[str, ScaleTiming] = {}
+    list(_ours(FIRST, ours, patience))  # untimed: it leaves the bytecode
+    for step in STEPS:
+        if step.switches > largest:
+            return
+        for row in _rows(step, ours, peers, patience, memory):
+            earlier = before.get(row.what)
+            if earlier and earlier.seconds and row.seconds:
+                power = log(row.seconds / earlier.seconds) / log(row.switches / earlier.switches)
+                row = replace(row, growth=power)
+            before[row.what] = row
+            yield row
+
+
+def _rows(
+    step: Step, ours: Sequence[str], peers: bool, patience: float, memory: int
+) -> Iterator[ScaleTiming]:
+    base: dict[str, float | None] = {}
+    for row in _ours(step, ours, patience):
+        base[row.what] = row.seconds
+        yield row
+    for name in PEERS if peers else ():
+        for work, alike in ((DISTANCES, MINIMAL), (PATH, EXPLAIN)):
+            words = [
+                sys.executable,
+                "-m",
+                scale_peers.__name__,
+                name,
+                work,
+                json.dumps(step.topology),
+            ]
+            taken = run(words, patience, memory)
+            row = _row(step, f"{name}: {work}", taken)
+            if not taken.why:  # its own time, without that of making the graph
+                row = replace(row, seconds=float(taken.printed))
+            if row.seconds and (ours_alike := base.get(alike)):
+                row = replace(row, ratio=row.seconds / ours_alike)
+            yield row
+
+
+def _ours(step: Step, ours: Sequence[str], patience: float) -> Iterator[ScaleTiming]:
+    with TemporaryDirectory(prefix="polarfab-") as folder:
+        spec, build = Path(folder, "fabric.yaml"), Path(folder, "build")
+        explain = [*ours, "explain", str(build), "0", str(step.switches - 1)]
+        for what, routing in ROUTING.items():
+            spec.write_text(json.dumps({"name": "scale", "topology": step.topology, **routing}))
+            yield _row(step, what, run([*ours, "compile", str(spec), "-o", str(build)], patience))
+            if what == MINIMAL and build.is_dir():
+                yield _row(step, EXPLAIN, run(explain, patience))
+
+
+def _row(step: Step, what: str, taken: Taken) -> ScaleTiming:
+    row = ScaleTiming(step.title, step.switches, what, budget=step.budgets.get(what))
+    if taken.why:
+        return replace(row, why=taken.why)
+    ratio = 1.0 if what in (*ROUTING, EXPLAIN) else None
+    return replace(row, seconds=taken.seconds, megabytes=taken.megabytes, ratio=ratio)
+
+
+def run(words: Sequence[str], patience: float, memory: int | None = None) -> Taken:
+    """Run a process to its end, or to that of our patience.
+
+    Args:
+        words: the command.
+        patience: seconds, by the clock.
+        memory: bytes of address space that it may have.
+    """
+    with TemporaryFile() as printed, TemporaryFile() as told:
+        env = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=printed, stderr=told, env=env
+        )
+        try:
+            if memory:
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (memory, memory))
+            late = not select.select([pidfd := os.pidfd_open(process.pid)], (), (), patience)[0]
+            os.close(pidfd)
+        except BaseException:
+            process.kill()
+            raise
+        if late:
+            process.kill()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        why = f"over {patience:,.0f} s" if late else _why(process.returncode, _text(told))
+        seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6
+        return Taken(seconds, peak, why, _text(printed))
+
+
+def _text(file: IO[bytes]) -> str:
+    """The end of a file. Only that: a process that we start counts our memory as its own."""
+    file.seek(max(0, file.seek(0, os.SEEK_END) - END))
+    return file.read().decode(errors="replace").strip()
+
+
+def _why(code: int, told: str) -> str:
+    """Why a process failed: the last line that it said, "" where it did not."""
+    if code == -signal.SIGKILL:
+        return "killed, for memory as a rule"
+    if "MemoryError" in told or "bad_alloc" in told:
+        return "out of memory"
+    return (told or f"exit code {code}").splitlines()[-1] if code else ""

@@ -1,0 +1,111 @@
+"""The speed of the simulator, beside BookSim on the same fabric at the same load."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+
+from compilers.evaluation.traffic import PATTERNS
+from compilers.tables.build import Build
+from compilers.topology.files.graph_formats import write
+from extensions.simulation.load_point import LEVELS, LoadPoint, SimulationSettings
+from extensions.simulation.measurement import Measurement
+from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
+from inventory.problems import InputError
+
+CONFIG = """topology = anynet;
+network_file = {network};
+routing_function = min;
+traffic = uniform;
+injection_rate = {load};
+injection_rate_uses_flits = 1;
+packet_size = {packet};
+num_vcs = {vcs};
+vc_buf_size = {buffer};
+vc_allocator = separable_input_first;
+sw_allocator = separable_input_first;
+internal_speedup = 2.0;
+credit_delay = 2;
+sample_period = {period};
+warmup_periods = 3;
+latency_thres = 1000.0;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatorSpeed:
+    """Flits over links between switches, in a second of one core. ratio: to the first of all."""
+
+    what: str
+    flit_hops: float
+    ratio: float
+
+
+def simulator_speeds(
+    build: Build, hosts: int, load: float, booksim: Path | None = None
+) -> Iterator[SimulatorSpeed]:
+    """Uniform traffic on minimal routes: BookSim where its program is given, then ours.
+
+    Seconds are those of the simulation: compiling ours, and BookSim's set-up, are left out.
+
+    Raises:
+        InputError: the program is not BookSim, or does not end well.
+    """
+    network = SimulatedNetwork.of(build, hosts)
+    traffic = HostTraffic.of(PATTERNS["uniform"](build.topology, hosts, 0), network.switches)
+    settings = SimulationSettings(ways="minimal", scheme="single")
+    ours: list[tuple[str, float]] = []
+    for level in reversed(LEVELS):
+        asked = network, traffic, replace(settings, level=level), load
+        Measurement.of(*asked).compile()
+        before = process_time()
+        point = Measurement.of(*asked).point()
+        rate = _flit_hops(build, hosts, load, point, point.cycles) / (process_time() - before)
+        ours.append((f"polarfab, {level} by {level}", rate))
+    if booksim:
+        cycles, seconds = _booksim(build, hosts, load, settings, booksim)
+        ours.insert(0, ("BookSim", _flit_hops(build, hosts, load, point, cycles) / seconds))
+    for what, rate in ours:
+        yield SimulatorSpeed(what, rate, rate / ours[0][1])
+
+
+def _flit_hops(build: Build, hosts: int, load: float, point: LoadPoint, cycles: int) -> float:
+    senders = int(build.topology.endpoints.sum()) * hosts
+    return senders * load * (point.mean_hops or 0.0) * cycles
+
+
+def _booksim(
+    build: Build, hosts: int, load: float, settings: SimulationSettings, program: Path
+) -> tuple[int, float]:
+    """The cycles that BookSim simulated, and its seconds."""
+    with TemporaryDirectory(prefix="polarfab-") as name:
+        network, config = Path(name, "network"), Path(name, "config")
+        with network.open("w") as stream:
+            write(build.topology, "booksim", stream, hosts)
+        words = {
+            "network": network,
+            "load": load,
+            "packet": settings.packet,
+            "vcs": settings.vcs,
+            "buffer": settings.buffer // settings.vcs,
+            "period": settings.period,
+        }
+        config.write_text(CONFIG.format(**words))
+        try:
+            run = subprocess.run(
+                [program.resolve(), config], capture_output=True, text=True, check=False, cwd=name
+            )
+        except OSError as error:
+            raise InputError.of("the program of BookSim 2", str(error), key="--booksim") from error
+    cycles = re.search(r"Time taken is (\d+) cycles", run.stdout)
+    seconds = re.search(r"Total run time ([\d.e+-]+)", run.stdout)
+    if not cycles or not seconds:
+        last = (run.stdout + run.stderr).strip().splitlines()[-1:] or ["nothing"]
+        todo = "build it from github.com/booksim/booksim2 with -O3"
+        raise InputError.of("what BookSim 2 prints at its end", last[0], todo, key="--booksim")
+    return int(cycles[1]), float(seconds[1])

@@ -1,0 +1,83 @@
+"""The links and hosts of a plane with their rates, as simulators take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.cabling.cable_plan import by_port, hardware_of
+from compilers.tables.build import Build
+from extensions.clusters.trees.allreduce_time import HOP, SPEED
+from inventory.problems import InputError
+
+LATENCY = HOP
+"""Seconds over a link and through the switch behind it; no inventory tells them."""
+STORED_PAIRS = 1 << 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatedLinks:
+    """E links and H hosts, with rates in Gbit/s; SPEED where the inventory tells none.
+
+    ends: int64[E, 2], switches, the smaller first, in the order of `Forwarding.element`. rate:
+    int64[E]. vertex, slot: int64[H], the switch of each host and its number there. host_rate:
+    int64[H]. names: of hosts.
+    """
+
+    build: Build
+    ends: NDArray[np.int64]
+    rate: NDArray[np.int64]
+    vertex: NDArray[np.int64]
+    slot: NDArray[np.int64]
+    host_rate: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, build: Build) -> RatedLinks:
+        """The links and hosts of a plane.
+
+        Raises:
+            InputError: it has no hosts, or too many switches for a file of all pairs.
+        """
+        wiring = build.wiring
+        order, per_node = wiring.host_port.shape
+        if order**2 > STORED_PAIRS:
+            most = f"at most {int(STORED_PAIRS**0.5):,} switches, as files tell of each pair"
+            raise InputError.of(most, f"{order:,}")
+        speed = by_port(hardware_of(build), wiring, "speed")
+        tail, link = np.nonzero(wiring.far > np.arange(order)[:, None])
+        vertex, slot = np.nonzero(wiring.host_port)
+        if not len(vertex):
+            todo = "compile it with hosts_per_node: 1 or more"
+            raise InputError.of("a fabric with hosts", "none", todo, key="hosts_per_node")
+
+        def rate(switch: NDArray[Any], port: NDArray[Any]) -> NDArray[np.int64]:
+            known = speed[wiring.node_type[switch], port]
+            return np.where(known > 0, known, SPEED)
+
+        return cls(
+            build=build,
+            ends=np.stack((tail, wiring.far[tail, link]), axis=1).astype(np.int64),
+            rate=rate(tail, wiring.port[tail, link]),
+            vertex=vertex,
+            slot=slot,
+            host_rate=rate(vertex, wiring.host_port[vertex, slot]),
+            names=tuple(
+                wiring.host_names[number] for number in (vertex * per_node + slot).tolist()
+            ),
+        )
+
+    def links(self) -> Iterator[tuple[int, int, int]]:
+        """The two switches and the rate of each link."""
+        u, v = self.ends.T.tolist()
+        return zip(u, v, self.rate.tolist(), strict=True)
+
+    def hosts(self) -> Iterator[tuple[str, int, int, str]]:
+        """The name, switch, rate and address of each host."""
+        columns = (x.tolist() for x in (self.vertex, self.slot, self.host_rate))
+        for name, v, h, rate in zip(self.names, *columns, strict=True):
+            yield name, v, rate, str(self.build.addressing.host(v, h))

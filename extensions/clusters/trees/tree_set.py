@@ -1,0 +1,186 @@
+"""The spanning trees of a build: disjoint or of low depth, from a root, around failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.proof.explanation import find_failure, find_switch
+from compilers.tables.build import Build
+from compilers.topology.distance import components, neighbour_table
+from compilers.topology.graph import Graph
+from compilers.topology.labelled_graph import Topology
+from extensions.clusters.trees.forest_packing import disjoint_trees
+from extensions.clusters.trees.published_trees import published_trees
+from extensions.clusters.trees.shallow_trees import CONGESTION, balanced_trees
+from extensions.clusters.trees.spanning_tree import SpanningTree
+from extensions.clusters.trees.tree_repair import repaired
+from inventory.problems import InputError
+
+DISJOINT, LOW_DEPTH = KINDS = "disjoint", "low-depth"
+SEARCHED = 8000
+"""Links up to which disjoint trees are searched for although there are published ones: in PolarFly
+they are less deep than Singer's paths, in PolarStar there are more."""
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSet:
+    """Spanning trees of a build, to be used at the same time.
+
+    bound: the most that there can be of this kind. graph: what is up. reached: bool[S], the
+    switches to whose hosts the trees lead. remade: the numbers, from 0, of trees that lost links
+    and were joined again.
+    """
+
+    build: Build
+    kind: str
+    trees: tuple[SpanningTree, ...]
+    bound: int
+    graph: Graph
+    reached: NDArray[np.bool_]
+    remade: tuple[int, ...] = ()
+
+    @property
+    def congestion(self) -> int:
+        """The most trees on a link."""
+        used = np.concatenate([tree.links for tree in self.trees])
+        return int(np.unique(used, return_counts=True)[1].max(initial=0))
+
+    @property
+    def bandwidth(self) -> float:
+        """What an allreduce over all trees gets, in links: each has a part of the busiest one."""
+        return len(self.trees) / max(self.congestion, 1)
+
+    @property
+    def most_bandwidth(self) -> float:
+        """What no set of trees can exceed: L links carry L/(N - 1) trees of N switches."""
+        return self.graph.size / (self.switches - 1)
+
+    @property
+    def switches(self) -> int:
+        """N, those that are up."""
+        return int((self.graph.degrees > 0).sum())
+
+    @property
+    def whole(self) -> bool:
+        """Whether the trees reach every switch that is up."""
+        return bool(self.reached[self.graph.degrees > 0].all())
+
+    @property
+    def fewest_links(self) -> int:
+        """Those of a switch that is up and has no more than any other."""
+        degrees = self.graph.degrees
+        return int(degrees[degrees > 0].min())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The trees as JSON has them; vertices by number."""
+        trees = [
+            {"root": tree.root, "edges": tree.edges.tolist(), "depth": tree.depth}
+            for tree in self.trees
+        ]
+        return {
+            "name": self.build.name,
+            "kind": self.kind,
+            "trees": trees,
+            "bound": self.bound,
+            "congestion": self.congestion,
+            "bandwidth": self.bandwidth,
+            "most_bandwidth": self.most_bandwidth,
+            "remade": list(self.remade),
+        }
+
+
+def plan_trees(
+    build: Build,
+    kind: str = DISJOINT,
+    root: str | int | None = None,
+    fail: Iterable[str] = (),
+    members: Sequence[str | int] = (),
+) -> TreeSet:
+    """The trees of a build.
+
+    Args:
+        build: one plane.
+        kind: DISJOINT, no link is in two trees, or LOW_DEPTH, short and two on a link.
+        root: the switch at the root of every tree; None: where each is least deep, or was grown.
+        fail: what is down, nodes, and links as `A-B`; trees that lose links are joined again.
+        members: switches to reach from the root; none for all.
+
+    Raises:
+        InputError: there is no such switch or link, or what is up is not connected.
+    """
+    graph, everyone = build.topology.graph, build.topology.present
+    _connected(graph, int(everyone.sum()), "compile the build again without what is cut off")
+    trees, bound = _of_kind(build.topology, kind)
+    made, remade = trees, tuple[int, ...]()
+    if down := [find_failure(build, word) for word in fail]:
+        nodes = sum(each >= graph.size for each in set(down))
+        graph = _left(graph, down)
+        _connected(graph, int(everyone.sum()) - nodes, "name fewer failures, or the nodes, too")
+        made = list(repaired(trees, graph))
+        remade = tuple(n for n, tree in enumerate(made) if tree is not trees[n])
+    if root is not None:
+        (start,) = _up(build, graph, [root], "--root")
+        made = [tree.rooted_at(start) for tree in made]
+    reached = graph.degrees > 0
+    if members:
+        reached = np.isin(np.arange(graph.order), _up(build, graph, members, "--member"))
+        made = [tree.pruned(reached) for tree in made]
+    return TreeSet(build, kind, tuple(made), bound, graph, reached, remade)
+
+
+def _up(build: Build, graph: Graph, words: Sequence[str | int], key: str) -> list[int]:
+    """The switches of these names.
+
+    Raises:
+        InputError: there is no such switch, or it is down.
+    """
+    switches = [find_switch(build, word) for word in words]
+    for switch, word in zip(switches, words, strict=True):
+        if not graph.degrees[switch]:
+            raise InputError.of("a switch that is up", str(word), key=key)
+    return switches
+
+
+def _of_kind(topology: Topology, kind: str) -> tuple[list[SpanningTree], int]:
+    """The trees and their bound.
+
+    The search for disjoint trees finds as many as there are (Edmonds), so its number is the bound.
+    """
+    graph, there = topology.graph, int(topology.present.sum())
+    low_depth, links = kind == LOW_DEPTH, max(there - 1, 1)
+    known = low_depth or graph.size > SEARCHED
+    trees = published_trees(topology, low_depth) if known else []
+    if low_depth:
+        trees = trees or balanced_trees(graph, topology.present)
+        return trees, CONGESTION * graph.size // links
+    if trees:
+        return trees, graph.size // links
+    found = disjoint_trees(graph.order, there, graph.edges(), graph.size // links)
+    return [SpanningTree.of_edges(graph.order, each.tolist()) for each in found], len(found)
+
+
+def _connected(graph: Graph, there: int, todo: str) -> None:
+    """Pass when the vertices that have links, or should have, are in one part.
+
+    Raises:
+        InputError: they are not.
+    """
+    least = components(neighbour_table(graph))
+    up = graph.degrees > 0
+    parts = len(np.unique(least[up])) + there - int(up.sum())
+    if there < 2 or parts != 1:
+        given = f"{parts} parts" if there > 1 else f"{there} switches"
+        raise InputError.of("a connected fabric of two switches or more", given, todo)
+
+
+def _left(graph: Graph, down: Sequence[int]) -> Graph:
+    """The graph without links and nodes that are down, numbered as `find_failure` has them."""
+    edges, numbers = graph.edges(), np.array(down)
+    gone = np.isin(edges, numbers - len(edges)).any(axis=1)
+    gone |= np.isin(np.arange(len(edges)), numbers)
+    return Graph.from_edges(graph.order, edges[~gone])

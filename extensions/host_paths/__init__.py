@@ -1,0 +1,65 @@
+"""Paths that hosts choose by source routing: their sets, and probes that tell what has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from extensions.host_paths.host_path_set import HostPathSet
+    from extensions.host_paths.localisation import Probing
+    from polarfab.fabric import Fabric
+
+ENTRY_POINTS = {
+    "polarfab.verbs": {
+        "paths": "extensions.host_paths.paths_verb:command",
+        "localise": "extensions.host_paths.localise_verb:command",
+    },
+    "polarfab.functions": {
+        "host_paths": "extensions.host_paths:host_paths",
+        "probing": "extensions.host_paths:probing",
+    },
+}
+
+
+def host_paths(
+    fabric: Fabric,
+    source: str | int,
+    destination: str | int,
+    count: int = 8,
+    planes: Sequence[int] = (),
+    fail: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+) -> HostPathSet:
+    """The paths that a host may take to another over all planes, edge-disjoint ones first.
+
+    Args:
+        fabric: compiled, or it is compiled now.
+        source: a node, a vertex, a host or an address.
+        destination: the same.
+        count: how many, and so the entropy values.
+        planes: which of them, from 1; none for all.
+        fail: what is down: nodes, and links as `A-B`; its paths give their places to others.
+        options: of target srv6.
+
+    Raises:
+        InputError: a word names nothing, both ends are at one switch, or no path is left.
+    """
+    from extensions.host_paths.host_path_set import host_paths as found
+
+    return found(fabric.builds, source, destination, count, planes, fail, options)
+
+
+def probing(fabric: Fabric, options: Mapping[str, str] | None = None) -> Probing:
+    """The fewest probes over all links of all planes: `.probes`, `.localise(lost, arrived)`.
+
+    Args:
+        fabric: compiled, or it is compiled now.
+        options: of target srv6.
+
+    Raises:
+        InputError: a switch has no hosts, or the fabric no IPv6 pool.
+    """
+    from extensions.host_paths.localisation import Probing
+
+    return Probing.of(fabric.builds, options)

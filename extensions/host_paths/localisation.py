@@ -1,0 +1,244 @@
+"""What has failed, by the probes that were lost: a link, or a switch.
+
+An element, a link or a switch, is crossed by some of the probes; when it fails, just those are
+lost. So it explains a report when all lost probes cross it and none that arrived does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from compilers.targets.options import Chosen
+from extensions.host_paths.host_path_set import Carriers
+from extensions.host_paths.probe_set import fewest, probe_set
+from inventory.problems import InputError
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbePath:
+    """A probe: its number in all planes, its plane from 0, its switches."""
+
+    number: int
+    plane: int
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Probing:
+    """The probes of a fabric, and what each crosses.
+
+    builds: one a plane. fewest: no set that covers all links in both directions is smaller.
+    links: int64[E, 3], the plane and both switches of every link, the smaller first; switches:
+    int64[N, 2], the plane and the switch. crossing: int64[2, n], element and probe, once for each
+    probe that needs the element; elements are links, then switches.
+    """
+
+    builds: tuple[Build, ...]
+    carriers: Carriers
+    probes: tuple[ProbePath, ...]
+    fewest: int
+    links: Numbers
+    switches: Numbers
+    crossing: Numbers
+
+    @classmethod
+    def of(cls, builds: Sequence[Build], options: Chosen | None = None) -> Probing:
+        """The smallest set of probes that we find for every plane.
+
+        Args:
+            builds: one a plane.
+            options: of target srv6, which carries the probes.
+
+        Raises:
+            InputError: a switch has no hosts, or srv6 cannot carry them.
+        """
+        carriers = Carriers.of(builds, options)
+        probes: list[ProbePath] = []
+        known: dict[bytes, list[tuple[int, ...]]] = {}
+        bound = 0
+        for plane, build in enumerate(builds):
+            far = build.wiring.far
+            _require_hosts(build)
+            near = [row[row >= 0].tolist() for row in far]
+            if (own := known.get(far.tobytes())) is None:
+                own = known[far.tobytes()] = probe_set(near, carriers.longest)
+            bound += fewest(near, carriers.longest)
+            probes += [ProbePath(len(probes) + i, plane, nodes) for i, nodes in enumerate(own)]
+        return cls(tuple(builds), carriers, tuple(probes), bound, *_crossings(builds, probes))
+
+    def name(self, element: int) -> str:
+        """`A-B` for a link, the node's name for a switch."""
+        if element < len(self.links):
+            plane, here, there = self.links[element].tolist()
+            names = self.builds[plane].wiring.names
+            return f"{names[here]}-{names[there]}"
+        plane, switch = self.switches[element - len(self.links)].tolist()
+        return str(self.builds[plane].wiring.names[switch])
+
+    def alike(self) -> list[list[str]]:
+        """Elements that no report can tell apart, for the same probes cross them."""
+        element, probe = self.crossing
+        groups: dict[tuple[int, ...], list[str]] = {}
+        order = np.lexsort((probe, element))
+        cuts = np.flatnonzero(np.diff(element[order])) + 1
+        for which, crossed in zip(
+            np.split(element[order], cuts), np.split(probe[order], cuts), strict=True
+        ):
+            groups.setdefault(tuple(crossed.tolist()), []).append(self.name(int(which[0])))
+        return [names for names in groups.values() if len(names) > 1]
+
+    def carrier(self, probe: ProbePath) -> str:
+        """The address that a probe is sent to: that of the first host at its last switch."""
+        ports = self.builds[probe.plane].wiring.host_port[probe.nodes[-1]]
+        host = int(np.flatnonzero(ports)[0])
+        return self.carriers.of_path(probe.plane, probe.nodes, host)
+
+    def as_dict(self, probe: ProbePath) -> dict[str, Any]:
+        """A probe for JSON, with the first hosts of its ends; planes count from 1."""
+        wiring = self.builds[probe.plane].wiring
+        width = wiring.host_port.shape[1]
+        ends = (probe.nodes[0], probe.nodes[-1])
+        hosts = [int(np.flatnonzero(wiring.host_port[end])[0]) + end * width for end in ends]
+        return {
+            "probe": probe.number,
+            "plane": probe.plane + 1,
+            "source": wiring.host_names[hosts[0]],
+            "destination": wiring.host_names[hosts[1]],
+            "nodes": [wiring.names[node] for node in probe.nodes],
+            "sids": [self.carrier(probe)],
+        }
+
+    def localise(self, lost: Collection[int], arrived: Collection[int]) -> Localisation:
+        """What explains that these probes were lost and those arrived.
+
+        Args:
+            lost: numbers of probes.
+            arrived: the same; of probes in neither nothing is known.
+        """
+        hit, clear = self._crossed_by(lost), self._crossed_by(arrived) == 0
+        whole = np.flatnonzero(clear & (hit == len(lost)) & (hit > 0))
+        parts = np.flatnonzero(clear & (hit > 0)) if lost and not len(whole) else whole[:0]
+        one_way = self._one_way(next(iter(lost))) if len(lost) == 1 and not len(whole) else ()
+        return Localisation(
+            lost=len(lost),
+            arrived=len(arrived),
+            candidates=tuple(self.name(each) for each in whole.tolist()),
+            one_way=one_way,
+            together=() if len(whole) else self._in_each_plane(lost, arrived),
+            parts=tuple(self.name(each) for each in parts.tolist()),
+        )
+
+    def _crossed_by(self, probes: Collection[int]) -> Numbers:
+        """int64[E + N]: how many of these probes cross each element."""
+        among = np.zeros(len(self.probes), np.bool_)
+        among[list(probes)] = True
+        element, probe = self.crossing
+        count = len(self.links) + len(self.switches)
+        return np.bincount(element[among[probe]], minlength=count)
+
+    def _in_each_plane(self, lost: Collection[int], arrived: Collection[int]) -> tuple[str, ...]:
+        """What is down in each plane that lost probes, if that is one in each of several."""
+        planes = sorted({self.probes[number].plane for number in lost})
+        if len(planes) < 2:
+            return ()
+        told = []
+        for plane in planes:
+            own = [
+                {number for number in part if self.probes[number].plane == plane}
+                for part in (lost, arrived)
+            ]
+            told.append(self.localise(*own).found)
+        return tuple(told) if all(told) else ()
+
+    def _one_way(self, number: int) -> tuple[str, ...]:
+        probe = self.probes[number]
+        names = self.builds[probe.plane].wiring.names
+        return tuple(f"{names[here]}->{names[there]}" for here, there in pairwise(probe.nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class Localisation:
+    """What may have failed.
+
+    candidates: links and switches each of which explains the whole report by itself. one_way: where
+    nothing does and one probe was lost, its links in their direction. together: where nothing does,
+    the one in each of several planes which do so together. parts: where nothing does, what several
+    failures may have among them: no probe that crosses it arrived.
+    """
+
+    lost: int
+    arrived: int
+    candidates: tuple[str, ...]
+    one_way: tuple[str, ...]
+    together: tuple[str, ...]
+    parts: tuple[str, ...]
+
+    @property
+    def found(self) -> str:
+        """The one link or switch that explains the report, "" where there is none or several."""
+        return self.candidates[0] if len(self.candidates) == 1 else ""
+
+    def sentence(self) -> str:
+        """What the report tells, in words."""
+        if not self.lost:
+            return "no probe was lost: every link that was probed forwards in both directions"
+        if self.found:
+            return f"{self.found} is down"
+        if self.candidates:
+            return f"one of these is down, the report does not say which: {_few(self.candidates)}"
+        if self.one_way:
+            return (
+                "one of these links is down in this direction only, or the access link of a host "
+                f"at an end: {_few(self.one_way)}"
+            )
+        if self.together:
+            return f"{' and '.join(self.together)} are down"
+        if self.parts:
+            return (
+                "no single link or switch explains the report; several have failed, which may be "
+                f"among these: {_few(self.parts)}"
+            )
+        return "no link or switch explains the report: every one that a lost probe crosses forwards"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _require_hosts(build: Build) -> None:
+    hosts = (build.wiring.host_port > 0).any(axis=1)
+    bare = np.flatnonzero(build.topology.present & ~hosts).tolist()
+    if bare:
+        names = [build.wiring.names[v] for v in bare]
+        raise InputError.of("hosts at every switch, where probes begin and end", _few(names))
+
+
+def _crossings(
+    builds: Sequence[Build], probes: Sequence[ProbePath]
+) -> tuple[Numbers, Numbers, Numbers]:
+    """`Probing.links`, `.switches` and `.crossing`."""
+    sizes = [len(build.wiring.names) for build in builds]
+    switches = np.array([(p, v) for p, size in enumerate(sizes) for v in range(size)], np.int64)
+    first = np.cumsum([0, *sizes])
+    steps = [
+        (first[probe.plane] + here, first[probe.plane] + there, probe.number)
+        for probe in probes
+        for here, there in pairwise(probe.nodes)
+    ]
+    tail, head, number = np.array(steps, np.int64).T
+    ends = np.sort(np.stack((tail, head)), axis=0)
+    joined, link = np.unique(ends, axis=1, return_inverse=True)
+    plane = switches[joined[0], 0]
+    links = np.column_stack((plane, joined[0] - first[plane], joined[1] - first[plane]))
+    element = np.concatenate((link.ravel(), len(links) + tail, len(links) + head))
+    crossing = np.unique(np.stack((element, np.tile(number, 3))), axis=1)
+    return links.astype(np.int64), switches, crossing

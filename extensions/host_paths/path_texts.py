@@ -1,0 +1,177 @@
+"""Path sets as hosts load them: iproute2 and FRR; and a fabric as controllers of SRv6 read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from compilers.tables.build import Build
+from compilers.targets.routed.linux_tables import PROTOCOL
+from compilers.targets.routed.segments.srv6_sids import BLOCK, USID, Usids
+from compilers.topology.path_sets import ADJACENCY, DECAPSULATE, HOST
+from extensions.host_paths.host_path_set import HostPathSet
+from inventory.problems import InputError
+
+GROUP, NEXTHOP, NEXTHOPS = 2_000_000_000, 3_000_000_000, 1024
+"""Nexthop objects: GROUP + host is a path set, NEXTHOP + NEXTHOPS * host + value one path of it."""
+MOST_MEMBERS = 120
+"""Of a nexthop group: iproute2 6.1 sends no more in one message."""
+
+
+def linux_batch(found: HostPathSet) -> Iterator[str]:
+    """Lines for `ip -batch`: the way into each plane and the source's own SID there, the paths.
+
+    A nexthop object each, their group, and the route. The kernel looks carriers up again, so what
+    leads them to their plane is the route of its block.
+
+    Raises:
+        InputError: there are more paths than iproute2 takes in a group.
+    """
+    if len(found.paths) > MOST_MEMBERS:
+        required = f"at most {MOST_MEMBERS} paths: iproute2 takes no more in a nexthop group"
+        raise InputError.of(required, f"{len(found.paths)}", key="--count")
+    number = _number(found)
+    first, proto = NEXTHOP + NEXTHOPS * number, f"protocol {PROTOCOL}"
+    yield f"# {_title(found)}. For ip -batch.\n"
+    for plane in sorted({path.plane for path in found.paths}):
+        usids = found.carriers.usids[plane]
+        yield f"route replace {usids.block} {_way_out(found, plane)} {proto}\n"
+        if found.carriers.at_host:
+            own = usids.prefix(HOST + found.source.host, DECAPSULATE)
+            action = "encap seg6local action End.DT6 table local dev lo table main"
+            yield f"route replace local {own} {action} {proto}\n"
+    for i, path in enumerate(found.paths):
+        encap = f"encap seg6 mode encap.red segs {found.carrier(path)}"
+        yield f"nexthop replace id {first + i} {encap} {_way_out(found, path.plane)} {proto}\n"
+    members = "/".join(f"{first + i},{weight}" for i, weight in enumerate(found.weights))
+    yield f"nexthop replace id {GROUP + number} group {members} {proto}\n"
+    here = found.builds[0].addressing.host6(found.source.switch, found.source.host)
+    yield f"route replace {_address(found)} nhid {GROUP + number} src {here} {proto}\n"
+
+
+def frr_lines(found: HostPathSet) -> Iterator[str]:
+    """Static routes for FRR 10.7 and later: the way into each plane, and one a path."""
+    yield f"! {_title(found)}. FRR 10.7 and later.\n"
+    for plane in sorted({path.plane for path in found.paths}):
+        gateway, interface = _gateway(found, plane)
+        yield f"ipv6 route {found.carriers.usids[plane].block} {gateway} {interface}\n"
+    for path, weight in zip(found.paths, found.weights, strict=True):
+        gateway, interface = _gateway(found, path.plane)
+        segments = f"segments {found.carrier(path)} encap-behavior H_Encaps_Red"
+        yield f"ipv6 route {_address(found)} {gateway} {interface} {segments} weight {weight}\n"
+
+
+def _title(found: HostPathSet) -> str:
+    identities = " and ".join(build.identity for build in found.builds)
+    return f"{found.source.name} to {found.destination.name}: build {identities}"
+
+
+def _number(found: HostPathSet) -> int:
+    width = int(found.builds[0].wiring.host_port.shape[1])
+    return found.destination.switch * width + found.destination.host
+
+
+def _address(found: HostPathSet) -> str:
+    """What packets are sent to: the destination's address in the first plane, on every plane."""
+    there = found.destination
+    return f"{found.builds[0].addressing.host6(there.switch, there.host)}/128"
+
+
+def _gateway(found: HostPathSet, plane: int) -> tuple[str, str]:
+    gateway = found.builds[plane].addressing.network6(found.source.switch)[1]
+    return str(gateway), found.carriers.interface_of(plane)
+
+
+def _way_out(found: HostPathSet, plane: int) -> str:
+    gateway, interface = _gateway(found, plane)
+    return f"via {gateway} dev {interface}"
+
+
+def fabric_document(build: Build, usids: Usids) -> dict[str, Any]:
+    """A plane as the fabric JSON of segmentrouting/polarfly: nodes, interfaces, hosts, edges.
+
+    Links of a switch take the uSIDs that target srv6 gives them; a link is two directed edges.
+    """
+    wiring, topology = build.wiring, build.topology
+    names, width = wiring.names, wiring.host_port.shape[1]
+    kinds = [topology.kinds[kind] for kind in topology.kind.tolist()]
+    links = [
+        (here, k, int(wiring.far[here, k])) for here, k in np.argwhere(wiring.far >= 0).tolist()
+    ]
+    hosts = [
+        (wiring.host_names[switch * width + host], names[switch])
+        for switch, host in np.argwhere(wiring.host_port > 0).tolist()
+    ]
+    rank = np.cumsum(wiring.far >= 0, axis=1) - 1
+    return {
+        "topology_id": build.name,
+        "description": f"{topology.title()}: {len(names)} switches, {len(links) // 2} fabric "
+        f"links, {len(hosts)} hosts.",
+        "nodes": [
+            {
+                "id": name,
+                "name": name,
+                "subtype": "switch",
+                "labels": {
+                    "tier": "fabric",
+                    "topology": build.name,
+                    "absolute": "true" if kind == "W" else "false",
+                },
+                "srv6_node_sid": _sid(usids.carrier(usids.switch(v)), "End", 0),
+            }
+            for v, (name, kind) in enumerate(zip(names, kinds, strict=True))
+        ],
+        "interfaces": [
+            {
+                "id": f"iface:{names[here]}/{names[there]}",
+                "owner_node_id": names[here],
+                "name": f"{names[here]}-{wiring.port_name(here, int(wiring.port[here, k]))}",
+                "srv6_ua_sids": [
+                    _sid(
+                        usids.carrier(usids.switch(here), ADJACENCY + int(rank[here, k])),
+                        "End.X",
+                        USID,
+                    )
+                ],
+            }
+            for here, k, there in links
+        ],
+        "endpoints": [
+            {"id": host, "name": host, "subtype": "host", "labels": {"tier": "host", "switch": at}}
+            for host, at in hosts
+        ],
+        "edges": [
+            {
+                "id": f"link:{names[here]}:{names[there]}",
+                "type": "igp_adjacency",
+                "src_id": names[here],
+                "dst_id": names[there],
+                "directed": True,
+                "local_iface_id": f"iface:{names[here]}/{names[there]}",
+                "igp_metric": 1,
+            }
+            for here, _, there in links
+        ]
+        + [
+            {
+                "id": f"attach:{host}:{at}",
+                "type": "attachment",
+                "src_id": host,
+                "dst_id": at,
+                "directed": True,
+            }
+            for host, at in hosts
+        ],
+    }
+
+
+def _sid(address: str, behaviour: str, function: int) -> dict[str, Any]:
+    structure = {
+        "locator_block_len": BLOCK,
+        "locator_node_len": USID,
+        "function_len": function,
+        "argument_len": 0,
+    }
+    return {"sid": address, "behavior": behaviour, "structure": structure}

@@ -1,0 +1,177 @@
+"""`polarfab paths`: the paths that a host chooses from, over all planes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from inventory.problems import InputError
+from polarfab.output.verb_output import chosen_format, json_option, print_table, say, write_file
+from polarfab.shared_options import fail_option, set_option
+
+if TYPE_CHECKING:
+    from compilers.targets.options import Chosen
+    from extensions.host_paths.host_path_set import HostPathSet
+    from polarfab.fabric import Fabric
+
+FORMS = ("table", "json", "linux", "frr", "fabric", "library")
+
+
+def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:
+    """The planes that are named, none for all.
+
+    Raises:
+        InputError: it is neither `all` nor numbers.
+    """
+    if text == "all":
+        return ()
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise InputError.of("all, or planes such as 1,3", text, key="--planes")
+    return tuple(map(int, parts))
+
+
+@click.command("paths")
+@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@click.argument("source", metavar="[SRC]", required=False)
+@click.argument("destination", metavar="[DST]", required=False)
+@click.option(
+    "--count",
+    type=click.IntRange(1, 1024),
+    default=8,
+    show_default=True,
+    help="Paths, one for each entropy value.",
+)
+@click.option(
+    "--planes",
+    metavar="all|P,…",
+    default="all",
+    show_default=True,
+    callback=_planes,
+    help="The planes that paths may take, from 1.",
+)
+@fail_option
+@set_option(of="target srv6")
+@click.option("--format", "form", type=click.Choice(FORMS), help="What to write.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File; else stdout.")
+@json_option
+def command(
+    folder: Path,
+    source: str | None,
+    destination: str | None,
+    count: int,
+    planes: tuple[int, ...],
+    failures: tuple[str, ...],
+    words: tuple[str, ...],
+    form: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """The paths from SRC to DST that a host of BUILD chooses from, over all planes.
+
+    SRC and DST are hosts, node names, vertex numbers or addresses. Path i is that of entropy value
+    i: edge-disjoint paths first, then those that load links evenly. With --fail, paths that need
+    what is down give their places to others, and the rest keep theirs.
+
+    \b
+    linux    for ip -batch: a weighted group of nexthops with SRv6 carriers
+    frr      static routes for FRR 10.7 and later
+    fabric   the plane as the fabric JSON of segmentrouting/polarfly; without SRC and DST
+    library  the Python file that computes the same sets on a host; without SRC and DST
+    """
+    from compilers.targets.options import read
+    from polarfab.fabric import Fabric
+
+    fabric, options = Fabric.load(folder), read(words)
+    printed = chosen_format(form, as_json)
+    if printed in ("fabric", "library"):
+        alone = _library(fabric) if printed == "library" else _fabric(fabric, planes, options)
+        _write(alone, output)
+        return
+    if source is None or destination is None:
+        raise click.UsageError("name both ends: polarfab paths BUILD SRC DST")
+    from extensions.host_paths import host_paths
+
+    found = host_paths(fabric, source, destination, count, planes, failures, options)
+    if printed == "table" and not output:
+        _print(found, " and ".join(failures))
+    else:
+        _write(_text(found, printed), output)
+    if len(found.paths) < count:
+        say(f"there are no more than {_paths(found)}")
+
+
+def _text(found: HostPathSet, form: str) -> Iterable[str]:
+    from extensions.host_paths.path_texts import frr_lines, linux_batch
+
+    if form == "table":
+        raise click.UsageError("-o writes a file: say which with --format, as in --format linux")
+    if form == "json":
+        return [json.dumps(found.as_dict(), indent=2), "\n"]
+    return linux_batch(found) if form == "linux" else frr_lines(found)
+
+
+def _fabric(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> Iterable[str]:
+    from extensions.host_paths.host_path_set import Carriers
+    from extensions.host_paths.path_texts import fabric_document
+
+    carriers = Carriers.of(fabric.builds, options)
+    chosen = planes or tuple(range(1, len(fabric.builds) + 1))
+    if len(chosen) != 1 or not 1 <= chosen[0] <= len(fabric.builds):
+        required = f"one plane from 1 to {len(fabric.builds)}"
+        given = ", ".join(map(str, chosen))
+        raise InputError.of(required, given, "name one, as in --planes 1", key="--planes")
+    plane = chosen[0] - 1
+    document = fabric_document(fabric.builds[plane], carriers.usids[plane])
+    return [json.dumps(document, indent=2), "\n"]
+
+
+def _library(fabric: Fabric) -> Iterable[str]:
+    """The file that hosts copy, where it computes what the build has."""
+    from compilers.topology import path_sets
+    from compilers.topology.polarfly import is_whole
+
+    for build in fabric.builds:
+        if not is_whole(build.topology):
+            required = "a whole PolarFly in every plane: the library knows no other graph"
+            todo = "use --format json or linux"
+            raise InputError.of(required, build.topology.title(), todo, key="--format")
+    return [Path(path_sets.__file__).read_text()]
+
+
+def _write(text: Iterable[str], output: Path | None) -> None:
+    if output is None:
+        click.echo("".join(text), nl=False)
+    else:
+        write_file(output, text)
+        say(f"written: {output}")
+
+
+def _print(found: HostPathSet, failed: str) -> None:
+    shown = found.as_dict()
+    values = {each["entropy"] for each in shown["dropped"]}
+    title = f"{found.source.name} to {found.destination.name}: {_paths(found)}"
+    columns = ["entropy", "plane", "path", "weight", "carrier"]
+    rows = [
+        [each["entropy"], each["plane"], _nodes(each), each["weight"], each["sids"][0]]
+        + ["new" if each["entropy"] in values else "–"] * bool(failed)
+        for each in shown["paths"]
+    ]
+    print_table(title, columns + ["with " + failed + " down"] * bool(failed), rows)
+    if values:
+        lost = [[each["entropy"], each["plane"], _nodes(each)] for each in shown["dropped"]]
+        print_table("dropped", ["entropy", "plane", "path"], lost)
+
+
+def _paths(found: HostPathSet) -> str:
+    count = len(found.paths)
+    return f"{count} path{'s' * (count > 1)}"
+
+
+def _nodes(path: dict[str, object]) -> str:
+    nodes = path["nodes"]
+    return " ".join(nodes) if isinstance(nodes, list) else ""

@@ -1,0 +1,80 @@
+"""Every numbered table and figure of the papers that is reproduced, and their computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from compilers.workers.shards import THIS_PROCESS, Workers
+from extensions.papers.exhibit import Evidence, Exhibit
+from extensions.papers.kept_points import keeping
+from inventory.problems import InputError, did_you_mean
+
+PAPERS = {
+    "polarfly": "PolarFly: A Cost-Effective and Flexible Low-Diameter Topology",
+    "polarstar": "PolarStar: Expanding the Horizon of Diameter-3 Networks",
+    "projective": "Projective Networks: Topologies for Large Parallel Computer Systems",
+}
+"""The papers by their short names; the exhibits of each are in a module of its own."""
+
+
+def exhibits(paper: str = "") -> list[Exhibit]:
+    """All of them, or those of a paper.
+
+    Raises:
+        InputError: there is no such paper here.
+    """
+    if paper and paper not in PAPERS:
+        todo = did_you_mean(paper, PAPERS)
+        raise InputError.of(f"one of {', '.join(PAPERS)}", paper, todo, key="--paper")
+    names = [paper] if paper else list(PAPERS)
+    modules = (import_module(f"extensions.papers.{name}.{name}_paper") for name in names)
+    return [each for module in modules for each in module.EXHIBITS]
+
+
+def exhibit(name: str) -> Exhibit:
+    """The one called so, as `projective-fig7`.
+
+    Raises:
+        InputError: there is none.
+    """
+    known = {each.id: each for each in exhibits()}
+    if name not in known:
+        todo = did_you_mean(name, known, "polarfab reproduce list")
+        raise InputError.of("a table or figure that is reproduced", name, todo, key="FIGURE")
+    return known[name]
+
+
+def reproduce(
+    chosen: Sequence[Exhibit],
+    quick: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    workers: Workers = THIS_PROCESS,
+    folder: Path | None = None,
+) -> Iterator[tuple[Exhibit, Evidence]]:
+    """The exhibits with what was computed for each, in their order, as they are done.
+
+    Args:
+        chosen: of `exhibits`.
+        quick: of sizes that take seconds.
+        progress: called with (exhibits done, all).
+        workers: that share them.
+        folder: where simulated points of whole sizes are kept, and looked for.
+    """
+    found = workers.over(_computer, (quick, folder), [each.id for each in chosen])
+    for done, (each, evidence) in enumerate(zip(chosen, found, strict=True), 1):
+        yield each, evidence
+        if progress:
+            progress(done, len(chosen))
+
+
+def _computer(given: tuple[bool, Path | None]) -> Callable[[str], Evidence]:
+    quick, folder = given
+    known = {each.id: each for each in exhibits()}
+
+    def computed(name: str) -> Evidence:
+        with keeping(folder):
+            return known[name].compute(quick)
+
+    return computed

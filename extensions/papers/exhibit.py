@@ -1,0 +1,146 @@
+"""A numbered table or figure of a paper: what it says, what we compute, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from compilers.drawing.plots import Panel
+from extensions.papers.diagram import Diagram
+
+VERDICTS = {
+    "exact": "every value is the printed one, to its last digit",
+    "agrees": "every value is within the tolerance that stands beside it",
+    "corrected": "a printed value is wrong, and why",
+    "differs": "ours is another value, and why",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PaperClaim:
+    """A value of a paper beside ours.
+
+    says: the statement. printed, computed: the two values. relation: `=`, `>=` or `<=`, of ours to
+    the printed one. rounding: half a unit of the last printed digit. tolerance: by which the values
+    may be apart, beyond rounding. mistake: why the printed value is wrong, where it is. reason: why
+    ours is another one, where nobody is wrong.
+    """
+
+    says: str
+    printed: float
+    computed: float
+    relation: str = "="
+    rounding: float = 0.0
+    tolerance: float = 0.0
+    mistake: str = ""
+    reason: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """One of `VERDICTS`."""
+        if self._within(self.rounding):
+            return "exact"
+        if self._within(self.rounding + self.tolerance):
+            return "agrees"
+        return "corrected" if self.mistake else "differs"
+
+    @property
+    def why(self) -> str:
+        """Why the values are apart, "" where they are not."""
+        if self.verdict == "agrees":
+            return f"within {self.share:.2g} %"
+        return {"corrected": self.mistake, "differs": self.reason}.get(self.verdict, "")
+
+    @property
+    def share(self) -> float:
+        """The tolerance in per cent of the printed value."""
+        return 100 * self.tolerance / (abs(self.printed) or 1.0)
+
+    def _within(self, slack: float) -> bool:
+        away, slack = self.computed - self.printed, slack + 1e-9
+        below, above = away >= -slack, away <= slack
+        return {"=": below and above, ">=": below, "<=": above}[self.relation]
+
+    def row(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "says": self.says,
+            "relation": self.relation,
+            "printed": self.printed,
+            "computed": self.computed,
+            "verdict": self.verdict,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Evidence:
+    """What was computed for an exhibit.
+
+    claims: at least one. columns, rows: a table, where there is one. panels: of one plot.
+    """
+
+    claims: tuple[PaperClaim, ...]
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[object, ...], ...] = ()
+    panels: tuple[Panel, ...] = ()
+    diagrams: tuple[Diagram, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Evidence {self.verdict}: {len(self.claims)} claims>"
+
+    @property
+    def verdict(self) -> str:
+        """The last of `VERDICTS` that a claim has."""
+        order = list(VERDICTS)
+        return order[max(order.index(claim.verdict) for claim in self.claims)]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the verdict is what it is, each reason once."""
+        decisive = (claim for claim in self.claims if claim.verdict == self.verdict)
+        if self.verdict == "agrees":
+            return (f"within {max(claim.share for claim in decisive):.2g} %",)
+        return tuple(dict.fromkeys(claim.why for claim in decisive if claim.why))
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """A numbered table or figure.
+
+    paper: its short name. kind: `table` or `fig`. what: the caption, shortened. compute: makes the
+    evidence; given True, of sizes that take seconds.
+    """
+
+    paper: str
+    kind: str
+    number: int
+    what: str
+    compute: Callable[[bool], Evidence]
+
+    @property
+    def id(self) -> str:
+        """`polarfly-fig8`."""
+        return f"{self.paper}-{self.kind}{self.number}"
+
+    def row(self, evidence: Evidence) -> dict[str, Any]:
+        """For a list and JSON."""
+        return {
+            "id": self.id,
+            "paper": self.paper,
+            "what": self.what,
+            "verdict": evidence.verdict,
+            "why": list(evidence.reasons),
+        }
+
+
+def exhibits_of(
+    paper: str, kind: str, captions: dict[Callable[[bool], Evidence], str]
+) -> list[Exhibit]:
+    """The tables or figures of a paper, in the order of their numbers from 1."""
+    made = partial(Exhibit, paper, kind)
+    return [
+        made(number, what, compute) for number, (compute, what) in enumerate(captions.items(), 1)
+    ]

@@ -1,0 +1,96 @@
+"""What is written of an exhibit: data, pictures, verdict; and a page of all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from compilers.drawing.plots import plot
+from compilers.workers.source_digest import source_digest
+from extensions.papers.exhibit import VERDICTS, Evidence, Exhibit
+
+VERDICT_FILE = "verdict.json"
+ROW = ("id", "paper", "what", "verdict", "why")
+"""The fields of `Exhibit.row`."""
+Reproduced = Sequence[tuple[Exhibit, Evidence]]
+
+
+def pictures(exhibit: Exhibit, evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Name and SVG of each picture.
+
+    Raises:
+        InputError: there is a plot, and Matplotlib is not installed.
+    """
+    if evidence.panels:
+        yield f"{exhibit.id}.svg", plot(evidence.panels, "svg", plain=True).decode()
+    for number, diagram in enumerate(evidence.diagrams, 1):
+        yield f"{exhibit.id}-{number}.svg", diagram.svg()
+
+
+def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[str, str]]:
+    """Name and text of each file; the verdict is the last, so where it stands all stand."""
+    curves = [asdict(panel) for panel in evidence.panels]
+    graphs = [
+        {"title": each.title, "places": each.places.tolist(), "links": each.links.tolist()}
+        for each in evidence.diagrams
+    ]
+    table = [dict(zip(evidence.columns, row, strict=True)) for row in evidence.rows]
+    data = {"table": table, "curves": curves, "graphs": graphs}
+    yield f"{exhibit.id}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    yield from pictures(exhibit, evidence)
+    claims = [claim.row() for claim in evidence.claims]
+    verdict = {**exhibit.row(evidence), "quick": quick, "code": source_digest(), "claims": claims}
+    yield VERDICT_FILE, json.dumps(verdict, indent=1, ensure_ascii=False) + "\n"
+
+
+def known_row(folder: Path, exhibit: Exhibit, quick: bool) -> dict[str, Any] | None:
+    """Its row as the same code has written it, with all else and of the same sizes; or None."""
+    try:
+        found = json.loads((folder / exhibit.id / VERDICT_FILE).read_text())
+        if (found.pop("quick"), found.pop("code")) != (quick, source_digest()):
+            return None
+        return {name: found[name] for name in ROW}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterator[str]:
+    """A Markdown page: the verdicts, then each exhibit with its pictures and values.
+
+    Args:
+        reproduced: exhibits with what was computed.
+        papers: titles by short name.
+        beside: the folder of the pictures as the page names it.
+    """
+    yield "| | shows | verdict | |\n| --- | --- | --- | --- |\n"
+    for each, evidence in reproduced:
+        why = " ".join(evidence.reasons)
+        yield f"| [{each.id}](#{each.id}) | {each.what} | *{evidence.verdict}* | {why} |\n"
+    yield "\n" + "".join(f"- *{name}*: {meant}.\n" for name, meant in VERDICTS.items())
+    paper = ""
+    for each, evidence in reproduced:
+        if each.paper != paper:
+            paper = each.paper
+            yield f"\n## {papers[paper]}\n"
+        yield f"\n### {each.id}\n\n{each.what}: *{evidence.verdict}*.\n\n"
+        for name, _ in pictures(each, evidence):
+            yield f"![{each.what}]({beside}{name})\n"
+        if evidence.rows:
+            yield from _table(evidence.columns, evidence.rows)
+        else:
+            rows = [(c.says, c.relation, c.printed, c.computed, c.why) for c in evidence.claims]
+            yield from _table(("the paper says", "", "printed", "ours", ""), rows)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    yield "\n| " + " | ".join(columns) + " |\n" + "| --- " * len(columns) + "|\n"
+    for row in rows:
+        yield "| " + " | ".join(_cell(cell) for cell in row) + " |\n"
+
+
+def _cell(cell: object) -> str:
+    text = f"{cell:,.6g}" if isinstance(cell, float) else str(cell)
+    return text.replace("|", "\\|")

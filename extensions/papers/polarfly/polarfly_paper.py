@@ -1,0 +1,46 @@
+"""PolarFly: A Cost-Effective and Flexible Low-Diameter Topology (Lakhotia et al., 2022)."""
+
+from __future__ import annotations
+
+from extensions.papers.exhibit import exhibits_of
+from extensions.papers.polarfly import polarfly_measures as measures
+from extensions.papers.polarfly import polarfly_simulation as simulation
+from extensions.papers.polarfly import polarfly_structure as structure
+from extensions.papers.polarfly import polarfly_tables as tables
+
+EXHIBITS = [
+    *exhibits_of(
+        "polarfly",
+        "table",
+        {
+            tables.feasibility: "Feasibility of networks for co-packaged systems",
+            tables.inter_cluster_triangles: "Triangles between clusters, by the kinds of vertices",
+            tables.intermediate_kinds: "The vertex between two adjacent ones, by kinds",
+            tables.expansion_methods: "Characteristics of the expansion methods",
+            tables.configurations: "Configuration of topologies used for simulations",
+            tables.path_diversity: "Path diversity: paths of 1 to 4 links",
+        },
+    ),
+    *exhibits_of(
+        "polarfly",
+        "fig",
+        {
+            structure.degrees: "Feasible degrees of PolarFly and Slim Fly",
+            structure.moore_bound: "Scalability of direct diameter-2 topologies: the Moore bound",
+            structure.geometry: "Two lines, and the line perpendicular to both",
+            structure.er3: "The dot-product construction of ER_3",
+            structure.rack_layout: "The layout: quadrics and fans",
+            structure.er7: "The layout of PolarFly with q = 7",
+            structure.growth_methods: "Expansion methods",
+            simulation.comparison: "Latency and throughput beside other topologies",
+            simulation.permutations: "Adaptive routing under permutations",
+            simulation.sizes: "PolarFly of different sizes under uniform traffic",
+            simulation.expanded: "Incrementally expanded PolarFly under uniform traffic",
+            measures.bisections: "Bisection: links in the cut",
+            structure.er17_and_er19: "Fans of ER_17 and of ER_19",
+            measures.broken_links: "Diameter and mean distance while links fail",
+            measures.port_costs: "Cost per node",
+        },
+    ),
+]
+"""Six tables and fifteen figures."""

@@ -1,0 +1,258 @@
+"""Figures of the PolarFly paper about its graph: its sizes, its layout, its growth."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from compilers.drawing.plots import Curve, Panel, efficiency
+from compilers.evaluation.analysis.distances import distribution
+from compilers.evaluation.comparison.designs import families, within
+from compilers.topology.baselines import slimfly
+from compilers.topology.families import build_topology
+from compilers.topology.field import prime_power
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import Layout, layout, links_between
+from compilers.topology.polarfly import cross
+from compilers.topology.replicated_clusters import expand
+from extensions.papers.diagram import HIDDEN, Diagram, Places, ring
+from extensions.papers.exhibit import Evidence, PaperClaim
+
+KIND_COLOUR = (0, 1, 2)
+"""Quadrics red, V1 green, V2 blue, as in the paper."""
+
+
+def degrees(quick: bool) -> Evidence:
+    """Figure 1: feasible degrees of PolarFly and Slim Fly."""
+    most = 4_000 if quick else 40_000
+    powers = [q for q in range(2, most) if prime_power(q)]
+    ours = np.array([q + 1 for q in powers])
+    theirs = np.array(sorted({slimfly.degree(q) for q in powers[1:]}))
+    theirs = theirs[theirs <= most]
+    shared = np.intersect1d(ours[ours <= 128], theirs)
+    claims = (
+        PaperClaim("asymptotically 50 % more degrees", 1.5, len(ours) / len(theirs), tolerance=0.1),
+        *(PaperClaim(f"radix {k} is feasible", 1, float(k in ours)) for k in (32, 48, 62, 128)),
+        PaperClaim(
+            "without much overlap: of ours up to 128, at most half are of Slim Fly, too",
+            0.5,
+            len(shared) / int((ours <= 128).sum()),
+            "<=",
+        ),
+    )
+    limit = np.arange(3, 129)
+    curves = tuple(
+        Curve(name, tuple(limit.tolist()), tuple((found <= k).sum().item() for k in limit))
+        for name, found in (("PolarFly", ours), ("Slim Fly", theirs))
+    )
+    panel = Panel("Feasible degrees", "largest radix", "degrees up to it", curves)
+    return Evidence(claims, panels=(panel,))
+
+
+def moore_bound(_quick: bool) -> Evidence:
+    """Figure 2: the part of the Moore bound."""
+    designs = within(range(3, 129), among=families(["polarfly", "slimfly", "hyperx"]))
+    panel = efficiency(each for each in designs if each.diameter == 2)[0]
+    best = {curve.name: dict(zip(curve.x, curve.y, strict=True)) for curve in panel.curves}
+    ours, theirs = best["polarfly"], best["slimfly"]
+    common = set(ours) & set(theirs) - {7.0}
+    claims = (
+        PaperClaim("more than 96 % at radix 32", 96, ours[32.0], ">="),
+        PaperClaim("asymptotically all of it, at radix 128", 100, ours[128.0], tolerance=2),
+        PaperClaim("Slim Fly: 8/9", 100 * 8 / 9, theirs[max(theirs)], tolerance=2),
+        PaperClaim("Hoffman–Singleton, radix 7, achieves it", 100, theirs[7.0]),
+        PaperClaim(
+            "PolarFly is above Slim Fly at every other degree of both: least ratio",
+            1,
+            min(ours[k] / theirs[k] for k in common),
+            ">=",
+            mistake="At radix 6 Slim Fly, MMS(4), has 32 vertices and ER_5 has 31.",
+        ),
+    )
+    return Evidence(claims, panels=(panel,))
+
+
+def geometry(_quick: bool) -> Evidence:
+    """Figure 3: two lines, the planes perpendicular to them, and the line in which those meet."""
+    one, two = np.array([0.2, 0.3, 1.0]), np.array([1.0, -0.2, 0.25])
+    meeting = np.cross(one, two)
+    claims = (
+        PaperClaim("ER_7: pairs of lines without an m joined to both", 0, _without_meeting(7)),
+    )
+    places: list[np.ndarray] = []
+    links, labels = [], []
+    for name, line in (("ℓ0", one), ("ℓ1", two), ("m", meeting)):
+        unit = 1.6 * line / np.linalg.norm(line)
+        links.append([len(places), len(places) + 1])
+        places += [-unit, unit]
+        labels += ["", name]
+    faint = [False] * 3
+    for line in (one, two):
+        side = meeting / np.linalg.norm(meeting)
+        other = np.cross(side, line / np.linalg.norm(line))
+        corners = [side + other, side - other, -side - other, -side + other]
+        links += [[len(places) + k, len(places) + (k + 1) % 4] for k in range(4)]
+        faint += [True] * 4
+        places += corners
+        labels += [""] * 4
+    seen = np.array(places) @ np.array([[0.9, -0.25], [-0.45, -0.35], [0.0, -0.95]])
+    kinds = [HIDDEN if not label else 4 for label in labels]
+    picture = Diagram("Lines and the planes perpendicular to them", seen, np.array(links))
+    picture = Diagram(picture.title, seen, picture.links, labels, kinds, faint)
+    return Evidence(claims, diagrams=(picture,))
+
+
+def _without_meeting(q: int) -> int:
+    """Pairs of vertices of ER_q whose cross product is not perpendicular to both, by its links."""
+    graph = build_topology("polarfly", {"q": q}).graph
+    perpendicular = np.eye(graph.order, dtype=np.bool_)  # where m is an end, a quadric, too
+    perpendicular[graph.tails(), graph.targets] = True
+    one, two = np.triu_indices(graph.order, 1)
+    middle = cross(q, one.astype(np.int32), two.astype(np.int32))
+    return int((~(perpendicular[middle, one] & perpendicular[middle, two])).sum())
+
+
+def er3(_quick: bool) -> Evidence:
+    """Figure 4: the dot-product construction of ER_3."""
+    topology = build_topology("polarfly", {"q": 3})
+    names = ["".join(map(str, row)) for row in topology.coordinates.tolist()]
+    near = {name: set(topology.graph.neighbours(v).tolist()) for v, name in enumerate(names)}
+    counts = np.bincount(topology.kind, minlength=3).tolist()
+    between = near["001"] & near["122"]
+    claims = (
+        PaperClaim("vertices", 13, topology.graph.order),
+        PaperClaim(
+            "[1, 1, 1] is adjacent to [0, 1, 2]", 1, float(names.index("012") in near["111"])
+        ),
+        PaperClaim("quadrics, q + 1", 4, counts[0]),
+        PaperClaim("V1, q(q+1)/2", 6, counts[1]),
+        PaperClaim("V2, q(q-1)/2", 3, counts[2]),
+        PaperClaim("(1, 1, 0) alone is between (0, 0, 1) and (1, 2, 2)", 1, len(between)),
+        PaperClaim("and it is (1, 1, 0)", 1, float(between == {names.index("110")})),
+    )
+    order = np.argsort(np.argsort(names))
+    edges = topology.graph.edges()
+    picture = Diagram("ER_3", ring(13)[order], edges, names, topology.kind)
+    return Evidence(claims, diagrams=(picture,))
+
+
+def rack_layout(_quick: bool) -> Evidence:
+    """Figure 5: the quadric cluster and q fans, and the links between them."""
+    topology = build_topology("polarfly", {"q": 7})
+    racks = layout(topology)
+    between = links_between(topology.graph, racks)
+    q, off = 7, ~np.eye(8, dtype=np.bool_)
+    claims = (
+        PaperClaim("clusters", q + 1, len(racks.names)),
+        PaperClaim(
+            "links between a fan and the quadrics, fewest", q + 1, int(between[0, 1:].min())
+        ),
+        PaperClaim("and most", q + 1, int(between[0, 1:].max())),
+        PaperClaim(
+            "links between two fans, fewest", q - 2, int(between[1:, 1:][off[1:, 1:]].min())
+        ),
+        PaperClaim("and most", q - 2, int(between[1:, 1:][off[1:, 1:]].max())),
+        PaperClaim("links inside the quadric cluster", 0, int(between[0, 0])),
+        PaperClaim("links in a fan, (q-1)/2 triangles", 3 * (q - 1) // 2, int(between[1, 1])),
+    )
+    places = np.concatenate(([[0.0, 0.0]], ring(q)))
+    links = np.array(list(combinations(range(q + 1), 2)))
+    labels = [name if n == 0 else f"C{n}" for n, name in enumerate(["C0: quadrics"] + [""] * q)]
+    kinds = [0] + [1] * q
+    picture = Diagram("Clusters of ER_7", places, links, labels, kinds, radius=12)
+    return Evidence(claims, diagrams=(picture,))
+
+
+def er7(_quick: bool) -> Evidence:
+    """Figure 6: the layout of ER_7, a fan's own links, and those to others."""
+    topology = build_topology("polarfly", {"q": 7})
+    racks = layout(topology)
+    edges, fan = topology.graph.edges(), 3
+    side = racks.rack[edges]
+    own = (side == fan).all(axis=1)
+    other = (np.sort(side, axis=1) == [fan, fan + 1]).all(axis=1)
+    quadric = (np.sort(side, axis=1) == [0, fan]).all(axis=1)
+    claims = (
+        PaperClaim("(q-1)/2 = 3 triangles in a fan, three links each", 9, int(own.sum())),
+        PaperClaim("q - 2 = 5 links between two fans", 5, int(other.sum())),
+        PaperClaim("q + 1 = 8 links between a fan and the quadrics", 8, int(quadric.sum())),
+    )
+    places = _layers(topology, racks)
+    inside = Diagram("ER_7: a fan", places, edges, (), topology.kind, (~own).tolist(), 420)
+    beyond = (~(other | quadric)).tolist()
+    outside = Diagram("ER_7: between clusters", places, edges, (), topology.kind, beyond, 420)
+    return Evidence(claims, diagrams=(inside, outside))
+
+
+def _layers(topology: Topology, racks: Layout) -> Places:
+    """Clusters side by side; quadrics on top, then V1, then V2."""
+    places = np.zeros((topology.graph.order, 2))
+    width = int(np.sqrt(topology.graph.order)) / 2 + 1
+    for rack in range(len(racks.names)):
+        members = racks.members(rack)
+        for kind in range(3):
+            here = members[topology.kind[members] == kind]
+            spread = np.arange(len(here)) + (width - len(here)) / 2
+            left = (
+                (rack - 1) * (width + 1.0) if rack else (width + 1.0) * len(racks.names) / 2 - width
+            )
+            places[here] = np.stack((left + spread, np.full(len(here), 6.0 * kind)), axis=1)
+    return places
+
+
+def growth_methods(_quick: bool) -> Evidence:
+    """Figure 7: a copied quadric cluster, and a copied fan."""
+    base = build_topology("polarfly", {"q": 3})
+    claims, diagrams = [], []
+    for method, nodes, diameter in (("quadric", 4, 2), ("fan", 3, 3)):
+        larger = expand(base, method, 1)
+        graph = larger.topology.graph
+        old = distribution(larger.topology)
+        claims += [
+            PaperClaim(f"{method}: nodes added", nodes, graph.order - base.graph.order),
+            PaperClaim(f"{method}: diameter", diameter, old.diameter or 0),
+            PaperClaim(
+                f"{method}: links that stay, none is rewired",
+                base.graph.size,
+                graph.size - len(larger.added),
+            ),
+        ]
+        edges = graph.edges()
+        old_link = np.all(edges < base.graph.order, axis=1).tolist()
+        racks = larger.layout.rack
+        count = int(racks.max()) + 1
+        centres = ring(count, 2.6)
+        places = np.zeros((graph.order, 2))
+        for rack in range(count):
+            inside = np.flatnonzero(racks == rack)
+            places[inside] = ring(len(inside), 0.7, tuple(centres[rack]))
+        kinds = np.where(np.arange(graph.order) < base.graph.order, larger.topology.kind, 3)
+        title = f"ER_3 with a copied {method} cluster"
+        diagrams.append(Diagram(title, places, edges, (), kinds, old_link))
+    return Evidence(tuple(claims), diagrams=tuple(diagrams))
+
+
+def er17_and_er19(quick: bool) -> Evidence:
+    """Figure 13: fans of ER_17, and of ER_19, beside each other."""
+    claims, diagrams = [], []
+    for q in (17, 19):
+        topology = build_topology("polarfly", {"q": q})
+        racks = layout(topology)
+        edges = topology.graph.edges()
+        inside = (racks.rack[edges[:, 0]] == racks.rack[edges[:, 1]]) & (
+            racks.rack[edges[:, 0]] > 0
+        )
+        rims = inside & ~np.isin(edges, racks.centre).any(axis=1)
+        kind = topology.kind[edges[rims]]
+        upright = float((kind[:, 0] != kind[:, 1]).mean())
+        says = f"q = {q}: part of the rims of fans that join V1 and V2"
+        claims.append(PaperClaim(says, 0.0 if q % 4 == 1 else 1.0, upright))
+        shown = rims | np.isin(edges, racks.centre).any(axis=1) & inside
+        keep = np.flatnonzero(shown) if quick else np.arange(len(edges))
+        faint = (~shown[keep]).tolist()
+        places = _layers(topology, racks)
+        title = f"ER_{q}: clusters"
+        kinds = topology.kind
+        diagrams.append(Diagram(title, places, edges[keep], (), kinds, faint, 900, 2.2))
+    return Evidence(tuple(claims), diagrams=tuple(diagrams))

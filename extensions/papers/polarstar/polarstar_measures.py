@@ -1,0 +1,214 @@
+"""Figures of the PolarStar paper about its cuts and its failures (§11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import mean, pstdev
+
+import numpy as np
+
+from compilers.drawing.plots import Curve, Panel, failures
+from compilers.evaluation.analysis.bisection import bisection
+from compilers.evaluation.analysis.resilience import Resilience, resilience
+from compilers.evaluation.comparison.designs import families, within
+from compilers.evaluation.comparison.formulas import formulas
+from compilers.topology.families import build_topology
+from compilers.topology.labelled_graph import Design, Topology
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.polarstar.polarstar_networks import networks
+
+NAMES = {
+    "polarstar": "PolarStar",
+    "bundlefly": "Bundlefly",
+    "dragonfly": "Dragonfly",
+    "hyperx": "HyperX",
+    "megafly": "Megafly",
+    "spectralfly": "Spectralfly",
+    "jellyfish": "Jellyfish",
+}
+QUICK_RADIXES, ALL_RADIXES = (9, 12, 15, 18), tuple(range(9, 31, 3))
+HALVES = (
+    "The d' + 1 pairs {x, f(x)} of an Inductive-Quad supernode, halved alike in all of them, cut no"
+    " link between supernodes: 4 of 30 links at radix 15, (d' + 1)/(2·radix) for odd d'. METIS"
+    " finds this cut, or a smaller one."
+)
+EDGE_ROUTERS = (
+    "A router is cut off when all its links fail, so a network of N routers of d links comes apart"
+    " where N·pᵈ is about 0.7: at 61 % with PolarStar's 15 links, at 71 % with the 18 of a fat"
+    " tree's edge routers."
+)
+SAMPLE = "Of small networks and few runs, which --quick takes; more without it."
+RANDOM = "Partitions and failures are random: the paper had others."
+Fractions = Mapping[str, Mapping[int, float]]
+
+
+def cuts(quick: bool) -> Evidence:
+    """Figure 12: links in the smallest cut that METIS finds, of the largest networks of a radix."""
+    found: dict[str, dict[int, float]] = {}
+    for radix in QUICK_RADIXES if quick else ALL_RADIXES:
+        among = families([name for name in NAMES if name != "jellyfish"], baselines=True)
+        for design in _largest(design for design in within([radix], among=among)):
+            found.setdefault(NAMES[design.family], {})[radix] = _fraction(design)
+            if design.family == "polarstar":
+                size = {"nodes": design.nodes, "degree": radix}
+                cut = bisection(build_topology("jellyfish", size)).fraction
+                found.setdefault("Jellyfish", {})[radix] = cut
+    means = {name: mean(known.values()) for name, known in found.items()}
+    direct = [name for name in means if name not in ("Megafly", "Jellyfish", "Spectralfly")]
+    spectral = found["Spectralfly"]
+    alike = mean(spectral[radix] / found["Jellyfish"][radix] for radix in spectral)
+    claims = (
+        PaperClaim(
+            "Jellyfish has the most: its mean over the largest of PolarStar's kin",
+            1,
+            means["Jellyfish"] / max(means[name] for name in direct),
+            ">=",
+        ),
+        PaperClaim("Spectralfly is comparable to Jellyfish: ratio", 1, alike, tolerance=0.1),
+        *(
+            PaperClaim(
+                f"PolarStar has more than {name}, on average",
+                means[name],
+                means["PolarStar"],
+                ">=",
+                mistake=HALVES,
+            )
+            for name in ("Bundlefly", "Dragonfly", "HyperX", "Megafly")
+        ),
+    )
+    return Evidence(claims, panels=(_panel("Bisection", found),))
+
+
+def cuts_by_supernode(quick: bool) -> Evidence:
+    """Figure 13: the same of PolarStar alone, by its supernode."""
+    kinds = {"inductive-quad": "Inductive-Quad", "paley": "Paley"}
+    found: dict[str, dict[int, float]] = {name: {} for name in kinds.values()}
+    pairs: dict[int, float] = {}
+    for radix in QUICK_RADIXES if quick else ALL_RADIXES:
+        designs = within([radix], among=families(("polarstar",)))
+        for kind, name in kinds.items():
+            design = next(each for each in designs if each.supernode == kind)
+            found[name][radix] = _fraction(design)
+            if kind == "inductive-quad" and (design.supernode_degree or 0) % 2:
+                pairs[radix] = _halved_pairs(_built(design))
+    quad, paley = (tuple(found[name].values()) for name in kinds.values())
+    claims = (
+        PaperClaim(
+            "Inductive-Quad has more than Paley, on average",
+            mean(paley),
+            mean(quad),
+            ">=",
+            mistake=HALVES,
+        ),
+        PaperClaim(
+            "and is more stable: standard deviation over radixes",
+            pstdev(paley),
+            pstdev(quad),
+            "<=",
+            reason=SAMPLE if quick else RANDOM,
+        ),
+    )
+    curves = {**found, "pairs halved": pairs}
+    return Evidence(claims, panels=(_panel("PolarStar: bisection", curves),))
+
+
+def _largest(designs: Iterable[Design]) -> list[Design]:
+    """The largest of each family whose hosts are at most three links apart."""
+    best: dict[str, Design] = {}
+    for each in designs:
+        if each.diameter == 3 or each.family == "megafly":
+            best.setdefault(each.family, each)
+    return list(best.values())
+
+
+def _built(design: Design) -> Topology:
+    return build_topology(design.family, dict(formulas(design).parameters))
+
+
+def _fraction(design: Design) -> float:
+    return bisection(_built(design)).fraction
+
+
+def _halved_pairs(topology: Topology) -> float:
+    """The part of the links that is cut where half of each supernode's pairs are on each side."""
+    k = topology.hierarchy
+    side = np.arange(topology.graph.order) % k // 2 % 2
+    edges = side[topology.graph.edges()]
+    return float((edges[:, 0] != edges[:, 1]).mean())
+
+
+def _panel(title: str, found: Fractions) -> Panel:
+    curves = tuple(
+        Curve(name, tuple(map(float, known)), tuple(100 * part for part in known.values()))
+        for name, known in found.items()
+    )
+    return Panel(title, "radix", "links in the cut, %", curves)
+
+
+def link_failures(quick: bool) -> Evidence:
+    """Figure 14: diameter and mean distance while links fail, in the run of median survival."""
+    runs = 20 if quick else 100
+    found = {
+        name: resilience(build_topology(each.family, each.parameters), runs)
+        for name, each in networks(quick).items()
+    }
+    ratio = {name: each.median for name, each in found.items()}
+    stars = ("PS-IQ", "PS-Pal", "BF")
+    claims = [
+        PaperClaim(
+            "PolarStar and Bundlefly come apart at similar parts of links: least over largest",
+            1,
+            min(ratio[name] for name in stars) / max(ratio[name] for name in stars),
+            tolerance=0.15,
+        ),
+        PaperClaim(
+            "Dragonfly later",
+            mean(ratio[n] for n in stars),
+            ratio["DF"],
+            ">=",
+            reason=SAMPLE if quick else RANDOM,
+        ),
+        *(
+            PaperClaim(
+                f"{name} later than the other direct ones", _most(ratio, rest), ratio[name], ">="
+            )
+            for name, rest in (("HX", (*stars, "DF")), ("SF", (*stars, "DF")))
+        ),
+        *(
+            PaperClaim(
+                f"direct networks later than {name}",
+                ratio[name],
+                min(ratio[each] for each in (*stars, "DF", "HX", "SF")),
+                ">=",
+                mistake=EDGE_ROUTERS if name == "FT" else "",
+                reason=SAMPLE if quick else RANDOM,
+            )
+            for name in ("FT", "MF")
+        ),
+        PaperClaim(
+            "Dragonfly's diameter grows faster than PolarStar's: with a tenth failed",
+            _diameter(found["PS-IQ"]),
+            _diameter(found["DF"]),
+            ">=",
+        ),
+        PaperClaim("so does Megafly's", _diameter(found["FT"]) + 1, _diameter(found["MF"]), ">="),
+    ]
+    rows = [(name, _rows(each)) for name, each in found.items()]
+    return Evidence(tuple(claims), panels=failures(rows))
+
+
+def _most(ratio: Mapping[str, float], names: Sequence[str]) -> float:
+    return max(ratio[name] for name in names)
+
+
+def _diameter(found: Resilience) -> int:
+    """With about a tenth of the links failed."""
+    point = min(found.curve, key=lambda point: abs(point.fraction - 0.1))
+    return point.diameter or 0
+
+
+def _rows(found: Resilience) -> list[dict[str, float | int | None]]:
+    return [
+        {"fraction": p.fraction, "diameter": p.diameter, "mean_distance": p.mean_distance}
+        for p in found.curve
+    ]

@@ -1,0 +1,155 @@
+"""Figures of the PolarStar paper about size: the Moore bound, structure graphs, feasible orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from compilers.drawing.plots import Curve, Panel
+from compilers.evaluation.comparison.designs import families, within
+from compilers.topology.field import prime_power
+from compilers.topology.labelled_graph import Design, moore_bound
+from extensions.papers.exhibit import Evidence, PaperClaim
+
+RADIXES = range(8, 129)
+COMPARED = ("polarstar", "bundlefly", "dragonfly", "hyperx", "spectralfly")
+ABSTRACT = {"bundlefly": 1.3, "dragonfly": 1.9, "hyperx": 6.7}
+"""Geometric means of the abstract (arXiv:2302.07217v2), of PolarStar's order over theirs."""
+KAUTZ = 1 / 8
+"""Order over radix cubed of a Kautz graph of diameter 3 whose arcs are links: (radix/2)³."""
+STAR = 8 / 27
+"""Of PolarStar, formula (2): the maximum of x²(1 - x), at x = 2/3, times 2."""
+
+
+def moore_efficiency(_quick: bool) -> Evidence:
+    """Figure 1: the part of the Moore bound that direct networks of diameter 3 reach."""
+    best = _largest(within(RADIXES, among=families(COMPARED, baselines=True)))
+    ours = best["polarstar"]
+    claims = [
+        PaperClaim(
+            f"times as large as {name}, geometric mean over radixes 8 to 128",
+            printed,
+            _geometric(ours[radix] / order for radix, order in best[name].items()),
+            rounding=0.05,
+        )
+        for name, printed in ABSTRACT.items()
+    ]
+    beaten = {
+        radix for name in COMPARED[1:] for radix, order in best[name].items() if order > ours[radix]
+    }
+    claims += [
+        PaperClaim("a construction for every radix of 8 to 128", len(RADIXES), len(ours)),
+        PaperClaim(
+            "the largest for almost all radixes: part of them",
+            1,
+            1 - len(beaten) / len(RADIXES),
+            tolerance=0.05,
+        ),
+        PaperClaim(
+            "asymptotically 8/27 of the Moore bound, at radix 128",
+            STAR,
+            ours[128] / moore_bound(128, 3),
+            tolerance=0.01,
+        ),
+        PaperClaim("more than Kautz graphs with links both ways", KAUTZ, ours[128] / 128**3, ">="),
+    ]
+    curves = tuple(
+        _curve(name, orders, lambda radix: moore_bound(radix, 3)) for name, orders in best.items()
+    )
+    limit = Curve("Kautz, limit", (8.0, 128.0), (100 * KAUTZ, 100 * KAUTZ))
+    panel = Panel(
+        "Direct networks of diameter 3", "radix", "% of the Moore bound", (*curves, limit)
+    )
+    return Evidence(tuple(claims), panels=(panel,))
+
+
+def structure_graphs(_quick: bool) -> Evidence:
+    """Figure 4: the part of the Moore bound that structure graphs of diameter 2 reach."""
+    found = within(range(3, 129), among=families(("polarfly", "slimfly", "hyperx"), True))
+    best = _largest((each for each in found if each.diameter == 2), diameter=2)
+    polarity, others = best["polarfly"], (best["slimfly"], best["hyperx"])
+    both = [degree for degree in polarity if any(degree in other for other in others)]
+    below = [d for d in both if any(other.get(d, 0) > polarity[d] for other in others)]
+    claims = (
+        PaperClaim(
+            "ER is larger than others at almost all degrees: part at which it is",
+            1,
+            1 - len(below) / len(both),
+            tolerance=0.1,
+        ),
+        PaperClaim(
+            "asymptotically the Moore bound: at degree 128",
+            1,
+            polarity[128] / moore_bound(128, 2),
+            tolerance=0.02,
+        ),
+        PaperClaim(
+            "an ER graph for any degree q + 1, q a prime power: those of 3 to 128",
+            sum(prime_power(q) is not None for q in range(2, 128)),
+            len(polarity),
+        ),
+    )
+    names = {"polarfly": "Erdős–Rényi", "slimfly": "McKay–Miller–Širáň", "hyperx": "Hamming"}
+    curves = tuple(
+        _curve(names[name], orders, lambda degree: moore_bound(degree, 2))
+        for name, orders in best.items()
+    )
+    panel = Panel("Structure graphs of diameter 2", "degree", "% of the Moore bound", curves)
+    return Evidence(claims, panels=(panel,))
+
+
+def feasible_orders(_quick: bool) -> Evidence:
+    """Figure 7: orders of PolarStar with Inductive-Quad and with Paley supernodes, by radix."""
+    designs = [
+        each
+        for each in within(RADIXES, among=families(("polarstar",)))
+        if each.supernode in ("inductive-quad", "paley")
+    ]
+    orders: dict[str, dict[int, list[int]]] = {}
+    for each in designs:
+        orders.setdefault(each.supernode or "", {}).setdefault(each.radix, []).append(each.nodes)
+    quad, paley = orders["inductive-quad"], orders["paley"]
+    counts = [len(quad.get(radix, [])) + len(paley.get(radix, [])) for radix in RADIXES]
+    larger = [radix for radix in RADIXES if max(paley.get(radix, [0])) > max(quad.get(radix, [0]))]
+    claims = (
+        PaperClaim("several configurations for every radix: fewest", 2, min(counts), ">="),
+        PaperClaim("an Inductive-Quad for every radix", len(RADIXES), len(quad)),
+        PaperClaim(
+            "the largest has an Inductive-Quad for almost all radixes: part of them",
+            1,
+            1 - len(larger) / len(RADIXES),
+            tolerance=0.05,
+        ),
+        PaperClaim("but not for all: radixes with Paley, at least", 1, len(larger), ">="),
+    )
+    curves = [
+        Curve(
+            f"{name}, {words}",
+            tuple(map(float, sorted(sizes))),
+            tuple(float(np.log10(choose(sizes[radix]))) for radix in sorted(sizes)),
+        )
+        for name, sizes in (("Inductive-Quad", quad), ("Paley", paley))
+        for words, choose in (("largest", max), ("smallest", min))
+    ]
+    panel = Panel("Orders of PolarStar", "radix", "log10 of the order", tuple(curves))
+    return Evidence(claims, panels=(panel,))
+
+
+def _largest(designs: Iterable[Design], diameter: int = 3) -> dict[str, dict[int, int]]:
+    """The largest order of each family at each radix."""
+    best: dict[str, dict[int, int]] = {}
+    for each in designs:
+        if each.diameter == diameter:
+            orders = best.setdefault(each.family, {})
+            orders[each.radix] = max(orders.get(each.radix, 0), each.nodes)
+    return best
+
+
+def _geometric(ratios: Iterable[float]) -> float:
+    return float(np.exp(np.mean(np.log(list(ratios)))))
+
+
+def _curve(name: str, orders: Mapping[int, int], bound: Callable[[int], int]) -> Curve:
+    x = sorted(orders)
+    return Curve(name, tuple(map(float, x)), tuple(100 * orders[each] / bound(each) for each in x))

@@ -1,0 +1,258 @@
+"""Figures of the PolarStar paper that are simulated: latency over load, and motifs (§9, §10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from compilers.drawing.plots import Curve, Panel
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.latency_curves import (
+    Look,
+    PaperFabric,
+    accepted,
+    simulated_curve,
+)
+from extensions.papers.polarstar.polarstar_networks import ComparedNetwork, networks
+from extensions.simulation.build_simulation import settings_for
+from extensions.simulation.collective_completion import completion_time
+from extensions.simulation.latency_curve import LatencyCurve
+from extensions.simulation.latency_plot import latencies
+
+PATTERNS = ("uniform", "permutation", "shuffle", "reverse")
+ROUTINGS = ("MIN", "UGAL")
+ALL_MINIMAL = ("BF", "HX", "SF", "MF", "FT")
+"""Networks whose minimal routing takes all shortest paths (§9.3)."""
+LOOK = Look((0.1, 0.4, 0.95), warmup=400, period=150, periods=2, drain=200)
+MOTIFS = {"Allreduce": "tree-allreduce", "Sweep3D": "sweep3d"}
+MESSAGES = {"Allreduce": (16 << 10, 64 << 10), "Sweep3D": (1 << 10, 1 << 10)}
+"""Bytes for a look and in full; the paper's are not legible."""
+ALTERNATES = (
+    "UGAL is UGAL_PF here: misrouted packets go over a neighbour of their first router, as tables"
+    " that look at the destination alone allow, not over any router of the network."
+)
+SAMPLE = "Of the small networks that --quick takes; the paper's own are simulated without it."
+OWN_ROUTERS = "Switches, seeds and windows of the simulation are ours."
+
+
+def _reason(quick: bool, more: str = "") -> str:
+    """Why values are others than the paper's."""
+    return " ".join(filter(None, (SAMPLE if quick else OWN_ROUTERS, more)))
+
+
+Curves = Mapping[tuple[str, str, str], LatencyCurve]
+
+
+def synthetic(quick: bool) -> Evidence:
+    """Figure 9: eight networks under four patterns, minimally and adaptively routed."""
+    curves = _curves(quick, networks(quick), PATTERNS)
+    held = {key: accepted(curve) for key, curve in curves.items()}
+    best = [_best(held, pattern) for pattern in PATTERNS]
+    stars = ("PS-IQ", "PS-Pal")
+    claims = [
+        *(
+            PaperClaim(
+                f"{name} is marginally better than {star}: uniform, MIN, all minimal paths",
+                1,
+                held["uniform", "MIN", star] / held["uniform", "MIN", name],
+                "<=",
+                tolerance=0.1,
+                reason=_reason(quick),
+            )
+            for name in ("SF", "BF")
+            for star in stars
+        ),
+        *(
+            PaperClaim(
+                f"{star} carries more than DF: {pattern}, UGAL",
+                held[pattern, "UGAL", "DF"],
+                held[pattern, "UGAL", star],
+                ">=",
+                reason=_reason(quick),
+            )
+            for star in stars
+            for pattern in PATTERNS
+        ),
+        *(
+            PaperClaim(
+                f"{star} is comparable to BF: {pattern}, UGAL",
+                1,
+                held[pattern, "UGAL", star] / held[pattern, "UGAL", "BF"],
+                tolerance=0.25,
+                reason=_reason(quick, ALTERNATES),
+            )
+            for star in stars
+            for pattern in PATTERNS
+        ),
+        *(
+            PaperClaim(
+                f"{name} is poor under bit shuffle, {way}: below PS and BF",
+                min(held["shuffle", way, each] for each in (*stars, "BF")),
+                held["shuffle", way, name],
+                "<=",
+                reason=_reason(quick),
+            )
+            for name in ("DF", "MF")
+            for way in ROUTINGS
+        ),
+        PaperClaim(
+            "MF is better under bit reverse, MIN",
+            held["shuffle", "MIN", "MF"],
+            held["reverse", "MIN", "MF"],
+            ">=",
+        ),
+        PaperClaim(
+            "HX or SF sustains the most, UGAL: patterns of four, most of them",
+            3,
+            sum(name in ("HX", "SF") for name in best),
+            ">=",
+            reason=_reason(quick, ALTERNATES),
+        ),
+    ]
+    return Evidence(tuple(claims), panels=_panels(curves, PATTERNS))
+
+
+def _best(held: Mapping[tuple[str, str, str], float], pattern: str) -> str:
+    """The network that accepts the most under a pattern, adaptively routed."""
+    known = {name: load for (p, way, name), load in held.items() if (p, way) == (pattern, "UGAL")}
+    return max(known, key=lambda name: known[name])
+
+
+def adversarial(quick: bool) -> Evidence:
+    """Figure 10: all endpoints of a supernode or group to those of one other."""
+    among = {n: each for n, each in networks(quick).items() if each.group}
+    curves = _curves(quick, among, ("adversarial",))
+    tree = _curves(quick, {"FT": networks(quick)["FT"]}, ("longest",))
+    held = {(way, name): accepted(curve) for (_, way, name), curve in (curves | tree).items()}
+    claims = [
+        *(
+            PaperClaim(
+                f"{name} saturates below the star products, {way}",
+                min(held[way, each] for each in ("PS-IQ", "PS-Pal", "BF")),
+                held[way, name],
+                "<=",
+                reason=_reason(quick),
+            )
+            for name in ("DF", "MF")
+            for way in ROUTINGS
+        ),
+        *(
+            PaperClaim(
+                f"PS-IQ is better than {name}, {way}",
+                held[way, name],
+                held[way, "PS-IQ"],
+                ">=",
+                tolerance=0.02,
+                reason=_reason(quick, ALTERNATES),
+            )
+            for name in ("BF", "PS-Pal")
+            for way in ROUTINGS
+        ),
+    ]
+    renamed = {("adversarial", way, name): curve for (_, way, name), curve in tree.items()}
+    return Evidence(tuple(claims), panels=_panels(curves | renamed, ("adversarial",)))
+
+
+def _curves(
+    quick: bool, among: Mapping[str, ComparedNetwork], patterns: Iterable[str]
+) -> dict[tuple[str, str, str], LatencyCurve]:
+    """By pattern, routing and network; a network is compiled once for all patterns."""
+    found = {
+        (pattern, way, name): simulated_curve(fabric, pattern, quick, LOOK)
+        for name, each in among.items()
+        for way in ROUTINGS
+        for fabric in (_fabric(name, each, way),)
+        for pattern in patterns
+    }
+    return {
+        (pattern, way, name): found[pattern, way, name]
+        for pattern in patterns
+        for way in ROUTINGS
+        for name in among
+    }
+
+
+def _fabric(name: str, each: ComparedNetwork, way: str) -> PaperFabric:
+    minimal = "all minimal" if name in ALL_MINIMAL else "minimal"
+    routes = minimal if way == "MIN" else "adaptive"
+    topology = {"family": each.family, **each.parameters}
+    return PaperFabric(topology, each.hosts, routes, each.group)
+
+
+def _panels(curves: Curves, patterns: Iterable[str]) -> tuple[Panel, ...]:
+    """The latency of each pattern, then what was accepted."""
+    pairs = []
+    for pattern in patterns:
+        chosen = [(f"{n}-{way}", curve) for (p, way, n), curve in curves.items() if p == pattern]
+        latency, taken = latencies(chosen, pattern)
+        pairs.append((latency, replace(taken, title=f"{pattern}: accepted")))
+    return tuple(panel for row in zip(*pairs, strict=True) for panel in row)
+
+
+def motifs(quick: bool) -> Evidence:
+    """Figure 11: how long Allreduce and Sweep3D take, on four networks."""
+    known = networks(quick)
+    time = {
+        (motif, way, name): _cycles(motif, _fabric(name, known[name], way), quick)
+        for motif in MOTIFS
+        for way in ROUTINGS
+        for name in ("PS-IQ", "DF", "HX", "FT")
+    }
+    reduce = {key[1:]: cycles for key, cycles in time.items() if key[0] == "Allreduce"}
+    sweep = {key[1:]: cycles for key, cycles in time.items() if key[0] == "Sweep3D"}
+    star = reduce["UGAL", "PS-IQ"]
+    others = [cycles for (_, name), cycles in reduce.items() if name != "FT"]
+    claims = [
+        _slower("Allreduce is fastest on FT, MIN", reduce["MIN", "FT"], min(others)),
+        _alike("FT is alike with MIN and UGAL", reduce["MIN", "FT"], reduce["UGAL", "FT"]),
+        *(
+            _slower(f"Allreduce, {name}: MIN is slower than UGAL", reduce["UGAL", name], slow)
+            for (way, name), slow in reduce.items()
+            if way == "MIN" and name != "FT"
+        ),
+        _alike("Allreduce, UGAL: PS-IQ is comparable to FT", reduce["UGAL", "FT"], star),
+        _slower("Allreduce, UGAL: HX is slower than PS-IQ", star, reduce["UGAL", "HX"]),
+        *(
+            _slower(f"Allreduce, {way}: DF is slower", reduce[way, "PS-IQ"], reduce[way, "DF"])
+            for way in ROUTINGS
+        ),
+        _slower("Sweep3D, MIN: DF is slower", sweep["MIN", "PS-IQ"], sweep["MIN", "DF"]),
+        *(
+            _alike(f"Sweep3D, UGAL: alike {name}", sweep["UGAL", name], sweep["UGAL", "PS-IQ"])
+            for name in ("HX", "FT")
+        ),
+        _slower("Sweep3D, UGAL: DF is slower", sweep["UGAL", "PS-IQ"], sweep["UGAL", "DF"]),
+        _slower(
+            "PS-IQ gains less by UGAL with Sweep3D: MIN over UGAL, beside Allreduce's",
+            sweep["MIN", "PS-IQ"] / sweep["UGAL", "PS-IQ"],
+            reduce["MIN", "PS-IQ"] / star,
+        ),
+    ]
+    names = [f"{name}-{way}" for way in ROUTINGS for name in ("PS-IQ", "DF", "HX", "FT")]
+    panels = []
+    for motif, cycles in (("Allreduce", reduce), ("Sweep3D", sweep)):
+        bars = tuple(
+            Curve(name, (n - 0.4, n + 0.4), (value,))
+            for n, (name, value) in enumerate(zip(names, cycles.values(), strict=True))
+        )
+        panels.append(Panel(motif, "", "cycles", bars, steps=True))
+    reason = _reason(quick, ALTERNATES)
+    judged = tuple(replace(claim, reason=reason) for claim in claims)
+    return Evidence(judged, panels=tuple(panels))
+
+
+def _cycles(motif: str, fabric: PaperFabric, quick: bool) -> float:
+    build = fabric.build()
+    settings = settings_for(build, (), 0, (), {"ways": fabric.ways()})
+    small, large = MESSAGES[motif]
+    size = small if quick else large
+    found = completion_time(build, MOTIFS[motif], size, fabric.hosts, settings)
+    return float(found.cycles or 0)
+
+
+def _slower(says: str, fast: float, slow: float) -> PaperClaim:
+    return PaperClaim(says, fast, slow, ">=")
+
+
+def _alike(says: str, one: float, other: float) -> PaperClaim:
+    return PaperClaim(f"{says}: ratio", 1, other / one, tolerance=0.2)

@@ -1,0 +1,242 @@
+"""The tables of PolarStar: Expanding the Horizon of Diameter-3 Networks (Lakhotia et al., 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.evaluation.analysis.distances import distribution
+from compilers.topology.families import build_topology, family_named
+from compilers.topology.field import prime_power
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import bundles, layout
+from compilers.topology.supernodes import Supernode, exists, supernode
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.graphs import Adjacency, involutions, is_vertex_transitive
+from extensions.papers.printed_tables import table_evidence
+
+NO, HALF, FULL = range(3)
+MARKS = ("no", "half", "full")
+RADIXES = range(8, 129)
+SETTLED = 28
+"""The least radix from which growth is judged: below, each step of a size is large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A row of Table 1: a small member, and the marks as printed.
+
+    group: routers of a module in the order of their numbers, 0 where there is no such module.
+    """
+
+    family: str
+    parameters: Mapping[str, int | str | None]
+    direct: int
+    scalability: int
+    stable: int
+    short: int
+    bundled: int
+    group: int = 0
+
+
+COMPARED = {
+    "Fat-tree": Printed("fat-tree", {"k": 4, "pods": 4}, NO, FULL, FULL, NO, FULL),
+    "PolarFly": Printed("polarfly", {"q": 7}, FULL, NO, HALF, FULL, FULL),
+    "Slim Fly": Printed("slimfly", {"q": 5}, FULL, NO, HALF, FULL, FULL, 5),
+    "3-D HyperX": Printed("hyperx", {"sides": "4x4x4"}, FULL, HALF, FULL, FULL, FULL, 16),
+    "Dragonfly": Printed("dragonfly", {"h": 2}, FULL, FULL, FULL, FULL, HALF, 4),
+    "Bundlefly": Printed("bundlefly", {"q": 3, "degree": 2}, FULL, FULL, HALF, FULL, FULL, 5),
+    "Megafly": Printed("megafly", {"h": 3, "a": 6}, NO, FULL, FULL, FULL, HALF, 6),
+    "Spectralfly": Printed("spectralfly", {"p": 11, "q": 7}, FULL, HALF, HALF, FULL, HALF),
+    "PolarStar": Printed(
+        "polarstar",
+        {"q": 3, "supernode": "inductive-quad", "degree": 3},
+        *(FULL, FULL, FULL, FULL, FULL),
+        group=8,
+    ),
+}
+"""Table 1. Its columns, the third of them without a heading in some editions: direct, scalability,
+stable design space, low diameter, bundlability."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedSupernode:
+    """A row of Table 2: permitted degrees, and whether it has Property R1, R* and symmetry.
+
+    order: of a degree, None where there is none.
+    """
+
+    text: str
+    order: Callable[[int], int | None]
+    r1: bool
+    rstar: bool
+    symmetric: bool
+
+
+DEGREES = range(2, 9)
+SMALLEST, LARGEST = 4, 10
+"""Orders of supernodes whose properties are looked for: below there is nothing to tell apart."""
+
+
+OWN_INVOLUTION = (
+    "Paley graphs of 5, 9 and 13 vertices, and so the Cayley graphs that they are, have Property R*"
+    " with an involution that a search finds: for 13, f(y) = 8y for squares y, 5y for others."
+    " The table looks at the bijection of Property R1 only."
+)
+
+
+def _paley(d: int) -> int | None:
+    return 2 * d + 1 if d % 2 == 0 and prime_power(2 * d + 1) else None
+
+
+def _cayley(d: int) -> int | None:
+    orders = ((2 * d + delta, delta % 4) for delta in (1, 0, -1))
+    return next((k for k, rest in orders if prime_power(k) and k % 4 == rest), None)
+
+
+SUPERNODES = {
+    "inductive-quad": PrintedSupernode(
+        "0 or 3 (mod 4)", lambda d: 2 * d + 2 if d % 4 in (0, 3) else None, False, True, False
+    ),
+    "paley": PrintedSupernode("even, 2d' + 1 a prime power", _paley, True, False, True),
+    "bdf": PrintedSupernode("all", lambda d: 2 * d, False, True, False),
+    "cayley": PrintedSupernode("2d' + δ a prime power", _cayley, True, False, True),
+    "complete": PrintedSupernode("all", lambda d: d + 1, True, True, True),
+}
+"""Table 2."""
+
+
+def networks(_quick: bool) -> Evidence:
+    """Table 1: what its marks stand for, measured; marks that rank are held as an order."""
+    rows, claims = [], []
+    sizes, steps = {}, {}
+    for name, printed in COMPARED.items():
+        topology = build_topology(printed.family, printed.parameters)
+        direct = bool(topology.endpoints.all())
+        diameter = distribution(topology).diameter or 0
+        sizes[name], steps[name] = _growth(printed.family)
+        links = _least_bundle(topology, printed.group)
+        rows.append((name, direct, sizes[name], round(steps[name], 3), diameter, links or "–"))
+        claims += [
+            PaperClaim(f"{name}: direct", float(printed.direct > NO), float(direct)),
+            PaperClaim(
+                f"{name}: diameter up to 3", float(printed.short > NO), float(diameter <= 3)
+            ),
+        ]
+        if links:
+            says = f"{name}: links between adjacent modules, {MARKS[printed.bundled]} mark"
+            more = "=" if printed.bundled < FULL else ">="
+            claims.append(PaperClaim(says, 1 + (printed.bundled == FULL), links, more))
+    claims += _ordered("largest of radix 64 or less", sizes, "scalability", {"Fat-tree"})
+    falling = {name: -step for name, step in steps.items()}
+    claims += _ordered("largest step from a radix to the next", falling, "stable", set())
+    heads = ("network", "direct", "routers, radix 64", "step", "diameter", "links of a bundle")
+    return Evidence(tuple(claims), heads, tuple(rows))
+
+
+def _growth(family: str) -> tuple[int, float]:
+    """The most routers of up to 64 ports, and the largest step of ln(efficiency) over radixes.
+
+    Efficiency is the largest order of a radix or less over that radix to the power of the diameter.
+    """
+    found = family_named(family)
+    best, most, last, step = 0, 0, 0.0, 0.0
+    for radix in RADIXES:
+        designs = found.designs(radix) if found else ()
+        least = 3 if family not in ("polarfly", "slimfly", "fat-tree") else 2
+        best = max([best, *(each.nodes for each in designs)])
+        if best and radix >= SETTLED:
+            now = log(best / radix**least)
+            step = max(step, abs(now - last) if last else 0.0)
+            last = now
+        if radix <= 64:
+            most = best
+    return most, step
+
+
+def _least_bundle(topology: Topology, group: int) -> int:
+    """The fewest links between two modules that have some; 0 where there are no modules."""
+    if topology.family == "polarfly":
+        return int(bundles(topology.graph, layout(topology))[1].min())
+    if not group:
+        return 0
+    side = np.sort(topology.graph.edges() // group, axis=1)
+    across = side[side[:, 0] != side[:, 1]]
+    return int(np.unique(across, axis=0, return_counts=True)[1].min())
+
+
+def _ordered(
+    what: str, values: Mapping[str, float], column: str, left_out: set[str]
+) -> Iterator[PaperClaim]:
+    """Networks of a fuller mark are not below those of a lesser one."""
+    marks: dict[int, list[float]] = {}
+    for name, value in values.items():
+        if name not in left_out:
+            marks.setdefault(getattr(COMPARED[name], column), []).append(value)
+    known = sorted(marks)
+    for lesser, fuller in pairwise(known):
+        says = f"{what}: {MARKS[fuller]} marks above {MARKS[lesser]} ones"
+        yield PaperClaim(says, max(marks[lesser]), min(marks[fuller]), ">=")
+
+
+def supernodes(_quick: bool) -> Evidence:
+    """Table 2: orders, permitted degrees and properties of the small supernodes of each kind."""
+    claims, rows = [], []
+    for kind, printed in SUPERNODES.items():
+        degrees = [d for d in DEGREES if exists(kind, d)]
+        missing = sum(printed.order(d) is not None for d in DEGREES) - len(degrees)
+        claims.append(PaperClaim(f"{kind}: permitted degrees that are missing", 0, missing))
+        for d in degrees:
+            order = printed.order(d) or 0
+            says = f"{kind}, d' = {d}: order"
+            claims.append(PaperClaim(says, order, supernode(kind, d).order))
+        small = [supernode(kind, d) for d in degrees]
+        small = [each for each in small if SMALLEST <= each.order <= LARGEST]
+        marks = []
+        for name, said, holds in (
+            ("R1", printed.r1, has_r1),
+            ("R*", printed.rstar, has_rstar),
+            ("symmetric", printed.symmetric, _symmetric),
+        ):
+            ours = all(map(holds, small))
+            says = f"{kind}: {name}"
+            claims.append(PaperClaim(says, float(said), float(ours), mistake=OWN_INVOLUTION))
+            marks.append("yes" if ours else "no")
+        rows.append((kind, printed.text, degrees[-1], printed.order(degrees[-1]), *marks))
+    heads = ("supernode", "permitted d'", "such as", "order", "R1", "R*", "symmetric")
+    return Evidence(tuple(claims), heads, tuple(rows))
+
+
+def has_r1(node: Supernode) -> bool:
+    """Property R1 by its bijection f: two members are joined, or those that f maps onto them."""
+    joined = node.adjacency() | np.eye(node.order, dtype=np.bool_)
+    joined[np.ix_(node.forward, node.forward)] |= node.adjacency()
+    return bool(joined.all())
+
+
+def has_rstar(node: Supernode) -> bool:
+    """Property R* by any involution f: its own, or else by search."""
+    own = [node.forward.tolist()] if node.involution else involutions(node.order)
+    return any(covers(node.adjacency(), np.array(image)) for image in own)
+
+
+def covers(adjacent: Adjacency, image: NDArray[np.int64]) -> bool:
+    """Whether Property R* holds by an involution."""
+    vertex = np.arange(len(adjacent))
+    joined = adjacent | adjacent[np.ix_(image, image)] | np.eye(len(image), dtype=np.bool_)
+    joined[vertex, image] = True
+    return bool(joined.all())
+
+
+def _symmetric(node: Supernode) -> bool:
+    return is_vertex_transitive(node.adjacency())
+
+
+def configurations(_quick: bool) -> Evidence:
+    """Table 3."""
+    return table_evidence("polarstar-3")

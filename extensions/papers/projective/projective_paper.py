@@ -1,0 +1,485 @@
+"""Projective Networks: Topologies for Large Parallel Computer Systems (Camarero et al., 2016)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import sqrt
+
+import numpy as np
+
+from compilers.drawing.plots import Curve, Panel
+from compilers.evaluation.analysis.distances import distribution
+from compilers.evaluation.analysis.link_load import uniform
+from compilers.evaluation.comparison.limits import GraphShape
+from compilers.topology.baselines.slimfly import degree
+from compilers.topology.families import build_topology
+from compilers.topology.field import prime_powers_near
+from compilers.topology.labelled_graph import Topology, moore_bound
+from compilers.topology.layout import layout, links_between
+from extensions.papers.diagram import HIDDEN, Diagram, Places, columns, ring
+from extensions.papers.exhibit import Evidence, PaperClaim, exhibits_of
+from extensions.papers.graphs import (
+    complement,
+    diameter_of,
+    hamming,
+    mean_distance,
+    paley,
+    turan,
+)
+from extensions.papers.printed_tables import table_evidence
+from extensions.papers.projective.network_growth import (
+    GROWTHS,
+    NetworkGrowth,
+    cost,
+    growth,
+    ideal_mean,
+    least_diameter,
+)
+
+CORNERS = (("100", -1, 1), ("010", 1, 1), ("001", 0, -2), ("111", 0, 0))
+HAMMING_MISTAKE = (
+    "The text has 2 - 2/n - 1/n². Of the n² - 1 others 2(n - 1) are at distance 1 and (n - 1)²"
+    " at 2, so the mean is 2n/(n + 1)."
+)
+
+
+def _names(topology: Topology) -> list[str]:
+    return ["".join(map(str, row[-3:])) for row in topology.coordinates.tolist()]
+
+
+def notation(_quick: bool) -> Evidence:
+    """Table I: each quantity of one network, and the relations between them."""
+    pn = build_topology("pn", {"q": 5})
+    load, hosts = uniform(pn), 2
+    nodes, links, ports = pn.graph.order, pn.graph.size, int(pn.graph.degrees.max())
+    spread = distribution(pn)
+    accepted = load.full_throughput_hosts
+    rows = (
+        ("T", "compute nodes", nodes * hosts),
+        ("R", "router radix", ports + hosts),
+        ("N", "routers", nodes),
+        ("Δ", "largest degree", ports),
+        ("Δ0", "compute nodes a router", hosts),
+        ("k", "diameter", spread.diameter),
+        ("k̄", "average distance", load.mean_distance),
+        ("a", "load accepted by a router in saturation", accepted),
+        ("u", "average utilisation of links", load.utilisation),
+    )
+    claims = (
+        PaperClaim("2|E| = NΔ of a Δ-regular graph", nodes * ports, 2 * links),
+        PaperClaim("u = a·k̄/Δ", load.utilisation, accepted * load.mean_distance / ports),
+    )
+    return Evidence(claims, ("notation", "definition", "PN of q = 5"), rows)
+
+
+def limits(_quick: bool) -> Evidence:
+    """Table II: diameter, and k̄ and u of a member so large that they are near their limits."""
+    claims, rows = [], []
+    for each in GROWTHS:
+        shape = each.shape(each.large)
+        diameter = _diameter(each, shape)
+        claims += [
+            PaperClaim(f"{each.name}: k", each.diameter, diameter),
+            PaperClaim(f"{each.name}: lim k̄", each.mean, shape.mean, tolerance=0.01),
+            PaperClaim(f"{each.name}: lim u", each.utilisation, shape.utilisation, tolerance=0.01),
+        ]
+        rows.append((each.name, shape.order, diameter, shape.mean, shape.utilisation))
+    return Evidence(tuple(claims), ("graph", "N", "k", "k̄", "u"), tuple(rows))
+
+
+def _diameter(each: NetworkGrowth, shape: GraphShape) -> int:
+    """Measured where there is a construction; else of a generalised Moore graph, which it is."""
+    built: dict[str, tuple[str, Mapping[str, int | str | None]]] = {
+        "Hamming 2D": ("hyperx", {"sides": "4x4"}),
+        "demi-PN": ("polarfly", {"q": 5}),
+        "Slim Fly MMS": ("slimfly", {"q": 5}),
+        "PN": ("pn", {"q": 5}),
+        "dragonfly": ("dragonfly", {"h": 2}),
+        "Hamming 3D": ("hyperx", {"sides": "4x4x4"}),
+        "hypercube, n=10": ("hyperx", {"sides": "x".join("2" * 10)}),
+    }
+    if each.name in built:
+        return distribution(build_topology(*built[each.name])).diameter or 0
+    return least_diameter(shape.order, shape.degree)
+
+
+def structural_parameters(_quick: bool) -> Evidence:
+    """Table III: exact values of examples beside its limits."""
+    return table_evidence("projective-3", share=0.12)
+
+
+def ten_thousand(_quick: bool) -> Evidence:
+    """Table IV."""
+    return table_evidence("projective-4")
+
+
+def twenty_five_thousand(_quick: bool) -> Evidence:
+    """Table V."""
+    return table_evidence("projective-5")
+
+
+def indirect_examples(_quick: bool) -> Evidence:
+    """Table VI."""
+    return table_evidence("projective-6")
+
+
+def fano(_quick: bool) -> Evidence:
+    """Figure 1: the Fano plane, and its incidence graph."""
+    heawood = build_topology("pn", {"q": 2})
+    names, n = _names(heawood), heawood.graph.order // 2
+    line = n + names[n:].index("001")
+    on = sorted(names[point] for point in heawood.graph.neighbours(line))
+    spread = distribution(heawood)
+    claims = (
+        PaperClaim("points and lines", 14, heawood.graph.order),
+        PaperClaim("degree 3", 3, int(heawood.graph.degrees.max())),
+        PaperClaim("on line 001: 100, 110 and 010", 1, float(on == ["010", "100", "110"])),
+        *(
+            PaperClaim(f"vertices at distance {d}", count, spread.pairs[d] / 14)
+            for d, count in ((1, 3), (2, 6), (3, 4))
+        ),
+    )
+    places = _fano_places(names[:n])
+    bends = ring(48, float(np.hypot(*(places[names.index("110")] - places[names.index("111")]))))
+    straight = [("100", "010"), ("100", "001"), ("010", "001")]
+    straight += [("100", "011"), ("010", "101"), ("001", "110")]
+    links = [[names.index(end) for end in ends] for ends in straight]
+    circle = n + np.stack((np.arange(48), (np.arange(48) + 1) % 48), axis=1)
+    plane = Diagram(
+        "Fano plane",
+        np.concatenate((places, bends)),
+        np.concatenate((links, circle)),
+        [*names[:n], *[""] * 48],
+        [0] * n + [HIDDEN] * 48,
+    )
+    graph = Diagram("Heawood graph", columns(n, n), heawood.graph.edges(), names, heawood.kind)
+    return Evidence(claims, diagrams=(plane, graph))
+
+
+def _fano_places(names: list[str]) -> Places:
+    """On a triangle, its sides and its centre; the line of the middles is the circle."""
+    at = {name: (sqrt(3) * x, y + 0.0) for name, x, y in CORNERS}
+    for middle, ends in (("110", ("100", "010")), ("101", ("100", "001")), ("011", ("010", "001"))):
+        (a, b), (c, d) = (at[end] for end in ends)
+        at[middle] = ((a + c) / 2, (b + d) / 2)
+    return np.array([at[name] for name in names])
+
+
+def subplanes(_quick: bool) -> Evidence:
+    """Figure 2: the layout of G_4 in three subplanes."""
+    pn = build_topology("pn", {"q": 4})
+    racks = layout(pn, "subplanes")
+    between = links_between(pn.graph, racks)
+    claims = [PaperClaim("subplanes", 3, len(racks.names))]
+    for rack in range(len(racks.names)):
+        inside = racks.members(rack)
+        links = pn.graph.edges()
+        own = links[(racks.rack[links] == rack).all(axis=1)]
+        points = int((pn.kind[inside] == 0).sum())
+        claims += [
+            PaperClaim(f"points of subplane {rack + 1}", 7, points),
+            PaperClaim(f"vertices of subplane {rack + 1}", 14, len(inside)),
+            PaperClaim(
+                f"its links, those of G_2, degree 3: {rack + 1}", 21, int(between[rack, rack])
+            ),
+            PaperClaim(
+                f"its smallest degree: {rack + 1}", 3, int(np.bincount(own.ravel())[inside].min())
+            ),
+        ]
+    places = np.zeros((pn.graph.order, 2))
+    for rack in range(3):
+        inside = racks.members(rack)
+        side = pn.kind[inside]
+        place = np.arange(7)
+        places[inside[side == 0]] = np.stack((np.full(7, rack * 3.0), place), axis=1)
+        places[inside[side == 1]] = np.stack((np.full(7, rack * 3.0 + 1.6), place), axis=1)
+    edges = pn.graph.edges()
+    faint = (racks.rack[edges[:, 0]] != racks.rack[edges[:, 1]]).tolist()
+    numbers = str.maketrans("0123", "01AB")
+    names = [name.translate(numbers) for name in _names(pn)]
+    picture = Diagram("G_4 in three subplanes", places, edges, names, pn.kind, faint, width=560)
+    return Evidence(tuple(claims), diagrams=(picture,))
+
+
+def modified_incidence(_quick: bool) -> Evidence:
+    """Figure 3: the incidence graph G_2, and the modified one, which is PolarFly's."""
+    heawood, demi = build_topology("pn", {"q": 2}), build_topology("polarfly", {"q": 2})
+    names = _names(demi)
+    degrees = demi.graph.degrees
+    near = sorted(names[v] for v in demi.graph.neighbours(names.index("001")))
+    claims = (
+        PaperClaim("vertices", 7, demi.graph.order),
+        PaperClaim("degree of 001", 3, int(degrees[names.index("001")])),
+        PaperClaim("neighbours of 001: 100, 110 and 010", 1, float(near == ["010", "100", "110"])),
+        PaperClaim("degree of 110", 2, int(degrees[names.index("110")])),
+        PaperClaim("Theorem 3.10: u of q = 2", 11 / 12, uniform(demi).utilisation),
+    )
+    left = Diagram("G_2", columns(7, 7), heawood.graph.edges(), _names(heawood), heawood.kind)
+    right = Diagram("Modified G_2", ring(7), demi.graph.edges(), names, demi.kind)
+    return Evidence(claims, diagrams=(left, right))
+
+
+def small_graphs(_quick: bool) -> Evidence:
+    """Figure 4: graphs of average distance up to 2."""
+    three, field, square = turan(9, 3), paley(13), hamming(4)
+    claims = (
+        PaperClaim("Turán(9, 3): diameter", 2, diameter_of(three)),
+        PaperClaim(
+            "Turán graph: lim k̄ = 1 + 1/r", 4 / 3, mean_distance(turan(600, 3)), tolerance=0.01
+        ),
+        PaperClaim("Paley(13): diameter", 2, diameter_of(field)),
+        PaperClaim("Paley graph: lim k̄", 1.5, mean_distance(paley(13))),
+        PaperClaim(
+            "Paley graph: links of its complement, which it is isomorphic to",
+            int(field.sum()),
+            int(complement(field).sum()),
+        ),
+        PaperClaim("Hamming graph: diameter", 2, diameter_of(square)),
+        PaperClaim("Hamming graph: N = Δ²/4 + Δ + 1", 6**2 / 4 + 6 + 1, len(square)),
+        PaperClaim(
+            "Hamming graph, n = 4: k̄ = 2 - 2/n - 1/n²",
+            2 - 2 / 4 - 1 / 16,
+            mean_distance(square),
+            mistake=HAMMING_MISTAKE,
+        ),
+    )
+    grid = np.stack(np.divmod(np.arange(16), 4), axis=1)[:, ::-1] + 0.0
+    bent = grid + 0.22 * np.sin(grid[:, ::-1] * 2.0)
+    diagrams = (
+        Diagram("Turán(9, 3)", ring(9), np.argwhere(np.triu(three)), kinds=np.arange(9) // 3),
+        Diagram("Paley(13)", ring(13), np.argwhere(np.triu(field)), [str(n) for n in range(13)]),
+        Diagram("Hamming, n = 4", bent, np.argwhere(np.triu(square))),
+    )
+    return Evidence(claims, diagrams=diagrams)
+
+
+def mms_orders(_quick: bool) -> Evidence:
+    """Figure 5: vertices of the MMS graph over the Moore bound."""
+    shares = {q: 2 * q * q / moore_bound(degree(q), 2) for q in _prime_powers(3, 128)}
+    claims = (
+        PaperClaim("the Hoffman–Singleton graph, q = 5, is a Moore graph", 1, shares[5]),
+        PaperClaim("limit 8/9, at q = 127", 8 / 9, shares[127], tolerance=0.01),
+    )
+    vertices = tuple(2.0 * q * q for q in shares)
+    curves = (
+        Curve("MMS", vertices, tuple(shares.values())),
+        Curve("8/9", (vertices[0], vertices[-1]), (8 / 9, 8 / 9)),
+    )
+    panel = Panel("MMS graphs", "vertices", "vertices over the Moore bound", curves, 1.1)
+    return Evidence(claims, panels=(panel,))
+
+
+def mms_utilisation(quick: bool) -> Evidence:
+    """Figure 6: utilisation of the links of the MMS graph; by formula, and some measured."""
+    shape = growth("Slim Fly MMS").shape
+    known = {q: shape(q).utilisation for q in _prime_powers(5, 128)}
+    built = (5, 7, 8, 9) if quick else (5, 7, 8, 9, 11, 13, 17, 19, 23)
+    measured = {q: uniform(build_topology("slimfly", {"q": q})).utilisation for q in built}
+    claims = (
+        PaperClaim("u = 1 for q = 5, the Hoffman–Singleton graph", 1, measured[5]),
+        PaperClaim("limit 8/9, at q = 127", 8 / 9, known[127], tolerance=0.01),
+        PaperClaim(
+            "a little worse where q mod 4 is not 1: largest u of q = 7 over that of q = 9",
+            1,
+            measured[7] / measured[9],
+            relation="<=",
+            reason="Traffic is split evenly over all minimal paths here.",
+        ),
+    )
+    curves = (
+        Curve("by formula", tuple(2.0 * q * q for q in known), tuple(known.values())),
+        Curve("measured", tuple(2.0 * q * q for q in measured), tuple(measured.values())),
+    )
+    panel = Panel("MMS graphs", "vertices", "utilisation u", curves, 1.1)
+    return Evidence(claims, panels=(panel,))
+
+
+def costs(_quick: bool) -> Evidence:
+    """Figure 7: k̄/u of networks of routers with up to 64 ports."""
+    claims = []
+    for each in GROWTHS:
+        largest = each.members()[-1]
+        ratio = cost(largest) / ideal_mean(largest)
+        if each.optimal:
+            says = f"{each.name} attains the bound: k̄/u over that of an ideal graph"
+            claims.append(PaperClaim(says, 1, ratio, tolerance=0.05))
+        else:
+            says = f"{each.name} is not below the bound: k̄/u over that of an ideal graph"
+            claims.append(PaperClaim(says, 1, ratio, ">="))
+    mms, demi = (growth(name).members()[-1] for name in ("Slim Fly MMS", "demi-PN"))
+    claims.append(
+        PaperClaim("MMS is about 9/8 of demi-PN", 9 / 8, cost(mms) / cost(demi), tolerance=0.05)
+    )
+    most = {name: _hosts(growth(name).members()[-1]) for name in ("dragonfly", "Hamming 3D")}
+    superseded = most["dragonfly"] / most["Hamming 3D"]
+    claims.append(PaperClaim("dragonfly scales beyond the 3D Hamming graph", 1, superseded, ">="))
+    panel = _by_hosts("Routers of up to 64 ports", "k̄/u", {g.name: g.members() for g in GROWTHS})
+    return Evidence(tuple(claims), panels=(panel,))
+
+
+def scalability(_quick: bool) -> Evidence:
+    """Figure 8: compute nodes over router radix."""
+    shapes = {each.name: each.members() for each in GROWTHS}
+    large = growth("PN").shape(2048).quantities()
+    q = 2048
+    claims = (
+        PaperClaim("T = 0.29 R³ of PN", 0.29, large["T"] / large["R"] ** 3, rounding=0.005),
+        PaperClaim(
+            "T = 0.25 R³ of the orthogonal fat tree",
+            0.25,
+            2 * (q + 1) * (q * q + q + 1) / (2.0 * (q + 1)) ** 3,
+            rounding=0.005,
+        ),
+        PaperClaim(
+            "complete graph: T = ((R+1)/2)² ≈ 576 at R = 48",
+            576,
+            max(_hosts(s) for s in growth("complete graph").members() if _ports(s) <= 48),
+            tolerance=30,
+        ),
+    )
+    curves = tuple(
+        Curve(name, tuple(map(_ports, members)), tuple(np.log10([_hosts(s) for s in members])))
+        for name, members in shapes.items()
+    )
+    panel = Panel("Scalability", "router ports R", "log10 of compute nodes T", curves)
+    return Evidence(claims, panels=(panel,))
+
+
+def three_networks(_quick: bool) -> Evidence:
+    """Figure 9: k̄ and k̄/u of Slim Fly, PN and demi-PN."""
+    shapes = {name: growth(name).members() for name in ("Slim Fly MMS", "PN", "demi-PN")}
+    mms, demi = ([s for s in shapes[n] if _hosts(s) > 1000] for n in ("Slim Fly MMS", "demi-PN"))
+    apart = max(cost(shape) - shape.mean for shape in shapes["PN"])
+    claims = (
+        PaperClaim("both curves coincide for PN: largest difference", 0, apart),
+        PaperClaim(
+            "MMS has the smallest average distance: of its largest, over demi-PN's largest",
+            1,
+            mms[-1].mean / demi[-1].mean,
+            "<=",
+        ),
+        PaperClaim(
+            "above 1000 compute nodes demi-PN is the cheapest: least k̄/u of MMS over its largest",
+            1,
+            min(map(cost, mms)) / max(map(cost, demi)),
+            ">=",
+        ),
+        PaperClaim(
+            "PN scales to almost 10⁵ compute nodes: log10 of its largest",
+            5,
+            float(np.log10(_hosts(shapes["PN"][-1]))),
+            tolerance=0.2,
+        ),
+    )
+    panels = (
+        _by_hosts("Average distance", "k̄", shapes, ratio=False),
+        _by_hosts("Cost", "k̄/u", shapes),
+    )
+    return Evidence(claims, panels=panels)
+
+
+def full_mesh(_quick: bool) -> Evidence:
+    """Figure 10: the incidence graph of K_4, and the multi-layer full mesh."""
+    mesh = build_topology("mlfm", {"n": 4})
+    leaves = mesh.of_kind("leaf")
+    pairs = np.argwhere(np.triu(np.ones((4, 4)), 1))
+    ends = np.stack((pairs.ravel(), 4 + np.repeat(np.arange(6), 2)), axis=1)
+    claims = (
+        PaperClaim("spines: n(n-1)/2", 6, len(mesh.of_kind("spine"))),
+        PaperClaim("leaves: n(n-1)", 12, len(leaves)),
+        PaperClaim("Δ = n - 1", 3, int(mesh.graph.degrees[leaves].max())),
+        PaperClaim("R = 2Δ", 6, int(mesh.graph.degrees[mesh.of_kind("spine")].max())),
+        PaperClaim("between leaves", 2, distribution(mesh).diameter or 0),
+    )
+    corners = ring(4)
+    middles = corners[pairs].mean(axis=1)
+    middles[[1, 4]] += [[0.12, 0.1], [-0.12, 0.1]]  # two diagonals cross
+    diagrams = (
+        Diagram(
+            "Incidence graph of K_4",
+            np.concatenate((corners, middles)),
+            ends,
+            kinds=[0] * 4 + [1] * 6,
+        ),
+        Diagram("K_4: leaves and spines", columns(4, 6), ends, kinds=[0] * 4 + [1] * 6),
+        Diagram("MLFM", columns(12, 6), mesh.graph.edges(), kinds=mesh.kind),
+    )
+    return Evidence(claims, diagrams=diagrams)
+
+
+def orthogonal_fat_tree(_quick: bool) -> Evidence:
+    """Figure 11: the orthogonal fat tree of q = 2."""
+    tree = build_topology("oft", {"q": 2})
+    spread, leaves = distribution(tree), tree.endpoints
+    ports = tree.graph.degrees[leaves]
+    claims = (
+        PaperClaim("routers", 21, tree.graph.order),
+        PaperClaim("in each of three columns", 7, int((~leaves).sum())),
+        PaperClaim("Δ = Δ0 = q + 1", 3, int(ports.max())),
+        PaperClaim("T = 2(q+1)(q²+q+1)", 42, int(ports.sum())),
+        PaperClaim("k̄ between leaves", 2, spread.mean or 0),
+        PaperClaim("u", 1, uniform(tree).utilisation),
+    )
+    picture = Diagram(
+        "Orthogonal fat tree, q = 2", columns(7, 7, 7), tree.graph.edges(), kinds=tree.kind
+    )
+    return Evidence(claims, diagrams=(picture,))
+
+
+def _prime_powers(low: int, high: int) -> Iterable[int]:
+    q = low
+    while q < high:
+        yield q
+        q = prime_powers_near(q + 1)[1]
+
+
+def _hosts(shape: GraphShape) -> float:
+    return shape.quantities()["T"]
+
+
+def _ports(shape: GraphShape) -> float:
+    return shape.quantities()["R"]
+
+
+def _by_hosts(
+    title: str, up: str, shapes: dict[str, list[GraphShape]], ratio: bool = True
+) -> Panel:
+    curves = []
+    for name, members in shapes.items():
+        values = [cost(shape) if ratio else shape.mean for shape in members]
+        curves.append(Curve(name, tuple(np.log10([_hosts(s) for s in members])), tuple(values)))
+    return Panel(title, "log10 of compute nodes T", up, tuple(curves))
+
+
+EXHIBITS = [
+    *exhibits_of(
+        "projective",
+        "table",
+        {
+            notation: "Notation used in the paper",
+            limits: "Topological parameters of optimal topologies and some references",
+            structural_parameters: "Structural parameters of optimal known topologies",
+            ten_thousand: "Example networks with about 10,000 compute nodes",
+            twenty_five_thousand: "Example networks with about 25,000 compute nodes",
+            indirect_examples: "Example multi-layer full mesh and orthogonal fat trees",
+        },
+    ),
+    *exhibits_of(
+        "projective",
+        "fig",
+        {
+            fano: "The Fano plane, and its incidence graph",
+            subplanes: "A layout of G_4 in three subplanes",
+            modified_incidence: "The incidence graph G_2, and the modified one",
+            small_graphs: "The Turán, Paley and Hamming graphs",
+            mms_orders: "Vertices of the MMS graph: 8/9 of the Moore bound",
+            mms_utilisation: "Link utilisation of the MMS graph: 8/9",
+            costs: "The measure of cost k̄/u over compute nodes, routers of 64 ports",
+            scalability: "Scalability of the topologies",
+            three_networks: "k̄ and k̄/u of Slim Fly, PN and demi-PN",
+            full_mesh: "The incidence graph of K_4, and the multi-layer full mesh",
+            orthogonal_fat_tree: "The orthogonal fat tree of q = 2",
+        },
+    ),
+]
+"""Six tables and eleven figures."""

@@ -1,0 +1,82 @@
+"""`polarfab reproduce`: the tables and figures of the papers, beside what is printed there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from polarfab.output.verb_output import (
+    json_option,
+    print_json,
+    print_table,
+    progress,
+    say,
+    write_file,
+)
+from polarfab.shared_options import scheduler_option
+
+COLUMNS = ("name", "shows", "verdict", "why")
+
+
+@click.command("reproduce")
+@click.argument("names", metavar="list|FIGURE…", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every table and figure.")
+@click.option("--paper", default="", help="Only those of this paper.")
+@click.option("--quick", is_flag=True, help="Of small sizes, a minute for all; so does list.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write data, pictures and verdicts there; what the same code has left is read.",
+)
+@scheduler_option
+@json_option
+def command(
+    names: tuple[str, ...],
+    everything: bool,
+    paper: str,
+    quick: bool,
+    output: Path | None,
+    scheduler: str,
+    as_json: bool,
+) -> None:
+    """Compute and draw tables and figures of the papers, and judge the printed values.
+
+    Verdicts are exact, agrees (within a tolerance), corrected (the printed value is wrong) and
+    differs, with the reason.
+
+    \b
+        polarfab reproduce list
+        polarfab reproduce projective-fig7 -o figures
+        polarfab reproduce --all --quick -o figures
+    """
+    from compilers.workers.choice import workers_at
+    from extensions.papers.catalogue import exhibit, exhibits, reproduce
+    from extensions.papers.exhibit_files import files, known_row
+
+    listed = names == ("list",)
+    if bool(names) == everything:
+        raise click.UsageError("say list, some figures, or --all")
+    if not (listed or output):
+        raise click.UsageError("say where to write with -o")
+    chosen = exhibits(paper) if listed or everything else [exhibit(name) for name in names]
+    quick = quick or listed
+    known = {each.id: output and known_row(output, each, quick) for each in chosen}
+    left = [each for each in chosen if not known[each.id]]
+    if len(left) < len(chosen):
+        say(f"there already: {len(chosen) - len(left)} of {len(chosen)}")
+    with progress("reproducing") as bar, workers_at(scheduler) as workers:
+        for each, evidence in reproduce(left, quick, bar, workers, output):
+            known[each.id] = each.row(evidence)
+            if output:
+                for name, text in files(each, evidence, quick):
+                    write_file(output / each.id / name, [text], folders=True)
+    rows = [row for row in known.values() if row]
+    if as_json:
+        print_json(rows)
+    else:
+        body = [(row["id"], row["what"], row["verdict"], " ".join(row["why"])) for row in rows]
+        print_table("tables and figures of the papers", COLUMNS, body, whole=True)
+    if listed and not output:
+        say("computed anew each time; with -o DIR what is there is read")

@@ -1,0 +1,97 @@
+"""Packets, cycle by cycle, through the tables of a build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from extensions.simulation.collective_completion import CompletionTime
+    from extensions.simulation.latency_curve import LatencyCurve
+    from polarfab.fabric import Fabric
+    from polarfab.runnable_fabric import Progress
+
+ENTRY_POINTS = {
+    "polarfab.verbs": {"simulate": "extensions.simulation.simulate_verb:command"},
+    "polarfab.functions": {
+        "simulate": "extensions.simulation:simulate",
+        "completion_time": "extensions.simulation:completion_time",
+    },
+}
+
+
+def simulate(
+    fabric: Fabric,
+    pattern: str = "uniform",
+    loads: Sequence[float] = (),
+    hosts: int = 0,
+    seed: int = 0,
+    fail: Iterable[tuple[str, int]] = (),
+    progress: Progress | None = None,
+    scheduler: str = "",
+    demand: str | Path | None = None,
+    **switches: int | str | float,
+) -> LatencyCurve:
+    """Send packets through the tables, cycle by cycle, at each load.
+
+    Args:
+        fabric: compiled, or it is compiled now.
+        pattern: of traffic, one of those of `throughput`.
+        loads: parts of what the hosts' links carry; none for a tenth, two tenths … all of it.
+        hosts: a switch; 0 for as built.
+        seed: of everything that chance has a part in; the same seed has the same result.
+        fail: what goes down, a node or a link as `A-B`, and before which cycle.
+        progress: called with (loads done, all loads).
+        scheduler: the address of a Dask scheduler whose workers share the loads.
+        demand: a file of rates between switches, in the place of a pattern; the switch that
+            sends or receives most does so at the offered load.
+        switches: fields of `extensions.simulation.load_point.SimulationSettings`.
+
+    Raises:
+        InputError: no such pattern, node or link, a setting that cannot be, or too little
+            memory.
+    """
+    from compilers.estimates import Size, require
+    from compilers.workers.choice import workers_at
+    from extensions.simulation.build_simulation import settings_for, simulate_build
+
+    require(Size.of_build(fabric.build), "simulate")
+    settings = settings_for(fabric.build, loads, seed, fail, switches)
+    asked = Path(demand) if demand else pattern
+    with workers_at(scheduler, zip((fabric.build,), fabric._folders)) as workers:  # noqa: B905
+        return simulate_build(fabric.build, asked, hosts, settings, progress, workers)
+
+
+def completion_time(
+    fabric: Fabric,
+    collective: str,
+    size: int = 1 << 16,
+    hosts: int = 0,
+    seed: int = 0,
+    fail: Iterable[tuple[str, int]] = (),
+    **switches: int | str | float,
+) -> CompletionTime:
+    """Simulate a collective operation over all hosts, numbered switch by switch.
+
+    Args:
+        fabric: compiled, or it is compiled now.
+        collective: `ring-allreduce`, `tree-allreduce`, `all-to-all` or `sweep3d`.
+        size: bytes, of the vector that is reduced, or of each message.
+        hosts: a switch; 0 for as built.
+        seed: of the ways that packets take.
+        fail: what goes down, a node or a link as `A-B`, and before which cycle. What is on a
+            link then is lost, and not sent again: a collective that misses it does not end.
+        switches: fields of `extensions.simulation.load_point.SimulationSettings`.
+
+    Raises:
+        InputError: no such collective, a setting that cannot be, too many messages, or too
+            little memory.
+    """
+    from compilers.estimates import Size, require
+    from extensions.simulation.build_simulation import settings_for
+    from extensions.simulation.collective_completion import TO_THE_END, completion_time
+
+    require(Size.of_build(fabric.build), "simulate")
+    settings = settings_for(fabric.build, (), seed, fail, switches | TO_THE_END)
+    return completion_time(fabric.build, collective, size, hosts, settings)

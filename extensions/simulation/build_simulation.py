@@ -1,0 +1,192 @@
+"""The simulation of a build: its settings checked, its channels as they were proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from compilers.demand.demand_file import read_demand
+from compilers.demand.traffic_matrix import Traffic
+from compilers.evaluation.traffic import PATTERNS
+from compilers.proof.explanation import find_failure
+from compilers.proof.lossless.channels import channels
+from compilers.proof.walks.forwarding import Forwarding
+from compilers.tables.build import Build
+from compilers.workers.shards import THIS_PROCESS, Workers
+from extensions.simulation.latency_curve import LatencyCurve, simulate
+from extensions.simulation.load_point import (
+    BESIDE_TABLES,
+    LEVELS,
+    POLICIES,
+    SCHEMES,
+    USUAL_LOADS,
+    SimulationSettings,
+    TimedFailure,
+)
+from extensions.simulation.path_channels import path_channels
+from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
+from inventory.problems import InputError, did_you_mean
+from inventory.yamlfile import read_text
+
+CHOICES = {"ways": POLICIES, "scheme": SCHEMES, "level": LEVELS}
+LEAST = {
+    "packet": 1,
+    "buffer": 1,
+    "vcs": 1,
+    "warmup": 0,
+    "period": 1,
+    "periods": 1,
+    "flows": 0,
+    "samples": 1,
+}
+
+
+def settings_for(
+    build: Build,
+    loads: Sequence[float] = (),
+    seed: int = 0,
+    fail: Iterable[tuple[str, int]] = (),
+    switches: Mapping[str, int | str | float] | None = None,
+) -> SimulationSettings:
+    """Settings that fit a build; `ways` are adaptive where its balance is `ugal-pf`.
+
+    Raises:
+        InputError: no such node, link or setting, or a value that cannot be.
+    """
+    given = {name: value for name, value in (switches or {}).items() if value is not None}
+    known = {field.name for field in fields(SimulationSettings)}
+    for name, value in given.items():
+        if name not in known:
+            raise InputError.of("a setting of SimulationSettings", name, ", ".join(sorted(known)))
+        if name in CHOICES and value not in CHOICES[name]:
+            raise InputError.of(", ".join(CHOICES[name]), str(value), key=f"--{name}")
+        if name in LEAST and not (isinstance(value, int) and value >= LEAST[name]):
+            raise InputError.of(f"a number from {LEAST[name]}", str(value), key=f"--{name}")
+    for load in loads:
+        if not 0 < load <= 1:
+            required = "loads above 0 and up to 1, parts of what the hosts' links carry"
+            raise InputError.of(required, f"{load:g}", key="--load")
+    if "ways" not in given:
+        given["ways"] = "adaptive" if build.balance == "ugal-pf" else "emitted"
+    failures = tuple(TimedFailure(_links(build, word), cycle) for word, cycle in fail)
+    settings = SimulationSettings(
+        loads=tuple(loads) or USUAL_LOADS,
+        seed=seed,
+        failures=failures,
+        **given,  # type: ignore[arg-type]
+    )
+    if failures and settings.level == "flit":
+        raise InputError.of("--level packet, to have failures", "flit", key="--level")
+    _check_paths(settings)
+    for cycle in (failure.cycle for failure in failures if failure.cycle >= settings.last):
+        required = f"a cycle before {settings.last:,}, when the measurement ends"
+        raise InputError.of(required, str(cycle), key="--fail")
+    if settings.buffer < settings.vcs * settings.packet:
+        least = f"at least a packet of {settings.packet} flits for each of {settings.vcs} channels"
+        raise InputError.of(least, f"{settings.buffer} flits", key="--buffer")
+    return settings
+
+
+def simulate_build(
+    build: Build,
+    pattern: str | Path,
+    hosts: int,
+    settings: SimulationSettings,
+    progress: Callable[[int, int], None] | None = None,
+    workers: Workers = THIS_PROCESS,
+) -> LatencyCurve:
+    """Simulate the emitted tables.
+
+    Args:
+        build: its tables and cables.
+        pattern: of `compilers.evaluation.traffic.PATTERNS`, or a file of rates.
+        hosts: a switch; 0 for as built.
+        settings: of `settings_for`; the channels are counted here.
+        progress: called with (loads done, all loads).
+        workers: that share the loads.
+
+    Raises:
+        InputError: no such pattern, one without traffic, or too few virtual channels.
+    """
+    hosts = hosts or max(1, build.wiring.host_port.shape[1])
+    if isinstance(pattern, Path):
+        traffic = _demanded(build, pattern)
+    else:
+        traffic = _patterned(build, pattern, hosts, settings.seed)
+    network = network_for(build, hosts, settings)
+    flows = HostTraffic.of(traffic, network.switches)
+    return simulate(network, flows, with_channels(build, network, settings), progress, workers)
+
+
+def network_for(build: Build, hosts: int, settings: SimulationSettings) -> SimulatedNetwork:
+    """The network of a build, with distances where packets take paths beside its tables."""
+    network = SimulatedNetwork.of(build, hosts)
+    return network.with_distances() if settings.ways in BESIDE_TABLES else network
+
+
+def _check_paths(settings: SimulationSettings) -> None:
+    """Refuse settings that are about tables where packets do not take them."""
+    for name, given in (("fail", settings.failures), ("flows", settings.flows)):
+        if given and settings.ways in BESIDE_TABLES:
+            required = f"ways of the tables with --{name}: minimal, emitted or adaptive"
+            raise InputError.of(required, settings.ways, key="--ways")
+
+
+def _patterned(build: Build, pattern: str, hosts: int, seed: int) -> Traffic:
+    if pattern not in PATTERNS:
+        todo = did_you_mean(pattern, PATTERNS, "choose one of these")
+        raise InputError.of(", ".join(PATTERNS), pattern, todo, key="--pattern")
+    traffic = PATTERNS[pattern](build.topology, hosts, seed)
+    if not len(traffic.source):
+        given = f"{pattern}, which has none in {build.topology.title()}"
+        raise InputError.of("a pattern with traffic between switches", given, key="--pattern")
+    return traffic
+
+
+def _demanded(build: Build, file: Path) -> Traffic:
+    """The rates of a file; what the busiest switch sends or receives is 1."""
+    text = read_text(file)
+    found = read_demand(text, build.wiring)
+    ends = build.topology.endpoints
+    for switch in np.concatenate((found.source, found.destination)):
+        if not ends[switch]:
+            given = f"{build.wiring.names[switch]}, which has none"
+            raise InputError.of("rates between switches with hosts", given, file=text.name)
+    both = found.source, found.destination
+    busiest = max(np.bincount(side, found.amount).max() for side in both)
+    return replace(found, amount=found.amount / busiest)
+
+
+def with_channels(
+    build: Build, network: SimulatedNetwork, settings: SimulationSettings
+) -> SimulationSettings:
+    """Settings with as many channels as the tables, or the ways beside them, need.
+
+    Raises:
+        InputError: there are fewer virtual ones.
+    """
+    if settings.scheme == "single":
+        return settings
+    kinds = ("link", "node") if settings.failures else ()
+    if settings.ways in BESIDE_TABLES:
+        count, whose = path_channels(network, settings.ways, settings.scheme), "these ways"
+    else:
+        count, whose = channels(build, settings.scheme, kinds).count or settings.vcs, "its tables"
+    if count > settings.vcs:
+        required = f"{count} virtual channels for scheme {settings.scheme}, as {whose} need"
+        todo = f"--vcs {count}, or --scheme single, which may deadlock"
+        raise InputError.of(required, str(settings.vcs), todo, key="--vcs")
+    return replace(settings, channels=count)
+
+
+def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:
+    """The links that go down, of a node all."""
+    forwarding = Forwarding.of(build)
+    number = find_failure(build, word)
+    if number < forwarding.links:
+        return (forwarding.ends(number),)
+    switch, far = number - forwarding.links, build.wiring.far
+    return tuple((switch, int(other)) for other in np.unique(far[switch][far[switch] >= 0]))

@@ -1,0 +1,439 @@
+"""Flits through input-queued switches: the check of `packet_kernel`, stage by stage as in BookSim.
+
+A cycle has two halves. In each, a switch routes packets whose head has come to the front of its
+buffer, gives those that were routed a virtual channel of the next buffer, which is theirs until
+their tail has left, and lets at most one flit of an input and one to an output pass, if the next
+buffer has room: first each input chooses among its channels, then each output among inputs, in turn
+(BookSim's `separable_input_first`). Links take a flit between the halves. Buffers hold numbers of
+flits, and packets by their first flit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extensions.simulation import packet_kernel as packets
+from extensions.simulation.just_in_time import compiled, inner
+from extensions.simulation.marked_packets import mark_for, onward, spreads
+from extensions.simulation.packet_kernel import (
+    ACCEPTED,
+    COUNTS,
+    CREDIT,
+    DELIVERED,
+    HELD,
+    INJECTED,
+    INSIDE,
+    LAST,
+    LATENCY,
+    LONGEST,
+    MEASURED_IN,
+    MEASURED_OUT,
+    WIRE,
+    WORST,
+    SwitchRules,
+    choices,
+    destination,
+    hashed,
+    made_next,
+)
+from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
+from extensions.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
+from extensions.simulation.way_choice import drawn, entering, transit
+
+FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT, LISTED = range(9)
+"""Columns of a buffer: the first packet's place, packets, flits, flits of the first that have left,
+`IDLE`, `WAITS` for a channel or `MOVES`, from which half cycle on, the way out, the next buffer,
+whether it is in its switch's list."""
+IDLE, WAITS, MOVES = range(3)
+UNROUTED = -9
+TURNS = 8
+"""Cycles that arrivals and credits are kept by."""
+
+
+class FlitState(NamedTuple):
+    """Everything that moves; names that `PacketState` has mean the same.
+
+    slot: int32[S·L·V·B, 4], the goal, time and links of each packet, and the switch that it goes
+    by, or its mark. buffer: int32[S·L·V, 9]. owner, room: int32[2·S·L·V], the buffer that owns each
+    channel, -1 for none, and the flits that there is room for; channels to hosts behind those to
+    switches. busy: int32[S, L·V] and its length, buffers that are not idle. queue: int32[S·L, Q],
+    buffers that flits go to, behind the crossbar; queued: int32[S·L, 2], the first, and how many.
+    coming, credit: int32[TURNS, n + 1], buffers that a flit comes to, and that one has left; the
+    last column says how many. turn: int32[S·L, 2], which channel of an input, and which input of an
+    output, comes first. host: int32[H], sending: int32[H, 4], the buffer that the rest of a packet
+    goes to, and its flits.
+    """
+
+    slot: NDArray[np.int32]
+    buffer: NDArray[np.int32]
+    owner: NDArray[np.int32]
+    room: NDArray[np.int32]
+    busy: NDArray[np.int32]
+    active: NDArray[np.int32]
+    queue: NDArray[np.uint8]
+    queued: NDArray[np.int32]
+    coming: NDArray[np.int32]
+    credit: NDArray[np.int32]
+    turn: NDArray[np.int32]
+    port: NDArray[np.int32]
+    host: NDArray[np.int32]
+    sending: NDArray[np.int32]
+    made: NDArray[np.int32]
+    chance: NDArray[np.float64]
+    streams: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+    latency: NDArray[np.int64]
+    hops: NDArray[np.int64]
+    carried: NDArray[np.int64]
+    dead: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, load: float, seed: int
+    ) -> FlitState:
+        """Nothing is under way; each host knows when its first packet is made."""
+        like = packets.PacketState.of(net, traffic, rules, load, seed)
+        buffers, ports = len(like.queue), len(like.port)
+        flits = rules.depth * rules.length
+        return cls(
+            slot=np.zeros((buffers * (rules.depth + 2), 4), np.int32),
+            buffer=np.zeros((buffers, 9), np.int32),
+            owner=np.full(2 * buffers, -1, np.int32),
+            room=np.full(2 * buffers, flits, np.int32),
+            busy=np.zeros_like(like.ready),
+            active=np.zeros(net.switches, np.int32),
+            queue=np.zeros((ports, flits * rules.vcs), np.uint8),
+            queued=np.zeros((ports, 2), np.int32),
+            coming=np.zeros((TURNS, ports + 1), np.int32),
+            credit=np.zeros((TURNS, 4 * ports + 1), np.int32),
+            turn=np.zeros((ports, 2), np.int32),
+            port=like.port,
+            host=like.host,
+            sending=np.zeros((len(like.host), 2), np.int32),
+            made=like.made,
+            chance=like.chance,
+            streams=like.streams,
+            counts=np.zeros(COUNTS, np.int64),
+            latency=like.latency,
+            hops=like.hops,
+            carried=like.carried,
+            dead=like.dead,
+        )
+
+
+@compiled
+def advance(
+    net: SimulatedNetwork,
+    traffic: HostTraffic,
+    rules: SwitchRules,
+    state: FlitState,
+    start: int,
+    end: int,
+) -> None:
+    """Let the cycles from start to end pass."""
+    for t in range(start, end):
+        _take_in(net, rules, state, t)
+        if rules.begin <= t < rules.end:
+            state.counts[HELD] += state.counts[INSIDE]
+        _inject(net, traffic, rules, state, t)
+        _half(net, rules, state, t, 2 * t)
+        _drain(net, rules, state, t)
+        _half(net, rules, state, t, 2 * t + 1)
+
+
+@inner
+def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
+    """Flits that have come, and credits."""
+    ports = net.links + net.hosts
+    coming, buffer = state.coming[t % TURNS], state.buffer
+    for i in range(coming[-1]):
+        vc = coming[i]
+        buffer[vc, FLITS] += 1
+        if buffer[vc, STATE] == IDLE:
+            _begin(state, vc, vc // rules.vcs // ports, 2 * t)
+    state.counts[INSIDE] += coming[-1]
+    coming[-1] = 0
+    credit, buffers = state.credit[t % TURNS], len(buffer)
+    for i in range(credit[-1]):
+        other = credit[i]
+        state.room[other] += 1
+        arc = other // rules.vcs
+        if other >= buffers:
+            state.port[arc - buffers // rules.vcs, 3] -= 1
+        elif net.end[arc] >= 0:
+            state.port[net.end[arc], 3] -= 1
+    credit[-1] = 0
+
+
+@inner
+def _begin(state: FlitState, vc: int, switch: int, half: int) -> None:
+    """The head of a packet is at the front of a buffer."""
+    state.buffer[vc, STATE] = WAITS
+    state.buffer[vc, SINCE] = half
+    state.buffer[vc, OUT] = UNROUTED
+    if not state.buffer[vc, LISTED]:
+        state.buffer[vc, LISTED] = True
+        state.busy[switch, state.active[switch]] = vc
+        state.active[switch] += 1
+
+
+@inner
+def _noted(events: NDArray[np.int32], what: int) -> None:
+    events[events[-1]] = what
+    events[-1] += 1
+
+
+@inner
+def _stored(
+    rules: SwitchRules, state: FlitState, vc: int, goal: int, made: int, hops: int, via: int
+) -> None:
+    """A packet is on its way to a buffer."""
+    depth = rules.depth + 2
+    into = vc * depth + (state.buffer[vc, FRONT] + state.buffer[vc, STORED]) % depth
+    state.slot[into, 0], state.slot[into, 1] = goal, made
+    state.slot[into, 2], state.slot[into, 3] = hops, via
+    state.buffer[vc, STORED] += 1
+
+
+@inner
+def _inject(
+    net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, state: FlitState, t: int
+) -> None:
+    """Every host sends a flit, if it has one and there is room."""
+    senders, vcs, counts = len(state.host), rules.vcs, state.counts
+    for h in range(senders):
+        left = state.sending[h, 1]
+        if not left:
+            made = state.made[h]
+            if made > t:
+                continue
+            arc = state.host[h]
+            for i in range(vcs):
+                vc = arc * vcs + (state.sending[h, 0] + 1 + i) % vcs
+                if state.owner[vc] < 0 and state.room[vc] > 0:
+                    goal = destination(net, traffic, arc, drawn(state.streams, senders + h))
+                    _stored(rules, state, vc, goal, made, 0, DIRECT)
+                    state.owner[vc] = vc
+                    state.sending[h, 0] = vc
+                    left = rules.length
+                    counts[INJECTED] += 1
+                    counts[MEASURED_IN] += rules.begin <= made < rules.end
+                    state.made[h] = made_next(state.streams, h, made, state.chance[h])
+                    break
+        vc = state.sending[h, 0]
+        if left and state.room[vc] > 0:
+            state.room[vc] -= 1
+            _noted(state.coming[(t + WIRE) % TURNS], vc)
+            left -= 1
+            if not left:
+                state.owner[vc] = -1
+        state.sending[h, 1] = left
+
+
+@inner
+def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
+    """Every link takes a flit from behind the crossbar."""
+    width, buffers = state.queue.shape[1], len(state.buffer)
+    for arc in range(len(state.queued)):
+        if state.queued[arc, 1]:
+            first = state.queued[arc, 0]
+            v = state.queue[arc, first]
+            state.queued[arc, 0] = first + 1 if first + 1 < width else 0
+            state.queued[arc, 1] -= 1
+            if net.end[arc] >= 0:
+                _noted(state.coming[(t + WIRE) % TURNS], net.end[arc] * rules.vcs + v)
+            else:
+                _noted(state.credit[(t + CREDIT) % TURNS], buffers + arc * rules.vcs + v)
+            state.carried[arc] += rules.begin <= t < rules.end
+
+
+@inner
+def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, half: int) -> None:
+    """Each switch routes, gives channels, and lets flits pass."""
+    ports, vcs = net.links + net.hosts, rules.vcs
+    by_input, by_output = np.full(ports, -1, np.int32), np.full(ports, -1, np.int32)
+    inputs, outputs = np.empty(ports, np.int32), np.empty(ports, np.int32)
+    buffer, marks = state.buffer, len(net.onward) > 0 and rules.policy < SHORTEST
+    for switch in range(net.switches):
+        count = state.active[switch]
+        if not count:
+            continue
+        busy = state.busy[switch]
+        kept = asked = wanted = 0
+        for i in range(count):
+            vc = busy[(i + half) % count]
+            if buffer[vc, STATE] == WAITS and buffer[vc, SINCE] <= half:
+                _give_channel(net, rules, state, vc, switch, half)
+        for i in range(count):
+            vc = busy[i]
+            if buffer[vc, STATE] == IDLE:
+                buffer[vc, LISTED] = False
+                continue
+            busy[kept] = vc
+            kept += 1
+            if buffer[vc, STATE] != MOVES or buffer[vc, SINCE] > half or not buffer[vc, FLITS]:
+                continue
+            if state.room[buffer[vc, NEXT]] > 0:
+                arc = vc // vcs
+                place = arc - switch * ports
+                v, turn = vc - arc * vcs, state.turn[arc, 0]
+                if by_input[place] < 0:
+                    by_input[place] = v
+                    inputs[asked] = place
+                    asked += 1
+                elif (v - turn) % vcs < (by_input[place] - turn) % vcs:
+                    by_input[place] = v
+        state.active[switch] = kept
+        for i in range(asked):
+            place = inputs[i]
+            arc = switch * ports + place
+            out = buffer[arc * vcs + by_input[place], OUT] - switch * ports
+            turn = state.turn[switch * ports + out, 1]
+            if by_output[out] < 0:
+                by_output[out] = place
+                outputs[wanted] = out
+                wanted += 1
+            elif (place - turn) % ports < (by_output[out] - turn) % ports:
+                by_output[out] = place
+        for i in range(wanted):
+            out = outputs[i]
+            place = by_output[out]
+            arc = switch * ports + place
+            vc = arc * vcs + by_input[place]
+            state.turn[arc, 0] = (by_input[place] + 1) % vcs
+            state.turn[switch * ports + out, 1] = (place + 1) % ports
+            _pass_flit(rules, state, vc, t, half, marks and place < net.links)
+            by_output[out] = -1
+        for i in range(asked):
+            by_input[inputs[i]] = -1
+
+
+@inner
+def _give_channel(
+    net: SimulatedNetwork, rules: SwitchRules, state: FlitState, vc: int, switch: int, half: int
+) -> None:
+    """Route the packet at the front of a buffer, or give it a channel of the next one."""
+    buffer, vcs = state.buffer, rules.vcs
+    arc, out = vc // vcs, buffer[vc, OUT]
+    if out == UNROUTED:
+        out = _route(net, rules, state, vc, switch)
+        buffer[vc, OUT] = out
+        buffer[vc, SINCE] = half + 1
+        return
+    if net.end[out] >= 0:
+        first, count = choices(net, rules, vc, arc, out)
+    else:
+        first, count = len(buffer) + out * vcs, vcs
+    for i in range(count):
+        other = first + (half + i) % count
+        if state.owner[other] < 0:
+            state.owner[other] = vc
+            buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, NEXT] = MOVES, half + 1, other
+            return
+
+
+@inner
+def _route(
+    net: SimulatedNetwork, rules: SwitchRules, state: FlitState, vc: int, switch: int
+) -> int:
+    ports = net.links + net.hosts
+    width = net.order.shape[0] // net.switches
+    here = vc * (rules.depth + 2) + state.buffer[vc, FRONT]
+    goal, arc = state.slot[here, 0], vc // rules.vcs
+    row = switch * width + net.number[switch, goal // ports]
+    entered, marks = arc - switch * ports >= net.links, len(net.onward) > 0
+    if rules.policy >= SHORTEST:
+        out, state.slot[here, 3] = without_tables(
+            net, rules.policy, rules.samples, switch, goal // ports, state.slot[here, 3],
+            entered, state.port, state.streams, 2 * len(state.host),
+        )  # fmt: skip
+    elif entered:
+        u = then = 0.0
+        if rules.policy:
+            u = drawn(state.streams, 2 * len(state.host))
+            if marks:
+                then = drawn(state.streams, 2 * len(state.host))
+            if rules.flows:
+                then = hashed(goal, arc, int(u * rules.flows))
+                u = hashed(arc, goal, int(u * rules.flows))
+        threshold = rules.threshold * rules.length
+        to, policy = goal // ports, rules.policy
+        out = entering(net, row, arc, to, state.dead, policy, threshold, state.port, u)
+        if marks:
+            state.slot[here, 3] = mark_for(net, row, out, then)
+    elif marks and spreads(net, switch, goal // ports, state.slot[here, 3]):
+        out = onward(net, arc, state.slot[here, 3], state.dead)
+    else:
+        out = transit(net, row, arc, state.dead)
+    return int(goal) if out == HOME else out
+
+
+@inner
+def _pass_flit(
+    rules: SwitchRules, state: FlitState, vc: int, t: int, half: int, unmark: bool
+) -> None:
+    """A flit leaves its buffer, for the queue of a link; unmark: its packet loses its mark."""
+    buffer, counts, length = state.buffer, state.counts, rules.length
+    out, other = buffer[vc, OUT], buffer[vc, NEXT]
+    here = vc * (rules.depth + 2) + buffer[vc, FRONT]
+    goal, made, hops = state.slot[here, 0], state.slot[here, 1], state.slot[here, 2]
+    local = other >= len(buffer)
+    if not buffer[vc, SENT] and not local:
+        via = DIRECT if unmark else state.slot[here, 3]
+        _stored(rules, state, other, goal, made, hops + 1, via)
+    buffer[vc, SENT] += 1
+    buffer[vc, FLITS] -= 1
+    state.room[other] -= 1
+    state.port[out, 3] += 1
+    last = (state.queued[out, 0] + state.queued[out, 1]) % state.queue.shape[1]
+    state.queue[out, last] = other % rules.vcs
+    state.queued[out, 1] += 1
+    _noted(state.credit[(t + CREDIT) % TURNS], vc)
+    counts[LAST] = t
+    counts[INSIDE] -= 1
+    if buffer[vc, SENT] < length:
+        return
+    state.owner[other] = -1
+    buffer[vc, SENT] = 0
+    buffer[vc, FRONT] = (buffer[vc, FRONT] + 1) % (rules.depth + 2)
+    buffer[vc, STORED] -= 1
+    if buffer[vc, FLITS]:
+        buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, OUT] = WAITS, half + 1, UNROUTED
+    else:
+        buffer[vc, STATE] = IDLE
+    if local:
+        done = t + state.queued[out, 1] - 1 + half % 2 + WIRE
+        counts[DELIVERED] += 1
+        counts[ACCEPTED] += rules.begin <= done < rules.end
+        if rules.begin <= made < rules.end:
+            took = done - made
+            counts[MEASURED_OUT] += 1
+            counts[LATENCY] += took
+            counts[WORST] = max(counts[WORST], took)
+            state.latency[min(took, LONGEST - 1)] += 1
+            state.hops[hops] += 1
+
+
+@compiled
+def blocked(
+    net: SimulatedNetwork, rules: SwitchRules, state: FlitState
+) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+    """bool[S·L·V], whether a buffer cannot move now, and the buffers that it waits for, any of."""
+    buffer, buffers = state.buffer, len(state.buffer)
+    waits = np.zeros(buffers, np.bool_)
+    wanted = np.full((buffers, rules.vcs), -1, np.int32)
+    for vc in range(buffers):
+        out, other = buffer[vc, OUT], buffer[vc, NEXT]
+        if buffer[vc, STATE] == MOVES and buffer[vc, FLITS] and other < buffers:
+            waits[vc] = not state.room[other]
+            wanted[vc, 0] = other
+        elif buffer[vc, STATE] == WAITS and out >= 0 and net.end[out] >= 0:
+            first, count = choices(net, rules, vc, vc // rules.vcs, out)
+            waits[vc] = True
+            for i in range(count):
+                waits[vc] &= state.owner[first + i] >= 0
+                wanted[vc, i] = state.owner[first + i]
+    return waits, wanted

@@ -1,0 +1,121 @@
+"""Messages of hosts, each sent when those that it needs have come."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extensions.simulation.just_in_time import inner
+
+Numbers = NDArray[Any]
+IDLE = 2**31 - 2
+"""When a host sends that has nothing to send."""
+
+
+class HostMessages(NamedTuple):
+    """M messages, host by host in the order in which it sends them; as an MPI program would.
+
+    A host sends a message when it has sent those before it and as many as `waits` says have come.
+
+    goal: int32[M], the arc of the host that it goes to. sender: int32[M]. then: int32[M], the
+    receiver's first message that needs it, -1 for none. waits: int32[M]. ready: int32[M], when the
+    last one that it needs has come. sending, coming: int32[M], packets not yet sent, not yet there.
+    head: int32[H], the next message of a host; last: int32[H], the one behind its last. free:
+    int32[H], when its link is.
+    """
+
+    goal: NDArray[np.int32]
+    sender: NDArray[np.int32]
+    then: NDArray[np.int32]
+    waits: NDArray[np.int32]
+    ready: NDArray[np.int32]
+    sending: NDArray[np.int32]
+    coming: NDArray[np.int32]
+    head: NDArray[np.int32]
+    last: NDArray[np.int32]
+    free: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls,
+        arcs: Numbers,
+        source: Numbers,
+        goal: Numbers,
+        stage: Numbers,
+        needed: Numbers,
+        size: int,
+    ) -> HostMessages:
+        """Messages in the order of their stages.
+
+        Args:
+            arcs: int[H], those of the hosts.
+            source: int[M], the number of the host that sends it.
+            goal: int[M], of the one that it goes to.
+            stage: int[M], when its host's turn for it is.
+            needed: int[M], the stage from which on its receiver's messages wait for it.
+            size: packets of each.
+        """
+        hosts, stages = len(arcs), int(max(stage.max(), needed.max())) + 1
+        order = np.lexsort((stage, source))
+        source, goal, stage, needed = source[order], goal[order], stage[order], needed[order]
+        bounds = np.searchsorted(source, np.arange(hosts + 1)).astype(np.int32)
+        found = np.searchsorted(source.astype(np.int64) * stages + stage, goal * stages + needed)
+        then = np.where(found < bounds[goal + 1], found, -1).astype(np.int32)
+        return cls(
+            goal=arcs[goal].astype(np.int32),
+            sender=source.astype(np.int32),
+            then=then,
+            waits=np.bincount(then[then >= 0], minlength=len(then)).astype(np.int32),
+            ready=np.zeros(len(then), np.int32),
+            sending=np.full(len(then), size, np.int32),
+            coming=np.full(len(then), size, np.int32),
+            head=bounds[:-1].copy(),
+            last=bounds[1:].copy(),
+            free=np.zeros(hosts, np.int32),
+        )
+
+    @property
+    def first_due(self) -> NDArray[np.int32]:
+        """int32[H], when each host sends first."""
+        waiting = np.append(self.waits, 1)[self.head] > 0
+        return np.where(waiting | (self.head == self.last), IDLE, 0).astype(np.int32)
+
+    @classmethod
+    def none(cls) -> HostMessages:
+        """Packets are made by chance."""
+        return cls(*(np.zeros(0, np.int32) for _ in cls._fields))
+
+
+@inner
+def due(messages: HostMessages, host: int) -> int:
+    """When a host sends its next packet, as far as is known."""
+    message = messages.head[host]
+    if message == messages.last[host] or messages.waits[message]:
+        return IDLE
+    return int(max(messages.free[host], messages.ready[message]))
+
+
+@inner
+def packet_sent(messages: HostMessages, host: int, free: int) -> int:
+    """The message that a host's next packet is of; its link is free again then."""
+    message = messages.head[host]
+    messages.sending[message] -= 1
+    messages.free[host] = free
+    if not messages.sending[message]:
+        messages.head[host] += 1
+    return int(message)
+
+
+@inner
+def packet_came(messages: HostMessages, message: int, when: int) -> int:
+    """A packet has come; the host whose next message waits for it no longer, -1 for none."""
+    messages.coming[message] -= 1
+    after = messages.then[message]
+    if messages.coming[message] or after < 0:
+        return -1
+    messages.waits[after] -= 1
+    messages.ready[after] = max(messages.ready[after], when)
+    host = messages.sender[after]
+    return int(host) if messages.head[host] == after else -1

@@ -1,0 +1,186 @@
+"""One load on one network, from the first packet to the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from extensions.simulation import flit_kernel, packet_kernel
+from extensions.simulation import packet_kernel as kernel
+from extensions.simulation.just_in_time import one_compiles
+from extensions.simulation.load_point import LoadPoint, SimulationSettings
+from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
+from extensions.simulation.waiting_cycle import waiting_cycle
+
+CHUNK = 250
+"""Cycles between two looks at what has arrived."""
+SILENCE = 2_000
+"""Cycles without any move after which nothing is waited for any more."""
+ENOUGH, STEADY = 0.975, 0.05
+"""The part of the traffic that has to arrive, and how much the mean latency may change in the last
+period, where a load counts as sustained."""
+
+
+@dataclass(slots=True, eq=False)
+class Measurement:
+    """The state of a simulation.
+
+    now: the cycle that comes next. means: the latency after each period.
+    """
+
+    network: SimulatedNetwork
+    traffic: HostTraffic
+    settings: SimulationSettings
+    load: float
+    rules: kernel.SwitchRules
+    state: packet_kernel.PacketState | flit_kernel.FlitState
+    now: int = 0
+    means: tuple[float, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        network: SimulatedNetwork,
+        traffic: HostTraffic,
+        settings: SimulationSettings,
+        load: float,
+    ) -> Measurement:
+        """Before the first cycle."""
+        rules = settings.rules()
+        given = network, traffic, rules, load, settings.seed
+        flits = settings.level == "flit"
+        state = flit_kernel.FlitState.of(*given) if flits else kernel.PacketState.of(*given)
+        return cls(network, traffic, settings, load, rules, state)
+
+    @property
+    def _loops(self) -> Any:
+        flits = isinstance(self.state, flit_kernel.FlitState)
+        return flit_kernel if flits else packet_kernel
+
+    def compile(self) -> None:
+        """Have the loops compiled, or found where an earlier process has left them."""
+        with one_compiles():
+            self._run(1)
+            self._generated()
+
+    def point(self) -> LoadPoint:
+        """Simulate, and measure."""
+        settings = self.settings
+        periods = {settings.warmup + settings.period * each for each in range(settings.periods + 1)}
+        cuts = {failure.cycle for failure in settings.failures if failure.cycle < settings.last}
+        for stop in sorted(periods | cuts):
+            self._run(stop)
+            for failure in settings.failures:
+                if failure.cycle == stop:
+                    self._fail(failure.links)
+            if stop in periods:
+                self.means += (self.mean,)
+        generated = self._generated()
+        while self.state.counts[kernel.MEASURED_OUT] < generated and self._worth_waiting():
+            self._run(self.now + CHUNK)
+        return self._figures(generated)
+
+    def until_delivered(self, packets: int) -> int | None:
+        """Simulate until so many packets have come: cycles, or None if nothing moves any more."""
+        counts = self.state.counts
+        failures = sorted(self.settings.failures, key=lambda failure: failure.cycle)
+
+        def run(stop: int) -> None:
+            while failures and failures[0].cycle <= self.now:
+                self._fail(failures.pop(0).links)
+            self._run(min([stop, *(failure.cycle for failure in failures[:1])]))
+
+        with one_compiles():
+            run(1)
+        while counts[kernel.DELIVERED] < packets:
+            if self.now - counts[kernel.LAST] > SILENCE:
+                return None
+            run(self.now + CHUNK)
+        return int(counts[kernel.WORST])
+
+    @property
+    def mean(self) -> float:
+        """The mean latency of what was measured and has arrived."""
+        return float(self.state.counts[kernel.LATENCY] / max(1, self.state.hops.sum()))
+
+    def _run(self, stop: int) -> None:
+        while self.now < stop:
+            end = min(stop, self.now + CHUNK)
+            given = self.network, self.traffic, self.rules, self.state
+            self._loops.advance(*given, self.now, end)
+            self.now = end
+
+    def _worth_waiting(self) -> bool:
+        quiet = self.now - self.state.counts[kernel.LAST] > SILENCE
+        return not quiet and self.now < self.settings.last + self.settings.drain
+
+    def _fail(self, links: Iterable[tuple[int, int]]) -> None:
+        ports, end = self.network.ports, self.network.end
+        state = cast("kernel.PacketState", self.state)  # flits have no failures
+        for one, other in links:
+            arcs = np.arange(one * ports, one * ports + self.network.links)
+            for arc in arcs[end[arcs] // ports == other]:
+                for way in (int(arc), int(end[arc])):
+                    kernel.cut(self.network, self.rules, state, way, self.now)
+
+    def _generated(self) -> int:
+        """Packets made while it was measured, those that wait in their hosts included."""
+        state, rules = self.state, self.rules
+        hosts = state.streams, state.made, state.chance
+        waiting = kernel.still_to_come(*hosts, rules.begin, rules.end)
+        return int(waiting + self.state.counts[kernel.MEASURED_IN])
+
+    def _figures(self, generated: int) -> LoadPoint:
+        counts, settings, net = self.state.counts, self.settings, self.network
+        window = settings.last - settings.warmup
+        senders = net.endpoints & (self.traffic.volume > 0)
+        whole = window * net.hosts * self.traffic.volume[senders].sum() / settings.packet
+        links = np.flatnonzero(net.end >= 0)
+        use = self.state.carried[links] / window
+        hot = int(links[use.argmax()])
+        buffers = len(links) + np.count_nonzero(net.endpoints) * net.hosts
+        held = counts[kernel.HELD] / (window * buffers * settings.buffer)
+        arrived = counts[kernel.MEASURED_OUT] >= generated
+        means = self.means[-2:]
+        steady = len(means) < 2 or abs(means[-1] - means[-2]) <= STEADY * means[-1]
+        accepted = float(counts[kernel.ACCEPTED])
+        return LoadPoint(
+            offered=self.load,
+            generated=float(generated / whole),
+            accepted=float(accepted / whole),
+            sustained=bool(generated and arrived and steady and accepted >= ENOUGH * generated),
+            packets=int(self.state.hops.sum()),
+            **self._latencies(),
+            link_use=float(use.mean()),
+            hottest_use=float(use.max()),
+            hottest=(hot // net.ports, int(net.end[hot]) // net.ports),
+            buffer_use=float(held),
+            lost=int(counts[kernel.LOST]),
+            cycles=self.now,
+            deadlock=() if arrived else self.deadlock(),
+        )
+
+    def _latencies(self) -> dict[str, Any]:
+        counted, hops = self.state.latency, self.state.hops
+        total = int(counted.sum())
+        if not total:
+            none = ("mean_latency", "median_latency", "p99_latency", "worst_latency", "mean_hops")
+            return dict.fromkeys(none)
+        rank = np.cumsum(counted)
+        return {
+            "mean_latency": self.mean,
+            "median_latency": int(np.searchsorted(rank, 0.5 * total)),
+            "p99_latency": int(np.searchsorted(rank, 0.99 * total)),
+            "worst_latency": int(self.state.counts[kernel.WORST]),
+            "mean_hops": float(hops @ np.arange(len(hops)) / total),
+        }
+
+    def deadlock(self) -> tuple[int, ...]:
+        """The switches along a cycle of full buffers, in the order in which they wait."""
+        with one_compiles():
+            found = waiting_cycle(*self._loops.blocked(self.network, self.rules, self.state))
+        width = self.network.ports * self.rules.vcs
+        return tuple(buffer // width for buffer in found)

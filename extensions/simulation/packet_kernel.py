@@ -1,0 +1,496 @@
+"""Packets through input-queued switches, one cycle after the other, a packet at a time.
+
+A switch takes a packet from its input buffers into its crossbar, twice as fast as links, when input
+and output of the crossbar are free and the buffer behind the link has room. The times are those of
+BookSim's input-queued router with `internal_speedup = 2` and links of one cycle: a packet is ready
+a cycle after its head came, and its head arrives two cycles after it left; the room it had is known
+at the other end four cycles after. A buffer of a virtual channel is a ring of slots. A slot holds
+when its packet is ready or, empty, from when it can be filled: so credits need no messages. First
+packets that are not ready stand in a wheel of lists, one a cycle; the others in a list of their
+switch, the one that has waited longest first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extensions.simulation.host_messages import HostMessages, due, packet_came, packet_sent
+from extensions.simulation.just_in_time import compiled, inner
+from extensions.simulation.marked_packets import mark_for, onward, spreads
+from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
+from extensions.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
+from extensions.simulation.way_choice import ADAPTIVE, drawn, entering, transit
+
+NEVER = 2**31 - 1
+WIRE = 2
+"""Cycles from a link's one end to the buffer behind it."""
+PIPELINE = 1
+"""Cycles from there until the crossbar can take a packet."""
+CREDIT = 4
+"""Cycles from when a packet leaves until its room can be taken."""
+RELOAD = 3
+"""Cycles from when a packet leaves until the one behind it in its buffer can."""
+SINGLE, HOP, VALLEY = range(3)
+MOST_HOPS = 64
+LONGEST = 1 << 14
+"""Latencies from here on are counted as one."""
+(
+    INJECTED, DELIVERED, MEASURED_IN, MEASURED_OUT, ACCEPTED, LATENCY, WORST, LOST, LAST, HELD,
+    INSIDE,
+) = range(11)  # fmt: skip
+"""Columns of `counts`. HELD: flits in buffers, cycle by cycle; INSIDE: flits in buffers now."""
+COUNTS = 11
+
+
+class SwitchRules(NamedTuple):
+    """The settings as the loops take them. Packets of `length` flits, `depth` of them a buffer.
+
+    policy: of `way_choice` or `path_choice`, with its `samples`. threshold: packets. scheme: of
+    channels, `group` virtual channels each. begin, end: the cycles between which packets are
+    measured. flows: of a host to another, 0 for one a packet.
+    """
+
+    length: int
+    depth: int
+    vcs: int
+    policy: int
+    threshold: float
+    scheme: int
+    channels: int
+    group: int
+    begin: int
+    end: int
+    flows: int
+    samples: int
+
+
+class PacketState(NamedTuple):
+    """Everything that moves.
+
+    slot: int32[S·L·V·B, 4], the host's arc that a packet goes to, when it was made, when it is
+    ready (an empty slot: can be filled), its links so far. queue: int32[S·L·V, 4], the first slot
+    of a virtual channel, its packets, the way out of the first, the next channel in the wheel's
+    list. port: int32[S·L, 4], until when the crossbar's input and output are taken, from when the
+    link is free, packets that wait for it. ready: int32[S, L·V], waiting: int32[S], channels whose
+    first packet can leave. wheel: int32[W]. made, due: int32[H], when the next packet of a host is
+    made and can leave. streams: uint64[2·H + 1]. counts: int64[COUNTS]. latency, hops: counted.
+    carried: int64[S·L], flits over each arc while it was measured. messages: where there are any,
+    the second column of `slot` has the packet's message, and nothing is made by chance. via: int32,
+    the switch that the packet of each slot goes by, or its mark; empty where there is neither.
+    freed: int32[CREDIT, S·L + 1], ways out that a packet waits for no longer, as will be known in a
+    while; the last column says how many.
+    """
+
+    slot: NDArray[np.int32]
+    queue: NDArray[np.int32]
+    port: NDArray[np.int32]
+    ready: NDArray[np.int32]
+    waiting: NDArray[np.int32]
+    wheel: NDArray[np.int32]
+    host: NDArray[np.int32]
+    made: NDArray[np.int32]
+    due: NDArray[np.int32]
+    chance: NDArray[np.float64]
+    streams: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+    latency: NDArray[np.int64]
+    hops: NDArray[np.int64]
+    carried: NDArray[np.int64]
+    dead: NDArray[np.bool_]
+    messages: HostMessages
+    via: NDArray[np.int32]
+    freed: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls, net: SimulatedNetwork, traffic: HostTraffic, rules: SwitchRules, load: float, seed: int
+    ) -> PacketState:
+        """Nothing is under way; each host knows when its first packet is made."""
+        ports, order = net.ports, net.switches
+        buffers = order * ports * rules.vcs
+        longest = rules.depth * rules.vcs * rules.length + 64
+        told = rules.policy >= SHORTEST or len(net.onward) > 0
+        sends = np.flatnonzero(net.endpoints & (traffic.volume > 0))
+        host = (sends[:, None] * ports + net.links + np.arange(net.hosts)).ravel()
+        chance = np.repeat(load * traffic.volume[sends] / rules.length, net.hosts)
+        streams = np.random.default_rng(seed).integers(0, 2**64, 2 * len(host) + 1, np.uint64)
+        state = cls(
+            slot=np.zeros((buffers * rules.depth, 4), np.int32),
+            queue=np.zeros((buffers, 4), np.int32),
+            port=np.zeros((order * ports, 4), np.int32),
+            ready=np.zeros((order, ports * rules.vcs), np.int32),
+            waiting=np.zeros(order, np.int32),
+            wheel=np.full(1 << (longest - 1).bit_length(), -1, np.int32),
+            host=host.astype(np.int32),
+            made=np.full(len(host), -1, np.int32),
+            due=np.zeros(len(host), np.int32),
+            chance=np.log1p(-np.minimum(chance, 1 - 1e-12)),
+            streams=streams,
+            counts=np.zeros(COUNTS, np.int64),
+            latency=np.zeros(LONGEST, np.int64),
+            hops=np.zeros(MOST_HOPS + 1, np.int64),
+            carried=np.zeros(order * ports, np.int64),
+            dead=np.zeros(order * ports, np.bool_),
+            messages=HostMessages.none(),
+            via=np.full(buffers * rules.depth * told, DIRECT, np.int32),
+            freed=np.zeros((CREDIT, order * ports + 1), np.int32),
+        )
+        for h in range(len(host)):
+            state.made[h] = made_next(state.streams, h, -1, state.chance[h])
+        state.due[:] = state.made
+        return state
+
+
+@compiled
+def made_next(streams: NDArray[np.uint64], host: int, made: int, chance: float) -> int:
+    """When the packet after one that was made then is made: Bernoulli trials, one a cycle.
+
+    chance: log(1 - p).
+    """
+    gap = np.log(1.0 - drawn(streams, host)) / chance
+    return int(min(made + 1 + gap, NEVER - 1))
+
+
+@compiled
+def still_to_come(
+    streams: NDArray[np.uint64],
+    made: NDArray[np.int32],
+    chance: NDArray[np.float64],
+    begin: int,
+    end: int,
+) -> int:
+    """Packets that are made between two cycles, and wait in their hosts: fields of the state."""
+    streams, total = streams.copy(), 0
+    for h in range(len(made)):
+        when = made[h]
+        while when < end:
+            total += when >= begin
+            when = made_next(streams, h, when, chance[h])
+    return int(total)
+
+
+@compiled
+def cut(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, out: int, t: int) -> None:
+    """An arc goes down before cycle t; packets on the link are lost, those before it go elsewhere.
+
+    That is so at once: the switch sees its port go down.
+    """
+    slot, queue, counts, mask = state.slot, state.queue, state.counts, len(state.wheel) - 1
+    depth, vcs = rules.depth, rules.vcs
+    state.dead[out] = True
+    for vc in range(net.end[out] * vcs, (net.end[out] + 1) * vcs):
+        while queue[vc, 1]:
+            last = vc * depth + (queue[vc, 0] + queue[vc, 1] - 1) % depth
+            if slot[last, 2] - PIPELINE <= t:
+                break
+            queue[vc, 1] -= 1
+            counts[LOST] += 1
+            counts[MEASURED_OUT] += rules.begin <= slot[last, 1] < rules.end
+    switch = out // (net.links + net.hosts)
+    kept = 0
+    for i in range(state.waiting[switch]):
+        vc = state.ready[switch, i]
+        if queue[vc, 2] == out:
+            queue[vc, 3] = state.wheel[t & mask]
+            state.wheel[t & mask] = vc
+        else:
+            state.ready[switch, kept] = vc
+            kept += 1
+    state.waiting[switch] = kept
+
+
+@inner
+def destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: float) -> int:
+    """The arc of the host that a packet goes to: u of [0, 1) draws the switch, then the host."""
+    ports = net.links + net.hosts
+    switch, place = arc // ports, arc % ports
+    low, high = traffic.first[switch], traffic.first[switch + 1]
+    if high - low == 1:
+        return int(traffic.destination[low] * ports + place)
+    begin, last = low, high - 1
+    while low < last:
+        middle = (low + last) // 2
+        if traffic.below[middle] > u:
+            last = middle
+        else:
+            low = middle + 1
+    base = traffic.below[low - 1] if low > begin else 0.0
+    inner = (u - base) / (traffic.below[low] - base)
+    place = min(int(inner * net.hosts), net.hosts - 1)
+    return int(traffic.destination[low] * ports + net.links + place)
+
+
+@compiled
+def advance(
+    net: SimulatedNetwork,
+    traffic: HostTraffic,
+    rules: SwitchRules,
+    state: PacketState,
+    start: int,
+    end: int,
+) -> None:
+    """Let the cycles from start to end pass."""
+    slot, queue, port, counts = state.slot, state.queue, state.port, state.counts
+    ports, depth, vcs, length = net.links + net.hosts, rules.depth, rules.vcs, rules.length
+    width = net.order.shape[0] // net.switches
+    mask = len(state.wheel) - 1
+    hold = (length + 1) // 2
+    room = depth * vcs * length
+    senders = len(state.host)
+    dead, messages = state.dead, state.messages
+    collective, marks = len(messages.goal) > 0, len(net.onward) > 0
+    for t in range(start, end):
+        if rules.policy >= ADAPTIVE:
+            freed = state.freed[t % CREDIT]
+            for i in range(freed[-1]):
+                port[freed[i], 3] -= 1
+            freed[-1] = 0
+        # First packets that are ready now are routed.
+        vc = state.wheel[t & mask]
+        state.wheel[t & mask] = -1
+        while vc >= 0:
+            after = queue[vc, 3]
+            if queue[vc, 1]:
+                here = vc * depth + queue[vc, 0]
+                arc = vc // vcs
+                switch, goal = arc // ports, slot[here, 0]
+                row = switch * width + net.number[switch, goal // ports]
+                entered = arc - switch * ports >= net.links
+                if rules.policy >= SHORTEST:
+                    out, state.via[here] = without_tables(
+                        net, rules.policy, rules.samples, switch, goal // ports, state.via[here],
+                        entered, port, state.streams, 2 * senders,
+                    )  # fmt: skip
+                elif entered:
+                    u = then = 0.0
+                    if rules.policy:
+                        u = drawn(state.streams, 2 * senders)
+                        if marks:
+                            then = drawn(state.streams, 2 * senders)
+                        if rules.flows:
+                            then = hashed(goal, arc, int(u * rules.flows))
+                            u = hashed(arc, goal, int(u * rules.flows))
+                    to, least = goal // ports, rules.threshold
+                    out = entering(net, row, arc, to, dead, rules.policy, least, port, u)
+                    if marks:
+                        state.via[here] = mark_for(net, row, out, then)
+                elif marks and spreads(net, switch, goal // ports, state.via[here]):
+                    out = onward(net, arc, state.via[here], dead)
+                else:
+                    out = transit(net, row, arc, dead)
+                if out == HOME:
+                    out = goal
+                if out < 0 or slot[here, 3] >= MOST_HOPS:
+                    counts[LOST] += 1
+                    counts[MEASURED_OUT] += rules.begin <= slot[here, 1] < rules.end
+                    _leave(slot, queue, state.wheel, vc, depth, t, mask)
+                else:
+                    queue[vc, 2] = out
+                    state.ready[switch, state.waiting[switch]] = vc
+                    state.waiting[switch] += 1
+            vc = after
+        # Hosts send.
+        for h in range(senders):
+            if state.due[h] <= t:
+                arc = state.host[h]
+                for i in range(vcs):
+                    vc = arc * vcs + (t // length + i) % vcs
+                    if queue[vc, 1] < depth:
+                        into = vc * depth + (queue[vc, 0] + queue[vc, 1]) % depth
+                        if slot[into, 2] <= t:
+                            if collective:
+                                made = packet_sent(messages, h, t + length)
+                                goal = messages.goal[made]
+                                state.due[h] = due(messages, h)
+                            else:
+                                u = drawn(state.streams, senders + h)
+                                goal = destination(net, traffic, arc, u)
+                                made = state.made[h]
+                                after = made_next(state.streams, h, made, state.chance[h])
+                                state.made[h] = after
+                                state.due[h] = max(after, t + length)
+                            slot[into, 0], slot[into, 1], slot[into, 3] = goal, made, 0
+                            _arrive(slot, queue, state.wheel, vc, into, t + WIRE + PIPELINE, mask)
+                            counts[INJECTED] += 1
+                            counts[MEASURED_IN] += rules.begin <= made < rules.end
+                            break
+        # Switches match inputs with outputs.
+        for switch in range(net.switches):
+            count = state.waiting[switch]
+            if not count:
+                continue
+            ready = state.ready[switch]
+            kept = 0
+            for i in range(count):
+                vc = ready[i]
+                arc, out = vc // vcs, queue[vc, 2]
+                ready[kept] = vc
+                if port[arc, 0] > t or port[out, 1] > t:
+                    kept += 1
+                    continue
+                begin = max(t, port[out, 2])
+                here = vc * depth + queue[vc, 0]
+                if out - switch * ports >= net.links:
+                    if begin - t > room:
+                        kept += 1
+                        continue
+                    done = begin + WIRE + length - 1
+                    made = slot[here, 1]
+                    counts[DELIVERED] += 1
+                    counts[ACCEPTED] += rules.begin <= done < rules.end
+                    if collective:
+                        counts[WORST] = max(counts[WORST], done)
+                        host = packet_came(messages, made, done)
+                        if host >= 0:
+                            state.due[host] = due(messages, host)
+                    elif rules.begin <= made < rules.end:
+                        took = done - made
+                        counts[MEASURED_OUT] += 1
+                        counts[LATENCY] += took
+                        counts[WORST] = max(counts[WORST], took)
+                        state.latency[min(took, LONGEST - 1)] += 1
+                        state.hops[slot[here, 3]] += 1
+                else:
+                    into = _room(net, rules, slot, queue, vc, arc, out, t, begin)
+                    if into < 0:
+                        kept += 1
+                        continue
+                    slot[into, 0], slot[into, 1] = slot[here, 0], slot[here, 1]
+                    slot[into, 3] = slot[here, 3] + 1
+                    if rules.policy >= SHORTEST:
+                        state.via[into] = state.via[here]
+                    elif marks:  # only over the first link
+                        entered = arc - switch * ports >= net.links
+                        state.via[into] = state.via[here] if entered else DIRECT
+                    _arrive(
+                        slot, queue, state.wheel, into // depth, into, begin + WIRE + PIPELINE, mask
+                    )
+                    port[out, 3] += 1
+                if rules.begin <= begin < rules.end:
+                    state.carried[out] += length
+                    counts[HELD] += length * (t - slot[here, 2] + PIPELINE)
+                port[arc, 0] = port[out, 1] = t + hold
+                port[out, 2] = begin + length
+                counts[LAST] = t
+                _leave(slot, queue, state.wheel, vc, depth, t, mask)
+                if rules.policy >= ADAPTIVE and arc - switch * ports < net.links:
+                    freed = state.freed[t % CREDIT]
+                    freed[freed[-1]] = net.end[arc]
+                    freed[-1] += 1
+            state.waiting[switch] = kept
+
+
+@inner
+def hashed(source: int, destination: int, flow: int) -> float:
+    """The number of [0, 1) that a flow is hashed to."""
+    z = np.uint64(source) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(destination)
+    z = (z ^ (z >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(flow)
+    z = (z ^ (z >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@inner
+def _room(
+    net: SimulatedNetwork,
+    rules: SwitchRules,
+    slot: NDArray[np.int32],
+    queue: NDArray[np.int32],
+    vc: int,
+    arc: int,
+    out: int,
+    t: int,
+    begin: int,
+) -> int:
+    """A slot behind a way out that can be filled, of the channel that a packet moves to; or -1.
+
+    begin: when the link takes it; packets behind each other take channels in turn.
+    """
+    depth = rules.depth
+    first, count = choices(net, rules, vc, arc, out)
+    for i in range(count):
+        other = first + (begin // rules.length + i) % count
+        held = queue[other, 1]
+        if held < depth:
+            into = other * depth + (queue[other, 0] + held) % depth
+            if slot[into, 2] <= t:
+                return int(into)
+    return -1
+
+
+@inner
+def choices(
+    net: SimulatedNetwork, rules: SwitchRules, vc: int, arc: int, out: int
+) -> tuple[int, int]:
+    """The first virtual channel behind a way out that a packet may take, and how many there are."""
+    channel = 0
+    if net.end[arc] >= 0 and rules.scheme != SINGLE:
+        step = 1 if rules.scheme == HOP else net.up[arc] & net.up[out]
+        channel = min((vc - arc * rules.vcs) // rules.group + step, rules.channels - 1)
+    first = channel * rules.group
+    count = rules.group if channel < rules.channels - 1 else rules.vcs - first
+    return net.end[out] * rules.vcs + first, count
+
+
+@compiled
+def blocked(
+    net: SimulatedNetwork, rules: SwitchRules, state: PacketState
+) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+    """bool[S·L·V], whether all buffers that a virtual channel waits for are full, and which."""
+    queue, ports = state.queue, net.links + net.hosts
+    waits = np.zeros(len(queue), np.bool_)
+    wanted = np.full((len(queue), rules.vcs), -1, np.int32)
+    for switch in range(net.switches):
+        for i in range(state.waiting[switch]):
+            vc = state.ready[switch, i]
+            out = queue[vc, 2]
+            if out - switch * ports < net.links:
+                first, count = choices(net, rules, vc, vc // rules.vcs, out)
+                waits[vc] = True
+                for other in range(first, first + count):
+                    waits[vc] &= queue[other, 1] == rules.depth
+                    wanted[vc, other - first] = other
+    return waits, wanted
+
+
+@inner
+def _arrive(
+    slot: NDArray[np.int32],
+    queue: NDArray[np.int32],
+    wheel: NDArray[np.int32],
+    vc: int,
+    into: int,
+    when: int,
+    mask: int,
+) -> None:
+    """A packet takes a slot of a virtual channel, and is ready then."""
+    slot[into, 2] = when
+    if not queue[vc, 1]:
+        queue[vc, 3] = wheel[when & mask]
+        wheel[when & mask] = vc
+    queue[vc, 1] += 1
+
+
+@inner
+def _leave(
+    slot: NDArray[np.int32],
+    queue: NDArray[np.int32],
+    wheel: NDArray[np.int32],
+    vc: int,
+    depth: int,
+    t: int,
+    mask: int,
+) -> None:
+    """The first packet of a virtual channel leaves it; the next one is ready in a while."""
+    here = queue[vc, 0]
+    slot[vc * depth + here, 2] = t + CREDIT
+    here = here + 1 if here + 1 < depth else 0
+    queue[vc, 0] = here
+    queue[vc, 1] -= 1
+    if queue[vc, 1]:
+        when = max(slot[vc * depth + here, 2], t + RELOAD)
+        queue[vc, 3] = wheel[when & mask]
+        wheel[when & mask] = vc

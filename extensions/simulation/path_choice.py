@@ -1,0 +1,98 @@
+"""The way out of a switch where no table says it: any shortest path, and UGAL over them.
+
+UGAL-L (Singh, 2005; PolarStar paper, §9.3): a packet from a host compares the shortest way to its
+goal with shortest ways to a few random switches, and goes by the one of these for which links in
+all times packets that wait at the first is least. In a fat tree, all of whose shortest paths go up
+first, that is adaptive routing to a nearest common ancestor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extensions.simulation.just_in_time import inner
+from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
+from extensions.simulation.way_choice import drawn
+
+SHORTEST, UGAL = 3, 4
+"""Ways of all packets, behind those of `way_choice`."""
+DIRECT = -1
+"""In the place of a switch that a packet goes by: none."""
+
+
+@inner
+def shortest_way(
+    net: SimulatedNetwork,
+    switch: int,
+    target: int,
+    port: NDArray[Any],
+    adaptive: bool,
+    chance: float,
+) -> int:
+    """A link on a shortest path to a switch, `HOME` if it is this one, `NOWHERE` if there is none.
+
+    adaptive: of those that fewest packets wait for; else any. port: as `PacketState` has it.
+    chance: of [0, 1), draws one of several.
+    """
+    ports, near = net.links + net.hosts, net.distance[target]
+    left = near[switch]
+    if left == 0:
+        return HOME
+    least, alike = np.int32(2**31 - 1), 0
+    for out in range(switch * ports, switch * ports + net.links):
+        far = net.end[out]
+        if far >= 0 and near[far // ports] == left - 1:
+            waiting = port[out, 3] if adaptive else np.int32(0)
+            if waiting < least:
+                least, alike = waiting, 0
+            alike += waiting == least
+    turn = int(chance * alike)
+    for out in range(switch * ports, switch * ports + net.links):
+        far = net.end[out]
+        fits = far >= 0 and near[far // ports] == left - 1
+        if fits and (not adaptive or port[out, 3] == least):
+            if not turn:
+                return out
+            turn -= 1
+    return NOWHERE
+
+
+@inner
+def without_tables(
+    net: SimulatedNetwork,
+    policy: int,
+    samples: int,
+    switch: int,
+    goal: int,
+    via: int,
+    entering: bool,
+    port: NDArray[Any],
+    streams: NDArray[np.uint64],
+    which: int,
+) -> tuple[int, int]:
+    """The way out of a packet, and the switch that it goes by, `DIRECT` for none.
+
+    policy: `SHORTEST` or `UGAL`, which draws `samples` switches. goal, via: switches, those of a
+    packet that comes from a host when `entering`. streams, which: of chance.
+    """
+    adaptive = policy == UGAL
+    if via == switch or entering:
+        via = DIRECT
+    target = via if via != DIRECT else goal
+    way = shortest_way(net, switch, target, port, adaptive, drawn(streams, which))
+    if not entering or not adaptive or way < 0 or not port[way, 3]:
+        return way, via
+    cost = net.distance[goal, switch] * port[way, 3]
+    for _ in range(samples):
+        by = net.turning[int(drawn(streams, which) * len(net.turning))]
+        if by in (switch, goal):
+            continue
+        other = shortest_way(net, switch, by, port, adaptive, drawn(streams, which))
+        if other >= 0:
+            links = np.int32(net.distance[by, switch]) + np.int32(net.distance[goal, by])
+            if links * port[other, 3] < cost:
+                way, via, cost = other, by, links * port[other, 3]
+    return way, via

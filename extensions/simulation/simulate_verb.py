@@ -1,0 +1,359 @@
+"""`polarfab simulate`: latency over load, packet by packet through the tables of a build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from inventory.problems import InputError
+from polarfab.output.plane_output import merged_reports, of_each_plane
+from polarfab.output.time_notes import say_time
+from polarfab.output.verb_output import (
+    json_option,
+    print_json,
+    print_table,
+    progress,
+    say,
+    warn,
+    write_file,
+)
+from polarfab.shared_options import scheduler_option
+
+if TYPE_CHECKING:
+    from compilers.tables.build import Build
+    from extensions.simulation.collective_completion import CompletionTime
+    from extensions.simulation.latency_curve import LatencyCurve
+    from extensions.simulation.load_point import LoadPoint
+    from polarfab.fabric import Fabric
+
+Failures = tuple[tuple[str, str, str, int], ...]
+COLUMNS = ("offered", "accepted", "mean", "median", "p99", "worst", "hops", "links", "buffers")
+INCIDENTS = 2
+"""Where columns come that not all tables have: narrow terminals show the first ones."""
+
+
+@click.command("simulate")
+@click.argument(
+    "folders", metavar="BUILD…", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--pattern",
+    metavar="PATTERN",
+    help="The traffic; those of throughput.  [default: uniform]",
+)
+@click.option(
+    "--demand",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A file of rates between switches, in the place of a pattern.",
+)
+@click.option(
+    "--collective",
+    metavar="NAME",
+    help="The time of ring-allreduce, tree-allreduce, all-to-all or sweep3d over all hosts.",
+)
+@click.option(
+    "--size",
+    type=click.IntRange(1),
+    default=1 << 16,
+    show_default=True,
+    help="Of a collective's vector, or of each message; bytes.",
+)
+@click.option("--load", "words", metavar="L,…", default="", help="Offered.  [default: .1,.2,…,1]")
+@click.option("--hosts", type=click.IntRange(1, 1024), help="Hosts per switch; else as built.")
+@click.option(
+    "--ways",
+    type=click.Choice(["minimal", "emitted", "adaptive", "shortest", "ugal"]),
+    multiple=True,
+    help="Minimal ports, by weights, UGAL_PF; without tables any shortest path, or UGAL; again for"
+    " more.  [default: as built]",
+)
+@click.option(
+    "--scheme",
+    type=click.Choice(["single", "hop", "valley"]),
+    default="valley",
+    show_default=True,
+    help="Of channels, as verify proves them; single may deadlock.",
+)
+@click.option(
+    "--level",
+    type=click.Choice(["packet", "flit"]),
+    default="packet",
+    show_default=True,
+    help="What moves as one; flits are a check, and slower.",
+)
+@click.option("--vcs", type=click.IntRange(1, 16), default=4, show_default=True, help="Of a port.")
+@click.option("--packet", type=click.IntRange(1, 64), default=4, show_default=True, help="Flits.")
+@click.option(
+    "--buffer",
+    type=click.IntRange(1, 1 << 16),
+    default=128,
+    show_default=True,
+    help="Flits of a port, for all its virtual channels.",
+)
+@click.option(
+    "--flows",
+    type=click.IntRange(0, 1 << 16),
+    default=0,
+    show_default=True,
+    help="Of two hosts, each hashed to one port; 0: packet by packet.",
+)
+@click.option(
+    "--warmup", type=click.IntRange(0, 10**6), default=1_500, show_default=True, help="Cycles."
+)
+@click.option(
+    "--period",
+    type=click.IntRange(10, 10**6),
+    default=500,
+    show_default=True,
+    help="Cycles; four of them are measured.",
+)
+@click.option(
+    "--fail",
+    "failures",
+    nargs=4,
+    type=(click.Choice(["link", "node"]), str, click.Choice(["at"]), click.IntRange(0)),
+    metavar="link|node WHAT at CYCLE",
+    multiple=True,
+    help="A link A-B, or a node, goes down then; again for more.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Plot it, too: FILE.svg or FILE.png.",
+)
+@scheduler_option
+@json_option
+def command(
+    folders: tuple[Path, ...],
+    pattern: str | None,
+    demand: Path | None,
+    collective: str | None,
+    size: int,
+    words: str,
+    hosts: int | None,
+    ways: tuple[str, ...],
+    failures: Failures,
+    seed: int,
+    output: Path | None,
+    scheduler: str,
+    as_json: bool,
+    **switches: Any,
+) -> None:
+    """Simulate packets through the emitted tables: latency and accepted load over offered load.
+
+    Input-queued switches with virtual channels and credits, as in BookSim, whose defaults of the
+    papers these are: packets of 4 flits, 4 channels, 128 flits a port. Latencies are in cycles, a
+    flit over a link; loads are parts of what the hosts' links carry. Several builds, and several
+    --ways, are measured one after the other, and plotted together. Exit code 1: a deadlock.
+
+    \b
+        polarfab simulate build --pattern tornado --load 0.05,0.1,0.15
+        polarfab simulate build --load 0.5 --fail link 3-8 at 2000
+        polarfab simulate polarfly slimfly --ways minimal --ways ugal -o latency.svg
+        polarfab simulate build --collective ring-allreduce --size 1048576 --fail link 3-8 at 0
+    """
+    from compilers.estimates import Size
+    from polarfab.commands.builds.throughput import plot_form
+    from polarfab.fabric import Fabric
+
+    if pattern and demand:
+        raise InputError.of("a pattern or a file of rates", "both", key="--demand")
+    if pattern and collective:
+        raise InputError.of("a pattern or a collective", "both", key="--collective")
+    pattern = str(demand) if demand else pattern or "uniform"
+    loads = _loads(words)
+    form = plot_form(output) if output else ""
+    fabrics = [Fabric.load(folder) for folder in folders]
+    for fabric in fabrics:
+        _check_failures(fabric, failures)
+        say_time(Size.of_build(fabric.builds[0]), "simulate")
+    fail = [(word, cycle) for _, word, _, cycle in failures]
+    asked = [(fabric, {**switches, "ways": way}) for fabric in fabrics for way in ways or (None,)]
+    if collective:
+        others = {"--load": words, "--demand": demand, "-o": output, "--scheduler": scheduler}
+        if beside := [name for name, value in others.items() if value]:
+            raise InputError.of(f"--collective without {', '.join(others)}", " and ".join(beside))
+        _collectives(asked, (collective, size, hosts or 0, seed, fail), as_json)
+        return
+    from extensions.simulation import simulate
+
+    measured = list[MeasuredBuild]()
+    for fabric, settings in asked:
+        with progress(_doing(settings["level"])) as bar:
+            given = pattern, loads, hosts or 0, seed, fail, bar, scheduler, demand
+            curves = of_each_plane(fabric, lambda plane: simulate(plane, *given, **settings))  # noqa: B023
+        measured.append(MeasuredBuild(fabric, settings["ways"], hosts or 0, pattern, tuple(curves)))
+    if output:
+        from compilers.drawing.plots import plot
+        from extensions.simulation.latency_plot import latencies
+
+        title = measured[0].title if len(measured) == 1 else pattern
+        write_file(output, plot(latencies(_named(measured), title), form))
+        say(f"plotted in {output}")
+    if as_json:
+        reports = [each.report() for each in measured]
+        print_json(reports[0] if len(reports) == 1 else {"simulated": reports})
+    else:
+        for each in measured:
+            for build, curve in zip(each.fabric.builds, each.curves, strict=True):
+                _print(build, curve, each.title)
+    if any(curve.deadlock for each in measured for curve in each.curves):
+        raise SystemExit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredBuild:
+    """A fabric, ways and traffic, with a curve for each plane. hosts: a switch; 0 for as built."""
+
+    fabric: Fabric
+    ways: str | None
+    hosts: int
+    pattern: str
+    curves: tuple[LatencyCurve, ...]
+
+    @property
+    def hosts_per_node(self) -> int:
+        """Those that were measured."""
+        return self.hosts or max(1, self.fabric.builds[0].wiring.host_port.shape[1])
+
+    @property
+    def title(self) -> str:
+        """Of its table and its plot."""
+        topology = self.fabric.builds[0].topology.title()
+        ways = f", ways {self.ways}" if self.ways else ""
+        return f"{topology}, {self.hosts_per_node} hosts per node, {self.pattern}{ways}"
+
+    def report(self) -> dict[str, Any]:
+        """For JSON."""
+        names = [build.name for build in self.fabric.builds]
+        ways = {"ways": self.ways} if self.ways else {}
+        more = {"pattern": self.pattern, "hosts_per_node": self.hosts_per_node, **ways}
+        reports = [
+            {"name": name, **more, **curve.report()}
+            for name, curve in zip(names, self.curves, strict=True)
+        ]
+        return merged_reports(names, reports, {"name": self.fabric.name})
+
+
+def _named(measured: Sequence[MeasuredBuild]) -> list[tuple[str, LatencyCurve]]:
+    """The curves of first planes, by names that tell them apart."""
+    fabrics = {id(each.fabric): each.fabric for each in measured}.values()
+    alike = len({fabric.builds[0].name for fabric in fabrics}) < len(fabrics)
+    named = []
+    for each in measured:
+        name = str(each.fabric.folder) if alike else each.fabric.builds[0].name
+        named.append((f"{name}, {each.ways}" if each.ways else name, each.curves[0]))
+    return named
+
+
+def _doing(level: str) -> str:
+    """What the bar says: the first simulation of a machine compiles its loops."""
+    from extensions.simulation import flit_kernel, packet_kernel
+    from extensions.simulation.just_in_time import is_kept
+
+    kernel = flit_kernel if level == "flit" else packet_kernel
+    return "simulating" if is_kept(kernel.advance) else "compiling, once, and simulating"
+
+
+def _collectives(
+    asked: Sequence[tuple[Fabric, dict[str, Any]]], given: tuple[Any, ...], as_json: bool
+) -> None:
+    from extensions.simulation import completion_time
+
+    reports, ended = list[dict[str, Any]](), True
+    for fabric, settings in asked:
+        builds, ways = fabric.builds, settings["ways"]
+        each = of_each_plane(fabric, lambda plane: completion_time(plane, *given, **settings))  # noqa: B023
+        more = {"ways": ways} if ways else {}
+        rows = [{"name": b.name, **more, **asdict(e)} for b, e in zip(builds, each, strict=True)]
+        reports.append(merged_reports([b.name for b in builds], rows, {"name": fabric.name}))
+        if not as_json:
+            for build, found in zip(builds, each, strict=True):
+                _print_collective(build, found, f", ways {ways}" if ways else "")
+        ended &= all(found.cycles is not None for found in each)
+    if as_json:
+        print_json(reports[0] if len(reports) == 1 else {"simulated": reports})
+    if not ended:
+        raise SystemExit(1)
+
+
+def _print_collective(build: Build, found: CompletionTime, ways: str) -> None:
+    if found.cycles is None or found.seconds is None:
+        warn(f"{build.name}: {found.collective} does not end: {found.lost:,} packets are lost")
+        _warn_deadlock(build, found.deadlock)
+        return
+    print(
+        f"{build.name}: {found.collective} of {found.size:,} bytes over {found.hosts:,} hosts"
+        f"{ways} takes {found.cycles:,} cycles, {found.seconds * 1e6:.3g} us at 400 Gbit/s\n"
+        f"{found.messages:,} messages; the busiest host sends for {found.least:,} cycles, "
+        f"the hottest link is used {found.hottest_use:.0%} of the time"
+    )
+
+
+def _warn_deadlock(build: Build, switches: Iterable[int]) -> None:
+    path = " → ".join(build.wiring.names[switch] for switch in switches)
+    if path:
+        warn(f"deadlock: full buffers wait for each other along {path}")
+
+
+def _check_failures(fabric: Fabric, failures: Failures) -> None:
+    """What goes down is of the kind that is said: a node where a link is meant is a slip."""
+    names = fabric.builds[0].wiring.names
+    for kind, word, _, _ in failures:
+        if (kind == "node") != (word in names or "-" not in word):
+            required = "a link as two nodes, such as 3-8" if kind == "link" else "one node"
+            raise InputError.of(required, word, key=f"--fail {kind}")
+
+
+def _loads(words: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(word) for word in words.split(",") if word)
+    except ValueError as error:
+        required = "loads with commas between them, such as 0.1,0.2"
+        raise InputError.of(required, words, key="--load") from error
+
+
+def _print(build: Build, curve: LatencyCurve, title: str) -> None:
+    columns, rows = [*COLUMNS], [_row(point) for point in curve.points]
+    for name, values in _incidents(curve.points).items():
+        columns.insert(INCIDENTS, name)
+        for row, value in zip(rows, values, strict=True):
+            row.insert(INCIDENTS, value)
+    print_table(f"{build.name}: {title}; latencies in cycles", columns, rows)
+    if curve.saturation is None:
+        say("no load was sustained")
+    else:
+        say(f"sustained up to a load of {curve.saturation:g}")
+    _warn_deadlock(build, curve.deadlock)
+
+
+def _incidents(points: Sequence[LoadPoint]) -> dict[str, list[object]]:
+    """Columns for loads at which packets were lost, or that were not sustained, if there are."""
+    found: dict[str, list[object]] = {
+        "lost": [p.lost for p in points],
+        "state": [_state(p) for p in points],
+    }
+    return {name: values for name, values in found.items() if any(values)}
+
+
+def _state(point: LoadPoint) -> str:
+    """Why a load was not sustained, as far as that is known; packets that are lost do not come."""
+    if point.sustained or point.deadlock:
+        return "deadlock" if point.deadlock else ""
+    if not point.generated:
+        return "no packets"
+    return "losses" if point.lost else "saturated"
+
+
+def _row(point: LoadPoint) -> list[object]:
+    mean = None if point.mean_latency is None else round(point.mean_latency, 1)
+    latencies = (mean, point.median_latency, point.p99_latency, point.worst_latency)
+    hops = None if point.mean_hops is None else round(point.mean_hops, 2)
+    uses = (f"{use:.0%}" for use in (point.link_use, point.buffer_use))
+    return [f"{point.offered:g}", f"{point.accepted:.3f}", *latencies, hops, *uses]

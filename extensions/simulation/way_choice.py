@@ -1,0 +1,140 @@
+"""The way out of a switch, as its tables say: the rule of `Classes`, for one packet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extensions.simulation.just_in_time import compiled, inner
+from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
+
+MINIMAL, EMITTED, ADAPTIVE = range(3)
+"""Ways of packets from hosts: the minimal port; by weights; by weights where that is loaded."""
+SPREAD_LINKS = 4
+"""Of the way of a packet that was marked and spread."""
+_GOLDEN, _FIRST, _SECOND = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
+_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+
+@compiled
+def drawn(streams: NDArray[np.uint64], which: int) -> float:
+    """A number of [0, 1) of a stream (SplitMix64: Steele, Lea and Flood, 2014)."""
+    z = streams[which] + _GOLDEN
+    streams[which] = z
+    z = (z ^ (z >> _S30)) * _FIRST
+    z = (z ^ (z >> _S27)) * _SECOND
+    z = z ^ (z >> _S31)
+    return float(z >> _S11) * (1.0 / 9007199254740992.0)
+
+
+@inner
+def transit(net: SimulatedNetwork, row: int, arc: int, dead: NDArray[np.bool_]) -> int:
+    """The way out of a packet that came in by an arc; `HOME`: delivered here, `NOWHERE`: dropped.
+
+    row: of the switch's class for the destination. dead: bool[S·L].
+    """
+    out = int(net.order[row, 0])
+    if out == HOME or (out >= 0 and out != arc and not dead[out]):
+        return out
+    back = out == arc
+    ways = net.bounce if back else net.order
+    for way in ways[row]:
+        if way >= 0 and way != arc and not dead[way]:
+            return int(way)
+    for way in net.order[row]:
+        if way >= 0 and way == arc and not dead[way]:
+            return int(way)
+    return NOWHERE
+
+
+@inner
+def weighted(net: SimulatedNetwork, row: int, chance: float, dead: NDArray[np.bool_]) -> int:
+    """A way of a packet from a host, by weights; `NOWHERE` if none is up."""
+    total = 0
+    for i in range(net.ways.shape[1]):
+        way = net.ways[row, i]
+        if way >= 0 and not dead[way]:
+            total += net.weight[row, i]
+    left = chance * total
+    for i in range(net.ways.shape[1]):
+        way = net.ways[row, i]
+        if way >= 0 and not dead[way] and net.weight[row, i]:
+            left -= net.weight[row, i]
+            if left < 0:
+                return int(way)
+    return NOWHERE
+
+
+@inner
+def links(net: SimulatedNetwork, way: int, goal: int) -> int:
+    """The links of a way to a destination: minimal behind the first one, or a bounce, then so.
+
+    Or spread by the next switch.
+    """
+    width, ports = net.order.shape[0] // net.switches, net.links + net.hosts
+    here, there = way // ports, net.end[way] // ports
+    row = there * width + net.number[there, goal]
+    first = net.order[here * width + net.number[here, goal], 0]
+    if len(net.onward) and way != first and net.number[there, goal] < net.links:
+        return SPREAD_LINKS
+    if net.order[row, 0] == net.end[way]:
+        for bounce in net.bounce[row]:
+            if bounce >= 0 and bounce != net.end[way]:
+                return 2 + int(net.hops[net.end[bounce] // ports, goal])
+    return 1 + int(net.hops[there, goal])
+
+
+@inner
+def least_waited_for(
+    net: SimulatedNetwork, row: int, goal: int, dead: NDArray[np.bool_], port: NDArray[Any]
+) -> int:
+    """The way of a class for which the packets that wait, times its links, are fewest.
+
+    The minimal one comes first among equals, then the others in the order of their ports.
+    """
+    best = int(net.order[row, 0])
+    least = -1 if dead[best] else port[best, 3] * links(net, best, goal)
+    for way in net.ways[row]:
+        if way >= 0 and way != best and not dead[way]:
+            cost = port[way, 3] * links(net, way, goal)
+            if least < 0 or cost < least:
+                best, least = int(way), cost
+    return best
+
+
+@inner
+def entering(
+    net: SimulatedNetwork,
+    row: int,
+    arc: int,
+    goal: int,
+    dead: NDArray[np.bool_],
+    policy: int,
+    threshold: float,
+    port: NDArray[Any],
+    chance: float,
+) -> int:
+    """The way out of a packet from a host.
+
+    goal: its destination. policy: `MINIMAL`, `EMITTED` or `ADAPTIVE`, UGAL_PF (PolarFly paper,
+    §VII-C): the minimal way unless at least `threshold` packets wait for it, then the one of the
+    class's ways for which the packets that wait, times its links, are fewest. port: [S·L, 4], the
+    packets that wait for each way in column 3. chance: of [0, 1).
+    """
+    minimal = int(net.order[row, 0])
+    if minimal == HOME:
+        return minimal
+    if policy != MINIMAL and net.ways.shape[1] > 1:
+        if policy == EMITTED:
+            way = weighted(net, row, chance, dead)
+            if way >= 0:
+                return int(way)
+        elif minimal >= 0 and port[minimal, 3] >= threshold:
+            return least_waited_for(net, row, goal, dead, port)
+    return transit(net, row, arc, dead)

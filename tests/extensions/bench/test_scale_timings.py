@@ -1,0 +1,82 @@
+"""Whole processes timed from size to size, and the peers beside them."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from compilers.topology.families import FAMILIES
+from compilers.topology.polarfly import structure
+from extensions.bench import scale_peers, scale_timings
+from extensions.bench.scale_timings import EXPLAIN, MINIMAL, PROTECTED, STEPS, Step, run
+
+TINY = tuple(Step({"family": "polarfly", "q": q}, q * q + q + 1, {MINIMAL: 1.0}) for q in (2, 3, 4))
+PYTHON = sys.executable, "-I", "-S", "-c"
+
+
+def test_rows_of_ours_with_ratios_and_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scale_timings, "STEPS", TINY)
+    found = list(scale_timings.scale_timings((*PYTHON, "0"), 20, False, 20, 1 << 30))
+    assert [(row.fabric, row.what) for row in found] == [
+        (f"polarfly q={q}", what) for q in (2, 3) for what in (MINIMAL, PROTECTED)
+    ], "the third is too large, and what made no build is not explained"
+    assert all(row.seconds and row.megabytes and row.ratio == 1 and not row.why for row in found)
+    assert [row.growth is None for row in found] == [True, True, False, False]
+    assert found[0].budget == 1
+
+
+def test_the_real_ones_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scale_timings, "STEPS", TINY[:1])
+    monkeypatch.delitem(scale_timings.ROUTING, PROTECTED)
+    ours = sys.executable, "-m", "polarfab"
+    found = list(scale_timings.scale_timings(ours, 7, False, 60, 1 << 33))
+    assert [(row.what, row.why) for row in found] == [(MINIMAL, ""), (EXPLAIN, "")]
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("while True: pass", "over 0 s"),
+        ("import sys; sys.exit('no such fabric')", "no such fabric"),
+        ("raise SystemExit(3)", "exit code 3"),
+        ("b = bytes(1 << 32)", "out of memory"),
+        ("import os; os.kill(os.getpid(), 9)", "killed, for memory as a rule"),
+        ("print(7)", ""),
+    ],
+)
+def test_a_process_that_does_not_end_well_says_why(code: str, why: str) -> None:
+    taken = run((*PYTHON, code), 0.3 if "while" in code else 20, 1 << 30)
+    assert taken.why == why
+    assert why or (taken.printed, 0 < taken.seconds < 5, taken.megabytes > 1) == ("7", True, True)
+
+
+def test_steps_are_what_they_say() -> None:
+    for step in STEPS:
+        values = {word: value for word, value in step.topology.items() if word != "family"}
+        family = FAMILIES[str(step.topology["family"])]
+        assert not family.check(values)
+        assert family.order(values) == step.switches
+    assert [step.switches for step in STEPS] == sorted(step.switches for step in STEPS)
+
+
+def test_peers_do_the_work_that_they_are_timed_for() -> None:
+    graph = structure(3)[0]
+    scipy, networkx, igraph, rustworkx = (peer(graph, True) for peer in scale_peers.PEERS.values())
+    assert networkx == 13 * 13
+    assert np.array_equal(scipy[0], igraph)
+    assert np.array_equal(scipy[0], rustworkx)
+    assert all(peer(graph, False) is not None for peer in scale_peers.PEERS.values())
+
+
+def test_a_peer_tells_its_seconds_or_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = json.dumps({"family": "polarfly", "q": 3})
+    scale_peers.main("networkx", scale_peers.PATH, given)
+    assert 0 < float(capsys.readouterr().out) < 10
+    monkeypatch.setitem(sys.modules, "igraph", None)
+    with pytest.raises(SystemExit, match=r"not installed: pip install 'polarfab\[bench\]'"):
+        scale_peers.main("igraph", scale_peers.PATH, given)

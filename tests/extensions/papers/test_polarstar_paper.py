@@ -1,0 +1,183 @@
+"""PolarStar's tables and figures: what they say, beside networkx, and data that break them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import polarfab
+from compilers.evaluation.traffic import between_groups
+from compilers.topology.families import build_topology
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.supernodes import supernode
+from extensions.papers.diagram import Diagram
+from extensions.papers.exhibit import Evidence
+from extensions.papers.graphs import involutions, is_vertex_transitive
+from extensions.papers.polarstar import (
+    polarstar_measures,
+    polarstar_scale,
+    polarstar_structure,
+    polarstar_tables,
+)
+from extensions.papers.polarstar.polarstar_networks import networks
+
+
+def graph_of(found: Diagram | Topology) -> nx.Graph:
+    graph: nx.Graph = nx.Graph()
+    if isinstance(found, Diagram):
+        graph.add_nodes_from(range(len(found.places)))
+        graph.add_edges_from(np.asarray(found.links).tolist())
+    else:
+        graph.add_nodes_from(range(found.graph.order))
+        graph.add_edges_from(found.graph.edges().tolist())
+    return graph
+
+
+def claim(evidence: Evidence, says: str) -> float:
+    return next(each.computed for each in evidence.claims if each.says == says)
+
+
+def test_the_products_drawn_are_a_prism_and_petersens_graph():
+    cartesian, star = map(graph_of, polarstar_structure.products(True).diagrams)
+    assert nx.is_isomorphic(cartesian, nx.circular_ladder_graph(5))
+    assert nx.is_isomorphic(star, nx.petersen_graph())
+
+
+def test_ways_between_supernodes_are_walks_of_the_graph_between_all_pairs():
+    topology, node = (
+        build_topology("polarstar", polarstar_structure.SMALL),
+        supernode("inductive-quad", 3),
+    )
+    graph, near, k = graph_of(topology), nx.Graph(node.graph.edges().tolist()), 8
+    image = node.forward.tolist()
+    met = set()
+    for one in range(k):
+        for other in range(k):
+            cases = (
+                one == other,
+                other == image[one],
+                near.has_edge(one, other),
+                near.has_edge(image[one], image[other]),
+            )
+            assert sum(cases) == 1
+            walks = polarstar_structure._walks(
+                topology, node, cases.index(True), np.array([[one, other]])
+            )
+            for walk in walks.tolist():
+                steps = [v for v, w in zip(walk, [None, *walk[:-1]], strict=True) if v != w]
+                assert nx.is_path(graph, steps)
+                met.add((walk[0], walk[-1]))
+    assert len(met) == 104 * 96
+
+
+def test_a_missing_link_breaks_the_figure_of_paths(monkeypatch):
+    whole = polarstar_structure._matrix
+
+    def damaged(graph):
+        table = whole(graph)
+        if len(table) == 104:
+            end = int(np.flatnonzero(table[0] & (np.arange(104) > 7))[0])
+            table[0, end] = table[end, 0] = False
+        return table
+
+    assert polarstar_structure.paths(True).verdict == "exact"
+    monkeypatch.setattr(polarstar_structure, "_matrix", damaged)
+    assert polarstar_structure.paths(True).verdict == "differs"
+
+
+@pytest.mark.parametrize("kind", ["inductive-quad", "paley", "bdf", "complete"])
+def test_supernodes_are_symmetric_where_networkx_finds_automorphisms(kind: str):
+    for degree in (2, 3, 4):
+        if polarstar_tables.SUPERNODES[kind].order(degree) is None:
+            continue
+        node = supernode(kind, degree)
+        graph = graph_of_node = nx.Graph(node.graph.edges().tolist())
+        maps = nx.isomorphism.GraphMatcher(graph, graph_of_node).isomorphisms_iter()
+        images = {each[0] for each in maps}
+        assert is_vertex_transitive(node.adjacency()) == (len(images) == node.order)
+
+
+def test_involutions_are_all_there():
+    every = {p for p in permutations(range(6)) if all(p[p[v]] == v for v in range(6))}
+    found = [tuple(each) for each in involutions(6)]
+    assert len(found) == len(every) == 76
+    assert set(found) == every
+
+
+def test_paley_graphs_have_property_r_star_with_the_involution_of_the_table():
+    """For 13 vertices: a square y goes to 8y, another one to 5y."""
+    squares = {y * y % 13 for y in range(1, 13)}
+    image = [y * (8 if y in squares else 5) % 13 for y in range(13)]
+    assert all(image[image[y]] == y for y in range(13))
+    graph = nx.paley_graph(13)
+    for one in range(13):
+        for other in set(range(13)) - {one}:
+            there = graph.has_edge(one, other) or graph.has_edge(image[one], image[other])
+            assert there or other == image[one]
+    for found in polarstar_tables.supernodes(True).claims:
+        assert found.verdict == (
+            "corrected" if found.says in ("paley: R*", "cayley: R*") else "exact"
+        )
+
+
+def test_half_of_the_pairs_on_each_side_cut_no_link_between_supernodes():
+    topology = build_topology("polarstar", {"q": 5, "supernode": "inductive-quad", "degree": 3})
+    graph = graph_of(topology)
+    half = {v for v in graph if v % 8 // 2 % 2}
+    assert 2 * len(half) == len(graph)
+    cut = nx.cut_size(graph, half)
+    assert all(one // 8 == other // 8 for one, other in nx.edge_boundary(graph, half))
+    found = polarstar_measures._halved_pairs(topology)
+    assert found == pytest.approx(cut / graph.size()) == pytest.approx(4 / (2 * 9))
+
+
+def test_orders_of_the_bound_are_those_of_graphs():
+    evidence = polarstar_scale.feasible_orders(True)
+    curves = {
+        curve.name: dict(zip(curve.x, curve.y, strict=True)) for curve in evidence.panels[0].curves
+    }
+    largest = {}
+    for q in (2, 3, 4, 5, 7):
+        degree = 8 - q
+        if degree % 4 in (0, 3):
+            parameters = {"q": q, "supernode": "inductive-quad", "degree": degree}
+            graph = graph_of(build_topology("polarstar", parameters))
+            assert nx.diameter(graph) == 3
+            assert max(dict(graph.degree).values()) == 9
+            largest[q] = len(graph)
+    assert 10 ** curves["Inductive-Quad, largest"][9] == pytest.approx(max(largest.values()))
+
+
+def test_the_geometric_means_are_those_of_the_abstract():
+    evidence = polarstar_scale.moore_efficiency(True)
+    verdicts = {each.says.split()[4].rstrip(","): each.verdict for each in evidence.claims[:3]}
+    assert verdicts == {"bundlefly": "exact", "dragonfly": "exact", "hyperx": "exact"}
+    first = evidence.claims[0]
+    assert replace(first, computed=first.computed * 1.05).verdict == "differs"
+
+
+@pytest.mark.parametrize("name", ["PS-IQ", "BF", "DF", "MF"])
+def test_adversarial_traffic_goes_between_two_groups_over_three_links(name: str):
+    network = networks(True)[name]
+    topology = build_topology(network.family, network.parameters)
+    traffic = between_groups(topology, network.group, 3, 0)
+    graph = graph_of(topology)
+    facing: dict[int, set[int]] = {}
+    for one, other in zip(traffic.source.tolist(), traffic.destination.tolist(), strict=True):
+        assert topology.endpoints[one]
+        assert topology.endpoints[other]
+        assert nx.shortest_path_length(graph, one, other) == 3
+        facing.setdefault(one // network.group, set()).add(other // network.group)
+    assert all(len(others) == 1 for others in facing.values())
+    assert len(traffic.source) > topology.endpoints.sum() / 2
+
+
+def test_a_figure_in_the_library():
+    found = polarfab.reproduce("polarstar-fig5")
+    assert repr(found) == "<Evidence exact: 5 claims>"
+    with pytest.raises(polarfab.InputError, match="polarstar-fig1"):
+        polarfab.reproduce("polarstar-fig15")

@@ -1,0 +1,101 @@
+"""The papers' tables and figures: verdicts follow from values, and every number is there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
+from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim
+from extensions.papers.exhibit_files import files, known_row, page
+from inventory.problems import InputError
+
+NUMBERED = {
+    "polarfly": {"table": 6, "fig": 15},
+    "polarstar": {"table": 3, "fig": 14},
+    "projective": {"table": 6, "fig": 11},
+}
+"""How many tables and figures each paper has."""
+
+
+SLOW = (
+    *(f"polarfly-fig{number}" for number in (8, 9, 10, 11, 14)),
+    *("polarstar-fig9", "polarstar-fig10"),
+)
+"""Those that take seconds; the manual, which CI builds, has all."""
+
+
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.long)])
+def evidence(request: pytest.FixtureRequest) -> dict[str, Evidence]:
+    chosen = [each for each in exhibits() if (each.id in SLOW) == request.param]
+    return {each.id: found for each, found in reproduce(chosen, quick=True)}
+
+
+def test_every_number_of_a_paper_is_there():
+    for paper in PAPERS:
+        for kind, count in NUMBERED[paper].items():
+            numbers = [each.number for each in exhibits(paper) if each.kind == kind]
+            assert numbers == list(range(1, count + 1))
+
+
+def test_what_is_apart_has_a_reason(evidence):
+    for name, found in evidence.items():
+        assert found.verdict in VERDICTS
+        assert found.verdict == "exact" or found.reasons, name
+        apart = [c for c in found.claims if c.verdict in ("corrected", "differs")]
+        assert [c.says for c in apart if not c.why] == [], name
+
+
+def test_every_exhibit_is_drawn_or_printed(evidence):
+    for name, found in evidence.items():
+        drawn = found.panels or found.diagrams
+        assert drawn if "-fig" in name else found.rows, name
+
+
+def test_a_verdict_follows_from_the_values():
+    claim = PaperClaim("8/9", printed=0.889, computed=0.8889, rounding=0.0005)
+    assert claim.verdict == "exact"
+    assert replace(claim, computed=0.8897).verdict == "differs"
+    assert replace(claim, computed=0.9, tolerance=0.02).verdict == "agrees"
+    assert replace(claim, computed=0.95, tolerance=0.02).verdict == "differs"
+    assert replace(claim, computed=0.95, mistake="a slip").verdict == "corrected"
+    assert replace(claim, computed=0.95, relation=">=").verdict == "exact"
+    assert replace(claim, computed=0.95, relation="<=").verdict == "differs"
+    assert replace(claim, computed=float("nan")).verdict == "differs"
+    assert Evidence((claim, replace(claim, computed=1.0))).verdict == "differs"
+
+
+def test_files_of_an_exhibit_and_what_is_done_already(tmp_path: Path):
+    each = exhibit("projective-fig1")
+    evidence = {each.id: each.compute(True)}
+    assert known_row(tmp_path, each, True) is None
+    (tmp_path / each.id).mkdir()
+    for name, text in files(each, evidence[each.id], True):
+        (tmp_path / each.id / name).write_text(text)
+    assert name == "verdict.json"
+    assert json.loads(text)["verdict"] == evidence[each.id].verdict
+    row = each.row(evidence[each.id])
+    assert known_row(tmp_path, each, True) == row
+    assert known_row(tmp_path, each, False) is None
+    file, whole = tmp_path / each.id / name, json.loads(text)
+    for other in ({**whole, "code": "x"}, {"quick": True}, [], None):
+        file.write_text(json.dumps(other))
+        assert known_row(tmp_path, each, True) is None
+    file.write_text(text[:40])
+    assert known_row(tmp_path, each, True) is None
+    assert "<svg" in (tmp_path / each.id / "projective-fig1-1.svg").read_text()
+
+
+def test_the_page_has_every_exhibit():
+    chosen = [exhibit(name) for name in ("projective-table1", "projective-fig2")]
+    text = "".join(page(list(reproduce(chosen, quick=True)), PAPERS, "papers/"))
+    assert "### projective-table1" in text
+    assert "](papers/projective-fig2-1.svg)" in text
+
+
+def test_an_unknown_figure_is_refused_with_the_nearest():
+    with pytest.raises(InputError, match="projective-fig1"):
+        exhibit("projektive-fig1")

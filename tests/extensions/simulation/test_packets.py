@@ -1,0 +1,239 @@
+"""Simulated packets: times by formula, queues by theory, nothing lost, deadlock found."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.demand.traffic_matrix import Traffic
+from compilers.evaluation.traffic import PATTERNS
+from compilers.proof.explanation import explain
+from compilers.tables.build import Build
+from extensions.simulation import simulate as simulate_fabric
+from extensions.simulation.latency_curve import LatencyCurve, simulate
+from extensions.simulation.load_point import SimulationSettings
+from extensions.simulation.measurement import Measurement
+from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
+from extensions.simulation.way_choice import links
+from polarfab.fabric import Fabric
+
+MINIMAL = {"family": "polarfly", "q": 7}
+
+
+def made(topology: dict, **more: object) -> Build:
+    return Fabric.from_spec({"name": "lab", "topology": topology, **more}).build
+
+
+@pytest.fixture(scope="module")
+def q7() -> Build:
+    return made(MINIMAL)
+
+
+@pytest.fixture(scope="module")
+def spread() -> Build:
+    return made(MINIMAL, routing={"balance": "compact-valiant", "protect": "link"})
+
+
+def curve(build: Build, hosts: int, traffic: str | Traffic, **settings: object) -> LatencyCurve:
+    if isinstance(traffic, str):
+        traffic = PATTERNS[traffic](build.topology, hosts, 0)
+    flows = HostTraffic.of(traffic, build.tables.switches)
+    return simulate(SimulatedNetwork.of(build, hosts), flows, SimulationSettings(**settings))
+
+
+@pytest.mark.parametrize(("pattern", "hops"), [("perm1hop", 1), ("perm2hop", 2)])
+@pytest.mark.parametrize("length", [1, 4])
+def test_an_idle_network_takes_eight_cycles_and_three_a_link(
+    q7: Build, pattern: str, hops: int, length: int
+) -> None:
+    # BookSim: 8 + 3 · links for packets of 4 flits; each flit less is a cycle less.
+    (point,) = curve(q7, 1, pattern, loads=(0.002,), packet=length).points
+    assert point.packets > 20
+    assert point.median_latency == 8 + 3 * hops - (4 - length)
+    assert point.mean_hops == hops
+    assert point.mean_latency == pytest.approx(point.median_latency, abs=0.02)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.9])
+def test_one_host_on_one_link_waits_as_theory_says(q7: Build, load: float) -> None:
+    # Geo/D/1: a packet a cycle with probability p, D cycles each: the mean wait is
+    # (D - 1) p D / (2 (1 - p D)); all queueing is in the host, as all links are alike.
+    source = np.arange(57)
+    match = PATTERNS["perm1hop"](q7.topology, 1, 0)
+    assert sorted(match.source) == sorted(source)
+    (point,) = curve(q7, 1, match, loads=(load,), warmup=4_000, period=10_000).points
+    assert point.sustained
+    assert point.mean_latency - 11 == pytest.approx(3 * load / (2 * (1 - load)), rel=0.06)
+
+
+def test_many_hosts_on_one_link_wait_as_in_a_queue_of_fixed_service(q7: Build) -> None:
+    # M/D/1 with service D = 4: the mean wait is D ρ / (2 (1 - ρ)), in whichever queue.
+    hosts, busy = 64, 0.8
+    one = Traffic.of(np.array([0]), np.array([int(q7.wiring.far[0, 0])]))
+    settings = {"loads": (busy / hosts,), "warmup": 4_000, "period": 20_000, "scheme": "single"}
+    (point,) = curve(q7, hosts, one, **settings).points
+    assert point.sustained
+    assert point.mean_latency - 11 == pytest.approx(4 * busy / (2 * (1 - busy)), rel=0.1)
+
+
+def test_a_load_that_one_link_cannot_carry_is_not_sustained(q7: Build) -> None:
+    # A fifth over the rate of one link, of 57: nearly all arrives, and soon, but latency grows.
+    match = PATTERNS["perm1hop"](q7.topology, 2, 0)
+    busiest = Traffic(match.source, match.destination, np.where(match.source == 0, 1.0, 0.5))
+    for load, carried in ((0.4, True), (0.6, False)):
+        (point,) = curve(q7, 2, busiest, loads=(load,)).points
+        assert point.accepted > 0.98 * point.generated
+        assert (point.lost, point.deadlock) == (0, ())
+        assert point.sustained == carried
+
+
+@pytest.mark.parametrize(("pattern", "hops"), [("perm1hop", 1), ("perm2hop", 2)])
+def test_a_packet_is_in_a_buffer_for_a_cycle_a_switch_where_none_wait(
+    q7: Build, pattern: str, hops: int
+) -> None:
+    (point,) = curve(q7, 1, pattern, loads=(0.1,)).points
+    buffers = np.count_nonzero(q7.wiring.far >= 0) + 57
+    flits = point.generated * 57 * (1 + hops)
+    assert point.buffer_use * buffers * 128 == pytest.approx(flits, rel=0.02)
+
+
+def test_buffers_hold_as_much_flit_by_flit(q7: Build) -> None:
+    """Counted in each cycle there, here by when a packet comes and leaves."""
+    used = [
+        curve(q7, 4, "uniform", loads=(0.9,), level=level).points[0].buffer_use
+        for level in ("packet", "flit")
+    ]
+    assert used[0] == pytest.approx(used[1], rel=0.3)
+
+
+def test_a_load_without_a_packet_says_nothing(q7: Build) -> None:
+    found = curve(q7, 1, "uniform", loads=(1e-9, 0.1))
+    assert [point.sustained for point in found.points] == [False, True]
+    assert found.saturation == 0.1
+    assert curve(q7, 1, "uniform", loads=(1e-9,)).saturation is None
+
+
+@pytest.mark.parametrize("pattern", ["uniform", "tornado", "shuffle"])
+def test_every_packet_arrives_once(spread: Build, pattern: str) -> None:
+    (point,) = curve(spread, 4, pattern, loads=(0.15,)).points
+    assert (point.lost, point.deadlock) == (0, ())
+    expected = point.generated * 2_000 / 4 * 57 * 4
+    assert point.packets == pytest.approx(expected * _volume(spread, pattern))
+    assert point.accepted == pytest.approx(point.generated, rel=0.02)
+
+
+def _volume(build: Build, pattern: str) -> float:
+    traffic = PATTERNS[pattern](build.topology, 4, 0)
+    return float(traffic.amount.sum() / build.tables.switches)
+
+
+def test_the_seed_is_all_that_chance_has(spread: Build) -> None:
+    first, same, other = (
+        curve(spread, 2, "uniform", loads=(0.4,), seed=seed).points for seed in (1, 1, 2)
+    )
+    assert first == same
+    assert first != other
+
+
+def test_alternates_carry_what_their_weights_say(spread: Build) -> None:
+    loads = {"loads": (0.25,)}
+    (minimal,) = curve(spread, 4, "perm2hop", ways="minimal", **loads).points
+    (emitted,) = curve(spread, 4, "perm2hop", ways="emitted", **loads).points
+    (adaptive,) = curve(spread, 4, "perm2hop", ways="adaptive", **loads).points
+    assert minimal.mean_hops == 2
+    assert not minimal.sustained  # throughput says 12.5 %
+    weight = spread.tables.classes.weight.astype(float)
+    share = weight[..., 0] / weight.sum(axis=2)
+    assert emitted.sustained
+    assert emitted.mean_hops == pytest.approx(3 - share[share < 1].mean(), abs=0.05)
+    assert adaptive.sustained
+    assert 2 < adaptive.mean_hops < emitted.mean_hops
+
+
+@pytest.fixture(scope="module")
+def bounced() -> Build:
+    return made(MINIMAL, routing={"balance": "ugal-pf", "adjacent": "bounce"})
+
+
+def test_ways_are_known_to_be_as_long_as_they_are(bounced: Build) -> None:
+    net = SimulatedNetwork.of(bounced, 1)
+    width = net.order.shape[0] // net.switches
+    lengths = set()
+    for s, d in ((0, 8), (9, 30), (9, 10), (5, 40), *((20, int(far)) for far in net.end[180:187])):
+        d = d if d < 57 else d // net.ports  # the arcs of switch 20 lead to its neighbours
+        found = explain(bounced, s, d)
+        known = {way[1]: len(way) - 1 for way in (found.minimal, *found.alternates)}
+        for way in net.ways[s * width + net.number[s, d]]:
+            if way >= 0:
+                length = links.py_func(net, way, d)  # type: ignore[attr-defined]
+                assert length == known[net.end[way] // net.ports]
+                lengths.add(length)
+    assert lengths == {1, 2, 3, 4}
+
+
+def test_a_longer_way_has_to_be_that_much_emptier(bounced: Build) -> None:
+    """A way of 4 links in the place of one: by the packets that wait alone, too many take it."""
+    settings = {"loads": (0.55,), "ways": "adaptive", "scheme": "single", "level": "flit"}
+    (point,) = curve(bounced, 4, "perm1hop", **settings).points
+    assert point.accepted > 0.45  # .21 unless weighed
+
+
+def test_flows_stay_on_one_way_each(spread: Build) -> None:
+    settings = {"loads": (0.05,), "ways": "emitted"}
+    (packets,) = curve(spread, 1, "perm2hop", **settings).points
+    (flows,) = curve(spread, 1, "perm2hop", flows=1, **settings).points
+    assert packets.worst_latency > 14
+    # A flow a host, so every way of a switch carries whole flows: more of it than of packets.
+    assert flows.hottest_use > packets.hottest_use
+
+
+def test_one_channel_stops_where_two_are_needed(q7: Build) -> None:
+    settings = {"loads": (1.0,), "vcs": 1, "buffer": 8}
+    found = curve(q7, 4, "uniform", scheme="single", **settings)
+    cycle = found.deadlock
+    assert len(cycle) > 2
+    assert cycle[0] == cycle[-1]
+    far = q7.wiring.far
+    assert all(b in far[a] for a, b in pairwise(cycle))
+    assert found.saturation is None
+    apart = curve(q7, 4, "uniform", loads=(1.0,), vcs=2, buffer=16, channels=2)
+    assert apart.deadlock == ()
+    assert apart.points[0].accepted > 0.4
+
+
+def test_links_that_go_down_lose_only_what_is_on_them(polarfab_build: Path) -> None:
+    fabric = Fabric.load(polarfab_build)
+    given = {"pattern": "uniform", "loads": [0.8], "hosts": 4, "ways": "minimal"}
+    (whole,) = simulate_fabric(fabric, **given).points
+    (broken,) = simulate_fabric(fabric, **given, fail=[("3-8", 2_001)]).points
+    assert whole.lost == 0
+    assert 0 < broken.lost <= 8  # what two directions hold: no more than their wires and queues
+    assert broken.mean_hops > whole.mean_hops
+    (dead,) = simulate_fabric(fabric, **given, fail=[("5", 2_000)]).points
+    assert dead.lost > 50  # all that goes to its hosts
+
+
+@pytest.fixture(scope="module")
+def polarfab_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("simulated") / "build"
+    spec = {"name": "lab", "topology": MINIMAL, "routing": {"protect": "link"}}
+    Fabric.from_spec(spec).save(folder)
+    return folder
+
+
+def test_figures_are_those_of_what_was_counted() -> None:
+    build = made({"family": "polarfly", "q": 3})
+    network = SimulatedNetwork.of(build, 2)
+    traffic = HostTraffic.of(PATTERNS["uniform"](build.topology, 2, 0), network.switches)
+    measurement = Measurement.of(network, traffic, SimulationSettings(), 0.8)
+    point = measurement.point()
+    took = np.repeat(np.arange(len(measurement.state.latency)), measurement.state.latency)
+    told = (point.median_latency, point.p99_latency, point.worst_latency)
+    assert told == tuple(np.quantile(took, (0.5, 0.99, 1), method="inverted_cdf").tolist())
+    one, other = point.hottest
+    arcs = range(one * network.ports, one * network.ports + network.links)
+    (hot,) = (arc for arc in arcs if network.end[arc] // network.ports == other)
+    assert measurement.state.carried[hot] == measurement.state.carried.max()

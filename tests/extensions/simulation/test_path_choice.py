@@ -1,0 +1,161 @@
+"""Any shortest path, and UGAL: baselines carry what theory says, without deadlock."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from compilers.demand.traffic_matrix import Traffic
+from compilers.proof.lossless.channels import along
+from compilers.tables.build import Build
+from compilers.topology.baselines import BASELINES
+from extensions.simulation import simulate as simulate_fabric
+from extensions.simulation.build_simulation import network_for, settings_for, with_channels
+from extensions.simulation.latency_curve import simulate
+from extensions.simulation.load_point import LoadPoint
+from extensions.simulation.path_channels import path_channels
+from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
+from inventory.problems import InputError
+from polarfab.fabric import Fabric
+
+FAT_TREE = {"family": "fat-tree", "k": 4}
+DRAGONFLY = {"family": "dragonfly", "h": 2}
+SMALL: dict[str, dict] = {
+    "slimfly": {"q": 5},
+    "dragonfly": {"h": 2},
+    "hyperx": {"sides": "4x4x4"},
+    "jellyfish": {"nodes": 30, "degree": 6, "seed": 1},
+    "fat-tree": {"k": 4},
+    "megafly": {"h": 3, "a": 6},
+    "mlfm": {"n": 5},
+    "bundlefly": {"q": 3, "degree": 2},
+    "spectralfly": {"p": 3, "q": 5},
+    "dring": {"groups": 7, "a": 2},
+}
+
+
+def made(topology: dict, hosts: int = 1) -> Fabric:
+    return Fabric.from_spec({"name": "lab", "topology": topology, "hosts_per_node": hosts})
+
+
+def point(fabric: Fabric, pattern: str, load: float, ways: str, **more: object) -> LoadPoint:
+    (found,) = simulate_fabric(fabric, pattern, [load], ways=ways, **more).points
+    return found
+
+
+def test_a_fat_tree_carries_everything_over_all_its_shortest_paths() -> None:
+    fabric = made(FAT_TREE, 4)
+    for ways in ("shortest", "ugal"):
+        for pattern in ("uniform", "permutation"):
+            found = point(fabric, pattern, 0.9, ways)
+            assert found.accepted == pytest.approx(found.generated, rel=0.01)
+    # A table has one port for all hosts of a switch: a quarter of what four hosts send.
+    assert point(fabric, "permutation", 0.9, "minimal").accepted == pytest.approx(0.25, abs=0.01)
+
+
+def saturation(build: Build, traffic: Traffic, hosts: int) -> float:
+    """What hosts can send over shortest paths, split evenly at each switch, by hand."""
+    graph = nx.Graph(build.topology.graph.edges().tolist())
+    far = dict(nx.all_pairs_shortest_path_length(graph))
+    load: dict[tuple[int, int], float] = {}
+    for source, goal in zip(traffic.source.tolist(), traffic.destination.tolist(), strict=True):
+        flow = {source: 1.0}
+        for left in range(far[source][goal], 0, -1):
+            after: dict[int, float] = {}
+            for switch, amount in flow.items():
+                near = [n for n in graph[switch] if far[n][goal] == left - 1]
+                for n in near:
+                    load[switch, n] = load.get((switch, n), 0.0) + amount / len(near)
+                    after[n] = after.get(n, 0.0) + amount / len(near)
+            flow = after
+    return 1 / (hosts * max(load.values()))
+
+
+def test_a_dragonfly_under_its_worst_traffic() -> None:
+    # Every group to the next one. A Dragonfly's own routes take the one link between two groups,
+    # which holds 1/(a·p); shortest paths of the graph take two such links at times, and hold more.
+    build, hosts, router = made(DRAGONFLY, 2).build, 2, np.arange(36)
+    traffic = Traffic.of(router, (router + 4) % 36)
+    expected = saturation(build, traffic, hosts)
+    assert 1 / 8 < expected < 0.3
+
+    def measured(ways: str, load: float) -> LoadPoint:
+        given = settings_for(build, [load], 0, (), {"ways": ways})
+        net = network_for(build, hosts, given)
+        flows = HostTraffic.of(traffic, net.switches)
+        return simulate(net, flows, with_channels(build, net, given)).points[0]
+
+    assert measured("shortest", 0.85 * expected).sustained
+    assert not measured("shortest", 1.1 * expected).sustained
+    assert measured("ugal", 1.4 * expected).sustained
+
+
+@pytest.mark.parametrize("family", SMALL)
+def test_every_baseline_carries_uniform_traffic(family: str) -> None:
+    assert set(SMALL) == set(BASELINES)
+    fabric = made({"family": family, **SMALL[family]})
+    ends = fabric.build.topology.endpoints
+    for ways in ("minimal", "shortest", "ugal"):
+        found = point(fabric, "uniform", 0.3, ways, vcs=8)
+        assert (found.lost, found.deadlock, found.sustained) == (0, (), True)
+        net = SimulatedNetwork.of(fabric.build, 1).with_distances()
+        far = net.distance[np.ix_(ends, ends)]
+        mean = far.sum() / (len(far) * (len(far) - 1))
+        if ways != "ugal":
+            assert found.mean_hops == pytest.approx(mean, rel=0.05)
+        else:
+            assert mean * 0.95 < found.mean_hops < 2 * mean
+
+
+def test_ugal_goes_astray_only_where_packets_wait() -> None:
+    fabric = made({"family": "polarfly", "q": 7}, 4)
+    idle, busy = (point(fabric, "perm1hop", load, "ugal") for load in (0.002, 0.4))
+    assert 1 <= idle.mean_hops < 1.05
+    assert busy.sustained  # minimal ports carry 1/4
+    assert 1.5 < busy.mean_hops < 4
+
+
+def test_flits_wait_as_packets_do() -> None:
+    fabric = made(DRAGONFLY, 2)
+    packets, flits = (
+        point(fabric, "uniform", 0.4, "ugal", level=level) for level in ("packet", "flit")
+    )
+    assert packets.mean_latency == pytest.approx(flits.mean_latency, rel=0.08)
+    assert packets.mean_hops == pytest.approx(flits.mean_hops, rel=0.05)
+
+
+@pytest.mark.parametrize("family", ["jellyfish", "dragonfly", "fat-tree", "megafly", "slimfly"])
+def test_channels_are_those_of_all_shortest_paths(family: str) -> None:
+    build: Build = made({"family": family, **SMALL[family]}).build
+    graph = nx.Graph(build.topology.graph.edges().tolist())
+    ends = np.flatnonzero(build.topology.endpoints).tolist()
+    paths = [
+        path for s in ends for t in ends if s != t for path in nx.all_shortest_paths(graph, s, t)
+    ]
+    net = SimulatedNetwork.of(build, 1).with_distances()
+    valleys = 1 + max(along(build, path)[-1] for path in paths)
+    assert path_channels(net, "shortest", "valley") == valleys
+    assert path_channels(net, "shortest", "hop") == max(map(len, paths)) - 1
+    assert path_channels(net, "ugal", "valley") == 2 * valleys
+
+
+@pytest.mark.parametrize("ways", ["shortest", "ugal"])
+def test_nothing_stops_above_saturation(ways: str) -> None:
+    fabric = made({"family": "jellyfish", "nodes": 30, "degree": 4, "seed": 2}, 3)
+    net = SimulatedNetwork.of(fabric.build, 3).with_distances()
+    few = path_channels(net, ways, "valley")
+    found = point(fabric, "longest", 1.0, ways, vcs=few, buffer=8 * few)
+    assert found.deadlock == ()
+    assert found.accepted > 0.1
+
+
+def test_what_does_not_go_with_these_ways() -> None:
+    build = made(DRAGONFLY, 2).build
+    for more in ({"flows": 2}, {"fail": [("0-1", 5)]}):
+        fail = more.pop("fail", ())
+        with pytest.raises(InputError, match=r"ways of the tables with --f.*given ugal"):
+            settings_for(build, (), 0, fail, {"ways": "ugal", **more})
+    given = settings_for(build, (), 0, (), {"ways": "ugal", "vcs": 2})
+    with pytest.raises(InputError, match=r"virtual channels for scheme valley, as these ways need"):
+        with_channels(build, network_for(build, 2, given), given)
