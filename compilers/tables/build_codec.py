@@ -160,9 +160,15 @@ def _declared(name: str, hint: Any) -> ArrayField | ListField:
     value, *declared = get_args(hint)
     if get_origin(value) is tuple:
         return ListField(name, value, *declared)
-    kinds = get_args(value) if get_origin(value) is not np.ndarray else [value]
-    types = tuple(str(np.dtype(get_args(get_args(kind)[1])[0])) for kind in kinds)
-    return ArrayField(name, types, *declared)
+    return ArrayField(name, tuple(_scalar_types(value)), *declared)
+
+
+def _scalar_types(hint: Any) -> Iterator[str]:
+    """The scalar types that an array's annotation names, at any depth: numpy changes the form."""
+    if isinstance(hint, type) and issubclass(hint, np.generic):
+        yield str(np.dtype(hint))
+    for inner in get_args(hint):
+        yield from _scalar_types(inner)
 
 
 def arrays_of(value: Any) -> Iterator[tuple[ArrayField, NDArray[Any]]]:

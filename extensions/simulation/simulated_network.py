@@ -152,7 +152,7 @@ def _hops(forwarding: Forwarding) -> NDArray[np.uint8]:
     for first in range(0, order, DESTINATIONS_AT_ONCE):
         some = np.arange(first, min(first + DESTINATIONS_AT_ONCE, order))
         found = forwarding.walker.hops(some)
-        hops[:, some] = np.where(found >= 0, found, np.iinfo(np.uint8).max)
+        hops[:, some] = np.where(found >= 0, found.astype(np.uint8), np.uint8(255))
     return hops
 
 

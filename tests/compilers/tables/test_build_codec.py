@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
@@ -61,6 +62,29 @@ def test_an_array_is_declared_once() -> None:
     short = replace(more, wiring=replace(more.wiring, metres=metres[:5]))
     with pytest.raises(Misfit, match=r"metres is float32\[5, 4\], not float32\[S, K\]"):
         require_declared(short)
+
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+AliasOfNumpy25 = TypeAliasType(
+    "AliasOfNumpy25", np.ndarray[Any, np.dtype[Scalar]], type_params=(Scalar,)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """The same declarations, in every form that numpy has given its annotation."""
+
+    now: Annotated[NDArray[np.int16], "S"]
+    plain: Annotated[np.ndarray[Any, np.dtype[np.int16]], "S"]
+    alias: Annotated[AliasOfNumpy25[np.int16], "S"]
+    either: Annotated[AliasOfNumpy25[np.uint8] | AliasOfNumpy25[np.uint16], "S"]
+
+
+def test_an_array_is_declared_with_any_numpy() -> None:
+    found = arrays_of(Alike(*[np.zeros(3)] * 4))
+    types = {field.name: field.types for field, _ in found}
+    assert types.pop("either") == ("uint8", "uint16")
+    assert types == dict.fromkeys(["now", "plain", "alias"], ("int16",))
 
 
 def test_arrays_that_are_not_as_declared(tmp_path: Path) -> None:
