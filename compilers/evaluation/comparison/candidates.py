@@ -143,9 +143,9 @@ class Candidate:
 
 def _carried(word: str, found: Carried | None) -> dict[str, float | str | None]:
     return {
-        word: found and found.share,
-        f"{word}_balance": found and found.balance,
-        f"{word}_basis": found and found.basis,
+        word: found.share if found else None,
+        f"{word}_balance": found.balance if found else None,
+        f"{word}_basis": found.basis if found else None,
     }
 
 
