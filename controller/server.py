@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from controller import management
 from controller.app import app_class
@@ -22,11 +23,13 @@ from controller.switches.connections.file_limit import half_open_room
 from controller.switches.connections.listening import Entrance, check_free
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.current import Current
+from controller.switches.events import ApiClosed, Event
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import in_thread
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
+from inventory.problems import InputError
 
 SIGNAL_POLL = 0.1
 """Seconds between two checks for a signal."""
@@ -59,8 +62,8 @@ def serve(
     tls = TlsFiles(settings.tls) if settings.tls else None
     entrance = Entrance(half_open_room(fabric.expected), tls, fabric.rejected)
     pulse = Pulse(fabric.tell)
-    for address in (settings.listen, *([settings.http] if settings.http else [])):
-        check_free(address)
+    check_free(settings.listen)
+    api = _api(settings, fabric.tell)
     reporter = Reporter(fabric, write, settings.as_json, settings.status_file)
     framework.quieten()
     framework.configure(settings.listen.host, settings.listen.port)
@@ -95,10 +98,8 @@ def serve(
         entrance=entrance,
         pulse=pulse,
     )
-    if settings.http:
-        management.start(
-            settings.http, settings, reporter, keeper, app.flush, mover, actions, pulse, tls
-        )
+    if api:
+        management.start(api, settings, reporter, keeper, app.flush, mover, actions, pulse, tls)
     services = manager.instantiate_apps()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):
@@ -109,3 +110,21 @@ def serve(
     if resign:
         resign()
     reporter.finish()
+
+
+def _api(settings: Settings, tell: Callable[[Event], None]) -> Any:
+    """A socket for the management API; None where there is to be none.
+
+    Raises:
+        InputError: the address was asked for, and cannot be used.
+    """
+    if settings.http is None:
+        return None
+    try:
+        return management.opened(settings.http)
+    except InputError as error:
+        if settings.http_needed:
+            raise
+        problem = error.problems[0]
+        tell(ApiClosed(str(settings.http), f"{problem.given}; {problem.todo}"))
+        return None

@@ -246,16 +246,17 @@ class Settings:
     """All settings of a controller.
 
     insecure: plain text beyond loopback is allowed. foreign: treatment of foreign rows. http:
-    address of the management API. tokens: file of the tokens that allow changes. duties: failures
-    and loads. audit: seconds in which every switch is read once; 0: never. group: the other
-    controllers of the fabric, or None. unverified: builds whose walk finds faults are taken from a
-    store, too.
+    address of the management API. http_needed: without it the controller does not start. tokens:
+    file of the tokens that allow changes. duties: failures and loads. audit: seconds in which every
+    switch is read once; 0: never. group: the other controllers of the fabric, or None. unverified:
+    builds whose walk finds faults are taken from a store, too.
     """
 
     listen: Address
     tls: Tls | None = None
     insecure: bool = False
     http: Address | None = None
+    http_needed: bool = True
     tokens: Path | None = None
     foreign: ForeignRows = "keep"
     status_file: Path | None = None

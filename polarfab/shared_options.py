@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 import click
 
 from compilers.spec.target_names import BUILT_IN, meant_target, target_names
+from controller import API
 from inventory.problems import InputError
 
 V = TypeVar("V", bound=Callable[..., Any])
 Decorator = Callable[[V], V]
 
-HTTP = "http://127.0.0.1:8080"
+HTTP = f"http://{API}"
 """Where a controller's management API usually is."""
 _READ = click.Path(path_type=Path, exists=True, dir_okay=False)
 

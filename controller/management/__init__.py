@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from controller.management.action_log import ActionLog
 from controller.pulse import Pulse
@@ -13,6 +13,7 @@ from controller.reporter import Reporter
 from controller.rollout.mover import Mover
 from controller.settings import Address, Settings
 from controller.switches.connections.tls_files import TlsFiles
+from controller.switches.events import ApiOpened
 from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
@@ -21,23 +22,26 @@ if TYPE_CHECKING:
 NEEDED = ("werkzeug", "prometheus_client")
 
 
-def require() -> None:
-    """Check that the packages of the management API are installed.
+def opened(address: Address) -> Any:
+    """A socket that listens for requests, before anything else is started.
 
     Raises:
-        InputError: they are not.
+        InputError: packages are missing, the port is in use, or it is no address of this machine.
     """
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise InputError.of(
-            key="--http",
+            key=address.key,
             required="the packages of the management API",
             given=f"no {' and no '.join(missing)} installed",
             todo=install_extra("http"),
         )
+    from controller.management.wsgi_server import listener
+
+    return listener(address)
 
 
 def start(
-    address: Address,
+    listener: Any,
     settings: Settings,
     reporter: Reporter,
     ports: Keeper,
@@ -47,11 +51,11 @@ def start(
     pulse: Pulse,
     tls: TlsFiles | None,
 ) -> None:
-    """Serve the API and the status page; the address must be free.
+    """Serve the API and the status page.
 
     Args:
-        address: where to listen.
-        settings: the tokens.
+        listener: of `opened`.
+        settings: the tokens, and the address for messages.
         reporter: of the fabric; reports events.
         ports: state and load of links.
         flush: sends the contents of the fabric's outbox.
@@ -61,9 +65,8 @@ def start(
         tls: for https; None for plain text.
 
     Raises:
-        InputError: packages are missing, or the tokens cannot be read.
+        InputError: the tokens cannot be read.
     """
-    require()
     import eventlet
 
     from controller.management.http_api import Api
@@ -78,5 +81,8 @@ def start(
     metrics = Metrics(overview)
     moves = Moves(mover, mover.history, partial(eventlet.sleep, 0)) if mover.history else None
     reporter.observers += [overview.happened, metrics.happened]
-    server = serve(address, Api(overview, metrics, tokens, flush, actions, moves), tls)
+    server = serve(listener, Api(overview, metrics, tokens, flush, actions, moves), tls)
     pulse.follow("answering HTTP requests", server)
+    url = f"http{'s' * bool(tls)}://{settings.http}"
+    access = "changes need a token" if tokens.known else "to read only, without --token-file"
+    reporter.fabric.tell(ApiOpened(url, access))

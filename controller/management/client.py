@@ -14,12 +14,13 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
+from controller import API
 from controller.management.tokens import Tokens
 from inventory.problems import InputError
 
 HTTP_PATIENCE = 30.0
 """Seconds to wait for an answer."""
-HTTP = "http://127.0.0.1:8080"
+HTTP = f"http://{API}"
 MOVE_POLL = 0.2
 """Seconds between two requests for the progress of a move."""
 
@@ -137,8 +138,8 @@ class Client:
                 key=self.key,
                 required="a controller that answers",
                 given=f"{self.url}: {_reason(error)}",
-                todo="start it with: polarfab controller BUILD --http HOST:PORT, or name another "
-                "with --to URL",
+                todo="start one: polarfab controller BUILD --token-file FILE, or name another with "
+                "--to URL",
             ) from error
 
     def _refused(self, code: int, text: bytes) -> InputError:

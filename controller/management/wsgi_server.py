@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.settings import Address
 from controller.switches.connections.half_open import HalfOpen
-from controller.switches.connections.listening import accept, shut_down
+from controller.switches.connections.listening import accept, shut_down, unusable
 from controller.switches.connections.tls_files import TlsFiles
 
 if TYPE_CHECKING:
@@ -75,18 +75,31 @@ class Door:
             shut_down(sock)
 
 
-def serve(address: Address, application: WSGIApplication, tls: TlsFiles | None) -> Any:
-    """Listen, and serve in a green thread, which is returned. The address must be free."""
+def listener(address: Address) -> Any:
+    """A socket that listens there.
+
+    Raises:
+        InputError: the port is in use, or the address is not this machine's.
+    """
+    import eventlet
+
+    families = eventlet.green.socket
+    try:
+        return eventlet.listen(
+            (address.host, address.port),
+            family=families.AF_INET6 if ":" in address.host else families.AF_INET,
+            backlog=REQUESTS_AT_ONCE,
+            reuse_port=False,
+        )
+    except OSError as error:
+        raise unusable(address, error) from error
+
+
+def serve(listener: Any, application: WSGIApplication, tls: TlsFiles | None) -> Any:
+    """Serve in a green thread, which is returned."""
     import eventlet
     import eventlet.wsgi
 
-    families = eventlet.green.socket
-    listener = eventlet.listen(
-        (address.host, address.port),
-        family=families.AF_INET6 if ":" in address.host else families.AF_INET,
-        backlog=REQUESTS_AT_ONCE,
-        reuse_port=False,
-    )
     door = Door(listener, tls)
 
     class Protocol(eventlet.wsgi.HttpProtocol):  # type: ignore[misc]

@@ -378,6 +378,30 @@ class TrialOver(BuildEvent):
     before: str
 
 
+class ApiOpened(Event):
+    """The management API and the status page are served; what clients may do."""
+
+    kind = "api"
+    subject = "{url}"
+    detail = "{access}"
+    line = more = "API and status page at {node}: {text}"
+
+    url: str
+    access: str
+
+
+class ApiClosed(Event):
+    """The management API cannot be served at its usual address; the controller runs without."""
+
+    kind = "api-closed"
+    subject = "{address}"
+    detail = "{reason}"
+    line = more = "no API at {node}: {text}"
+
+    address: str
+    reason: str
+
+
 class FileUnwritable(Event):
     """A file or folder of the controller cannot be written."""
 

@@ -24,7 +24,7 @@ HEAVY = {
     *("click", "galois", "jinja2", "matplotlib", "multiprocessing", "networkx", "numpy"),
     *("numpy.ma", "numpy.random", "pydantic", "rich", "scipy", "yaml"),
     *("compilers.targets.rendering.text_target", "compilers.readers", "compilers.drawing"),
-    "controller",
+    *("controller.settings", "controller.switches", "controller.management"),
 }
 """What may be imported where it is wanted only; none of it by chance."""
 

@@ -165,12 +165,17 @@ def check_free(address: Address) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(where)
     except OSError as error:
-        raise InputError.of(
-            key=address.key,
-            required="an address of this machine with a free port",
-            given=f"{address} ({error.strerror or error})",
-            todo=f"stop what listens there, or give another {address.key}",
-        ) from error
+        raise unusable(address, error) from error
+
+
+def unusable(address: Address, error: OSError) -> InputError:
+    """The error of an address where we cannot listen."""
+    return InputError.of(
+        key=address.key,
+        required="an address of this machine with a free port",
+        given=f"{address} ({error.strerror or error})",
+        todo=f"stop what listens there, or give another {address.key}",
+    )
 
 
 def shut_down(sock: Any, how: int = socket.SHUT_RDWR) -> None:

@@ -8,6 +8,7 @@ from socket import gethostname
 
 import click
 
+from controller import API
 from polarfab.output.verb_output import say
 from polarfab.output.verification_output import say_caveats
 from polarfab.shared_options import framework_option, unverified_option
@@ -60,8 +61,8 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option(
     "--http",
-    metavar="HOST:PORT",
-    help="Where the status page, the management API and metrics are.",
+    metavar="HOST:PORT|none",
+    help=f"Status page, management API, metrics; without tokens to read only.  [default: {API}]",
 )
 @click.option(
     "--token-file", type=FILE, help="Tokens, one a line, of those who may change things by the API."
@@ -166,7 +167,8 @@ def command(
         listen=Address.parse(listen, "--listen"),
         tls=Tls.of(tls_key, tls_cert, tls_ca, tls_crl, tls_names),
         insecure=insecure,
-        http=Address.parse(http, "--http") if http else None,
+        http=None if http == "none" else Address.parse(http or API, "--http"),
+        http_needed=bool(http),
         tokens=token_file,
         foreign="remove" if foreign == "remove" else "keep",
         status_file=status_file,

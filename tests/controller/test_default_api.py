@@ -1,0 +1,141 @@
+"""The management API where nobody said anything of it: where its clients look, and read only."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from controller import API
+from polarfab.fabric import Fabric
+
+ROOT = Path(__file__).parents[2]
+POLARFAB = (sys.executable, "-m", "polarfab")
+LIMIT = 40.0
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("default-api") / "build"
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 2}}
+    Fabric.from_spec(spec).save(folder).verify()
+    return folder
+
+
+@contextmanager
+def running(build, *options):
+    """A controller, and a function that waits for an event of a kind."""
+    command = [*POLARFAB, "controller", build, "--framework", "os-ken", "--json", *options]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    where = ("--listen", f"127.0.0.1:{port}")
+    process = subprocess.Popen([*map(str, command), *where], stdout=subprocess.PIPE, text=True)
+
+    def event(kind):
+        for line in process.stdout:
+            if (found := json.loads(line))["event"] == kind:
+                return found
+        raise AssertionError(f"the controller ended without {kind}: {process.wait()}")
+
+    try:
+        yield process, event
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_usual_address_in_use_is_said_and_the_controller_runs(build):
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        host, port = API.split(":")
+        try:
+            taken.bind((host, int(port)))
+            taken.listen()
+        except OSError:
+            pass  # somebody else's: in use all the same
+        with running(build) as (process, event):
+            closed = event("api-closed")
+            assert (closed["address"], "in use" in closed["reason"]) == (API, True)
+            assert process.poll() is None
+
+
+def test_an_address_that_was_named_has_to_be_free(build):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = "{}:{}".format(*taken.getsockname())
+        done = subprocess.run(
+            [
+                *map(str, (*POLARFAB, "controller", build, "--framework", "os-ken")),
+                "--http",
+                address,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+        )
+    assert (done.returncode, "--http" in done.stderr) == (2, True)
+    assert len(done.stderr.splitlines()) == 1
+
+
+def inside(build):
+    """In a network namespace of its own: what the clients of the usual address are answered."""
+    with running(build) as (_, event):
+        opened = event("api")
+        seen = {"url": opened["url"], "access": opened["access"]}
+        for verb, *more in (("status",), ("apply", build)):
+            words = [*map(str, (*POLARFAB, verb, *more))]
+            done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT)
+            seen[verb] = [done.returncode, done.stdout + done.stderr]
+    with running(build, "--http", "none") as (process, _):
+        end = time.monotonic() + 5
+        while time.monotonic() < end and not _listens(process.pid):
+            pass
+        seen["off"] = _answers()
+    return seen
+
+
+def _listens(pid):
+    """Whether the process has a listening socket."""
+    table = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    return any(line.split()[3] == "0A" for line in table)
+
+
+def _answers():
+    host, port = API.split(":")
+    with socket.socket() as client:
+        return client.connect_ex((host, int(port))) == 0
+
+
+@pytest.mark.live
+def test_clients_find_it_and_may_read(build):
+    command = (
+        f"ip link set lo up; exec {sys.executable} -m tests.controller.test_default_api {build}"
+    )
+    done = subprocess.run(
+        ["unshare", "--net", "sh", "-c", command],
+        capture_output=True,
+        text=True,
+        timeout=4 * LIMIT,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["url"] == f"http://{API}"
+    assert seen["access"] == "to read only, without --token-file"
+    code, text = seen["status"]
+    assert (code, "0 of 7" in text or "7 switches" in text) == (1, True), text
+    code, text = seen["apply"]
+    assert (code, "--token-file" in text) == (2, True), text
+    assert seen["off"] is False
+
+
+if __name__ == "__main__":
+    print(json.dumps(inside(Path(sys.argv[1]))))
