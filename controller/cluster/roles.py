@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from compilers.targets.openflow.protocol import (
+    HEADER,
     IS_SLAVE,
     ROLE,
     ControllerRole,
@@ -19,9 +20,8 @@ from compilers.targets.openflow.protocol import (
     MessageType,
     header,
     message,
-    packed,
 )
-from controller.openflow.messages import Error, SessionXid, read
+from controller.openflow.messages import Error, SessionXid
 from controller.switches.session import LiveFabric
 
 AGAIN = 1.0
@@ -30,7 +30,7 @@ AGAIN = 1.0
 
 def request(role: ControllerRole, term: int) -> bytes:
     """A role request; the term is its generation id."""
-    body = packed(ROLE, role=role, generation=term)
+    body = ROLE.pack(role=role, generation=term)
     return message(MessageType.ROLE_REQUEST, SessionXid.ROLE, body)
 
 
@@ -130,8 +130,8 @@ class Roles:
             )
 
     def _confirmed(self, key: Hashable, peer: _RolePeer, message: bytes) -> None:
-        said = read(ROLE, message)
-        now, wanted = (said["role"], said["generation"]), (ControllerRole.MASTER, self._term)
+        said = ROLE.read(message, HEADER.size)
+        now, wanted = (said.role, said.generation), (ControllerRole.MASTER, self._term)
         if self._leads and not peer.master and now == wanted:
             peer.master = True
             self._fabric.connected(key, peer.datapath_id, peer.address, peer.certificate)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.protocol import (
     BUNDLE_CONTROL,
     ERROR,
@@ -22,7 +23,7 @@ from compilers.targets.openflow.protocol import (
     PORT_STATUS,
     Bundle,
     ErrorType,
-    Layout,
+    Malformed,
     MessageType,
     OnfMessage,
     header,
@@ -65,21 +66,6 @@ class SessionXid(IntEnum):
     PACKET_OUT = 0xFFFFFF04
 
 
-class Malformed(Exception):
-    """A switch has sent malformed data; its connection cannot be used any more."""
-
-
-def read(layout: Layout, data: bytes, place: int = HEADER.itemsize) -> Any:
-    """The structure at `place`, by default the first of a message behind its header.
-
-    Raises:
-        Malformed: it is cut off.
-    """
-    if len(data) < place + layout.itemsize:
-        raise Malformed(f"{len(data)} bytes, where {place + layout.itemsize} are the least")
-    return np.frombuffer(data, layout, 1, place)[0]
-
-
 def boundary(data: bytes | memoryview, start: int, least: int) -> int:
     """The end of the first message that ends `least` bytes or more after start, or of them all.
 
@@ -93,20 +79,20 @@ def boundary(data: bytes | memoryview, start: int, least: int) -> int:
         length = header(data, place)[1]
         most = max(1, (stop - place) // length)
         run = np.frombuffer(data, np.uint8, most * length, place).reshape(most, length)
-        other = run[:, : HEADER.itemsize].view(HEADER)["length"] != length
+        other = heads(run, HEADER)["length"] != length
         place += length * (int(other.argmax()) or most)
     return place
 
 
 def echo_reply(request: bytes) -> bytes:
     """The reply to an echo request: the same bytes with another type."""
-    return message(MessageType.ECHO_REPLY, header(request)[2], request[HEADER.itemsize :])
+    return message(MessageType.ECHO_REPLY, header(request)[2], request[HEADER.size :])
 
 
 def datapath_id(features: bytes) -> int:
     """The datapath id in a features reply; 0 in one that is cut off."""
-    least = HEADER.itemsize + FEATURES.itemsize
-    return int(read(FEATURES, features.ljust(least, b"\0"))["datapath_id"])
+    whole = features.ljust(HEADER.size + FEATURES.size, b"\0")
+    return int(FEATURES.read(whole, HEADER.size).datapath_id)
 
 
 def port_status(message: bytes) -> Any:
@@ -115,21 +101,21 @@ def port_status(message: bytes) -> Any:
     Raises:
         Malformed: it is too short or too long.
     """
-    if len(message) != HEADER.itemsize + PORT_STATUS.itemsize:
+    if len(message) != HEADER.size + PORT_STATUS.size:
         raise Malformed(f"a port status of {len(message)} bytes")
-    return read(PORT_STATUS, message)
+    return PORT_STATUS.read(message, HEADER.size)
 
 
 def commits(message: bytes) -> int | None:
     """The number of the bundle that this message confirms as committed, else None."""
     if header(message)[0] != MessageType.EXPERIMENTER:
         return None
-    if len(message) < HEADER.itemsize + BUNDLE_CONTROL.itemsize:
+    if len(message) < HEADER.size + BUNDLE_CONTROL.size:
         return None
-    said = read(BUNDLE_CONTROL, message)
-    about = said["experimenter"], said["kind"], said["request"]
+    said = BUNDLE_CONTROL.read(message, HEADER.size)
+    about = said.experimenter, said.kind, said.request
     committed = ONF, OnfMessage.BUNDLE_CONTROL, Bundle.COMMIT_REPLY
-    return int(said["bundle"]) if about == committed else None
+    return int(said.bundle) if about == committed else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +130,12 @@ class Error:
     @classmethod
     def read(cls, message: bytes) -> Error:
         """The error in a message of type `ERROR`; a cut-off one reads as zeros."""
-        least = HEADER.itemsize + EXPERIMENTER_ERROR.itemsize
-        said = read(EXPERIMENTER_ERROR, message.ljust(least, b"\0"))
-        own = said["type"] == ErrorType.EXPERIMENTER
-        failed = message[HEADER.itemsize + (EXPERIMENTER_ERROR if own else ERROR).itemsize :]
-        return cls(
-            int(said["type"]),
-            int(said["code"]),
-            int(said["experimenter"]) if own else 0,
-            header(failed)[2] if len(failed) >= HEADER.itemsize else 0,
-        )
+        whole = message.ljust(HEADER.size + EXPERIMENTER_ERROR.size, b"\0")
+        said = EXPERIMENTER_ERROR.read(whole, HEADER.size)
+        own = said.type == ErrorType.EXPERIMENTER
+        failed = message[HEADER.size + (EXPERIMENTER_ERROR if own else ERROR).size :]
+        xid = header(failed)[2] if len(failed) >= HEADER.size else 0
+        return cls(said.type, said.code, said.experimenter if own else 0, xid)
 
     @property
     def timed_out(self) -> bool:

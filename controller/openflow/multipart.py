@@ -23,33 +23,32 @@ from compilers.targets.openflow.protocol import (
     OXM_MATCH,
     PORT_REQUEST,
     Layout,
+    Malformed,
     MessageType,
     Multipart,
     message,
-    packed,
 )
-from controller.openflow.messages import Malformed, read
 
 
 def request(kind: Multipart, xid: int, body: bytes = b"") -> bytes:
     """A multipart request in one part."""
-    return message(MessageType.MULTIPART_REQUEST, xid, packed(MULTIPART, kind=kind) + body)
+    return message(MessageType.MULTIPART_REQUEST, xid, MULTIPART.pack(kind=kind) + body)
 
 
 def flows_wanted() -> bytes:
     """The body of a request for all flows of all tables."""
-    match = OXM_MATCH, MATCH.itemsize
-    return packed(FLOW_REQUEST, table=ALL_TABLES, out_port=ANY, out_group=ANY, match=match)
+    match = {"match_type": OXM_MATCH, "match_length": MATCH.size}
+    return FLOW_REQUEST.pack(table=ALL_TABLES, out_port=ANY, out_group=ANY, **match)
 
 
 def ports_wanted() -> bytes:
     """The body of a request for the counters of all ports."""
-    return packed(PORT_REQUEST, port=ANY)
+    return PORT_REQUEST.pack(port=ANY)
 
 
 def groups_wanted() -> bytes:
     """The body of a request for the counters of all groups."""
-    return packed(GROUP_REQUEST, group=ALL_GROUPS)
+    return GROUP_REQUEST.pack(group=ALL_GROUPS)
 
 
 def part(message: bytes) -> tuple[int, bytes, bool]:
@@ -58,9 +57,9 @@ def part(message: bytes) -> tuple[int, bytes, bool]:
     Raises:
         Malformed: it is too short.
     """
-    said = read(MULTIPART, message)
-    body = message[HEADER.itemsize + MULTIPART.itemsize :]
-    return int(said["kind"]), body, not said["flags"] & MORE_PARTS
+    said = MULTIPART.read(message, HEADER.size)
+    body = message[HEADER.size + MULTIPART.size :]
+    return said.kind, body, not said.flags & MORE_PARTS
 
 
 def records(body: bytes, layout: Layout) -> NDArray[np.void]:
@@ -69,9 +68,9 @@ def records(body: bytes, layout: Layout) -> NDArray[np.void]:
     Raises:
         Malformed: it is not a whole number of them.
     """
-    if len(body) % layout.itemsize:
-        raise Malformed(f"{len(body)} bytes are no whole number of {layout.itemsize}")
-    return np.frombuffer(body, layout)
+    if len(body) % layout.size:
+        raise Malformed(f"{len(body)} bytes are no whole number of {layout.size}")
+    return np.frombuffer(body, layout.dtype)
 
 
 def blocks(body: bytes, least: int) -> Iterator[Block]:
@@ -84,7 +83,7 @@ def blocks(body: bytes, least: int) -> Iterator[Block]:
     """
     whole, place = np.frombuffer(body, np.uint8), 0
     while place < len(body):
-        length = int(read(ENTRY, body, place)["length"])
+        length = ENTRY.read(body, place).length
         most = (len(body) - place) // length if length >= least else 0
         if not most:
             raise Malformed(f"an entry of {length} bytes at byte {place} of {len(body)}")

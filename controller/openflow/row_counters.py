@@ -8,12 +8,9 @@ from numpy.typing import NDArray
 from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.flow_tables import RowKind, cookie
 from compilers.targets.openflow.message_parts import Block
-from compilers.targets.openflow.protocol import FLOW_STATS, padded
+from compilers.targets.openflow.protocol import FIELDS, FLOW_STATS, OXM, padded
 from controller.openflow.multipart import blocks
 
-IPV4_DST, IPV6_DST = 12, 27
-"""Fields of a match (§7.2.3.8), shifted left by one where a mask follows them."""
-OXM_HEADER = 4
 HALVES = 8
 """Bytes of an IPv6 address that tell its block."""
 
@@ -31,9 +28,9 @@ class RouteKeys:
         ipv6: tuple[NDArray[np.uint64], NDArray[np.uint8]] | None,
     ) -> None:
         self.count = len(ipv4[0])
-        self._families = {IPV4_DST: _Family.of(*ipv4)}
+        self._families = {FIELDS["ipv4_dst"][:2]: _Family.of(*ipv4)}
         if ipv6 is not None:
-            self._families[IPV6_DST] = _Family.of(*ipv6)
+            self._families[FIELDS["ipv6_dst"][:2]] = _Family.of(*ipv6)
 
     def bytes_of(self, body: bytes) -> NDArray[np.int64]:
         """int64[P]: the bytes that the rows of each prefix have carried, over both families.
@@ -42,7 +39,7 @@ class RouteKeys:
             Malformed: the reply cannot be read.
         """
         total = np.zeros(self.count, np.int64)
-        for block in blocks(body, padded(FLOW_STATS.itemsize)):
+        for block in blocks(body, padded(FLOW_STATS.size)):
             head = heads(block, FLOW_STATS)
             routes = head["cookie"] == cookie(RowKind.ROUTE)
             if routes.any():
@@ -53,17 +50,15 @@ class RouteKeys:
 
     def _numbers(self, block: Block) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """int64[n], bool[n]: the prefix of each row, and whether there is such a one."""
-        place = FLOW_STATS.itemsize
-        first = block[0]
-        while place + OXM_HEADER <= block.shape[1]:
-            field, size = int(first[place + 2]), int(first[place + 3])
-            family = self._families.get(field >> 1)
-            if family and first[place] == 0x80:  # the basic class
-                alike = (block[:, place : place + OXM_HEADER] == first[place:][:OXM_HEADER]).all(1)
-                value = block[:, place + OXM_HEADER :][:, :size]
+        place = FLOW_STATS.size
+        while place + OXM.size <= block.shape[1]:
+            of_row = heads(block, OXM, place)
+            space, field, size = of_row[0].tolist()
+            if family := self._families.get((space, field >> 1)):
+                value = block[:, place + OXM.size :][:, :size]
                 number, known = family.find(value, bool(field & 1))
-                return number, known & alike
-            place += OXM_HEADER + size
+                return number, known & (of_row == of_row[0])
+            place += OXM.size + size
         return np.zeros(len(block), np.int64), np.zeros(len(block), np.bool_)
 
 

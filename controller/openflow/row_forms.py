@@ -13,13 +13,13 @@ from typing import Any
 from compilers.targets.openflow.bundled_blocks import ROW
 from compilers.targets.openflow.protocol import (
     EXPERIMENTER_CLASS,
-    INSTRUCTION,
     MATCH,
     OXM,
-    packed,
+    TYPED,
+    Malformed,
+    listed,
     padded,
 )
-from controller.openflow.messages import Malformed, read
 
 Form = tuple[bytes, ...]
 
@@ -27,14 +27,15 @@ Form = tuple[bytes, ...]
 def place(row: bytes) -> tuple[int, int, Form]:
     """What tells a row from others of a switch: its table, priority and match."""
     head, fields, _ = split(row)
-    return int(head["table"]), int(head["priority"]), _fields(head, fields)
+    return head.table, head.priority, _fields(head, fields)
 
 
 def row(row: bytes) -> tuple[bytes, Form, Form]:
     """The row with its fields and instructions in one order."""
     head, fields, instructions = split(row)
-    start = row[: ROW.itemsize - MATCH.itemsize]
-    return start, _fields(head, fields), tuple(sorted(_instructions(instructions)))
+    done = (whole for _, whole in listed(instructions, TYPED))
+    start = row[: ROW.size - MATCH.size]
+    return start, _fields(head, fields), tuple(sorted(done))
 
 
 def split(row: bytes) -> tuple[Any, bytes, bytes]:
@@ -43,12 +44,12 @@ def split(row: bytes) -> tuple[Any, bytes, bytes]:
     Raises:
         Malformed: the match is cut off.
     """
-    head = read(ROW, row, 0)
-    length = int(head["match"]["length"])
-    end = ROW.itemsize - MATCH.itemsize + padded(length)
-    if length < MATCH.itemsize or end > len(row):
+    head = ROW.read(row)
+    length = head.match_length
+    end = ROW.size - MATCH.size + padded(length)
+    if length < MATCH.size or end > len(row):
         raise Malformed(f"a match of {length} bytes in a row of {len(row)}")
-    return head, row[ROW.itemsize : end], row[end:]
+    return head, row[ROW.size : end], row[end:]
 
 
 def match_fields(body: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -59,8 +60,8 @@ def match_fields(body: bytes) -> Iterator[tuple[bytes, bytes]]:
     """
     place = 0
     while place < len(body):
-        start = place + OXM.itemsize
-        end = start + int(read(OXM, body, place)["length"])
+        start = place + OXM.size
+        end = start + OXM.read(body, place).length
         if end > len(body):
             raise Malformed("a field of a match is cut off")
         yield body[place:start], body[start:end]
@@ -68,7 +69,7 @@ def match_fields(body: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _fields(head: Any, fields: bytes) -> Form:
-    body = fields[: int(head["match"]["length"]) - MATCH.itemsize]
+    body = fields[: head.match_length - MATCH.size]
     return tuple(sorted(filter(None, map(_unmasked, match_fields(body)))))
 
 
@@ -79,8 +80,8 @@ def _unmasked(field: tuple[bytes, bytes]) -> bytes:
         Malformed: the mask is not as long as the value.
     """
     header, value = field
-    oxm = read(OXM, header, 0)
-    if not oxm["field"] & 1 or oxm["class"] == EXPERIMENTER_CLASS:
+    oxm = OXM.read(header)
+    if not oxm.field & 1 or oxm.space == EXPERIMENTER_CLASS:
         return header + value
     if len(value) % 2:
         raise Malformed("a field whose mask has another length than its value")
@@ -88,16 +89,5 @@ def _unmasked(field: tuple[bytes, bytes]) -> bytes:
     if not any(mask):
         return b""
     if all(byte == 0xFF for byte in mask):
-        plain = {"class": oxm["class"], "field": oxm["field"] - 1, "length": len(value)}
-        return packed(OXM, **plain) + value
+        return OXM.pack(space=oxm.space, field=oxm.field - 1, length=len(value)) + value
     return header + bytes(a & b for a, b in zip(value, mask, strict=True)) + mask
-
-
-def _instructions(body: bytes) -> Iterator[bytes]:
-    place = 0
-    while place < len(body):
-        length = int(read(INSTRUCTION, body, place)["length"])
-        if length < INSTRUCTION.itemsize or place + length > len(body):
-            raise Malformed(f"an instruction of {length} bytes")
-        yield body[place : place + length]
-        place += length

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.targets.openflow.protocol import MATCH, OXM
-from controller.openflow.messages import read
 from controller.openflow.row_forms import match_fields, split
 
 ROWS_AT_ONCE = 64
@@ -81,13 +80,11 @@ def _alike(rows: Iterable[bytes]) -> list[_Alike]:
     groups: dict[tuple[int, Fields], list[tuple[bytes, int, bytes, bytes]]] = {}
     for row in rows:
         head, body, _ = split(row)
-        parts = sorted(
-            map(_masked, match_fields(body[: int(head["match"]["length"]) - MATCH.itemsize]))
-        )
-        key = int(head["table"]), tuple(field for field, _, _ in parts)
+        parts = sorted(map(_masked, match_fields(body[: head.match_length - MATCH.size])))
+        key = head.table, tuple(field for field, _, _ in parts)
         value = b"".join(value for _, value, _ in parts)
         mask = b"".join(mask for _, _, mask in parts)
-        groups.setdefault(key, []).append((row, int(head["priority"]), value, mask))
+        groups.setdefault(key, []).append((row, head.priority, value, mask))
     return [
         _Alike(
             table,
@@ -104,11 +101,11 @@ def _alike(rows: Iterable[bytes]) -> list[_Alike]:
 def _masked(field: tuple[bytes, bytes]) -> tuple[tuple[int, int, int], bytes, bytes]:
     """A field's class, number and length, its value and its mask."""
     header, value = field
-    oxm = read(OXM, header, 0)
+    oxm = OXM.read(header)
     mask = b"\xff" * len(value)
-    if oxm["field"] & 1:
+    if oxm.field & 1:
         value, mask = value[: len(value) // 2], value[len(value) // 2 :]
-    return (int(oxm["class"]), int(oxm["field"]) >> 1, len(value)), value, mask
+    return (oxm.space, oxm.field >> 1, len(value)), value, mask
 
 
 def _bytes(rows: list[bytes]) -> NDArray[np.uint8]:

@@ -16,20 +16,21 @@ from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.encoder import Program
 from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import (
-    BUNDLED_FLOW_MOD,
-    BUNDLED_GROUP_MOD,
+    BUNDLED,
     DESCRIPTION,
     FIELDS,
+    FLOW_MOD,
     GROUP_FEATURES,
+    GROUP_MOD,
     PROPERTY,
     SELECT_LIVENESS,
     TABLE_FEATURES,
     GroupType,
     Instruction,
+    Malformed,
     TableProperty,
 )
 from controller.openflow import multipart
-from controller.openflow.messages import Malformed, read
 
 METADATA = FIELDS["metadata"][0] << 7 | FIELDS["metadata"][1]
 """The upper 23 bits of an OXM header of metadata: class and field."""
@@ -46,10 +47,10 @@ class Limits:
         """What of a program is too much, in words; "" if it fits."""
         rows, groups = Counter[int](), Counter[int]()
         for block in filter(len, program.flows):
-            tables, counts = np.unique(heads(block, BUNDLED_FLOW_MOD)["table"], return_counts=True)
+            tables, counts = np.unique(heads(block, FLOW_MOD, BUNDLED)["table"], return_counts=True)
             rows.update(dict(zip(tables.tolist(), counts.tolist(), strict=True)))
         for block in filter(len, program.groups):
-            groups[int(heads(block, BUNDLED_GROUP_MOD)["type"][0])] += len(block)
+            groups[int(heads(block, GROUP_MOD, BUNDLED)["type"][0])] += len(block)
         wrong = [
             f"{count:,} rows in table {table}, of which the switch holds {self.rows[table]:,}"
             for table, count in sorted(rows.items())
@@ -68,9 +69,9 @@ def is_open_vswitch(description: bytes | None) -> bool:
 
     Its table features take 1.2 MB and 30 ms (version 3.1), so it is asked only if it refuses.
     """
-    if description is None or len(description) < DESCRIPTION.itemsize:
+    if description is None or len(description) < DESCRIPTION.size:
         return False
-    return bool(read(DESCRIPTION, description, 0)["hardware"] == b"Open vSwitch")
+    return bool(DESCRIPTION.read(description).hardware.rstrip(b"\0") == b"Open vSwitch")
 
 
 def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limits]:
@@ -80,14 +81,15 @@ def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limit
     Tables count up to the first number that is not there: OF-DPA has 0, 10, 20, 30, ….
     """
     able, most, rows = OVS, dict[int, int](), dict[int, int]()
-    if groups is not None and len(groups) >= GROUP_FEATURES.itemsize:
-        said = read(GROUP_FEATURES, groups, 0)
-        kinds = {kind for kind in GroupType if int(said["types"]) >> kind & 1}
-        most = {kind: int(said["most"][kind]) for kind in kinds if said["most"][kind]}
+    if groups is not None and len(groups) >= GROUP_FEATURES.size:
+        said = GROUP_FEATURES.read(groups)
+        kinds = {kind for kind in GroupType if said.types >> kind & 1}
+        holds = {kind: getattr(said, f"most_{kind.name.lower()}") for kind in kinds}
+        most = {kind: number for kind, number in holds.items() if number}
         able = replace(
             able,
             fast_failover=GroupType.FAST_FAILOVER in kinds,
-            select_liveness=bool(said["capabilities"] & SELECT_LIVENESS),
+            select_liveness=bool(said.capabilities & SELECT_LIVENESS),
             buckets=None if GroupType.SELECT in kinds else 1,
         )
     if found := _tables(tables or b""):
@@ -127,24 +129,24 @@ def _tables(features: bytes) -> dict[int, _Table]:
     try:
         entries = [
             entry.tobytes()
-            for block in multipart.blocks(features, TABLE_FEATURES.itemsize)
+            for block in multipart.blocks(features, TABLE_FEATURES.size)
             for entry in block
         ]
     except Malformed:
         return {}
     found = {}
     for entry in entries:
-        head = read(TABLE_FEATURES, entry, 0)
-        properties = dict(_properties(entry[TABLE_FEATURES.itemsize :]))
-        found[int(head["table"])] = _Table(int(head["most_entries"]), properties)
+        head = TABLE_FEATURES.read(entry)
+        properties = dict(_properties(entry[TABLE_FEATURES.size :]))
+        found[head.table] = _Table(head.most_entries, properties)
     return found
 
 
 def _properties(data: bytes, padded: int = 8) -> Iterator[tuple[int, bytes]]:
     """Types and bodies of a list, as far as it can be read, each padded to so many bytes."""
-    place, least = 0, PROPERTY.itemsize
+    place, least = 0, PROPERTY.size
     while place + least <= len(data):
-        kind, length = read(PROPERTY, data, place).tolist()
+        kind, length = PROPERTY.read(data, place)
         yield kind, data[place + least : place + length]
         place += max(-(-length // padded) * padded, least)
 

@@ -11,9 +11,9 @@ from math import inf
 from time import monotonic
 
 from compilers.targets.openflow.group_and_flow_bytes import MOST_NUMBER, XID_BITS, xid
-from compilers.targets.openflow.protocol import MessageType, Multipart, header
+from compilers.targets.openflow.protocol import Malformed, MessageType, Multipart, header
 from controller.openflow import multipart
-from controller.openflow.messages import Error, Malformed, SessionXid
+from controller.openflow.messages import Error, SessionXid
 from controller.switches.connections.sending import SendPriority
 from controller.switches.phased_change import PhasedChange
 from controller.switches.transaction import Done, Transaction

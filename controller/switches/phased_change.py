@@ -20,13 +20,14 @@ from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import MOST_NUMBER, ROLE_SHIFT, XID_BITS
 from compilers.targets.openflow.protocol import (
     ALL_TABLES,
+    FLOW_MOD,
+    GROUP_MOD,
+    HEADER,
     WRAPPER_BYTES,
     FlowCommand,
     GroupCommand,
     MessageType,
-    group_command,
     header,
-    row_command,
 )
 from controller.openflow.messages import Error
 from controller.switches.transaction import Done, Refusals
@@ -61,15 +62,15 @@ def _step(message: bytes, adds: bool) -> tuple[int, int]:
     """
     kind, _, xid = header(message)
     if kind == MessageType.GROUP_MOD:
-        removed = group_command(message) == GroupCommand.DELETE
+        removed = GROUP_MOD.read(message, HEADER.size).command == GroupCommand.DELETE
         return (OLD_GROUPS if removed else GROUPS, 0)
-    table, command = row_command(message)
+    row = FLOW_MOD.read(message, HEADER.size)
     about, role = xid >> XID_BITS, (xid & MOST_NUMBER) >> ROLE_SHIFT
-    if command == FlowCommand.ADD:
-        return (MARKER, 0) if about == RowKind.MARKER else (ROWS, ALL_TABLES - table)
+    if row.command == FlowCommand.ADD:
+        return (MARKER, 0) if about == RowKind.MARKER else (ROWS, ALL_TABLES - row.table)
     entering = about == RowKind.CLASS and role in (GroupRole.ENTER, GroupRole.FALLBACK)
     makes_room = about == RowKind.CLEAR and not adds
-    return (FIRST, 0) if entering or makes_room else (OLD_ROWS, table)
+    return (FIRST, 0) if entering or makes_room else (OLD_ROWS, row.table)
 
 
 @dataclass(slots=True)

@@ -34,8 +34,7 @@ from compilers.targets.openflow.flow_tables import (
 from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.protocol import (
     ANY,
-    BUNDLED_FLOW_MOD,
-    BUNDLED_GROUP_MOD,
+    BUNDLED,
     FLOW_MOD,
     FLOW_STATS,
     GROUP_DESC,
@@ -44,7 +43,6 @@ from compilers.targets.openflow.protocol import (
     GroupCommand,
     Layout,
     MessageType,
-    packed,
     padded,
 )
 from controller.openflow import multipart, row_forms
@@ -107,7 +105,7 @@ def held(flows: bytes, groups: bytes) -> Held:
     ours: list[Block] = []
     others: list[bytes] = []
     marker = None
-    for block in multipart.blocks(flows, padded(FLOW_STATS.itemsize)):
+    for block in multipart.blocks(flows, padded(FLOW_STATS.size)):
         cookies = heads(block, FLOW_STATS)["cookie"].astype(np.uint64)
         mine = cookies & np.uint64(COOKIE_MASK) == np.uint64(OURS)
         form = restated(block, FLOW_STATS, ROW)
@@ -118,7 +116,7 @@ def held(flows: bytes, groups: bytes) -> Held:
             marker = int(marked[0])
     found = (
         group
-        for block in multipart.blocks(groups, GROUP_DESC.itemsize)
+        for block in multipart.blocks(groups, GROUP_DESC.size)
         for group in _groups(block, GROUP_DESC)
     )
     return Held(tuple(ours), frozenset(others), dict(found), marker)
@@ -177,15 +175,15 @@ def _shadowing(program: Program, held: Held) -> tuple[tuple[int, int], ...]:
     return tuple(row_forms.place(row)[:2] for row in shadowing(held.foreign, ours))
 
 
-def _groups(block: Block, layout: Layout) -> Iterator[tuple[int, bytes]]:
+def _groups(block: Block, layout: Layout, place: int = 0) -> Iterator[tuple[int, bytes]]:
     """The number and the canonical form of each group of a block."""
-    numbers: list[int] = heads(block, layout)["group"].tolist()
-    return zip(numbers, entries(restated(block, layout, GROUP_FORM)), strict=True)
+    numbers: list[int] = heads(block, layout, place)["group"].tolist()
+    return zip(numbers, entries(restated(block, layout, GROUP_FORM, place)), strict=True)
 
 
 def _form(block: Block) -> Block:
     """The canonical form of the rows that a block adds."""
-    return restated(block, BUNDLED_FLOW_MOD, ROW)
+    return restated(block, FLOW_MOD, ROW, BUNDLED)
 
 
 def _rows(block: Block) -> list[bytes]:
@@ -208,13 +206,13 @@ def _group_part(
     added = changed = 0
     surplus = {number for number in held if 0 < number <= OUR_GROUPS}
     for block in blocks:
-        groups = dict(_groups(block, BUNDLED_GROUP_MOD))
+        groups = dict(_groups(block, GROUP_MOD, BUNDLED))
         surplus -= groups.keys()
         wanted = [held.get(number) != group for number, group in groups.items()]
         known = np.array([number in held for number in groups], np.bool_)[wanted]
         if any(wanted):
             chosen = block[wanted]
-            heads(chosen, BUNDLED_GROUP_MOD)["command"][known] = GroupCommand.MODIFY
+            heads(chosen, GROUP_MOD, BUNDLED)["command"][known] = GroupCommand.MODIFY
             parts.append(chosen.tobytes())
             added += int(np.count_nonzero(~known))
             changed += int(np.count_nonzero(known))
@@ -286,32 +284,31 @@ def _alike(
 def _put_flow(row: bytes) -> bytes:
     """A bundled flow-mod that adds a row as a switch has reported it."""
     head, fields, instructions = row_forms.split(row)
-    members = {name: head[name] for name in ROW.names or ()}
-    return _flow_mod(FlowCommand.ADD, fields + instructions, members)
+    return _flow_mod(FlowCommand.ADD, fields + instructions, head._asdict())
 
 
 def _delete_flow(row: bytes) -> bytes:
     """A bundled flow-mod that deletes exactly this row."""
     head, fields, _ = row_forms.split(row)
-    members = {name: head[name] for name in PLACE.names or ()}
+    members = {name: getattr(head, name) for name in PLACE.formats}
     return _flow_mod(FlowCommand.DELETE_STRICT, fields, members)
 
 
 def _flow_mod(command: FlowCommand, rest: bytes, members: dict[str, Any]) -> bytes:
     none = {"buffer": ANY, "out_port": ANY, "out_group": ANY}
-    mod = packed(FLOW_MOD, command=command, **none, **members)
+    mod = FLOW_MOD.pack(command=command, **none, **members)
     return rows.bundled_add(MessageType.FLOW_MOD, mod + rest, rows.xid(RowKind.CLEAR))
 
 
 def _put_group(number: int, form: bytes, there: bool) -> bytes:
     """A bundled group-mod that adds or changes a group to the form that a switch has reported."""
     command = GroupCommand.MODIFY if there else GroupCommand.ADD
-    head = packed(GROUP_MOD, command=command, type=form[0], group=number)
-    body = head + form[GROUP_FORM.itemsize :]
+    head = GROUP_MOD.pack(command=command, type=form[0], group=number)
+    body = head + form[GROUP_FORM.size :]
     return rows.bundled_add(MessageType.GROUP_MOD, body, rows.xid(RowKind.CLEAR, number))
 
 
 def _delete_group(number: int) -> bytes:
     """A bundled group-mod that deletes a group; no error if it does not exist."""
-    mod = packed(GROUP_MOD, command=GroupCommand.DELETE, group=number)
+    mod = GROUP_MOD.pack(command=GroupCommand.DELETE, group=number)
     return rows.bundled_add(MessageType.GROUP_MOD, mod, rows.xid(RowKind.CLEAR, number))

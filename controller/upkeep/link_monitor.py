@@ -75,12 +75,11 @@ class Watching:
             Malformed: it cannot be read.
         """
         said = port_status(message)
-        port, there = said["port"], said["reason"] != PORT_DELETED
-        number = int(port["port"])
-        up = there and not (int(port["config"]) | int(port["state"])) & PORT_DOWN
-        self.links.port(vertex, number, up, self._clock())
+        there = said.reason != PORT_DELETED
+        up = there and not (said.config | said.state) & PORT_DOWN
+        self.links.port(vertex, said.port, up, self._clock())
         if self.discovery:
-            self.discovery.port(vertex, number, there)
+            self.discovery.port(vertex, said.port, there)
 
     def packet_in(self, vertex: int, message: bytes) -> None:
         """A packet-in has arrived.

@@ -19,6 +19,7 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.group_and_flow_bytes import BUNDLE
 from compilers.targets.openflow.message_parts import bundle
 from compilers.targets.openflow.protocol import (
+    HEADER,
     MULTIPART,
     PORT_DOWN,
     PORT_MODIFIED,
@@ -27,9 +28,7 @@ from compilers.targets.openflow.protocol import (
     MessageType,
     header,
     message,
-    packed,
 )
-from controller.openflow.messages import read
 from controller.settings import Damping, Duties
 from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
@@ -81,10 +80,8 @@ def _tables(intact: Intact, dead: NDArray[np.bool_]) -> float:
 
 
 def _timed(fabric: LiveFabric, vertex: int, port: int, up: bool) -> float:
-    said = np.zeros((), PORT_STATUS)
-    said["reason"], described = PORT_MODIFIED, said["port"]
-    described["port"], described["state"] = port, 0 if up else PORT_DOWN
-    status = message(MessageType.PORT_STATUS, 0, said.tobytes())
+    said = PORT_STATUS.pack(reason=PORT_MODIFIED, port=port, state=0 if up else PORT_DOWN)
+    status = message(MessageType.PORT_STATUS, 0, said)
     start = perf_counter()
     fabric.received(vertex, status)
     _confirm(fabric)
@@ -102,8 +99,8 @@ def _confirm(fabric: LiveFabric) -> None:
 def _answers(sent: bytes) -> Iterator[bytes]:
     kind, _, xid = header(sent)
     if kind == MessageType.MULTIPART_REQUEST:
-        kind = read(MULTIPART, sent)["kind"]
-        yield message(MessageType.MULTIPART_REPLY, xid, packed(MULTIPART, kind=kind))
+        kind = MULTIPART.read(sent, HEADER.size).kind
+        yield message(MessageType.MULTIPART_REPLY, xid, MULTIPART.pack(kind=kind))
     elif kind == MessageType.BARRIER_REQUEST:
         yield message(MessageType.BARRIER_REPLY, xid)
     elif sent.startswith(COMMIT):

@@ -14,7 +14,6 @@ from compilers.targets.openflow.protocol import (
     PACKET_OUT,
     MessageType,
     message,
-    packed,
 )
 from controller.openflow.packet_io import packet_in
 from mininet_scenarios.ovs.management_socket import WHOLE_PACKETS, ManagementConnection, headers
@@ -35,7 +34,7 @@ BARRIER_POLL = 0.1
 def frame_out(data: bytes, port: int, in_port: int = LOCAL) -> bytes:
     """A packet-out: the frame leaves by a port, or goes through the tables (`TABLES`)."""
     action = b"".join(part for part in output(port) if isinstance(part, bytes))
-    head = packed(PACKET_OUT, buffer=ANY, in_port=in_port, actions_length=len(action))
+    head = PACKET_OUT.pack(buffer=ANY, in_port=in_port, actions_length=len(action))
     return message(MessageType.PACKET_OUT, 0, head + action + data)
 
 

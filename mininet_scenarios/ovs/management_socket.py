@@ -24,13 +24,12 @@ from compilers.targets.openflow.protocol import (
     Multipart,
     header,
     message,
-    packed,
 )
 from controller.openflow import messages, multipart
 from mininet_scenarios.ovs.openvswitch import DAEMON_PATIENCE, OpenVSwitchError
 
 SOCKET_READ_BYTES = 1 << 20
-WHOLE_PACKETS = message(MessageType.SET_CONFIG, 0, packed(SET_CONFIG, most_bytes=WHOLE_PACKET))
+WHOLE_PACKETS = message(MessageType.SET_CONFIG, 0, SET_CONFIG.pack(most_bytes=WHOLE_PACKET))
 """Asks for packet-ins with all of the packet; Open vSwitch has no packet buffers."""
 
 
@@ -92,7 +91,7 @@ class ManagementConnection:
 def headers(data: bytes | bytearray) -> Iterator[tuple[int, int, int]]:
     """(start, type, length) of each whole message in the data."""
     start = 0
-    while start + HEADER.itemsize <= len(data):
+    while start + HEADER.size <= len(data):
         kind, length, _ = header(data, start)
         if start + length > len(data):
             return

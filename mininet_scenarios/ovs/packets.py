@@ -17,7 +17,6 @@ from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 from compilers.targets.openflow.message_parts import (
     Column,
-    column,
     mac_bytes,
     packet_out,
     unbundled,
@@ -126,17 +125,19 @@ class Postman:
         self.mac = mac_bytes(plan.host_mac[hosts.switch, hosts.number])
         ip = IP[version]
         self.frame = np.dtype([("ethernet", ETHERNET), ("ip", ip), ("tcp", TCP), ("mark", MARK)])
-        match = ("field", OXM), ("in_port", ">u4"), ("match_end", "V4")
+        match = ("field", OXM.dtype), ("in_port", ">u4"), ("match_end", "V4")
         packet = ("ethernet", ETHERNET), *ip.descr, ("tcp", TCP), *MARK.descr
         pad = "packet_pad", f"V{PACKET_PAD}"
-        self.row = np.dtype([("message", HEADER), ("head", PACKET_IN), *match, pad, *packet])
+        self.row = np.dtype(
+            [("message", HEADER.dtype), ("head", PACKET_IN.dtype), *match, pad, *packet]
+        )
 
     def outs(self, packets: HostPackets, ports: NDArray[np.int64], turn: int) -> NDArray[np.void]:
         """A packet-out each, [n] of opaque bytes: the packet leaves the bridge by its port."""
         frames = self._frames(packets, turn).view(f"V{self.frame.itemsize}")
-        message = packet_out(LOCAL, column("port", ports, 4), (Column("frame", frames),))
-        table = unbundled(message, 0)
-        return table.view(f"V{table.itemsize}")
+        message = packet_out(LOCAL, "port", (Column("frame", frames.dtype),))
+        block = unbundled(message, 0, len(frames), port=ports, frame=frames).block
+        return block.view(f"V{block.shape[1]}")[:, 0]
 
     def ins(self, data: bytes) -> NDArray[Any]:
         """The packets in these messages, in rows of `row`; other messages are left out."""

@@ -38,16 +38,16 @@ def packets_by_rule(folder: Path, bridges: Mapping[str, int]) -> dict[RuleKey, i
     """
     counted: dict[RuleKey, int] = {}
     for bridge, body in replies(folder, bridges, Multipart.FLOW, multipart.flows_wanted()).items():
-        for block in multipart.blocks(body, padded(FLOW_STATS.itemsize)):
+        for block in multipart.blocks(body, padded(FLOW_STATS.size)):
             packets = heads(block, FLOW_STATS)["packets"].tolist()
             rows = entries(restated(block, FLOW_STATS, ROW))
             for row, count in zip(rows, packets, strict=True):
                 counted[bridges[bridge], _place(row)] = count
     wanted = multipart.groups_wanted()
     for bridge, body in replies(folder, bridges, Multipart.GROUP, wanted).items():
-        for block in multipart.blocks(body, GROUP_STATS.itemsize):
+        for block in multipart.blocks(body, GROUP_STATS.size):
             numbers = heads(block, GROUP_STATS)["group"].tolist()
-            buckets = np.ascontiguousarray(block[:, GROUP_STATS.itemsize :]).view(BUCKET_COUNTER)
+            buckets = np.ascontiguousarray(block[:, GROUP_STATS.size :]).view(BUCKET_COUNTER.dtype)
             for number, row in zip(numbers, buckets["packets"].tolist(), strict=True):
                 for bucket, count in enumerate(row):
                     counted[bridges[bridge], (number, bucket)] = count

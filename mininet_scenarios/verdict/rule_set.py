@@ -24,7 +24,7 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     ROLE_SHIFT,
     XID_BITS,
 )
-from compilers.targets.openflow.protocol import BUNDLED, BUNDLED_FLOW_MOD
+from compilers.targets.openflow.protocol import BUNDLED, FLOW_MOD, HEADER
 from controller.openflow.row_forms import place
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.verdict.predict import Prediction
@@ -95,8 +95,8 @@ class RuleSet:
     def _add_flows(self, encoder: Encoder, switch: int) -> None:
         name = self.build.wiring.names[switch]
         for block in encoder.program(switch, self.generation.get(switch, 0)).flows:
-            xids = heads(block, BUNDLED)["header"]["xid"].tolist()
-            rows = entries(restated(block, BUNDLED_FLOW_MOD, ROW))
+            xids = heads(block, HEADER)["xid"].tolist()
+            rows = entries(restated(block, FLOW_MOD, ROW, BUNDLED))
             for xid, row in zip(xids, rows, strict=True):
                 key = switch, xid >> XID_BITS, xid & MOST_NUMBER
                 self.flows[key] = Rule(switch, place(row), f"{name}: {encoder.describe(xid)}")

@@ -91,7 +91,7 @@ class BareServer:
             return
         data = peer.heard + data
         place = 0
-        while len(data) - place >= HEADER.itemsize:
+        while len(data) - place >= HEADER.size:
             kind, length, _ = header(data, place)
             if len(data) - place < length:
                 break

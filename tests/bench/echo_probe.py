@@ -13,7 +13,6 @@ from compilers.targets.openflow.protocol import (
     MessageType,
     header,
     message,
-    packed,
 )
 
 EVERY = 0.05
@@ -70,12 +69,12 @@ class EchoProbe:
     def _answer(self, peer: socket.socket) -> None:
         """Read up to the echo reply, and say who we are where that is asked."""
         while True:
-            kind, length, xid = header(_exactly(peer, HEADER.itemsize))
-            _exactly(peer, length - HEADER.itemsize)
+            kind, length, xid = header(_exactly(peer, HEADER.size))
+            _exactly(peer, length - HEADER.size)
             if kind == MessageType.ECHO_REPLY:
                 return
             if kind == MessageType.FEATURES_REQUEST:
-                body = packed(FEATURES, datapath_id=NOBODY, tables=4)
+                body = FEATURES.pack(datapath_id=NOBODY, tables=4)
                 peer.sendall(message(MessageType.FEATURES_REPLY, xid, body))
             elif kind == MessageType.ECHO_REQUEST:
                 peer.sendall(message(MessageType.ECHO_REPLY, xid))

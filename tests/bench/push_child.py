@@ -28,7 +28,6 @@ from compilers.targets.openflow.protocol import (
     GroupCommand,
     MessageType,
     message,
-    packed,
     padded,
 )
 from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
@@ -152,17 +151,17 @@ def _plain(program: Program) -> list[bytes]:
 
 
 def _everything_deleted() -> bytes:
-    flow = packed(
-        FLOW_MOD,
+    flow = FLOW_MOD.pack(
         table=ALL_TABLES,
         command=FlowCommand.DELETE,
         buffer=ANY,
         out_port=ANY,
         out_group=ANY,
-        match=(OXM_MATCH, MATCH.itemsize),
+        match_type=OXM_MATCH,
+        match_length=MATCH.size,
     )
     flows = flow.ljust(padded(len(flow)), b"\0")
-    groups = packed(GROUP_MOD, command=GroupCommand.DELETE, group=ALL_GROUPS)
+    groups = GROUP_MOD.pack(command=GroupCommand.DELETE, group=ALL_GROUPS)
     mods = message(MessageType.FLOW_MOD, 0, flows) + message(MessageType.GROUP_MOD, 0, groups)
     return mods + rows.barrier(0)
 

@@ -25,11 +25,12 @@ from compilers.targets.openflow.message_parts import Block, bundle
 from compilers.targets.openflow.protocol import (
     BUNDLE_ADD,
     BUNDLE_CONTROL,
-    BUNDLED_FLOW_MOD,
-    BUNDLED_GROUP_MOD,
+    BUNDLED,
     FEATURES,
+    FLOW_MOD,
     FLOW_STATS,
     GROUP_DESC,
+    GROUP_MOD,
     HEADER,
     MATCH,
     MORE_PARTS,
@@ -48,10 +49,9 @@ from compilers.targets.openflow.protocol import (
     OnfMessage,
     header,
     message,
-    packed,
     padded,
 )
-from controller.openflow.messages import echo_reply, read
+from controller.openflow.messages import echo_reply
 
 RECEIVED_AT_ONCE, PART_BYTES = 1 << 20, 60_000
 CONNECTED_AT_ONCE = 256
@@ -59,16 +59,16 @@ CONNECTED_AT_ONCE = 256
 RETRY = 1.0
 """Seconds until a switch whose connection has ended tries again."""
 INNER_TYPE = WRAPPER_BYTES + 1
-FLOW_KEY = [2, 3, INNER_TYPE, 49, BUNDLED_FLOW_MOD.itemsize - 1]
+FLOW_KEY = [2, 3, INNER_TYPE, 49, BUNDLED + FLOW_MOD.size - 1]
 """Bytes that are alike in flow-mods of one layout: length, type, command, length of the match."""
 GROUP_KEY = [2, 3, INNER_TYPE, 33]
 """The same of group-mods, without a match."""
 REPORTED = {
-    *("table", "priority", "idle_timeout", "hard_timeout", "flags", "cookie", "match"),
+    *("table", "priority", "idle_timeout", "hard_timeout", "flags", "cookie", *MATCH.formats),
     *("type", "group"),
 }
 """Members that a switch reports as they were given."""
-DESCRIPTION = packed(protocol.DESCRIPTION, hardware=b"Open vSwitch")
+DESCRIPTION = protocol.DESCRIPTION.pack(hardware=b"Open vSwitch")
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class StandIn:
     def hear(self, data: bytes) -> tuple[list[Iterator[bytes]], bytes]:
         """Take whole messages; returns the answers to them, and the bytes that are left."""
         place, answers = 0, []
-        while len(data) - place >= HEADER.itemsize:
+        while len(data) - place >= HEADER.size:
             kind, length, _ = header(data, place)
             if len(data) - place < length:
                 break
@@ -106,16 +106,16 @@ class StandIn:
         """Do what a message asks, at once; only a report is made as it is read."""
         kind, _, xid = header(data)
         if kind == MessageType.FEATURES_REQUEST:
-            body = packed(FEATURES, datapath_id=self.datapath_id, tables=254)
+            body = FEATURES.pack(datapath_id=self.datapath_id, tables=254)
             return iter([message(MessageType.FEATURES_REPLY, xid, body)])
         if kind == MessageType.BARRIER_REQUEST:
             return iter([message(MessageType.BARRIER_REPLY, xid)])
         if kind == MessageType.ECHO_REQUEST:
             return iter([echo_reply(data)])
         if kind == MessageType.MULTIPART_REQUEST:
-            return self._report(Multipart(read(MULTIPART, data)["kind"]), xid)
+            return self._report(Multipart(MULTIPART.read(data, HEADER.size).kind), xid)
         if kind == MessageType.EXPERIMENTER:
-            committed = bool(read(BUNDLE_CONTROL, data)["request"] == Bundle.COMMIT)
+            committed = BUNDLE_CONTROL.read(data, HEADER.size).request == Bundle.COMMIT
             if committed:
                 self._commit()
             self.filling = []
@@ -134,18 +134,18 @@ class StandIn:
         if not fresh:
             gone = set(row_places(block))
             self.rows = [kept for old in self.rows if len(kept := _without(old, gone))]
-        if heads(block, BUNDLED_FLOW_MOD)["command"][0] == FlowCommand.ADD:
-            self.rows.append(_reported(block, BUNDLED_FLOW_MOD, FLOW_STATS))
+        if heads(block, FLOW_MOD, BUNDLED)["command"][0] == FlowCommand.ADD:
+            self.rows.append(_reported(block, FLOW_MOD, FLOW_STATS))
 
     def _groups(self, block: Block) -> None:
-        numbers = heads(block, BUNDLED_GROUP_MOD)["group"]
+        numbers = heads(block, GROUP_MOD, BUNDLED)["group"]
         self.groups = [
             kept
             for old in self.groups
             if len(kept := old[~np.isin(heads(old, GROUP_DESC)["group"], numbers)])
         ]
-        if heads(block, BUNDLED_GROUP_MOD)["command"][0] != GroupCommand.DELETE:
-            self.groups.append(_reported(block, BUNDLED_GROUP_MOD, GROUP_DESC))
+        if heads(block, GROUP_MOD, BUNDLED)["command"][0] != GroupCommand.DELETE:
+            self.groups.append(_reported(block, GROUP_MOD, GROUP_DESC))
 
     def _report(self, wanted: Multipart, xid: int) -> Iterator[bytes]:
         for block in {Multipart.FLOW: self.rows, Multipart.GROUP_DESC: self.groups}.get(wanted, ()):
@@ -153,7 +153,7 @@ class StandIn:
                 yield _part(wanted, xid, block[place : place + each].tobytes(), MORE_PARTS)
         body = DESCRIPTION if wanted == Multipart.DESC else b""
         if wanted == Multipart.PORT_DESC:
-            described = np.zeros(len(self.ports), PORT)
+            described = np.zeros(len(self.ports), PORT.dtype)
             described["port"] = self.ports
             described["state"] = [port in self.down for port in self.ports]
             body = described.tobytes()
@@ -161,26 +161,27 @@ class StandIn:
 
 
 def _part(wanted: Multipart, xid: int, body: bytes, flags: int) -> bytes:
-    head = packed(MULTIPART, kind=wanted, flags=flags)
+    head = MULTIPART.pack(kind=wanted, flags=flags)
     return message(MessageType.MULTIPART_REPLY, xid, head + body)
 
 
 def _without(block: Block, gone: set[bytes]) -> Block:
     """The rows of a block, as reported, that are not in these places."""
-    match = int(heads(block[:1], FLOW_STATS)["match"]["length"][0])
-    end = FLOW_STATS.itemsize - MATCH.itemsize + padded(match)
+    match = int(heads(block[:1], FLOW_STATS)["match_length"][0])
+    end = FLOW_STATS.size - MATCH.size + padded(match)
     places = entries(restated(block[:, :end], FLOW_STATS, PLACE))
     return block[[place not in gone for place in places]]
 
 
 def _reported(block: Block, layout: Layout, form: Layout) -> Block:
     """What is added, as the switch reports it."""
-    found = np.zeros((len(block), form.itemsize + block.shape[1] - layout.itemsize), np.uint8)
-    head, said = heads(found, form), heads(block, layout)
-    for name in REPORTED & set(form.names or ()):
+    said, rest = heads(block, layout, BUNDLED), block[:, BUNDLED + layout.size :]
+    found = np.zeros((len(block), form.size + rest.shape[1]), np.uint8)
+    head = heads(found, form)
+    for name in REPORTED & form.formats.keys():
         head[name] = said[name]
     head["length"] = found.shape[1]
-    found[:, form.itemsize :] = block[:, layout.itemsize :]
+    found[:, form.size :] = rest
     return found
 
 
@@ -240,10 +241,9 @@ class StandIns:
         far, far_port = int(w.far[vertex, link]), int(w.far_port[vertex, link])
         for end, port in ((vertex, int(w.port[vertex, link])), (far, far_port)):
             (self.switches[end].down.discard if up else self.switches[end].down.add)(port)
-            said = np.zeros((), PORT_STATUS)
-            said["reason"], said["port"]["port"] = PORT_MODIFIED, port
-            said["port"]["state"] = 0 if up else PORT_DOWN
-            self._say(self._links[end], [message(MessageType.PORT_STATUS, 0, said.tobytes())])
+            state = 0 if up else PORT_DOWN
+            said = PORT_STATUS.pack(reason=PORT_MODIFIED, port=port, state=state)
+            self._say(self._links[end], [message(MessageType.PORT_STATUS, 0, said)])
 
     def cut_off(self, vertices: Iterable[int], away: float = inf) -> None:
         """The connections of these switches end; they try again after so many seconds."""
@@ -327,8 +327,8 @@ class StandIns:
 
 def _adds(data: bytes, place: int) -> bool:
     """Whether the experimenter message there adds a message to a bundle."""
-    found = read(BUNDLE_ADD, data, place + HEADER.itemsize)
-    return bool(found["experimenter"] == protocol.ONF and found["kind"] == OnfMessage.BUNDLE_ADD)
+    found = BUNDLE_ADD.read(data, place + HEADER.size)
+    return (found.experimenter, found.kind) == (protocol.ONF, OnfMessage.BUNDLE_ADD)
 
 
 def _run(data: bytes, place: int, length: int) -> Block:

@@ -6,20 +6,42 @@ as the OpenFlow specification has them. The live tests have real ones.
 
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 
+from compilers.targets.openflow import group_and_flow_bytes as rows
+from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
-from compilers.targets.openflow.protocol import PORT, PORT_STATS, MessageType, Multipart
+from compilers.targets.openflow.bundled_blocks import GROUP_FORM, ROW
+from compilers.targets.openflow.protocol import (
+    BUNDLE_CONTROL,
+    BUNDLED,
+    ERROR,
+    FLOW_MOD,
+    FLOW_STATS,
+    GROUP_DESC,
+    GROUP_MOD,
+    HEADER,
+    MULTIPART,
+    OXM,
+    PORT,
+    PORT_MODIFIED,
+    PORT_STATS,
+    PORT_STATUS,
+    WRAPPER_BYTES,
+    Bundle,
+    ErrorType,
+    FlowCommand,
+    GroupCommand,
+    MessageType,
+    Multipart,
+    OnfMessage,
+)
 from controller.openflow import row_forms
 from controller.switches.reconcile import Held
 from controller.switches.session import LiveFabric
 
-ADD, DELETE_STRICT = 0, 4
-GROUP_DELETE = 2
-IPV4_MASKED = bytes.fromhex("80001908")
-DESCRIPTION = protocol.packed(protocol.DESCRIPTION, hardware=b"Open vSwitch")
+IPV4_MASKED = parts.oxm("ipv4_dst", 0, 0)[0]
+DESCRIPTION = protocol.DESCRIPTION.pack(hardware=b"Open vSwitch")
 
 
 class FakeSwitch:
@@ -48,10 +70,8 @@ class FakeSwitch:
         if kind == MessageType.ECHO_REQUEST:
             return [protocol.message(MessageType.ECHO_REPLY, xid)]
         if kind == MessageType.MULTIPART_REQUEST:
-            (wanted,) = struct.unpack_from("!H", message, 8)
-            return [
-                protocol.message(19, xid, struct.pack("!HH4x", wanted, 0) + self.report(wanted))
-            ]
+            wanted = MULTIPART.read(message, HEADER.size).kind
+            return [multipart(wanted, xid, self.report(wanted))]
         if kind == MessageType.PACKET_OUT:
             self.frames.append(message)
         if kind == MessageType.EXPERIMENTER:
@@ -59,44 +79,42 @@ class FakeSwitch:
         return []
 
     def experiment(self, message, xid):
-        _, what, _, request = struct.unpack_from("!IIIH", message, 8)
-        if what == 2301:
+        said = BUNDLE_CONTROL.read(message, HEADER.size)
+        if said.kind == OnfMessage.BUNDLE_ADD:
+            added = message[WRAPPER_BYTES:]
             if self.refuses:
-                return [
-                    protocol.message(
-                        MessageType.ERROR, xid, struct.pack("!HH", 5, 0) + message[24:32]
-                    )
-                ]
-            self.bundle.append(message[24:])
-        elif request == 0:
+                refusal = ERROR.pack(type=ErrorType.FLOW_MOD) + added[: HEADER.size]
+                return [protocol.message(MessageType.ERROR, xid, refusal)]
+            self.bundle.append(added)
+        elif said.request == Bundle.OPEN:
             self.bundle = []
-        elif request == 4:
+        elif said.request == Bundle.COMMIT:
             for part in self.bundle:
                 self.change(part)
-            body = struct.pack("!IIIHH", protocol.ONF, 2300, 0x5046, 5, 3)
-            return [protocol.message(MessageType.EXPERIMENTER, xid, body)]
+            return [parts.bundle(Bundle.COMMIT_REPLY, rows.BUNDLE, xid)]
         return []
 
     def change(self, message):
         self.mods.append(message)
-        if message[1] == MessageType.GROUP_MOD:
-            command, number = struct.unpack_from("!H2xI", message, 8)
-            assert (number in self.groups) == (command == 1) or command == GROUP_DELETE
-            self.groups.pop(number, None)
-            if command != GROUP_DELETE:
-                self.groups[number] = message[10:11] + message[16:]
+        kind, mod = protocol.header(message)[0], message[HEADER.size :]
+        if kind == MessageType.GROUP_MOD:
+            said, removes = GROUP_MOD.read(mod), GroupCommand.DELETE
+            changes = said.command == GroupCommand.MODIFY
+            assert (said.group in self.groups) == changes or said.command == removes
+            self.groups.pop(said.group, None)
+            if said.command != removes:
+                self.groups[said.group] = restated(mod, GROUP_MOD, GROUP_FORM)
             return
-        mod = message[8:]
-        form = mod[16:17] + mod[22:24] + mod[18:22] + mod[36:38] + mod[:8] + mod[40:]
+        form, command = restated(mod, FLOW_MOD, ROW), FLOW_MOD.read(mod).command
         place = row_forms.place(form)
-        assert mod[17] in (ADD, DELETE_STRICT)
+        assert command in (FlowCommand.ADD, FlowCommand.DELETE_STRICT)
         self.flows.pop(place, None)
-        if mod[17] == ADD:
+        if command == FlowCommand.ADD:
             self.flows[place] = form, mod
 
     def counted(self, mod):
         """The bytes that a row has carried."""
-        place = mod.find(IPV4_MASKED, 40) + len(IPV4_MASKED)
+        place = mod.find(IPV4_MASKED, FLOW_MOD.size) + OXM.size
         return self.carried.get(mod[place : place + 4], 6) if self.carried else 6
 
     def report(self, wanted):
@@ -104,13 +122,13 @@ class FakeSwitch:
             return b"".join(as_entry(mod, self.counted(mod)) for _, mod in self.flows.values())
         if wanted == Multipart.GROUP_DESC:
             return b"".join(
-                struct.pack("!HBxI", 8 + len(group) - 1, group[0], number) + group[1:]
+                restated(group, GROUP_FORM, GROUP_DESC, group=number)
                 for number, group in self.groups.items()
             )
         if wanted == Multipart.DESC:
             return DESCRIPTION
         layout = PORT if wanted == Multipart.PORT_DESC else PORT_STATS
-        body = np.zeros(len(self.up), layout)
+        body = np.zeros(len(self.up), layout.dtype)
         body["port"] = list(self.up)
         if layout is PORT:
             body["state"] = [not up for up in self.up.values()]
@@ -124,21 +142,36 @@ def held_by(program):
     """What a switch holds that has just this program."""
     switch = FakeSwitch(())
     for block in (*program.groups, *program.flows):
-        for message in block[:, 24:]:
+        for message in block[:, WRAPPER_BYTES:]:
             switch.change(message.tobytes())
     return switch.held()
 
 
 def as_entry(mod, carried=6):
     """A row as a switch that holds it reports it."""
-    entry = struct.pack("!BxII", mod[16], 77, 88) + mod[22:24] + mod[18:22] + mod[36:38]
-    entry += bytes(4) + mod[:8] + struct.pack("!QQ", 5, carried) + mod[40:]
-    return struct.pack("!H", len(entry) + 2) + entry
+    counted = {"seconds": 77, "nanoseconds": 88, "packets": 5, "bytes": carried}
+    return restated(mod, FLOW_MOD, FLOW_STATS, **counted)
+
+
+def restated(data, layout, form, **members):
+    """A structure in another form: its members of one name, these, and what follows it."""
+    said = layout.read(data)._asdict()
+    members |= {name: value for name, value in said.items() if name in form.formats}
+    rest = data[layout.size :]
+    if "length" in form.formats:
+        members["length"] = form.size + len(rest)
+    return form.pack(**members) + rest
+
+
+def multipart(kind, xid, body=b"", more=0):
+    """A part of a multipart reply."""
+    head = MULTIPART.pack(kind=kind, flags=more)
+    return protocol.message(MessageType.MULTIPART_REPLY, xid, head + body)
 
 
 def as_entries(block):
     """Bundled flow-mods as a switch that holds their rows reports them, with ages and counters."""
-    return [as_entry(message.tobytes()[32:]) for message in block]
+    return [as_entry(message.tobytes()[BUNDLED:]) for message in block]
 
 
 class FakeNetwork:
@@ -176,12 +209,10 @@ class FakeNetwork:
         self.fabric.tick()
         self.run()
 
-    def port(self, vertex, port, up, reason=2):
+    def port(self, vertex, port, up, reason=PORT_MODIFIED):
         """A port goes down or comes up (or 1: goes away), and the switch says so."""
         self.switches[vertex].up[port] = up
-        described = np.zeros(1, PORT)
-        described["port"], described["state"] = port, not up
-        body = struct.pack("!B7x", reason) + described.tobytes()
+        body = PORT_STATUS.pack(reason=reason, port=port, state=not up)
         self.fabric.received(vertex, protocol.message(MessageType.PORT_STATUS, 0, body))
 
     def cable(self, vertex, link, up):

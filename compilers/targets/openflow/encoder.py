@@ -39,14 +39,14 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     MOST_NUMBER,
     ROLE_SHIFT,
     XID_BITS,
-    Records,
 )
 from compilers.targets.openflow.message_parts import (
     PLAIN_BUCKET,
     Block,
-    BucketForm,
+    Template,
+    bucket,
     bucket_runs,
-    filled,
+    buckets,
     mac_bytes,
     set_field,
 )
@@ -169,18 +169,18 @@ class Encoder:
         watched = groups.type != GroupType.INDIRECT
         port, output, weight = groups.port, groups.output, groups.weight
         made = {
-            name: form.made(port[:, run], output[:, run], weight[:, run], watched)
+            name: buckets(form, port[:, run], output[:, run], weight[:, run], watched)
             for name, form, run in bucket_runs(kinds, self._marking)
         }
-        return filled(self._groups[layout], groups.classes, **made)
+        return self._groups[layout].filled(groups.classes, **made)
 
     def class_messages(self, groups: Groups, generation: int, profile: Profile = OVS) -> Block:
         """Messages that add the rows that lead to these groups, of switches of a profile."""
-        layout = self._layouts(profile.masks).classes[generation][groups.role]
+        template = self._layouts(profile.masks).classes[generation][groups.role]
         egress = groups.classes[groups.led]
         if groups.role == GroupRole.TRANSIT or (groups.entering and profile.masks):
-            return filled(layout, egress)
-        return filled(layout, egress, in_port=groups.in_port[groups.led])
+            return template.filled(egress)
+        return template.filled(egress, in_port=groups.in_port[groups.led])
 
     def route_messages(
         self,
@@ -192,7 +192,7 @@ class Encoder:
         """Messages that add routes, of IPv4 and of IPv6 if the build has it."""
         metadata = self._pipeline.route_metadata(prefix, egress, generation)
         routes = self._layouts(profile.masks).routes
-        return tuple(filled(family, prefix, metadata=metadata) for family in routes)
+        return tuple(family.filled(prefix, metadata=metadata) for family in routes)
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`."""
@@ -212,7 +212,7 @@ class Encoder:
         a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
         gateway = a.gateway_mac
         self._width = self.build.tables.classes.port.shape[1]
-        self._groups: dict[tuple[int, GroupType, tuple[int, ...], int], Records] = {}
+        self._groups: dict[tuple[int, GroupType, tuple[int, ...], int], Template] = {}
         self._markers = [
             rows.marker(marker_cookie(self.build, generation)) for generation in range(GENERATIONS)
         ]
@@ -221,20 +221,20 @@ class Encoder:
         self._forward, self._marking = [rows.forward(gateway, self._pipeline.ipv6)], PLAIN_BUCKET
         if marked := self._pipeline.marked_mac:
             self._forward.append(rows.forward_marked(marked, gateway, self._pipeline.ipv6))
-            self._marking = BucketForm.after(set_field("eth_dst", marked))
+            self._marking = bucket(set_field("eth_dst", marked))
         self._blocks = a.ipv4_blocks()
         self._arp = rows.arp_answer(gateway, a.ipv4_length)
         self._arp_reply = rows.arp_reply(gateway, 1)
         self._prefixes = [rows.Prefixes(IPV4, *a.ipv4_prefixes())]
         self._own, self._enter = [rows.own_arp(hosts)], [rows.enter(gateway, hosts, IPV4)]
-        self._hosts = [rows.ipv4_hosts(gateway, hosts, single=False)]
+        self._hosts = [rows.hosts(gateway, hosts, IPV4, single=False)]
         if self._pipeline.ipv6:
             self._blocks6 = a.ipv6_blocks()
             self._nd, self._nd_finish = rows.nd_answer(), rows.nd_finish(gateway)
             self._prefixes.append(rows.Prefixes(IPV6, *a.ipv6_prefixes()))
             self._own.append(rows.own_nd(hosts))
             self._enter.append(rows.enter(gateway, hosts, IPV6))
-            self._hosts.append(rows.ipv6_hosts(gateway, hosts, single=False))
+            self._hosts.append(rows.hosts(gateway, hosts, IPV6, single=False))
 
     def _layouts(self, masks: bool) -> _Layouts:
         """Routes and classes of switches that match parts of metadata, or of those that do not."""
@@ -278,11 +278,11 @@ class Encoder:
         if not profile.answers_by_moves:
             return [self._arp_replies(vertex)]
         hosts, port = self._pipeline.hosts(vertex), self._ports(vertex)
-        blocks = [filled(self._arp, [0], block=self._blocks[vertex])]
+        blocks = [self._arp.filled([0], block=self._blocks[vertex])]
         if self._pipeline.ipv6:
-            blocks += [filled(self._nd, [0], block=(self._blocks6[vertex], 0)), self._nd_finish]
+            blocks += [self._nd.filled([0], block=(self._blocks6[vertex], 0)), self._nd_finish]
         for own, address in zip(self._own, self._addresses(vertex), strict=True):
-            blocks.append(filled(own, hosts, port=port, address=address))
+            blocks.append(own.filled(hosts, port=port, address=address))
         return blocks
 
     def _arp_replies(self, vertex: int) -> Block:
@@ -292,16 +292,12 @@ class Encoder:
         asks = np.repeat(np.arange(count), count)
         # Nobody answers a host that asks for its own address: in its place stands the gateway's.
         target = np.where(np.eye(count, dtype=np.bool_), gateway, own[None, :]).ravel()
-        mac = self._macs(vertex)[asks]
-        return filled(
-            self._arp_reply,
+        return self._arp_reply.filled(
             np.zeros(count * count, np.int64),
             port=self._ports(vertex)[asks],
-            mac=mac,
-            **{"told mac": mac},
+            mac=self._macs(vertex)[asks],
             own=own[asks],
             target=target,
-            answered=target,
         )
 
     def _local(self, vertex: int, profile: Profile) -> list[Block]:
@@ -309,26 +305,28 @@ class Encoder:
         hosts, port, mac = self._pipeline.hosts(vertex), self._ports(vertex), self._macs(vertex)
         blocks = []
         if self._pipeline.entering and profile.masks:
-            blocks = [filled(enter, hosts, port=port) for enter in self._enter]
+            blocks = [enter.filled(hosts, port=port) for enter in self._enter]
         for local, address in zip(self._hosts, self._addresses(vertex), strict=True):
-            blocks.append(filled(local, hosts, port=port, address=address, mac=mac))
+            blocks.append(local.filled(hosts, port=port, address=address, mac=mac))
         return blocks
 
     def _single_table(self, vertex: int, groups: list[Groups], generation: int) -> list[Block]:
         """Hosts, and for each way in that a class tells from others a row a prefix."""
         if self._only is None:
             a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
-            families = (rows.ipv4_hosts, rows.ipv6_hosts)[: len(self._prefixes)]
             self._only = _SingleTable(
                 [
                     [rows.prefix_rows(p, a.gateway_mac, told) for told in (False, True)]
                     for p in self._prefixes
                 ],
-                [of_family(a.gateway_mac, hosts, single=True) for of_family in families],
+                [
+                    rows.hosts(a.gateway_mac, hosts, p.ethertype, single=True)
+                    for p in self._prefixes
+                ],
             )
         only, hosts, port = self._only, self._pipeline.hosts(vertex), self._ports(vertex)
         blocks = [
-            filled(local, hosts, port=port, address=address, mac=self._macs(vertex))
+            local.filled(hosts, port=port, address=address, mac=self._macs(vertex))
             for local, address in zip(only.hosts, self._addresses(vertex), strict=True)
         ]
         prefix, egress = self._pipeline.routes(vertex)
@@ -342,7 +340,7 @@ class Encoder:
             )
             came = {"port": each.in_port[way]} if told else {}
             blocks += [
-                filled(family[told], prefix[route], group=numbers, **came) for family in only.routes
+                family[told].filled(prefix[route], group=numbers, **came) for family in only.routes
             ]
         return blocks
 
@@ -367,16 +365,16 @@ def _require_messages(build: Build) -> None:
 class _Layouts:
     """The layouts of routes, by family, and of classes, by generation and role."""
 
-    routes: list[Records]
-    classes: list[list[Records]]
+    routes: list[Template]
+    classes: list[list[Template]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SingleTable:
     """The layouts of the only table, by family: prefixes without and with a way in, and hosts."""
 
-    routes: list[list[Records]]
-    hosts: list[Records]
+    routes: list[list[Template]]
+    hosts: list[Template]
 
 
 _ROLES = {

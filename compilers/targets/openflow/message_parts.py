@@ -1,16 +1,14 @@
 """Messages from parts, many of a kind at once: matches, instructions, actions, buckets, wrappers.
 
-A message is a tuple of parts: constant bytes, and columns that differ from message to message.
-`records` lays them out as one structured array, a message per element; its columns can then be
-filled again for every switch.
+A message is a tuple of parts: constant bytes, and columns, which differ from message to message. A
+`Template` has them as bytes; its columns are filled for every switch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -26,34 +24,69 @@ from compilers.targets.openflow.protocol import (
     Layout,
     MessageType,
     OnfMessage,
-    packed,
 )
 
 HIGHEST_WEIGHT, SYMMETRIC_L3L4_UDP, OFPORT = 1, 3, 0x00000002
 """Of NXAST_BUNDLE: NX_BD_ALG_HRW; NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP; NXM_OF_IN_PORT's header."""
+WIDE = {1: "u1", 2: ">u2", 4: ">u4", 6: "6u1", 8: ">u8", 16: "2>u8"}
+"""What fills columns of so many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A part that differs from message to message: big-endian values[n] or [n, k], and a name."""
+    """A part that differs from message to message: its name, and the type of its values."""
 
     name: str
-    values: NDArray[Any]
+    type: np.dtype[Any]
 
     def __len__(self) -> int:
         """Its bytes in each message."""
-        return self.values.dtype.itemsize * prod(self.values.shape[1:])
+        return self.type.itemsize
 
 
 Part = bytes | Column
 Parts = tuple[Part, ...]
+Value = int | str
+"""A number, or the name of a column of them."""
 Block = NDArray[np.uint8]
 """uint8[n, L]: n messages of L bytes each."""
 
 
-def column(name: str, values: NDArray[Any], size: int) -> Column:
-    """A column of unsigned numbers of 2, 4 or 8 bytes each."""
-    return Column(name, np.asarray(values).astype(f">u{size}"))
+class Template:
+    """n messages of one length, and where their columns are; several may have one name.
+
+    block: the messages, with 0 in columns that are not filled.
+    """
+
+    def __init__(self, parts: Parts, count: int, **columns: Any) -> None:
+        whole = b"".join(part if isinstance(part, bytes) else bytes(len(part)) for part in parts)
+        fields: list[tuple[str, np.dtype[Any], int]] = []
+        self._fields: dict[str, list[str]] = {}
+        place = 0
+        for part in parts:
+            if isinstance(part, Column):
+                self._fields.setdefault(part.name, []).append(name := f"{part.name} {place}")
+                fields.append((name, part.type, place))
+            place += len(part)
+        names, formats, offsets = zip(*fields, strict=True) if fields else ((), (), ())
+        self._dtype = np.dtype(
+            {"names": names, "formats": formats, "offsets": offsets, "itemsize": len(whole)}
+        )
+        self.block: Block = np.repeat(block(whole), count, axis=0)
+        self._fill(self.block, columns)
+
+    def filled(self, rows: Any, **columns: Any) -> Block:
+        """The messages `rows`, an index array, with these columns filled."""
+        # Whole messages are copied, as bytes: numpy copies fields one by one, ten times slower.
+        whole: Block = self.block.take(rows, axis=0)
+        self._fill(whole, columns)
+        return whole
+
+    def _fill(self, whole: Block, columns: dict[str, Any]) -> None:
+        messages = np.ndarray(len(whole), self._dtype, whole)
+        for name, values in columns.items():
+            for field in self._fields[name]:
+                messages[field] = values
 
 
 def mac_bytes(values: NDArray[np.uint64]) -> NDArray[np.uint8]:
@@ -66,46 +99,16 @@ def size(parts: Parts) -> int:
     return sum(map(len, parts))
 
 
-def structure(layout: Layout, **members: Any) -> Parts:
+def structure(layout: Layout, **members: Value) -> Parts:
     """A structure with these members, some of them columns; the others are 0."""
-    whole = packed(layout, **{k: v for k, v in members.items() if not isinstance(v, Column)})
-    fields: Mapping[str, Any] = layout.fields or {}
+    whole = layout.pack(**{k: v for k, v in members.items() if not isinstance(v, str)})
     parts: list[Part] = []
     start = 0
-    for name in layout.names or ():
-        if isinstance(part := members.get(name), Column):
-            place = int(fields[name][1])
-            parts += [whole[start:place], part]
-            start = place + len(part)
+    for name, (kind, place, *_) in (layout.dtype.fields or {}).items():
+        if isinstance(column := members.get(name), str):
+            parts += [whole[start:place], Column(column, kind)]
+            start = place + kind.itemsize
     return tuple(part for part in (*parts, whole[start:]) if len(part))
-
-
-def records(parts: Parts) -> NDArray[np.void]:
-    """The messages as a structured array [n] whose fields are the columns, by name.
-
-    n is the length of the columns, 1 when there is none; tobytes() gives what goes on the wire.
-    """
-    fields: list[Any] = []
-    for place, part in enumerate(parts):
-        if isinstance(part, bytes):
-            fields.append((f"bytes {place}", f"V{len(part)}"))
-        else:
-            fields.append((part.name, part.values.dtype, part.values.shape[1:]))
-    rows = next((len(part.values) for part in parts if isinstance(part, Column)), 1)
-    table = np.zeros(rows, np.dtype(fields))
-    for (name, *_), part in zip(fields, parts, strict=True):
-        table[name] = np.void(part) if isinstance(part, bytes) else part.values
-    return table
-
-
-def filled(table: NDArray[np.void], rows: Any, **columns: Any) -> Block:
-    """The messages `rows` (an index array) of `table`, with these columns filled."""
-    # Whole messages are copied, as bytes: numpy copies fields one by one, ten times slower.
-    whole: Block = np.ndarray((len(table), table.itemsize), np.uint8, table).take(rows, axis=0)
-    fields = np.ndarray(len(whole), table.dtype, whole)
-    for name, values in columns.items():
-        fields[name] = values
-    return whole
 
 
 def block(message: bytes) -> Block:
@@ -116,14 +119,17 @@ def block(message: bytes) -> Block:
 # Fields of matches, and instructions
 
 
-def oxm(field: str, value: int | Column, mask: int | None = None) -> Parts:
+def oxm(field: str, value: Value, mask: Value | None = None) -> Parts:
     """One field of a match or a set-field action."""
     space, number, width = protocol.FIELDS[field]
     masked = mask is not None
-    members = {"class": space, "field": number << 1 | masked, "length": width << masked}
-    part = value.to_bytes(width, "big") if isinstance(value, int) else value
-    head = packed(protocol.OXM, **members)
-    return (head, part) if mask is None else (head, part, mask.to_bytes(width, "big"))
+    head = protocol.OXM.pack(space=space, field=number << 1 | masked, length=width << masked)
+    kind = np.dtype(WIDE[width])
+    return head, *(
+        Column(part, kind) if isinstance(part, str) else part.to_bytes(width, "big")
+        for part in (value, mask)
+        if part is not None
+    )
 
 
 def goto_table(table: int) -> Parts:
@@ -131,8 +137,8 @@ def goto_table(table: int) -> Parts:
     return _sized(protocol.GOTO_TABLE, Instruction.GOTO_TABLE, table=table)
 
 
-def write_metadata(value: int | Column, mask: int) -> Parts:
-    """Instruction: metadata = value, 8 bytes, under `mask`."""
+def write_metadata(value: Value, mask: int) -> Parts:
+    """Instruction: metadata = value under `mask`."""
     return _sized(protocol.WRITE_METADATA, Instruction.WRITE_METADATA, metadata=value, mask=mask)
 
 
@@ -149,8 +155,8 @@ def dec_ttl() -> Parts:
     return _sized(protocol.ACTION, Action.DEC_TTL)
 
 
-def output(port: int | Column) -> Parts:
-    """Action: out of a port (4 bytes)."""
+def output(port: Value) -> Parts:
+    """Action: out of a port."""
     return _sized(protocol.OUTPUT, Action.OUTPUT, port=port)
 
 
@@ -160,15 +166,15 @@ def to_controller() -> Parts:
     return _sized(protocol.OUTPUT, Action.OUTPUT, **target)
 
 
-def group(number: Column) -> Parts:
-    """Action: through a group (4 bytes)."""
+def group(number: Value) -> Parts:
+    """Action: through a group."""
     return _sized(protocol.GROUP, Action.GROUP, group=number)
 
 
-def set_field(field: str, value: int | Column) -> Parts:
+def set_field(field: str, value: Value) -> Parts:
     """Action: field = value."""
     body = oxm(field, value)
-    rest = bytes(-(protocol.SET_FIELD.itemsize + size(body)) % 8)
+    rest = bytes(-(protocol.SET_FIELD.size + size(body)) % 8)
     return _sized(protocol.SET_FIELD, Action.SET_FIELD, *body, rest)
 
 
@@ -219,7 +225,7 @@ def bundle_ports(ports: NDArray[Any], basis: int) -> Parts:
         fields=SYMMETRIC_L3L4_UDP,
         basis=basis,
         members=OFPORT,
-        count=len(ports),
+        member_count=len(ports),
     )
 
 
@@ -228,66 +234,40 @@ def halve_ttl() -> Parts:
     return *move("nw_ttl", "nw_ttl", skipped=1), *clear_first_bit("nw_ttl")
 
 
-def _moved(field: str) -> tuple[int, int, int]:
+def _moved(field: str) -> int:
+    """The header of a field without a mask, as one number."""
     space, number = protocol.MOVABLE[field]
-    return space, number << 1, protocol.FIELDS[field][2]
+    return space << 16 | number << 9 | protocol.FIELDS[field][2]
 
 
-def _sized(layout: Layout, kind: int, *rest: Part, **members: Any) -> Parts:
+def _sized(layout: Layout, kind: int, *rest: Part, **members: Value) -> Parts:
     """An instruction or action of this type, with `rest` behind it, and the length of it all."""
-    length = layout.itemsize + size(rest)
+    length = layout.size + size(rest)
     return (*structure(layout, type=kind, length=length, **members), *rest)
 
 
 # Buckets
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BucketForm:
-    """A bucket with an output and, before it, actions that are the same in all."""
+def bucket(*actions: Parts) -> Template:
+    """A bucket with an output and, before it, these actions. Columns: weight, watched, output.
 
-    layout: Layout
-    blank: np.void
-
-    @classmethod
-    def after(cls, *actions: Parts) -> BucketForm:
-        """The form with these actions."""
-        before = b"".join(part for part in sum(actions, ()) if isinstance(part, bytes))
-        members = [("before", f"V{len(before)}")] * bool(before)
-        layout = np.dtype([*protocol.BUCKET.descr, *members, ("action", protocol.OUTPUT)])
-        made = packed(
-            layout,
-            length=layout.itemsize,
-            watch_port=ANY,
-            watch_group=ANY,
-            action=(Action.OUTPUT, protocol.OUTPUT.itemsize, 0, 0, b""),
-            **{"before": np.void(before)} if before else {},
-        )
-        return cls(layout, np.void(made))
-
-    @property
-    def opaque(self) -> np.dtype[np.void]:
-        """The bucket without its members: numpy copies it as one, ten times faster."""
-        return self.blank.dtype
-
-    def made(
-        self, port: NDArray[Any], output: NDArray[Any], weight: NDArray[Any], watched: bool
-    ) -> NDArray[np.void]:
-        """Buckets [n, B]: to `output`, int[n, B]; if watched, while `port`, int[n, B], is up."""
-        result: NDArray[np.void] = np.full(port.shape, self.blank)
-        bucket = result.view(self.layout)
-        bucket["weight"], bucket["action"]["port"] = weight, output
-        if watched:
-            bucket["watch_port"] = port
-        return result
+    watched: the port that has to be up; any, if that is not filled.
+    """
+    done = (*sum(actions, ()), *output("output"))
+    length = protocol.BUCKET.size + size(done)
+    head = structure(
+        protocol.BUCKET, length=length, weight="weight", watch_port="watched", watch_group=ANY
+    )
+    return Template((*head, *done), 1, watched=ANY)
 
 
-PLAIN_BUCKET, HALVING_BUCKET = BucketForm.after(), BucketForm.after(halve_ttl())
+PLAIN_BUCKET, HALVING_BUCKET = bucket(), bucket(halve_ttl())
 
 
 def bucket_runs(
-    kinds: Sequence[int], marking: BucketForm = PLAIN_BUCKET
-) -> Iterator[tuple[str, BucketForm, slice]]:
+    kinds: Sequence[int], marking: Template = PLAIN_BUCKET
+) -> Iterator[tuple[str, Template, slice]]:
     """The buckets of a group in runs of one form, each with the name of its column.
 
     Args:
@@ -301,11 +281,30 @@ def bucket_runs(
         start = end
 
 
-def group_bucket(number: Column) -> Parts:
-    """A bucket that leads through another group (4 bytes), while a bucket of that is alive."""
-    watch, action = replace(number, name=f"watched {number.name}"), group(number)
-    length = protocol.BUCKET.itemsize + size(action)
-    head = structure(protocol.BUCKET, length=length, watch_port=ANY, watch_group=watch)
+def buckets(
+    form: Template, port: NDArray[Any], output: NDArray[Any], weight: NDArray[Any], watched: bool
+) -> NDArray[np.void]:
+    """The B buckets of each of n groups, as one value: to `output`, int[n, B].
+
+    watched: while `port`, int[n, B], is up.
+    """
+    watch = {"watched": port.ravel()} if watched else {}
+    once = np.zeros(port.size, np.int64)
+    made = form.filled(once, output=output.ravel(), weight=weight.ravel(), **watch)
+    kind = bucket_column("", form, port.shape[1]).type
+    return made.reshape(len(port), kind.itemsize).view(kind)[:, 0]
+
+
+def bucket_column(name: str, form: Template, count: int) -> Column:
+    """The place of so many buckets, without their members: numpy copies them as one."""
+    return Column(name, np.dtype(f"V{form.block.size * count}"))
+
+
+def group_bucket(number: str) -> Parts:
+    """A bucket that leads through another group, while a bucket of that is alive."""
+    action = group(number)
+    length = protocol.BUCKET.size + size(action)
+    head = structure(protocol.BUCKET, length=length, watch_port=ANY, watch_group=number)
     return (*head, *action)
 
 
@@ -321,11 +320,11 @@ class Message:
 
 
 def flow_add(
-    table: int, priority: int, cookie: int, fields: tuple[Parts, ...], *instructions: Parts
+    table: int, priority: Value, cookie: int, fields: tuple[Parts, ...], *instructions: Parts
 ) -> Message:
     """Flow-mod that adds a row, without timeouts; fields of its match, prerequisites first."""
     match = sum(fields, ())
-    length = protocol.MATCH.itemsize + size(match)
+    length = protocol.MATCH.size + size(match)
     head = structure(
         protocol.FLOW_MOD,
         cookie=cookie,
@@ -334,58 +333,54 @@ def flow_add(
         buffer=ANY,
         out_port=ANY,
         out_group=ANY,
-        match=(protocol.OXM_MATCH, length),
+        match_type=protocol.OXM_MATCH,
+        match_length=length,
     )
     rest = bytes(-length % 8)
     return Message(MessageType.FLOW_MOD, (*head, *match, rest, *sum(instructions, ())))
 
 
-def group_add(number: Column, kind: GroupType, *buckets: Part) -> Message:
+def group_add(number: Value, kind: GroupType, *buckets: Part) -> Message:
     """Group-mod that adds a group of these buckets."""
     head = structure(protocol.GROUP_MOD, type=kind, group=number)
     return Message(MessageType.GROUP_MOD, (*head, *buckets))
 
 
-def packet_out(in_port: int, port: Column, packet: Parts) -> Message:
+def packet_out(in_port: int, port: Value, packet: Parts) -> Message:
     """Packet-out of a packet that leaves by `port` as if it had come in on `in_port`."""
     action = output(port)
     head = structure(protocol.PACKET_OUT, buffer=ANY, in_port=in_port, actions_length=size(action))
     return Message(MessageType.PACKET_OUT, (*head, *action, *packet))
 
 
-def unbundled(message: Message, xid: int) -> NDArray[np.void]:
+def unbundled(message: Message, xid: int, count: int, **columns: Any) -> Template:
     """The messages with their headers, all of one xid."""
-    return records(_with_header(message, xid))
+    return Template(_with_header(message, xid), count, **columns)
+
+
+def bundled(message: Message, number: int, xid: Any, **columns: Any) -> Template:
+    """The messages, each wrapped in an add to bundle `number`; wrapper and message share the xid.
+
+    xid: of each, int[n], or of the only one.
+    """
+    add = protocol.BUNDLE_ADD.pack(**_of_bundle(OnfMessage.BUNDLE_ADD, number))
+    whole = Message(MessageType.EXPERIMENTER, (add, *_with_header(message, "xid")))
+    return Template(_with_header(whole, "xid"), np.size(xid), xid=xid, **columns)
 
 
 def bundle(request: Bundle, number: int, xid: int) -> bytes:
     """Open, commit or drop bundle `number`: its messages in their order, or none (ext. 230)."""
     control = _of_bundle(OnfMessage.BUNDLE_CONTROL, number)
-    body = packed(protocol.BUNDLE_CONTROL, request=request, **control)
+    body = protocol.BUNDLE_CONTROL.pack(request=request, **control)
     return protocol.message(MessageType.EXPERIMENTER, xid, body)
 
 
-def bundled(message: Message, number: int, xid: int | Column) -> NDArray[np.void]:
-    """The messages, each wrapped in an add to bundle `number`; wrapper and message share the xid.
-
-    An xid column stands in the fields `xid` and `inner xid`.
-    """
-    inner = replace(xid, name=f"inner {xid.name}") if isinstance(xid, Column) else xid
-    add = packed(protocol.BUNDLE_ADD, **_of_bundle(OnfMessage.BUNDLE_ADD, number))
-    whole = (add, *_with_header(message, inner))
-    return records(_with_header(Message(MessageType.EXPERIMENTER, whole), xid))
-
-
 def _of_bundle(kind: OnfMessage, number: int) -> dict[str, int]:
-    return {
-        "experimenter": protocol.ONF,
-        "kind": kind,
-        "bundle": number,
-        "flags": protocol.ORDERED_ATOMIC,
-    }
+    flags = protocol.ORDERED_ATOMIC
+    return {"experimenter": protocol.ONF, "kind": kind, "bundle": number, "flags": flags}
 
 
-def _with_header(message: Message, xid: int | Column) -> Parts:
-    length = protocol.HEADER.itemsize + size(message.body)
+def _with_header(message: Message, xid: Value) -> Parts:
+    length = protocol.HEADER.size + size(message.body)
     head = {"version": protocol.VERSION, "type": message.type, "length": length, "xid": xid}
     return (*structure(protocol.HEADER, **head), *message.body)

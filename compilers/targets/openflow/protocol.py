@@ -1,8 +1,4 @@
-"""OpenFlow 1.3: its numbers, and every structure that we write or read, as numpy dtypes.
-
-Structures are big-endian and without gaps. Of one that goes on with a list (fields of a match,
-instructions, buckets, a packet) the dtype is what stands before the list. An `ofp_match` is the
-last member of its structure, so its type and length are in the dtype, and its fields follow.
+"""OpenFlow 1.3: its numbers, and every structure that we write or read, declared once.
 
 Sources: OpenFlow Switch Specification 1.3.5, §7 and §A; bundles, ONF extension 230 for OpenFlow
 1.3; moves, registers and ND fields, Open vSwitch's ovs-fields(7) and ovs-actions(7).
@@ -10,12 +6,14 @@ Sources: OpenFlow Switch Specification 1.3.5, §7 and §A; bundles, ONF extensio
 
 from __future__ import annotations
 
+from collections import namedtuple
+from collections.abc import Callable, Iterator
 from enum import IntEnum
+from functools import cached_property
 from struct import Struct
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 VERSION = 4
 ALL_TABLES = 0xFF
@@ -212,241 +210,188 @@ class Action(IntEnum):
 REG_MOVE_SUBTYPE, REG_LOAD_SUBTYPE, BUNDLE_SUBTYPE = 6, 7, 12
 """Nicira's actions NXAST_REG_MOVE, NXAST_REG_LOAD and NXAST_BUNDLE."""
 
-Layout = np.dtype[np.void]
+
+class Malformed(Exception):
+    """Bytes of a switch that cannot be read."""
 
 
-def _layout(*members: Any, pad: int = 0) -> Layout:
-    """A structure of these members; `pad` bytes of 0 at its end."""
-    return np.dtype([*members, *([("end", f"V{pad}")] if pad else [])])
+class Layout:
+    """A structure: its members in their order, each with its format, of `struct`; big-endian.
+
+    `dtype` has many of them as an array, `pack` and `read` write and read one. Of a structure that
+    ends with a list (fields of a match, instructions, buckets, a packet) it is what is before that.
+    """
+
+    text: str
+    formats: dict[str, str]
+    size: int
+
+    def __init__(self, *declared: str | Layout) -> None:
+        """declared: members as `name format, …`; padding has no name."""
+        self.text = ", ".join(part.text if isinstance(part, Layout) else part for part in declared)
+        self._members = [member.rpartition(" ")[::2] for member in self.text.split(", ")]
+        self.formats = {name: format for name, format in self._members if name}
+        self.struct = Struct(">" + "".join(format for _, format in self._members))
+        self.size = self.struct.size
+        self._blank = {n: b"" if f.endswith("s") else 0 for n, f in self.formats.items()}
+
+    @cached_property
+    def dtype(self) -> np.dtype[np.void]:
+        """The same for numpy; padding has names there, as numpy copies only what has one."""
+        numbers = {"B": "u1", "H": ">u2", "L": ">u4", "Q": ">u8"}
+        other = {"s": "S", "x": "V"}
+        return np.dtype(
+            [
+                (name or f"pad {place}", numbers.get(format) or other[format[-1]] + format[:-1])
+                for place, (name, format) in enumerate(self._members)
+            ]
+        )
+
+    @cached_property
+    def _tuple(self) -> Callable[..., Any]:
+        return namedtuple("_tuple", self.formats)
+
+    def pack(self, **members: Any) -> bytes:
+        """One structure with these members; the others are 0."""
+        return self.struct.pack(*(self._blank | members).values())
+
+    def read(self, data: bytes | bytearray | memoryview, place: int = 0) -> Any:
+        """The structure at a place, as a named tuple.
+
+        Raises:
+            Malformed: it is cut off.
+        """
+        if len(data) < place + self.size:
+            raise Malformed(f"{len(data)} bytes, where {place + self.size} are the least")
+        return self._tuple(*self.struct.unpack_from(data, place))
+
+    def only(self, *names: str) -> Layout:
+        """A structure of some of the members."""
+        return Layout(", ".join(f"{name} {self.formats[name]}" for name in names))
 
 
-HEADER = _layout(("version", "u1"), ("type", "u1"), ("length", ">u2"), ("xid", ">u4"))
+HEADER = Layout("version B, type B, length H, xid L")
 """`ofp_header` (§7.1.1)."""
 
 # Parts of messages
 
-MATCH = _layout(("type", ">u2"), ("length", ">u2"))
+MATCH = Layout("match_type H, match_length H")
 """`ofp_match` (§7.2.3): the length counts these four bytes and the fields, not the padding."""
-OXM = _layout(("class", ">u2"), ("field", "u1"), ("length", "u1"))
-"""The header of a field (§7.2.3.2): `field` is twice its number, plus 1 where it has a mask."""
-GOTO_TABLE = _layout(("type", ">u2"), ("length", ">u2"), ("table", "u1"), pad=3)
-WRITE_METADATA = _layout(
-    ("type", ">u2"), ("length", ">u2"), ("pad", "V4"), ("metadata", ">u8"), ("mask", ">u8")
-)
-INSTRUCTION = _layout(("type", ">u2"), ("length", ">u2"), pad=4)
+OXM = Layout("space H, field B, length B")
+"""The header of a field (§7.2.3.2): its class; twice its number, plus 1 where it has a mask."""
+TYPED = Layout("type H, length H")
+"""What instructions, actions and properties of tables begin with; the length is of the whole."""
+GOTO_TABLE = Layout(TYPED, "table B, 3x")
+WRITE_METADATA = Layout(TYPED, "4x, metadata Q, mask Q")
+INSTRUCTION = Layout(TYPED, "4x")
 """`ofp_instruction_actions`: actions follow."""
-ACTION = _layout(("type", ">u2"), ("length", ">u2"), pad=4)
+ACTION = Layout(TYPED, "4x")
 """`ofp_action_header`, of an action without a value."""
-OUTPUT = _layout(("type", ">u2"), ("length", ">u2"), ("port", ">u4"), ("most_bytes", ">u2"), pad=6)
-GROUP = _layout(("type", ">u2"), ("length", ">u2"), ("group", ">u4"))
-SET_FIELD = _layout(("type", ">u2"), ("length", ">u2"))
+OUTPUT = Layout(TYPED, "port L, most_bytes H, 6x")
+GROUP = Layout(TYPED, "group L")
+SET_FIELD = TYPED
 """A field, as in a match, follows."""
-REG_MOVE = _layout(
-    ("type", ">u2"),
-    ("length", ">u2"),
-    ("experimenter", ">u4"),
-    ("subtype", ">u2"),
-    ("bits", ">u2"),
-    ("source_offset", ">u2"),
-    ("target_offset", ">u2"),
-    ("source", OXM),
-    ("target", OXM),
-)
-REG_LOAD = _layout(*REG_MOVE.descr[:4], ("place", ">u2"), ("target", OXM), ("value", ">u8"))
+NICIRA_ACTION = Layout(TYPED, "experimenter L, subtype H")
+REG_MOVE = Layout(NICIRA_ACTION, "bits H, source_offset H, target_offset H, source L, target L")
+"""Source and target are `oxm_header`s."""
+REG_LOAD = Layout(NICIRA_ACTION, "place H, target L, value Q")
 """`place` is the first bit times 64, plus the number of bits less one."""
-_HASHED = {"algorithm": 2, "fields": 2, "basis": 2, "members": 4, "count": 2}.items()
-BUNDLE_ACTION = _layout(*REG_MOVE.descr[:4], *((n, f">u{b}") for n, b in _HASHED), pad=10)
+BUNDLE_ACTION = Layout(
+    NICIRA_ACTION, "algorithm H, fields H, basis H, members L, member_count H, 10x"
+)
 """`nx_action_bundle` (nicira-ext.h): the ports follow, of 2 bytes each, then zeros."""
-_WATCHED = ("watch_port", ">u4"), ("watch_group", ">u4")
-BUCKET = _layout(("length", ">u2"), ("weight", ">u2"), *_WATCHED, pad=4)
+BUCKET = Layout("length H, weight H, watch_port L, watch_group L, 4x")
 """`ofp_bucket` (§7.3.4.2): actions follow."""
 
 # Messages, without their header
 
-FLOW_MOD = _layout(
-    ("cookie", ">u8"),
-    ("cookie_mask", ">u8"),
-    ("table", "u1"),
-    ("command", "u1"),
-    ("idle_timeout", ">u2"),
-    ("hard_timeout", ">u2"),
-    ("priority", ">u2"),
-    ("buffer", ">u4"),
-    ("out_port", ">u4"),
-    ("out_group", ">u4"),
-    ("flags", ">u2"),
-    ("pad", "V2"),
-    ("match", MATCH),
+FLOW_MOD = Layout(
+    "cookie Q, cookie_mask Q, table B, command B, idle_timeout H, hard_timeout H, priority H",
+    "buffer L, out_port L, out_group L, flags H, 2x",
+    MATCH,
 )
 """`ofp_flow_mod` (§7.3.4.1): fields of the match and instructions follow."""
-GROUP_MOD = _layout(("command", ">u2"), ("type", "u1"), ("pad", "V1"), ("group", ">u4"))
+GROUP_MOD = Layout("command H, type B, 1x, group L")
 """`ofp_group_mod` (§7.3.4.2): buckets follow."""
-FEATURES = _layout(
-    ("datapath_id", ">u8"),
-    ("buffers", ">u4"),
-    ("tables", "u1"),
-    ("auxiliary", "u1"),
-    ("pad", "V2"),
-    ("capabilities", ">u4"),
-    ("reserved", ">u4"),
-)
+FEATURES = Layout("datapath_id Q, buffers L, tables B, auxiliary B, 2x, capabilities L, reserved L")
 """`ofp_switch_features` (§7.3.1)."""
-SET_CONFIG = _layout(("flags", ">u2"), ("most_bytes", ">u2"))
+SET_CONFIG = Layout("flags H, most_bytes H")
 """`ofp_switch_config` (§7.3.2): the most bytes of a packet that misses, in its packet-in."""
-ROLE = _layout(("role", ">u4"), ("pad", "V4"), ("generation", ">u8"))
+ROLE = Layout("role L, 4x, generation Q")
 """`ofp_role_request`, and its reply (§7.3.9)."""
-ERROR = _layout(("type", ">u2"), ("code", ">u2"))
+ERROR = Layout("type H, code H")
 """`ofp_error_msg` (§7.5.4): the failed request, or its beginning, follows."""
-EXPERIMENTER_ERROR = _layout(*ERROR.descr, ("experimenter", ">u4"))
+EXPERIMENTER_ERROR = Layout(ERROR, "experimenter L")
 """The same with the type `ErrorType.EXPERIMENTER`."""
-BUNDLE_CONTROL = _layout(
-    ("experimenter", ">u4"),
-    ("kind", ">u4"),
-    ("bundle", ">u4"),
-    ("request", ">u2"),
-    ("flags", ">u2"),
-)
+BUNDLE_CONTROL = Layout("experimenter L, kind L, bundle L, request H, flags H")
 """`onf_bundle_ctrl_msg` (ext. 230)."""
-BUNDLE_ADD = _layout(
-    ("experimenter", ">u4"), ("kind", ">u4"), ("bundle", ">u4"), ("pad", "V2"), ("flags", ">u2")
-)
+BUNDLE_ADD = Layout("experimenter L, kind L, bundle L, 2x, flags H")
 """`onf_bundle_add_msg` (ext. 230): the whole message that is added follows."""
-PACKET_IN = _layout(
-    ("buffer", ">u4"),
-    ("packet_length", ">u2"),
-    ("reason", "u1"),
-    ("table", "u1"),
-    ("cookie", ">u8"),
-    ("match", MATCH),
-)
+WRAPPER_BYTES = HEADER.size + BUNDLE_ADD.size
+"""Bytes of a bundle-add before the message in it."""
+BUNDLED = WRAPPER_BYTES + HEADER.size
+"""Where the body of the message in a bundle-add starts."""
+PACKET_IN = Layout("buffer L, packet_length H, reason B, table B, cookie Q", MATCH)
 """`ofp_packet_in` (§7.4.1): fields of the match, `PACKET_PAD` and the packet follow."""
 PACKET_PAD = 2
-PACKET_OUT = _layout(("buffer", ">u4"), ("in_port", ">u4"), ("actions_length", ">u2"), pad=6)
+PACKET_OUT = Layout("buffer L, in_port L, actions_length H, 6x")
 """`ofp_packet_out` (§7.3.7): actions and the packet follow."""
-PORT = _layout(
-    ("port", ">u4"),
-    ("pad", "V4"),
-    ("mac", "u1", 6),
-    ("pad2", "V2"),
-    ("name", "S16"),
-    ("config", ">u4"),
-    ("state", ">u4"),
-    ("current", ">u4"),
-    ("advertised", ">u4"),
-    ("supported", ">u4"),
-    ("peer", ">u4"),
-    ("current_speed", ">u4"),
-    ("most_speed", ">u4"),
+PORT = Layout(
+    "port L, 4x, mac 6s, 2x, name 16s, config L, state L, current L, advertised L, supported L",
+    "peer L, current_speed L, most_speed L",
 )
 """`ofp_port` (§7.2.1); speeds are in kb/s."""
-PORT_STATUS = _layout(("reason", "u1"), ("pad", "V7"), ("port", PORT))
+PORT_STATUS = Layout("reason B, 7x", PORT)
 """`ofp_port_status` (§7.4.3)."""
 
 # Multipart requests and entries of replies (§7.3.5)
 
-MULTIPART = _layout(("kind", ">u2"), ("flags", ">u2"), pad=4)
+MULTIPART = Layout("kind H, flags H, 4x")
 """`ofp_multipart_request`, and its reply."""
-ENTRY = _layout(("length", ">u2"))
+ENTRY = Layout("length H")
 """What each entry of a list of flows or groups begins with."""
-FLOW_REQUEST = _layout(
-    ("table", "u1"),
-    ("pad", "V3"),
-    ("out_port", ">u4"),
-    ("out_group", ">u4"),
-    ("pad2", "V4"),
-    ("cookie", ">u8"),
-    ("cookie_mask", ">u8"),
-    ("match", MATCH),
-    pad=4,
+FLOW_REQUEST = Layout(
+    "table B, 3x, out_port L, out_group L, 4x, cookie Q, cookie_mask Q", MATCH, "4x"
 )
 """`ofp_flow_stats_request`, with a match without fields."""
-FLOW_STATS = _layout(
-    ("length", ">u2"),
-    ("table", "u1"),
-    ("pad", "V1"),
-    ("seconds", ">u4"),
-    ("nanoseconds", ">u4"),
-    ("priority", ">u2"),
-    ("idle_timeout", ">u2"),
-    ("hard_timeout", ">u2"),
-    ("flags", ">u2"),
-    ("pad2", "V4"),
-    ("cookie", ">u8"),
-    ("packets", ">u8"),
-    ("bytes", ">u8"),
-    ("match", MATCH),
+FLOW_STATS = Layout(
+    "length H, table B, 1x, seconds L, nanoseconds L, priority H, idle_timeout H, hard_timeout H",
+    "flags H, 4x, cookie Q, packets Q, bytes Q",
+    MATCH,
 )
 """`ofp_flow_stats`: fields of the match and instructions follow."""
-GROUP_DESC = _layout(("length", ">u2"), ("type", "u1"), ("pad", "V1"), ("group", ">u4"))
+GROUP_DESC = Layout("length H, type B, 1x, group L")
 """`ofp_group_desc`: buckets follow."""
-GROUP_REQUEST = _layout(("group", ">u4"), pad=4)
+GROUP_REQUEST = Layout("group L, 4x")
 """`ofp_group_stats_request`."""
-GROUP_STATS = _layout(
-    ("length", ">u2"),
-    ("pad", "V2"),
-    ("group", ">u4"),
-    ("references", ">u4"),
-    ("pad2", "V4"),
-    ("packets", ">u8"),
-    ("bytes", ">u8"),
-    ("seconds", ">u4"),
-    ("nanoseconds", ">u4"),
+GROUP_STATS = Layout(
+    "length H, 2x, group L, references L, 4x, packets Q, bytes Q, seconds L, nanoseconds L"
 )
 """`ofp_group_stats`: a `BUCKET_COUNTER` for each bucket follows."""
-BUCKET_COUNTER = _layout(("packets", ">u8"), ("bytes", ">u8"))
-DESCRIPTION = _layout(
-    ("maker", "S256"),
-    ("hardware", "S256"),
-    ("software", "S256"),
-    ("serial", "S32"),
-    ("datapath", "S256"),
-)
+BUCKET_COUNTER = Layout("packets Q, bytes Q")
+DESCRIPTION = Layout("maker 256s, hardware 256s, software 256s, serial 32s, datapath 256s")
 """`ofp_desc` (§7.3.5.1)."""
 SELECT_LIVENESS = 2
 """Bit of the capabilities of groups: select groups pass dead buckets over (§7.3.5.10)."""
-GROUP_FEATURES = _layout(
-    ("types", ">u4"), ("capabilities", ">u4"), ("most", ">u4", 4), ("actions", ">u4", 4)
+GROUP_FEATURES = Layout(
+    "types L, capabilities L, most_all L, most_select L, most_indirect L, most_fast_failover L",
+    "actions_all L, actions_select L, actions_indirect L, actions_fast_failover L",
 )
 """`ofp_group_features`: a bit per type of group, the most groups of each."""
-TABLE_FEATURES = _layout(
-    ("length", ">u2"),
-    ("table", "u1"),
-    ("pad", "V5"),
-    ("name", "S32"),
-    ("metadata_match", ">u8"),
-    ("metadata_write", ">u8"),
-    ("config", ">u4"),
-    ("most_entries", ">u4"),
+TABLE_FEATURES = Layout(
+    "length H, table B, 5x, name 32s, metadata_match Q, metadata_write Q, config L, most_entries L"
 )
 """`ofp_table_features`: properties follow, each a multiple of 8 bytes long with its padding."""
-PROPERTY = _layout(("type", ">u2"), ("length", ">u2"))
+PROPERTY = TYPED
 """`ofp_table_feature_prop_header`; the length leaves the padding out."""
-PORT_REQUEST = _layout(("port", ">u4"), pad=4)
+PORT_REQUEST = Layout("port L, 4x")
 """`ofp_port_stats_request`."""
-PORT_STATS = _layout(
-    ("port", ">u4"),
-    ("pad", "V4"),
-    ("received_packets", ">u8"),
-    ("sent_packets", ">u8"),
-    ("received_bytes", ">u8"),
-    ("sent_bytes", ">u8"),
-    ("received_dropped", ">u8"),
-    ("sent_dropped", ">u8"),
-    ("errors", ">u8", 6),
-    ("seconds", ">u4"),
-    ("nanoseconds", ">u4"),
+PORT_STATS = Layout(
+    "port L, 4x, received_packets Q, sent_packets Q, received_bytes Q, sent_bytes Q",
+    "received_dropped Q, sent_dropped Q, receive_errors Q, send_errors Q, frame_errors Q",
+    "overrun_errors Q, crc_errors Q, collisions Q, seconds L, nanoseconds L",
 )
-"""`ofp_port_stats`; errors: received, sent, then frame, overrun, CRC and collisions."""
-
-
-# A message in the bundle that carries it
-
-BUNDLED = _layout(("header", HEADER), ("add", BUNDLE_ADD), ("message", HEADER))
-"""A bundle-add up to the body of the message in it."""
-BUNDLED_FLOW_MOD = _layout(*BUNDLED.descr, *FLOW_MOD.descr)
-BUNDLED_GROUP_MOD = _layout(*BUNDLED.descr, *GROUP_MOD.descr)
-WRAPPER_BYTES = HEADER.itemsize + BUNDLE_ADD.itemsize
-"""Bytes of a bundle-add before the message in it."""
+"""`ofp_port_stats`."""
 
 
 def padded(size: int) -> int:
@@ -454,47 +399,28 @@ def padded(size: int) -> int:
     return -(-size // 8) * 8
 
 
-def packed(layout: Layout, **members: Any) -> bytes:
-    """One structure with these members; the others are 0."""
-    whole: NDArray[np.void] = np.zeros((), layout)
-    for name, value in members.items():
-        whole[name] = value
-    return whole.tobytes()
+def listed(data: bytes, layout: Layout) -> Iterator[tuple[Any, bytes]]:
+    """The structures of a list, each of which has its length, and their bytes.
 
-
-_CODES = {1: "B", 2: "H", 4: "L"}
-
-
-def _members(layout: Layout, *names: str, before: int = 0) -> Struct:
-    """A reader of neighbouring members of one structure; numpy takes ten times as long."""
-    known = layout.names or ()
-    skipped = before + sum(layout[name].itemsize for name in known[: known.index(names[0])])
-    return Struct(f">{skipped}x" + "".join(_CODES[layout[name].itemsize] for name in names))
-
-
-_ONE_HEADER = _members(HEADER, *(HEADER.names or ()))
-_ROW_COMMAND = _members(FLOW_MOD, "table", "command", before=HEADER.itemsize)
-_GROUP_COMMAND = _members(GROUP_MOD, "command", before=HEADER.itemsize)
+    Raises:
+        Malformed: one is cut off.
+    """
+    place = 0
+    while place < len(data):
+        head = layout.read(data, place)
+        end = place + head.length
+        if head.length < layout.size or end > len(data):
+            raise Malformed(f"a structure of {head.length} bytes at byte {place} of {len(data)}")
+        yield head, data[place:end]
+        place = end
 
 
 def header(message: bytes | bytearray | memoryview, place: int = 0) -> tuple[int, int, int]:
     """Type, length in bytes and xid of the message that starts at `place`."""
-    _, kind, length, xid = _ONE_HEADER.unpack_from(message, place)
+    _, kind, length, xid = HEADER.struct.unpack_from(message, place)
     return kind, length, xid
-
-
-def row_command(message: bytes) -> tuple[int, int]:
-    """Table and `FlowCommand` of a message that changes a row."""
-    table, command = _ROW_COMMAND.unpack_from(message)
-    return table, command
-
-
-def group_command(message: bytes) -> int:
-    """`GroupCommand` of a message that changes a group."""
-    (command,) = _GROUP_COMMAND.unpack_from(message)
-    return int(command)
 
 
 def message(kind: int, xid: int, body: bytes = b"") -> bytes:
     """A message with its header."""
-    return _ONE_HEADER.pack(VERSION, kind, HEADER.itemsize + len(body), xid) + body
+    return HEADER.struct.pack(VERSION, kind, HEADER.size + len(body), xid) + body

@@ -11,8 +11,8 @@ import socket
 from contextlib import closing
 from typing import Any, Protocol
 
-from compilers.targets.openflow.protocol import HEADER, MessageType, header
-from controller.openflow.messages import Malformed, SessionXid, datapath_id, echo_reply, read
+from compilers.targets.openflow.protocol import HEADER, Malformed, MessageType, header
+from controller.openflow.messages import SessionXid, datapath_id, echo_reply
 from controller.switches.connections.listening import shut_down
 from controller.switches.connections.sending import Overflow, SendPriority, SendQueue
 from controller.switches.connections.shared_connection import shared
@@ -189,9 +189,9 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                 self.unreplied_echo_requests.clear()  # who says anything is there
                 rest = rest + data if rest else data
                 place = 0
-                while len(rest) - place >= HEADER.itemsize:
+                while len(rest) - place >= HEADER.size:
                     kind, length, _ = header(rest, place)
-                    if length < HEADER.itemsize:
+                    if length < HEADER.size:
                         raise Malformed(f"a message of {length} bytes")
                     if len(rest) - place < length:
                         break
@@ -223,7 +223,7 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
         def _framework(self, message: bytes) -> None:
             """Let the framework handle a message as it would without us."""
             kind, length, xid = header(message)
-            version = int(read(HEADER, message, 0)["version"])
+            version = HEADER.read(message).version
             try:
                 parsed = framework.parser.msg(self, version, kind, length, xid, message)
             except Exception as error:

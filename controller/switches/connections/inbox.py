@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
-from controller.openflow.messages import Malformed
+from compilers.targets.openflow.protocol import Malformed
 
 SLICE = 0.01
 """Seconds of handling before the sockets are served again."""

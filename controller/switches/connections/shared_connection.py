@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilers.targets.openflow.protocol import MessageType, header
-from controller.openflow.messages import Malformed, echo_reply
+from compilers.targets.openflow.protocol import Malformed, MessageType, header
+from controller.openflow.messages import echo_reply
 from controller.switches.connections.sending import SendPriority
 from controller.switches.framework import Framework
 

@@ -1,30 +1,54 @@
 """A switch that reads the bundled OpenFlow messages that we send, and forwards IPv4 by them.
 
-It shares no code with the encoders and the update: the tests' oracle of what a fabric does between
-two builds. All ports are up. Like Open vSwitch it drops what an output sends back to where it came
-in, unless the output says IN_PORT. A packet is marked by the MAC address that it is sent to.
+It shares only layouts with the encoders and the update: the tests' oracle of what a fabric does
+between two builds. All ports are up. Like Open vSwitch it drops what an output sends back to where
+it came in, unless the output says IN_PORT. A packet is marked by the MAC address it is sent to.
 """
 
 from __future__ import annotations
 
-import struct
+import numpy as np
 
-IN_PORT = 0xFFFFFFF8
-SELECT, INDIRECT, FAST_FAILOVER = 1, 2, 3
-DROP = "dropped"
+from compilers.targets.openflow.protocol import (
+    BUCKET,
+    BUNDLE_ACTION,
+    BUNDLE_SUBTYPE,
+    FIELDS,
+    FLOW_MOD,
+    GROUP,
+    GROUP_MOD,
+    HEADER,
+    IN_PORT,
+    INSTRUCTION,
+    MATCH,
+    NICIRA,
+    OUTPUT,
+    OXM,
+    SET_FIELD,
+    TYPED,
+    WRAPPER_BYTES,
+    WRITE_METADATA,
+    Action,
+    FlowCommand,
+    GroupCommand,
+    GroupType,
+    Instruction,
+    MessageType,
+    listed,
+    padded,
+)
+
+APPLY, DROP = Instruction.APPLY_ACTIONS, "dropped"
 MARK_SHIFT, MARKED = 16, 0x20000
 """Of an outcome: where the MAC address of a packet that leaves marked begins; in metadata."""
+NAMES = {(space, number): name for name, (space, number, _) in FIELDS.items()}
 
 
 def messages(data):
     """The type and body of each message in bundle-adds, one after the other."""
-    place = 0
-    while place < len(data):
-        length = struct.unpack_from(">H", data, place + 2)[0]
-        inner = data[place + 24 : place + length]
-        assert struct.unpack_from(">H", inner, 2)[0] == len(inner)
-        yield inner[1], inner[8:]
-        place += length
+    for _, outer in listed(data, HEADER):
+        for head, inner in listed(outer[WRAPPER_BYTES:], HEADER):
+            yield head.type, inner[HEADER.size :]
 
 
 class Switch:
@@ -45,35 +69,37 @@ class Switch:
         """Carry out all messages of a bundle."""
         for block in blocks:
             for kind, body in messages(block.tobytes()):
-                (self._flow if kind == 14 else self._group)(body)
+                (self._flow if kind == MessageType.FLOW_MOD else self._group)(body)
         self._index = None
         return self
 
     def _flow(self, body):
-        cookie, _, table, command, _, _, priority = struct.unpack_from(">QQBBHHH", body)
-        length = struct.unpack_from(">H", body, 42)[0]
-        end = 40 + -(-length // 8) * 8
-        key = table, priority, body[44 : 40 + length]
-        if command == 0:
-            self.rows[key] = cookie, body[end:]
+        row = FLOW_MOD.read(body)
+        start = FLOW_MOD.size - MATCH.size
+        end = start + padded(row.match_length)
+        key = row.table, row.priority, body[FLOW_MOD.size : start + row.match_length]
+        if row.command == FlowCommand.ADD:
+            self.rows[key] = row.cookie, body[end:]
         else:
-            assert command == 4, command
+            assert row.command == FlowCommand.DELETE_STRICT, row
             assert end == len(body)
             assert key in self.rows, "removes a row that is not there"
             del self.rows[key]
 
     def _group(self, body):
-        command, kind, number = struct.unpack_from(">HBxL", body)
-        if command == 2:
-            assert number in self.groups, "removes a group that is not there"
-            assert not self._leads_to(number), "removes a group that rows lead to"
-            del self.groups[number]
+        said = GROUP_MOD.read(body)
+        there = said.group in self.groups
+        if said.command == GroupCommand.DELETE:
+            assert there, "removes a group that is not there"
+            assert not self._leads_to(said.group), "removes a group that rows lead to"
+            del self.groups[said.group]
             return
-        assert (number in self.groups) == (command == 1), "adds a group twice, or changes none"
-        self.groups[number] = kind, body[8:]
+        changes = said.command == GroupCommand.MODIFY
+        assert there == changes, "adds a group twice, or changes none"
+        self.groups[said.group] = said.type, body[GROUP_MOD.size :]
 
     def _leads_to(self, number):
-        action = struct.pack(">HHL", 22, 8, number)
+        action = GROUP.pack(type=Action.GROUP, length=GROUP.size, group=number)
         return any(action in instructions for _, instructions in self.rows.values())
 
     # Forwarding
@@ -98,24 +124,26 @@ class _Index:
         self.gateway, self.marks, self.spread = 0, {}, []
         for (table, priority, match), (_, instructions) in switch.rows.items():
             fields = dict(_fields(match))
-            if table == 0 and priority == 2 and fields[5] == (0x0800, None):
-                self.entering.add(fields[0][0])
-            elif table == 0 and priority == 1 and fields[5] == (0x0800, None):
-                if _writes_mark(instructions):
-                    self.marks[fields[3][0]] = instructions
+            if table == 0 and priority == 2 and fields["eth_type"] == (0x0800, None):
+                self.entering.add(fields["in_port"][0])
+            elif table == 0 and priority == 1 and fields["eth_type"] == (0x0800, None):
+                if _written(instructions) == (MARKED, MARKED):
+                    self.marks[fields["eth_dst"][0]] = instructions
                 else:
-                    self.gateway = fields[3][0]
-            elif table == 1 and 12 in fields:
-                value, mask = fields[12]
+                    self.gateway = fields["eth_dst"][0]
+            elif table == 1 and "ipv4_dst" in fields:
+                value, mask = fields["ipv4_dst"]
                 length = 32 if mask is None else mask.bit_count()
                 assert length == priority
                 self.routes.setdefault(length, {})[value] = _route(instructions)
             elif table == 2 and priority == 3:
-                self.spread.append((*fields[2], fields[0][0], _bundle_of(instructions)))
+                ports = _bundle_of(instructions)
+                self.spread.append((*fields["metadata"], fields["in_port"][0], ports))
             elif table == 2:
-                value, mask = fields[2]
+                value, mask = fields["metadata"]
+                came = fields.get("in_port", (None,))[0]
                 self.classes.setdefault(value & 0xFFFF, []).append(
-                    (priority, value, mask, fields.get(0, (None,))[0], _group_of(instructions))
+                    (priority, value, mask, came, _group_of(instructions))
                 )
         for rows in self.classes.values():
             rows.sort(key=lambda row: -row[0])
@@ -154,7 +182,7 @@ class _Index:
 
     def _through(self, number, in_port):
         kind, buckets = self.groups[number]
-        chosen = buckets if kind == SELECT else buckets[:1]
+        chosen = buckets if kind == GroupType.SELECT else buckets[:1]
         found = set()
         for where, value, mark in chosen:
             if where == "group":
@@ -169,57 +197,66 @@ class _Index:
 def _fields(match):
     place = 0
     while place < len(match):
-        _, field, size = struct.unpack_from(">HBB", match, place)
-        body = match[place + 4 : place + 4 + size]
-        half = size // 2 if field & 1 else size
-        mask = int.from_bytes(body[half:], "big") if field & 1 else None
-        yield field >> 1, (int.from_bytes(body[:half], "big"), mask)
-        place += 4 + size
+        head, start = OXM.read(match, place), place + OXM.size
+        place = start + head.length
+        body = match[start:place]
+        half = head.length // 2 if head.field & 1 else head.length
+        mask = int.from_bytes(body[half:], "big") if head.field & 1 else None
+        yield NAMES[head.space, head.field >> 1], (int.from_bytes(body[:half], "big"), mask)
 
 
 def _route(instructions):
-    kind, _ = struct.unpack_from(">HH", instructions)
-    if kind == 2:
-        value, mask = struct.unpack_from(">QQ", instructions, 8)
+    if written := _written(instructions):
+        value, mask = written
         assert mask == 0xFFFF
         return "class", value
-    return "host", struct.unpack_from(">L", instructions, len(instructions) - 12)[0]
+    return "host", OUTPUT.read(_done(instructions)[-1]).port
+
+
+def _done(instructions):
+    """The actions that are applied at once."""
+    done = [whole for head, whole in listed(instructions, TYPED) if head.type == APPLY]
+    return [action for each in done for _, action in listed(each[INSTRUCTION.size :], TYPED)]
+
+
+def _written(instructions):
+    """What is written into metadata, and the mask."""
+    for head, whole in listed(instructions, TYPED):
+        if head.type == Instruction.WRITE_METADATA:
+            said = WRITE_METADATA.read(whole)
+            return said.metadata, said.mask
+    return None
 
 
 def _group_of(instructions):
-    kind, _, action, _, number = struct.unpack(">HHxxxxHHL", instructions)
-    assert (kind, action) == (4, 22)
-    return number
-
-
-def _writes_mark(instructions):
-    """Whether instructions, with actions first, write the mark into metadata."""
-    length = struct.unpack_from(">H", instructions, 2)[0]
-    return instructions[length + 8 : length + 24] == struct.pack(">QQ", MARKED, MARKED)
+    (action,) = _done(instructions)
+    said = GROUP.read(action)
+    assert said.type == Action.GROUP
+    return said.group
 
 
 def _bundle_of(instructions):
     """The ports of a bundle action of Nicira's, which is all that a row does."""
-    kind, _, action, length, vendor, subtype = struct.unpack_from(">HHxxxxHHLH", instructions)
-    assert (kind, action, vendor, subtype) == (4, 0xFFFF, 0x2320, 12)
-    count = struct.unpack_from(">H", instructions, 8 + 20)[0]
-    assert length == len(instructions) - 8 == 32 + -(-count // 4) * 8
-    return struct.unpack_from(f">{count}H", instructions, 8 + 32)
+    (action,) = _done(instructions)
+    said = BUNDLE_ACTION.read(action)
+    kind = said.type, said.experimenter, said.subtype
+    assert kind == (Action.EXPERIMENTER, NICIRA, BUNDLE_SUBTYPE)
+    assert len(action) == BUNDLE_ACTION.size + padded(2 * said.member_count)
+    ports = np.frombuffer(action, ">u2", said.member_count, BUNDLE_ACTION.size)
+    return tuple(ports.tolist())
 
 
 def _buckets(data):
-    place = 0
-    while place < len(data):
-        size, _ = struct.unpack_from(">HH", data, place)
-        end, at = place + size, place + 16
-        action, length, value = struct.unpack_from(">HHL", data, at)
+    for _, whole in listed(data, BUCKET):
         mark = 0
-        while action in (0xFFFF, 25):  # what is done to the TTL, and the MAC address
-            if action == 25:
-                assert value == 3 << 9 | 0x80000000 | 6
-                mark = int.from_bytes(data[at + 8 : at + 14], "big")
-            at += length
-            action, length, value = struct.unpack_from(">HHL", data, at)
-        assert at + length == end
-        yield ("group" if action == 22 else "port"), value, mark
-        place = end
+        *before, (last, action) = listed(whole[BUCKET.size :], TYPED)
+        for head, done in before:  # what is done to the TTL, and the MAC address
+            assert head.type in (Action.EXPERIMENTER, Action.SET_FIELD)
+            if head.type == Action.SET_FIELD:
+                ((name, (mark, _)),) = _fields(done[SET_FIELD.size :][: OXM.size + 6])
+                assert name == "eth_dst"
+        if last.type == Action.GROUP:
+            yield "group", GROUP.read(action).group, mark
+        else:
+            assert last.type == Action.OUTPUT
+            yield "port", OUTPUT.read(action).port, mark

@@ -99,7 +99,7 @@ BYTES = [
 
 @pytest.mark.parametrize("layout", SIZES)
 def test_structures_are_as_long_as_those_of_ryu(layout):
-    assert getattr(protocol, layout).itemsize == SIZES[layout]
+    assert getattr(protocol, layout).size == SIZES[layout]
 
 
 @pytest.mark.parametrize(("name", "number"), NUMBERS)

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import protocol
-from compilers.targets.openflow.protocol import MessageType
+from compilers.targets.openflow.message_parts import bundle
+from compilers.targets.openflow.protocol import (
+    BUNDLE_CONTROL,
+    ERROR,
+    EXPERIMENTER_ERROR,
+    FLOW_STATS,
+    GROUP_DESC,
+    HEADER,
+    MATCH,
+    MULTIPART,
+    ONF,
+    OXM_MATCH,
+    Bundle,
+    ErrorType,
+    MessageType,
+    Multipart,
+    OnfMessage,
+    padded,
+)
+from controller.openflow.messages import BUNDLE_TIMEOUT
 from tests.compilers.targets.openflow_switch import Switch
-from tests.controller.fake_switches import DESCRIPTION
+from tests.controller.fake_switches import DESCRIPTION, multipart
 
-COMMIT, DISCARD, CONTROL, ADD = 4, 6, 2300, 2301
-DESC, FLOW, GROUP_DESC = 0, 1, 7
-FLOW_FAILED = struct.pack("!HH", 5, 1)
-TIMED_OUT = struct.pack("!HHI", 0xFFFF, 2314, protocol.ONF)
+FLOW_FAILED = ERROR.pack(type=ErrorType.FLOW_MOD, code=1)
+TIMED_OUT = EXPERIMENTER_ERROR.pack(
+    type=ErrorType.EXPERIMENTER, code=BUNDLE_TIMEOUT, experimenter=ONF
+)
 
 
 class Endpoint:
@@ -40,45 +57,56 @@ class Endpoint:
 
     def _answer(self, kind, xid, message):
         if kind == MessageType.MULTIPART_REQUEST:
-            what = struct.unpack_from("!H", message, 8)[0]
-            told = {DESC: lambda: DESCRIPTION, FLOW: self._flows, GROUP_DESC: self._groups}
-            body = told.get(what, bytes)()
-            yield protocol.message(
-                MessageType.MULTIPART_REPLY, xid, struct.pack("!HH4x", what, 0) + body
-            )
+            what = MULTIPART.read(message, HEADER.size).kind
+            told = {
+                Multipart.DESC: lambda: DESCRIPTION,
+                Multipart.FLOW: self._flows,
+                Multipart.GROUP_DESC: self._groups,
+            }
+            yield multipart(what, xid, told.get(what, bytes)())
         elif kind == MessageType.BARRIER_REQUEST:
             yield protocol.message(MessageType.BARRIER_REPLY, xid)
         elif kind == MessageType.EXPERIMENTER:
             yield from self._bundle(xid, message)
 
     def _bundle(self, xid, message):
-        _, request, _, control = struct.unpack_from("!IIIH", message, 8)
-        if request == ADD:
+        said = BUNDLE_CONTROL.read(message, HEADER.size)
+        if said.kind == OnfMessage.BUNDLE_ADD:
             if not self.takes and not self._filled:
-                quoted = protocol.message(14, xid, bytes(56))
+                quoted = protocol.message(MessageType.FLOW_MOD, xid, bytes(56))
                 yield protocol.message(MessageType.ERROR, xid, self.fault + quoted)
             self._filled.append(np.frombuffer(message, np.uint8)[None, :])
-        elif control == COMMIT:
+        elif said.request == Bundle.COMMIT:
             self.switch.apply(self._filled)
             self._filled = []
             self.takes -= 1
-            body = struct.pack("!IIIHH", protocol.ONF, CONTROL, rows.BUNDLE, COMMIT + 1, 3)
-            yield protocol.message(MessageType.EXPERIMENTER, xid, body)
-        elif control == DISCARD:
+            yield bundle(Bundle.COMMIT_REPLY, rows.BUNDLE, xid)
+        elif said.request == Bundle.DISCARD:
             self._filled, self.takes = [], 1 << 30
 
     def _flows(self):
         found = []
         for (table, priority, match), (cookie, instructions) in self.switch.rows.items():
-            padded = struct.pack("!HH", 1, 4 + len(match)) + match
-            padded += bytes(-len(padded) % 8)
-            head = struct.pack("!BxIIHHHH4xQQQ", table, 1, 2, priority, 0, 0, 0, cookie, 3, 4)
-            entry = head + padded + instructions
-            found.append(struct.pack("!H", len(entry) + 2) + entry)
+            length = MATCH.size + len(match)
+            rest = match + bytes(padded(length) - length) + instructions
+            head = FLOW_STATS.pack(
+                length=FLOW_STATS.size + len(rest),
+                table=table,
+                seconds=1,
+                nanoseconds=2,
+                priority=priority,
+                cookie=cookie,
+                packets=3,
+                bytes=4,
+                match_type=OXM_MATCH,
+                match_length=length,
+            )
+            found.append(head + rest)
         return b"".join(found)
 
     def _groups(self):
         found = []
         for number, (kind, buckets) in self.switch.groups.items():
-            found.append(struct.pack("!HBxL", 8 + len(buckets), kind, number) + buckets)
+            length = GROUP_DESC.size + len(buckets)
+            found.append(GROUP_DESC.pack(length=length, type=kind, group=number) + buckets)
         return b"".join(found)

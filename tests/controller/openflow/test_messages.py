@@ -1,12 +1,13 @@
 """Messages of a session: errors in words, packets from and to ports, rows in one form."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compilers.targets.openflow import protocol
-from controller.openflow.messages import Error, Malformed, boundary, commits, port_status
+from compilers.targets.openflow.bundled_blocks import ROW
+from compilers.targets.openflow.protocol import Malformed
+from controller.openflow.messages import Error, boundary, commits, port_status
 from controller.openflow.packet_io import packet_in
 from controller.openflow.row_forms import place, row
 from tests.controller.switches.session_talk import names
@@ -19,10 +20,9 @@ def test_numbers_without_a_name_stay_numbers():
 
 
 def test_a_port_status_tells_its_port():
-    body = np.zeros((), protocol.PORT_STATUS)
-    body["reason"], body["port"]["port"] = protocol.PORT_DELETED, 7
-    said = port_status(protocol.message(protocol.MessageType.PORT_STATUS, 0, body.tobytes()))
-    assert (said["reason"], said["port"]["port"]) == (1, 7)
+    body = protocol.PORT_STATUS.pack(reason=protocol.PORT_DELETED, port=7)
+    said = port_status(protocol.message(protocol.MessageType.PORT_STATUS, 0, body))
+    assert (said.reason, said.port) == (1, 7)
 
 
 def test_chunks_end_where_messages_end():
@@ -55,9 +55,8 @@ def test_no_experimenter_message_is_taken_for_a_commit(body):
 
 
 def test_a_mask_that_is_not_as_long_as_its_value_is_malformed():
-    field = protocol.packed(protocol.OXM, **{"class": 0x8000, "field": 3, "length": 3}) + b"abc"
-    match = protocol.MATCH.itemsize + len(field)
-    head = protocol.packed(protocol.FLOW_MOD, match=(protocol.OXM_MATCH, match))
-    stats = head[16:17] + bytes(16) + head[-protocol.MATCH.itemsize :] + field
+    field = protocol.OXM.pack(space=0x8000, field=3, length=3) + b"abc"
+    match = protocol.MATCH.size + len(field)
+    said = ROW.pack(match_type=protocol.OXM_MATCH, match_length=match) + field
     with pytest.raises(Malformed, match="another length"):
-        row(stats.ljust(17 + protocol.padded(match), b"\0"))
+        row(said.ljust(ROW.size + protocol.padded(match), b"\0"))

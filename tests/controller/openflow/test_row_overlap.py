@@ -6,7 +6,7 @@ import pytest
 
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
-from controller.openflow.messages import Malformed
+from compilers.targets.openflow.protocol import Malformed
 from controller.openflow.row_overlap import shadowing
 from controller.switches import reconcile
 from tests.controller.fake_switches import as_entries

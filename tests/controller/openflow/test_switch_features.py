@@ -1,16 +1,14 @@
 """What a switch says that it can do, also where that cannot be read."""
 
-import struct
-
 import pytest
 
 from compilers.targets.openflow.profiles import OVS
-from compilers.targets.openflow.protocol import DESCRIPTION, TABLE_FEATURES, packed
+from compilers.targets.openflow.protocol import DESCRIPTION, PROPERTY, TABLE_FEATURES
 from controller.openflow.switch_features import Limits, features, is_open_vswitch
 
-HEAD = packed(TABLE_FEATURES, length=72)
-ENDLESS = HEAD + struct.pack("!HHHH", 0, 0, 8, 0)
-CUT_OFF = HEAD + struct.pack("!HHI", 8, 400, 0)
+HEAD = TABLE_FEATURES.pack(length=72)
+ENDLESS = HEAD + PROPERTY.pack() + PROPERTY.pack(type=8)
+CUT_OFF = HEAD + PROPERTY.pack(type=8, length=400) + bytes(4)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +29,8 @@ def test_properties_are_read_as_far_as_they_go(tables):
 )
 def test_tables_count_up_to_the_first_that_is_not_there(numbers, count):
     """OF-DPA has few tables of many numbers: programs use 0, 1, 2 and 3."""
-    size = TABLE_FEATURES.itemsize
-    tables = b"".join(packed(TABLE_FEATURES, length=size, table=number) for number in numbers)
+    size = TABLE_FEATURES.size
+    tables = b"".join(TABLE_FEATURES.pack(length=size, table=number) for number in numbers)
     assert features(None, tables)[0].tables == count
 
 
@@ -41,8 +39,8 @@ def test_tables_count_up_to_the_first_that_is_not_there(numbers, count):
     [
         (None, False),
         (b"Open vSwitch", False),
-        (packed(DESCRIPTION, maker=b"Open vSwitch"), False),
-        (packed(DESCRIPTION, hardware=b"Open vSwitch"), True),
+        (DESCRIPTION.pack(maker=b"Open vSwitch"), False),
+        (DESCRIPTION.pack(hardware=b"Open vSwitch"), True),
     ],
 )
 def test_open_vswitch_is_known_by_its_hardware(description, is_one):

@@ -1,7 +1,5 @@
 """What a switch of our own says in a session, for tests of the fabric's sessions."""
 
-import struct
-
 from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
 from compilers.targets.openflow import group_and_flow_bytes as rows
@@ -9,7 +7,7 @@ from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Program
 from compilers.targets.openflow.profiles import OVS
-from tests.controller.fake_switches import DESCRIPTION, as_entries
+from tests.controller.fake_switches import DESCRIPTION, as_entries, multipart
 
 OPENED, COMMITTED = 11 << 24, 11 << 24 | 1
 BAD_GROUP_TYPE = (ofproto_v1_3.OFPET_GROUP_MOD_FAILED, ofproto_v1_3.OFPGMFC_BAD_TYPE)
@@ -55,10 +53,6 @@ def error(type_, code, xid):
     return bytes(made.buf)
 
 
-def multipart(kind, xid, body=b"", more=0):
-    return protocol.message(19, xid, struct.pack("!HH4x", kind, more) + body)
-
-
 REPLY = parts.bundle(protocol.Bundle.COMMIT_REPLY, rows.BUNDLE, 7)
 
 
@@ -77,7 +71,7 @@ def questions(fabric, key):
     while data:
         kind, length, xid = protocol.header(data)
         if kind == protocol.MessageType.MULTIPART_REQUEST:
-            found[struct.unpack_from("!H", data, 8)[0]] = xid
+            found[protocol.MULTIPART.read(data, protocol.HEADER.size).kind] = xid
         data = data[length:]
     if made := found.pop(0, None):
         fabric.received(key, multipart(0, made, DESCRIPTION))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compilers.targets.openflow.protocol import FEATURES, MessageType, message, packed
+from compilers.targets.openflow.protocol import FEATURES, MessageType, message
 from controller.switches.connections.connection import _datapath_class
 from controller.switches.connections.sending import SEND_CHUNK_BYTES, SendPriority
 
@@ -76,7 +76,7 @@ def test_a_state_is_told_at_once_and_once(pair: tuple[Any, socket.socket]) -> No
     """The framework's queue of events lets 128 wait, and whoever fills it is held up."""
     connection, peer = pair
     connection.state = "config"
-    peer.sendall(message(MessageType.FEATURES_REPLY, 0, packed(FEATURES, datapath_id=7)))
+    peer.sendall(message(MessageType.FEATURES_REPLY, 0, FEATURES.pack(datapath_id=7)))
     peer.shutdown(socket.SHUT_WR)
     connection._recv_loop()
     assert (connection.id, connection.told) == (7, ["main"])

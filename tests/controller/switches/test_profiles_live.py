@@ -78,7 +78,7 @@ def said(ovs, bridge):
             replies.append(b"")
             more = True
             while more:
-                head = answers.read(HEADER.itemsize)
+                head = answers.read(HEADER.size)
                 kind, length, xid = header(head)
                 told = head + answers.read(length - len(head))
                 if kind == MessageType.MULTIPART_REPLY:

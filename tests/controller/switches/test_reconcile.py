@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.protocol import Malformed
 from controller.openflow import row_forms
-from controller.openflow.messages import Malformed
 from controller.switches import reconcile
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.fake_switches import as_entries

@@ -5,8 +5,8 @@ import pytest
 
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import protocol
+from compilers.targets.openflow.protocol import Malformed
 from controller.openflow import multipart as reading
-from controller.openflow.messages import Malformed
 from controller.switches.current import Current
 from controller.switches.events import BuildKept
 from tests.controller.switches.session_talk import (
@@ -97,7 +97,7 @@ def test_questions_of_others_are_answered(fabric):
     answers = []
     fabric.ask(1, protocol.Multipart.PORT_STATS, reading.ports_wanted(), answers.append)
     (xid,) = questions(fabric, "k").values()
-    stats = np.zeros(3, protocol.PORT_STATS)
+    stats = np.zeros(3, protocol.PORT_STATS.dtype)
     stats["port"], stats["sent_bytes"] = [1, 2, 3], [10, 20, 30]
     fabric.received("k", multipart(4, xid, stats.tobytes()))
     (body,) = answers

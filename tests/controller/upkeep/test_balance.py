@@ -200,13 +200,13 @@ def test_rows_that_carry_nothing_move_nothing() -> None:
 
 
 def counters(ports: dict[int, int]) -> bytes:
-    body = np.zeros(len(ports), PORT_STATS)
+    body = np.zeros(len(ports), PORT_STATS.dtype)
     body["port"], body["sent_bytes"] = list(ports), list(ports.values())
     return body.tobytes()
 
 
 def described(speed: int) -> bytes:
-    body = np.zeros(3, PORT)
+    body = np.zeros(3, PORT.dtype)
     body["port"], body["current_speed"] = [1, 2, 0xFFFFFFFE], speed
     return body.tobytes()
 

@@ -14,9 +14,9 @@ from os_ken.lib.packet.lldp import TTL, ChassisID, End, OrganizationallySpecific
 from os_ken.lib.packet.lldp import lldp as Lldp
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
+from compilers.targets.openflow.protocol import Malformed
 from compilers.wiring.wiring import Wiring
 from controller.openflow import lldp
-from controller.openflow.messages import Malformed
 from controller.openflow.packet_io import packet_in
 from controller.upkeep.discovery import Discovery
 from tests.compilers.routed import routed

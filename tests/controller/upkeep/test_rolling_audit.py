@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.protocol import Malformed
 from controller.management.overview import Overview
-from controller.openflow.messages import Malformed
 from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
