@@ -57,40 +57,33 @@ checks: $(STAMP) | debian
 	$(MAKE) --no-print-directory DEBIAN_PACKAGES= lint || { wait; exit 1; }
 	wait $$manual
 
-# Quick tests that use every dependency: Python 3.11 with the lowest versions that pyproject.toml
-# allows, and the newest Python that is here with those of constraints.txt.
+# Quick tests that use every dependency, with the lowest versions that pyproject.toml allows on the
+# oldest Python that is here, and with the newest that there are on the newest Python; then the wheel on
+# every Python that is here, with the newest: a release that breaks polarfab fails here first.
 QUICK := $(addprefix tests/,inventory/test_hardware_model.py compilers/topology/test_formats.py \
   compilers/routing/test_routes_by_family.py compilers/tables compilers/drawing controller/management \
   mininet_scenarios/verdict polarfab/test_cli.py polarfab/test_readme.py)
-test-versions: $(STAMP) ## quick tests with the lowest versions allowed, and on the newest Python
-	@lowest=$(VENV)/lowest.txt
+test-versions: $(STAMP) ## the wheel on every Python here, quick tests with the lowest and newest dependencies
+	@pythons=$(VENV)/pythons.txt lowest=$(VENV)/lowest.txt
+	$(BIN)/python -m tests.interpreters > $$pythons
 	grep -oE '"[a-z-]+>=[0-9][^"]*"' pyproject.toml | tr -d '"' | sed 's/>=/==/' | sort -u > $$lowest
-	interpreter() {
-	  for version in "$$@"; do
-	    for python in "python$$version" "$${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version".*/bin/python
-	    do "$$python" -c '' 2>/dev/null && { echo "$$python"; return; }
-	    done
-	  done
-	  return 1
-	}
 	quick() {
-	  versions=$$1
+	  read -r version python
+	  echo "Python $$version $$*"
+	  "$$python" -m venv --without-pip --clear $(VENV)/python$$version-$$1
+	  python=$(VENV)/python$$version-$$1/bin/python
 	  shift
-	  python=$$(interpreter "$$@") || { echo "Python $$* is not here: not tested"; return 0; }
-	  version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-	  echo "Python $$version with the versions of $$versions"
-	  "$$python" -m venv --without-pip --clear $(VENV)/python$$version
-	  $(BIN)/python -m pip --quiet --disable-pip-version-check --python $(VENV)/python$$version/bin/python \
-	    install --no-compile --constraint $$versions --editable '.[os-ken,http,plots]' $(TEST_TOOLS)
-	  $(VENV)/python$$version/bin/python -m pytest -q -m 'not (live or browser or long)' --ignore-glob '*_page.py' \
-	    $(QUICK)
+	  $(BIN)/python -m pip --quiet --disable-pip-version-check --python $$python \
+	    install --no-compile "$$@" --editable '.[os-ken,http,plots]' $(TEST_TOOLS)
+	  $$python -m pytest -q -m 'not (live or browser or long)' --ignore-glob '*_page.py' $(QUICK)
 	}
-	quick constraints.txt 3.13 3.12 > $(VENV)/newest.log 2>&1 &
+	tail -n 1 $$pythons | quick newest > $(VENV)/newest.log 2>&1 &
 	newest=$$!
-	quick $$lowest 3.11 &
+	head -n 1 $$pythons | quick lowest --constraint $$lowest &
 	wait $$! || { wait; exit 1; }
 	wait $$newest || { cat $(VENV)/newest.log; exit 1; }
 	cat $(VENV)/newest.log
+	$(PYTEST) tests/test_packaging.py --every-python
 
 mutants: $(STAMP) ## change builds and sources on purpose: verify and the tests have to see it
 	$(BIN)/pytest -n 2 -m '' tests/mutants

@@ -28,17 +28,23 @@ def topology(family: str, **parameters: int | str | None) -> Topology:
 
 
 def starter_files(
-    name: str, family: str, *, hosts: int = 1, **parameters: int | str | None
+    name: str, family: str, *, hosts: int = 1, traffic: str = "", **parameters: int | str | None
 ) -> dict[str, str]:
     """A fabric.yaml and an inventory.yaml that fit each other, as texts by file name.
+
+    Args:
+        name: of the fabric.
+        family: of its topology, with its `parameters`.
+        hosts: per switch.
+        traffic: what the balance is to fit: uniform, any or measured; "" for no balance.
+        parameters: of the topology.
 
     Raises:
         InputError: there is no such family, or its parameters have no construction.
     """
     from compilers.wiring.starter_files import StarterFiles
 
-    files = StarterFiles.of(name, family, parameters, hosts, "inventory.yaml")
-    return {"fabric.yaml": files.fabric(), "inventory.yaml": files.hardware()}
+    return StarterFiles.of(name, family, parameters, hosts, traffic=traffic).texts()
 
 
 def design(
@@ -49,8 +55,12 @@ def design(
     families: Iterable[str] = (),
     baselines: bool = False,
     best: bool = False,
-    sort: str = "nodes",
+    sort: str | None = None,
     prices: Path | None = None,
+    hosts: int | None = None,
+    ports: int | None = None,
+    oversubscription: float = 1.0,
+    budget: float | None = None,
 ) -> list[Candidate]:
     """The fabrics that can be built, compared; sizes, cost and power come from formulas.
 
@@ -61,22 +71,35 @@ def design(
         links_per_module: of co-packaged optics.
         families: only these.
         baselines: also the families that the papers compare with.
-        best: only the largest of each family at each radix.
-        sort: the figure to put them in order by.
+        best: only the largest of each family at each radix; with `hosts` the cheapest of each.
+        sort: the figure to put them in order by; "nodes" without it, with `hosts` "price".
         prices: YAML with other prices.
+        hosts: in all, at most one more at a switch than at another; `radix` then means exactly
+            these, and None any.
+        ports: of a switch, for links and hosts. With `hosts` only, as are the next two.
+        oversubscription: hosts over those that uniform traffic can run at full rate for, at most.
+        budget: $ for switches and cables, at most.
 
     Raises:
-        InputError: there is no such family or figure, or the prices have mistakes.
+        InputError: there is no such family or figure, the prices have mistakes, or all that fit
+            cost more than the budget.
     """
+    from compilers.evaluation.comparison import designs
     from compilers.evaluation.comparison.candidates import candidate
-    from compilers.evaluation.comparison.designs import chosen, largest, ranked
     from compilers.evaluation.comparison.prices import prices as read_prices
 
     cost = read_prices(prices)
     if links_per_module is not None:
         cost = replace(cost, links_per_module=links_per_module)
-    found = chosen(radix, min_nodes, families, baselines)
-    return ranked([candidate(each, cost) for each in (largest(found) if best else found)], sort)
+    if hosts is not None:
+        sizing = designs.Sizing(hosts, ports, oversubscription, min_nodes)
+        radixes = [radix] if isinstance(radix, int) else radix
+        among = designs.families(families, baselines)
+        held = designs.within_budget(designs.holding(sizing, radixes, among, cost), budget)
+        return designs.ranked(designs.cheapest(held) if best else held, sort or "price")
+    found = designs.chosen(radix, min_nodes, families, baselines)
+    kept = designs.largest(found) if best else found
+    return designs.ranked([candidate(each, cost) for each in kept], sort or "nodes")
 
 
 def analyse(

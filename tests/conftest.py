@@ -87,6 +87,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden files from what the code prints now, instead of comparing",
     )
+    parser.addoption(
+        "--every-python",
+        action="store_true",
+        help="install the wheel with the newest release of every dependency, on every Python here",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

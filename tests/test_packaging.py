@@ -1,5 +1,8 @@
 """The wheel: one package that works where pipx puts it, whatever else is called as our rooms.
 
+By default on the Python of the tests with the versions of constraints.txt; with --every-python on
+every Python of this machine, with the newest release of every dependency.
+
 The environment that pipx made then gets PyPI's own `inventory`, `templates` and `controller`, and
 every command runs in a folder with an `inventory.py`, a `controller.py` and a `templates/` that
 fail when imported.
@@ -20,6 +23,7 @@ from pathlib import Path
 import pytest
 
 from polarfab import __version__
+from tests.interpreters import interpreters
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,7 +31,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WHEEL = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
 NAMESAKES = ["inventory==2.0.1", "templates==0.0.5", "controller==0.1.0"]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-INSTALL = ["install", "--no-compile", "--constraint", str(ROOT / "constraints.txt")]
+CONSTRAINED = ["--constraint", str(ROOT / "constraints.txt")]
+HELLO = bytes([4, 0])
+"""OpenFlow 1.3, OFPT_HELLO."""
 HOSTILE = "raise SystemExit('a file of the user was imported')\n"
 
 
@@ -51,6 +57,29 @@ def environment(**variables: str) -> dict[str, str]:
     """The environment without what points at the checkout."""
     hidden = {"PYTHONPATH", "VIRTUAL_ENV"}
     return {k: v for k, v in os.environ.items() if k not in hidden} | variables
+
+
+def pytest_generate_tests(metafunc):
+    """One home a Python, all its tests on one worker."""
+    if "interpreter" in metafunc.fixturenames:
+        every = metafunc.config.getoption("--every-python")
+        here = f"3.{sys.version_info.minor}"
+        found = interpreters() if every else {here: Path(sys.executable)}
+        metafunc.parametrize(
+            "interpreter",
+            [
+                pytest.param(path, id=version, marks=pytest.mark.xdist_group(version))
+                for version, path in found.items()
+            ],
+            scope="module",
+        )
+
+
+@pytest.fixture(scope="module")
+def install(request) -> list[str]:
+    """The words for pip that install something."""
+    every = request.config.getoption("--every-python")
+    return ["install", "--no-compile", *([] if every else CONSTRAINED)]
 
 
 def in_the_wheel(path: Path) -> str:
@@ -79,13 +108,13 @@ def wheel(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def home(wheel, tmp_path_factory) -> Path:
+def home(wheel, interpreter, install, tmp_path_factory) -> Path:
     """What `pipx install` of the wheel makes, in a home of its own."""
     folder = tmp_path_factory.mktemp("home")
     places = {f"PIPX_{what}": str(folder / what) for what in ("HOME", "BIN_DIR", "MAN_DIR")}
-    options = " ".join(INSTALL[1:])
+    options = " ".join(install[1:])
     run(
-        *(sys.executable, "-m", "pipx", "install", "--quiet", "--python", sys.executable),
+        *(sys.executable, "-m", "pipx", "install", "--quiet", "--python", interpreter),
         *(f"--pip-args={options}", wheel),
         cwd=folder,
         **places,
@@ -94,10 +123,10 @@ def home(wheel, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def python(home) -> Path:
+def python(home, install) -> Path:
     """Python of the environment, with the wheel's namesakes on top."""
     found = home / "HOME/venvs/polarfab/bin/python"
-    run(*PIP, "--python", found, *INSTALL, "--no-deps", *NAMESAKES, cwd=home)
+    run(*PIP, "--python", found, *install, "--no-deps", *NAMESAKES, cwd=home)
     return found
 
 
@@ -173,11 +202,12 @@ def test_pipx_has_the_program_on_the_path(home, desk):
 def test_commands_run_beside_files_of_the_same_names(python, desk):
     polarfab = [python, "-m", "polarfab"]
     run(*polarfab, "verify", "build", cwd=desk)
-    for target, count in (("ovs", 13), ("frr", 13)):
+    for target in ("ovs", "frr", "eos"):
         run(*polarfab, "render", "build", "--target", target, "-o", f"out-{target}", cwd=desk)
-        assert len([*(desk / f"out-{target}").glob("*/")]) == count
+        assert len([*(desk / f"out-{target}").glob("*/")]) == 13
     shown = run(*polarfab, "emulate", "first-light-q3", "--engine", "model", cwd=desk)
     assert "156 of 156 pairs" in shown.stdout
+    run(*polarfab, "simulate", "build", "--load", "0.1", cwd=desk)
 
 
 SCRIPT = """import polarfab
@@ -208,11 +238,11 @@ def test_benches_with_rigs_ask_for_a_checkout(python, desk, name):
 
 
 @pytest.fixture(scope="module")
-def with_frameworks(home, python) -> Path:
+def with_frameworks(home, python, install) -> Path:
     """The same Python with the extras of both controllers."""
     # As the refusal above says; polarfab itself is on no index, and what is installed counts.
     run(
-        *(sys.executable, "-m", "pipx", "runpip", "polarfab", *INSTALL, "polarfab[ryu,os-ken]"),
+        *(sys.executable, "-m", "pipx", "runpip", "polarfab", *install, "polarfab[ryu,os-ken]"),
         cwd=home,
         PIPX_HOME=str(home / "HOME"),
         PIP_BUILD_CONSTRAINT=str(ROOT / "build-constraints.txt"),
@@ -226,9 +256,13 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-def listens(port: int) -> bool:
-    with closing(socket.socket()) as caller:
-        return caller.connect_ex(("127.0.0.1", port)) == 0
+def greeting(port: int) -> bytes:
+    """The header of what a controller sends to a switch that connects, b"" while none listens."""
+    try:
+        with closing(socket.create_connection(("127.0.0.1", port), 30)) as caller:
+            return caller.recv(8, socket.MSG_WAITALL)
+    except ConnectionError:
+        return b""
 
 
 @pytest.mark.parametrize(
@@ -239,7 +273,7 @@ def listens(port: int) -> bool:
         "-m polarfab.controller.ryu_app --ofp-listen-host 127.0.0.1 --ofp-tcp-listen-port {port}",
     ],
 )
-def test_the_controller_listens(with_frameworks, desk, command):
+def test_the_controller_greets(with_frameworks, desk, command):
     port = free_port()
     with (desk / "log").open("w+") as log:
         process = subprocess.Popen(
@@ -250,8 +284,9 @@ def test_the_controller_listens(with_frameworks, desk, command):
             stderr=subprocess.STDOUT,
         )
         try:
-            until(lambda: listens(port) or process.poll() is not None, command, 180)
+            until(lambda: greeting(port) or process.poll() is not None, command, 180)
             assert process.poll() is None, (desk / "log").read_text()[-3000:]
+            assert greeting(port)[:2] == HELLO
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 0, (desk / "log").read_text()[-3000:]
         finally:

@@ -303,4 +303,5 @@ def _classes(
     good &= ((at == end[row, None]) | (first < 0)).all(axis=1)
     spread = np.where(good, np.count_nonzero(first >= 0, axis=1), -1)
     best = np.lexsort((number, -spread, row))
-    return number[best[np.unique(row[best], return_index=True)[1]]]
+    chosen: NDArray[np.int64] = number[best[np.unique(row[best], return_index=True)[1]]]
+    return chosen

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, isqrt
+from typing import ClassVar
 
+from compilers.spec.balance_choice import FIGURES, FIGURES_OF, routing_for
 from compilers.topology.families import build_topology, check_topology, parameters
 from inventory.problems import InputError
 from templates import environment
@@ -31,7 +33,8 @@ class StarterFiles:
     """The values of both files.
 
     topology: the family and its parameters as YAML, within braces. ports: of a switch. racks: all,
-    the last `free` of them empty. inventory: the file's name, "" for none.
+    the last `free` of them empty. more: how many switches have one host more than `hosts`. routing:
+    the policy for `traffic` as YAML, within braces; both "" if no traffic was named.
     """
 
     name: str
@@ -45,7 +48,11 @@ class StarterFiles:
     ports: int
     racks: tuple[StarterRack, ...]
     free: int
-    inventory: str
+    more: int
+    traffic: str
+    routing: str
+    figures: ClassVar[Mapping[str, tuple[int, int]]] = FIGURES
+    figures_of: ClassVar[str] = FIGURES_OF
 
     @classmethod
     def of(
@@ -54,9 +61,21 @@ class StarterFiles:
         family: str,
         given: Mapping[str, int | str | None],
         hosts: int = 1,
-        inventory: str = "",
+        *,
+        more: int = 0,
+        ports: int | None = None,
+        traffic: str = "",
     ) -> StarterFiles:
         """The values for a fabric of this name, family, parameters and hosts per node.
+
+        Args:
+            name: of the fabric.
+            family: of its topology.
+            given: the topology's parameters.
+            hosts: per node.
+            more: how many nodes have one host more.
+            ports: of a switch; None for enough, with some to spare.
+            traffic: what its balance is to fit, one of `TRAFFIC`; "" for none.
 
         Raises:
             InputError: there is no such family, or its parameters have no construction.
@@ -66,7 +85,7 @@ class StarterFiles:
         values = parameters(family, given)
         topology = build_topology(family, values)
         nodes, radix = topology.graph.order, int(topology.graph.degrees.max())
-        wanted = radix + hosts + SPARE_PORTS
+        wanted = radix + hosts + (more > 0) + SPARE_PORTS
         racks = ceil(nodes / RACK_UNITS)
         free = max(1, ceil((radix + 1) / RACK_UNITS))
         return cls(
@@ -78,19 +97,20 @@ class StarterFiles:
             diameter=topology.diameter,
             radix=radix,
             hosts=hosts,
-            ports=next((count for count in PORT_COUNTS if count >= wanted), wanted),
+            ports=ports or next((count for count in PORT_COUNTS if count >= wanted), wanted),
             racks=_racks(racks + free),
             free=free,
-            inventory=inventory,
+            more=more,
+            traffic=traffic,
+            routing=routing_for(traffic, topology) if traffic else "",
         )
 
-    def fabric(self) -> str:
-        """The text of fabric.yaml."""
-        return environment().get_template("starter/fabric.yaml.j2").render(s=self)
-
-    def hardware(self) -> str:
-        """The text of inventory.yaml."""
-        return environment().get_template("starter/inventory.yaml.j2").render(s=self)
+    def texts(self) -> dict[str, str]:
+        """Both files, by name."""
+        names = "fabric.yaml", "inventory.yaml"
+        return {
+            name: environment().get_template(f"starter/{name}.j2").render(s=self) for name in names
+        }
 
 
 def _racks(count: int) -> tuple[StarterRack, ...]:

@@ -17,6 +17,8 @@ from typing import Any
 
 import click
 
+from inventory.problems import InputError, Problem
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 
 MOST_ROWS = 40
@@ -227,6 +229,23 @@ def write_file(
 
     pieces = [content] if isinstance(content, bytes) else (piece.encode() for piece in content)
     put_file(file, pieces, todo, folders)
+
+
+def write_new_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write texts by file name into a folder, none over a file that is there.
+
+    Raises:
+        InputError: some of the files are there, or cannot be written.
+    """
+    files = [folder / name for name in texts]
+    todo = "name another folder, or move it away"
+    there = [Problem("a new file", "one that is there", todo, str(f)) for f in files if f.exists()]
+    if there:
+        raise InputError(there)
+    for file, text in zip(files, texts.values(), strict=True):
+        write_file(file, [text], folders=True)
+        say(f"written: {file}")
+    return files
 
 
 def say_unread(switches: Sequence[str]) -> None:

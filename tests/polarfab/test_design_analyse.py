@@ -5,6 +5,7 @@ import io
 import json
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from polarfab.cli import cli
@@ -93,7 +94,9 @@ def test_tables_for_people_and_machines() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["design"], "say --radix"),
+        (["design"], "say --hosts, --radix"),
+        (["design", "--radix", "8", "--budget", "5"], "need --hosts"),
+        (["design", "--hosts", "300", "--budget", "5"], "the price of polarfly q=8, given 5"),
         (["design", "--radix", "9..8"], "required 2 to 4096 or a range as in 8..128, given 9..8"),
         (["design", "--radix", "x"], "given x"),
         (["design", "--radix", "8", "--sort", "beauty"], "given beauty"),
@@ -114,6 +117,76 @@ def test_tables_for_people_and_machines() -> None:
 )
 def test_what_is_refused(words: list[str], said: str) -> None:
     assert said in refused(*words)
+
+
+def test_hosts_for_a_budget_cheapest_first_uneven_ones_too() -> None:
+    rows = json.loads(run("design", "--hosts", 300, "--budget", 500_000, "--ports", 16, "--json"))
+    prices = [row["price"] for row in rows]
+    assert prices == sorted(prices)
+    assert prices[-1] <= 500_000
+    assert {row["hosts"] for row in rows} == {300}
+    assert {row["router_ports"] for row in rows} == {16}
+    first = rows[0]
+    assert (first["family"], first["q"]) == ("polarfly", 8)
+    assert (first["hosts_per_node"], first["one_host_more_at"]) == (4, 8)
+    assert first["price"] == pytest.approx(300 * first["cost_per_host"])
+    assert (first["uniform"], first["uniform_basis"]) == (pytest.approx(0.9), "estimate")
+    assert (first["worst"], first["worst_basis"]) == (pytest.approx(0.42), "bound")
+
+
+def test_hosts_fit_the_ports_and_the_oversubscription() -> None:
+    words = ["design", "--hosts", 300, "--family", "polarfly", "--json"]
+    assert {row["q"] for row in json.loads(run(*words, "--ports", 13))} == set()
+    assert {row["q"] for row in json.loads(run(*words, "--ports", 14))} == {8, 9}
+    double = json.loads(run(*words, "--oversubscription", 2))
+    assert min(row["q"] for row in double) == 7
+    for row in double:
+        assert row["hosts"] / row["nodes"] <= 2 * 1.005 * row["full_throughput_hosts"]
+    assert {row["radix"] for row in json.loads(run(*words, "--radix", "8..9"))} == {9}
+    best = json.loads(run("design", "--hosts", 300, "--best", "--json"))
+    kinds = [(row["family"], row["supernode"]) for row in best]
+    assert len(kinds) == len(set(kinds))
+
+
+@pytest.mark.parametrize("key", ["cost_per_host", "hosts", "optical_modules", "worst"])
+def test_the_column_that_was_sorted_by_is_there_at_80_columns(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = run("design", "--radix", 15, "--sort", key)
+    heads = " ".join(text.splitlines()[2:5])
+    for word in {"cost_per_host": "$ per host"}.get(key, key.replace("_", " ")).split():
+        assert word in heads
+    if key == "cost_per_host":
+        assert "node" in heads
+        assert "Moore" not in heads
+
+
+def test_nothing_that_fits_says_what_to_allow() -> None:
+    done = CliRunner().invoke(cli, ["design", "--hosts", "300", "--ports", "4"])
+    assert "no fabrics for 300 hosts; allow more --ports or --oversubscription" in done.stderr
+
+
+def test_a_table_for_hosts_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    heads = run("design", "--hosts", 300).splitlines()[2]
+    for word in ("k$", "nodes", "links", "hops", "hosts", "uniform", "worst", "ports"):
+        assert word in heads
+
+
+@pytest.mark.parametrize("family", ["polarfly", "pn", "oft"])
+def test_what_hosts_get_is_written_compiles_and_verifies(tmp_path, family: str) -> None:
+    words = ["design", "--hosts", 20, "--family", family, "--ports", 8]
+    first = json.loads(run(*words, "--json"))[0]
+    assert first["one_host_more_at"] > 0
+    run(*words, "--write", tmp_path / "lab")
+    run("compile", tmp_path / "lab" / "fabric.yaml", "-o", tmp_path / "build")
+    proved = json.loads(run("verify", tmp_path / "build", "--json"))
+    assert proved["delivered"] == proved["pairs"] > 0
+    built = yaml.safe_load((tmp_path / "lab" / "fabric.yaml").read_text())
+    assert built["hosts_per_node"] * first["endpoints"] >= 20
+    hardware = yaml.safe_load((tmp_path / "lab" / "inventory.yaml").read_text())
+    assert hardware["node_types"]["switch"]["ports"][0]["count"] == 8
 
 
 def test_analyse_all_of_a_polarfly() -> None:

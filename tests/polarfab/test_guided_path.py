@@ -88,6 +88,41 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
+@pytest.mark.parametrize(
+    ("words", "traffic", "routing"),
+    [
+        (("polarfly", "--q", 3), "uniform", "balance: minimal"),
+        (("polarfly", "--q", 3), "any", "balance: spread"),
+        (("polarfly", "--q", 2), "any", "balance: valiant"),
+        (("pn", "--q", 2), "uniform", "balance: ecmp"),
+        (("pn", "--q", 2), "any", "balance: spread"),
+        (("oft", "--q", 2), "uniform", "balance: ecmp"),
+        (("oft", "--q", 2), "any", "balance: spread"),
+        (("polarstar", "--q", 2, "--supernode", "complete", "--degree", 2), "uniform", "minimal"),
+        (("polarstar", "--q", 2, "--supernode", "complete", "--degree", 2), "any", "valiant"),
+        (("jellyfish", "nodes=12", "degree=3"), "uniform", "balance: ecmp"),
+        (("jellyfish", "nodes=12", "degree=3"), "any", "balance: valiant"),
+        (("fat-tree", "k=4"), "uniform", "balance: ecmp, transit: ecmp"),
+        (("fat-tree", "k=4"), "any", "balance: ecmp, transit: ecmp"),
+        (("polarfly", "--q", 3), "measured", "demand: traffic.csv"),
+        (("oft", "--q", 2), "measured", "demand: traffic.csv"),
+    ],
+)
+def test_init_takes_the_balance_that_fits_the_traffic(
+    polarfab: Run, tmp_path: Path, words: tuple, traffic: str, routing: str
+) -> None:
+    code, _, err = polarfab("init", tmp_path / "lab", "--family", *words, "--traffic", traffic)
+    assert code == 0
+    text = (tmp_path / "lab" / "fabric.yaml").read_text()
+    (line,) = [line for line in text.splitlines() if line.startswith("routing: ")]
+    assert routing in line
+    assert "Its price: " in text
+    if traffic == "measured":
+        assert "to do: " in err
+        (tmp_path / "lab" / "traffic.csv").write_text("0,1,10\n1,2,5\n")
+    assert polarfab("compile", tmp_path / "lab" / "fabric.yaml", "-o", tmp_path / "build")[0] == 0
+
+
 def test_no_terminal_to_ask_at(polarfab: Run, tmp_path: Path) -> None:
     code, _, err = polarfab("init", tmp_path)
     assert code == 2
@@ -98,11 +133,12 @@ def test_design_writes_a_fabric(
     polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    file = tmp_path / "fabric.yaml"
-    words = ("design", "--radix", 8, "--family", "polarfly", "--write", file)
+    folder = tmp_path / "lab"
+    words = ("design", "--radix", 8, "--family", "polarfly", "--write", folder)
     code, _, err = polarfab(*words)
-    assert (code, err) == (0, f"written: {file}: polarfly q=7 with 4 hosts per node\n")
-    assert polarfab("validate", file)[0] == 0
+    written = [f"written: {folder}/{name}" for name in ("fabric.yaml", "inventory.yaml")]
+    assert (code, err.splitlines()) == (0, [*written, "polarfly q=7 with 4 hosts per node"])
+    assert polarfab("validate", folder / "fabric.yaml")[0] == 0
     assert polarfab(*words)[0] == 2, "never over a file"
     code, _, err = polarfab(
         "design", "--radix", 9, "--baselines", "--family", "slimfly", "--write", tmp_path / "x"

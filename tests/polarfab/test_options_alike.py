@@ -17,6 +17,7 @@ OWN_HELP = {
     "--format": "csv, edges, labels: each verb has its own",
     "--clusters": "analyse grows by a number of them, expand by a kind and a number",
     "--name": "of the fabric, or of this controller",
+    "--hosts": "of a switch, or with design of the whole fabric",
     "--family": "design may leave families out, init takes one",
     "--rack": "draw highlights one, cables keeps its cables",
     "--phase": "compile takes all up to it, cables this one alone",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any
 
-from compilers.evaluation.comparison.formulas import Formulas, formulas
+from compilers.evaluation.comparison.formulas import Carried, Formulas, formulas, uniform, worst
 from compilers.evaluation.comparison.packing import Packing, packing
 from compilers.evaluation.comparison.prices import Prices
 from compilers.topology.labelled_graph import Design, Parameters
@@ -35,7 +35,7 @@ class Candidate:
 
     hosts: at each node with hosts, Δ0 rounded down (up to 0.5 % too many is accepted, as in the
     paper), or, if no formula gives Δ0, the radix over the diameter (PolarStar paper, Table 3).
-    router_ports: R, the ports of the hardware that serves as every router.
+    more: how many nodes have one host more. ports: of every router, None for as many as are used.
     """
 
     design: Design
@@ -45,6 +45,8 @@ class Candidate:
     packing: Packing | None
     cost: Cost
     modules: int
+    more: int = 0
+    ports: int | None = None
 
     @property
     def name(self) -> str:
@@ -58,18 +60,39 @@ class Candidate:
     @property
     def total_hosts(self) -> int:
         """T, the hosts of the whole fabric."""
-        return self.hosts * self.known.endpoints
+        return self.hosts * self.known.endpoints + self.more
+
+    @property
+    def most_hosts(self) -> int:
+        """The hosts of a node that has the most."""
+        return self.hosts + (self.more > 0)
 
     @property
     def router_ports(self) -> int:
-        """R, the ports of a router."""
-        return router_ports(self.design, self.known, self.hosts)
+        """R, the ports of the one kind of router that serves everywhere."""
+        return self.ports or router_ports(self.design, self.known, self.most_hosts)
 
     @property
     def subscription(self) -> float | None:
-        """Hosts over Δ0; above 1, uniform traffic cannot run at full rate."""
+        """Most hosts of a node over Δ0; above 1, uniform traffic cannot run at full rate."""
         full = self.full_throughput_hosts
-        return self.hosts / full if full else None
+        return self.most_hosts / full if full else None
+
+    @property
+    def price(self) -> float:
+        """$ of all routers and of the cables between them."""
+        return self.cost.dollars * self.total_hosts
+
+    @property
+    def uniform(self) -> Carried | None:
+        """What uniform traffic gets."""
+        design, even = self.design, not self.more
+        return uniform(self.known, design.family, design.links, self.most_hosts, even)
+
+    @property
+    def worst(self) -> Carried | None:
+        """What the worst permutation gets, by the balance for any traffic."""
+        return worst(self.known, self.design, self.most_hosts, not self.more)
 
     @property
     def electrical(self) -> int:
@@ -111,7 +134,19 @@ class Candidate:
             "power_per_host": self.cost.watts,
             "optical_ports_per_host_uniform": self.cost.optical_uniform,
             "optical_ports_per_host_permutation": self.cost.optical_permutation,
+            "one_host_more_at": self.more,
+            "price": self.price,
+            **_carried("uniform", self.uniform),
+            **_carried("worst", self.worst),
         }
+
+
+def _carried(word: str, found: Carried | None) -> dict[str, float | str | None]:
+    return {
+        word: found.share if found else None,
+        f"{word}_balance": found.balance if found else None,
+        f"{word}_basis": found.basis if found else None,
+    }
 
 
 def candidate(
@@ -120,6 +155,8 @@ def candidate(
     hosts: int | None = None,
     electrical: int | None = None,
     like: int | None = None,
+    more: int = 0,
+    ports: int | None = None,
 ) -> Candidate:
     """The design compared.
 
@@ -129,25 +166,37 @@ def candidate(
         hosts: at a node, instead of the number for full throughput.
         electrical: cables inside groups, instead of those of our packing.
         like: the total hosts that set the price of optical cables, instead of the design's own.
+        more: how many nodes have one host more.
+        ports: of a router that is bought, instead of as many as are used.
     """
     known = formulas(design)
     full = known.full_throughput_hosts(design.links)
     if hosts is None:
-        even = known.leaf_degree // known.host_diameter
-        hosts = max(1, even if full is None else floor(full * (1 + HOSTS_SLACK)))
-    packed = packing(design, known.parameters, hosts, prices.electrical_group)
+        hosts = max(1, floor(hosts_in_full(design, known)))
+    total = hosts * known.endpoints + more
+    packed = packing(design, known.parameters, total / known.endpoints, prices.electrical_group)
     if electrical is not None and packed is not None:
         packed = Packing(packed.size, packed.groups, electrical, packed.bundles)
     inside = packed.electrical if packed else 0
+    bought = ports or router_ports(design, known, hosts + (more > 0))
     return Candidate(
         design=design,
         known=known,
         full_throughput_hosts=full,
         hosts=hosts,
         packing=packed,
-        cost=_cost(design, known, hosts, inside, prices, like),
+        cost=_cost(design, known, total, bought, inside, prices, like),
         modules=ceil(design.radix / prices.links_per_module),
+        more=more,
+        ports=ports,
     )
+
+
+def hosts_in_full(design: Design, known: Formulas) -> float:
+    """Δ0 and half a per cent, or, where no formula gives it, the radix over the diameter."""
+    full = known.full_throughput_hosts(design.links)
+    even = known.leaf_degree // known.host_diameter
+    return float(even) if full is None else full * (1 + HOSTS_SLACK)
 
 
 def router_ports(design: Design, known: Formulas, hosts: int) -> int:
@@ -156,10 +205,14 @@ def router_ports(design: Design, known: Formulas, hosts: int) -> int:
 
 
 def _cost(
-    design: Design, known: Formulas, hosts: int, inside: int, prices: Prices, like: int | None
+    design: Design,
+    known: Formulas,
+    total: int,
+    ports: int,
+    inside: int,
+    prices: Prices,
+    like: int | None,
 ) -> Cost:
-    total = hosts * known.endpoints
-    ports = router_ports(design, known, hosts)
     routers = design.nodes * (prices.router_per_port * ports + prices.router_base)
     electrical = inside * prices.electrical_per_gbps
     optical = (design.links - inside) * prices.optical(like or total)

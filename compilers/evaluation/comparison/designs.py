@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import groupby
 
-from compilers.evaluation.comparison.candidates import Candidate
+from compilers.evaluation.comparison.candidates import (
+    Candidate,
+    candidate,
+    hosts_in_full,
+    router_ports,
+)
+from compilers.evaluation.comparison.formulas import formulas
+from compilers.evaluation.comparison.prices import Prices
 from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Design, Family
 from inventory.problems import InputError, Problem, did_you_mean
 
 LARGEST_RADIX = 1025
+SWITCHES_PER_LEAF = 4
+"""More than any family has switches for each one with hosts; spares formulas for what is larger."""
 LESS_IS_BETTER = (
     "radix",
     "links",
@@ -25,6 +35,8 @@ LESS_IS_BETTER = (
     "power_per_host",
     "optical_ports_per_host_uniform",
     "optical_ports_per_host_permutation",
+    "one_host_more_at",
+    "price",
 )
 MORE_IS_BETTER = (
     "nodes",
@@ -33,8 +45,37 @@ MORE_IS_BETTER = (
     "utilisation",
     "full_throughput_hosts",
     "hosts_per_node",
+    "uniform",
+    "worst",
 )
 KEYS = MORE_IS_BETTER + LESS_IS_BETTER
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """What a fabric has to hold.
+
+    hosts: in all. ports: of a switch, for hosts and links. oversubscription: hosts over those that
+    uniform traffic can run at full rate for. min_nodes: switches at least.
+    """
+
+    hosts: int
+    ports: int | None = None
+    oversubscription: float = 1.0
+    min_nodes: int = 1
+
+    def held_by(self, design: Design, prices: Prices) -> Candidate | None:
+        """The design with these hosts; None where it cannot hold them."""
+        if not self.min_nodes <= design.nodes <= SWITCHES_PER_LEAF * self.hosts:
+            return None
+        known = formulas(design)
+        each, more = divmod(self.hosts, known.endpoints)
+        full = hosts_in_full(design, known) * self.oversubscription
+        if not each or self.hosts > full * known.endpoints:
+            return None
+        if self.ports and router_ports(design, known, each + (more > 0)) > self.ports:
+            return None
+        return candidate(design, prices, each, more=more, ports=self.ports)
 
 
 def families(names: Iterable[str] = (), baselines: bool = False) -> list[Family]:
@@ -113,11 +154,59 @@ def reaching(min_nodes: int, among: Iterable[Family] | None = None) -> list[Desi
     return _largest_first(found)
 
 
+def holding(
+    sizing: Sizing, radix: Iterable[int] | None, among: Iterable[Family], prices: Prices
+) -> Iterator[Candidate]:
+    """The designs that hold so many hosts at most one apart, without regard to their price.
+
+    Every switch for hosts has at least one. A design fits where its hosts on average are at most
+    `oversubscription` times Δ0, half a per cent more accepted.
+
+    Args:
+        sizing: what they are to hold.
+        radix: fabric ports of a node, exactly one of these; None for any.
+        among: the families.
+        prices: what things cost.
+    """
+    most = min(LARGEST_RADIX, sizing.hosts, sizing.ports or LARGEST_RADIX)
+    for ports in range(2, most + 1) if radix is None else radix:
+        for family in among:
+            for design in family.designs(ports):
+                if (found := sizing.held_by(design, prices)) is not None:
+                    yield found
+
+
 def largest(designs: Iterable[Design]) -> list[Design]:
     """The largest design of each family, and of each supernode of PolarStar, at each radix."""
     ordered = sorted(designs, key=lambda design: (design.radix, *kind(design), -design.nodes))
     groups = groupby(ordered, key=lambda design: (design.radix, *kind(design)))
     return _largest_first(next(group) for _, group in groups)
+
+
+def within_budget(found: Iterable[Candidate], budget: float | None) -> list[Candidate]:
+    """Those of at most this price; all without one.
+
+    Raises:
+        InputError: all of them cost more.
+    """
+    found = list(found)
+    kept = [each for each in found if budget is None or each.price <= budget]
+    if found and not kept:
+        least = min(found, key=lambda each: each.price)
+        todo = "raise it, or allow more --oversubscription"
+        required = f"${least.price:,.0f} or more, the price of {least.name}"
+        raise InputError.of(required, f"{budget:,.0f}", todo, key="--budget")
+    return kept
+
+
+def cheapest(found: Iterable[Candidate]) -> list[Candidate]:
+    """The cheapest of each family, and of each supernode of PolarStar."""
+    best: dict[tuple[str, str], Candidate] = {}
+    for each in found:
+        least = best.setdefault(kind(each.design), each)
+        if each.price < least.price:
+            best[kind(each.design)] = each
+    return [*best.values()]
 
 
 def ranked(candidates: Iterable[Candidate], key: str) -> list[Candidate]:

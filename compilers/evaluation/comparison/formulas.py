@@ -5,13 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from compilers.spec.policy import LEAST_MARKED, MARKED, VALIANT
 from compilers.topology.labelled_graph import Design, Parameters
 from compilers.topology.polarfly import order
 
 if TYPE_CHECKING:
     from compilers.topology.baselines import BaselineDesign
 
-EXACT, ESTIMATE = "exact", "estimate"
+EXACT, ESTIMATE, BOUND = "exact", "estimate", "bound"
+"""What a figure is: computed, estimated, or computed as the least that there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The share of its link's rate that every host can send, by a balance of fabric.yaml."""
+
+    share: float
+    balance: str
+    basis: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,41 @@ class Formulas:
         if self.mean_distance is None or self.utilisation is None:
             return None
         return 2 * links * self.utilisation / (self.endpoints * self.mean_distance)
+
+
+def uniform(known: Formulas, family: str, links: int, hosts: int, even: bool) -> Carried | None:
+    """What uniform traffic gets on shortest paths; None where there is no formula.
+
+    Of uneven hosts it is an estimate, as though every switch had `hosts`, the most.
+    """
+    full = known.full_throughput_hosts(links)
+    if full is None or known.basis is None:
+        return None
+    balance = "minimal" if family in ("polarfly", "polarstar") else "ecmp"
+    return Carried(min(1.0, full / hosts), balance, known.basis if even else ESTIMATE)
+
+
+def worst(known: Formulas, design: Design, hosts: int, even: bool) -> Carried | None:
+    """What the worst permutation gets by the balance for any traffic; None without a formula.
+
+    Loads of `spread` and `valiant` hardly depend on who sends to whom, so they have formulas. With
+    uneven hosts, `hosts` the most, at least as much is carried: no switch sends or gets more than
+    if all had as many.
+    """
+    q, basis = design.q or 0, EXACT if even else BOUND
+    if design.family == "polarfly" and q >= LEAST_MARKED["polarfly"]:
+        share = (q * q - 1) / (2 * hosts * (2 * q - 1))
+        return Carried(min(1.0, share), MARKED, basis if q >= EXACT_SPREAD else BOUND)
+    if design.family == "oft":
+        return Carried(min(1.0, (q + 1) / (2 * hosts)), MARKED, basis)
+    if design.family == "pn":
+        return Carried(min(1.0, (q + 1) / (5 * hosts)), MARKED, BOUND)
+    full = known.full_throughput_hosts(design.links)
+    if full is None or known.basis is None or design.family not in OURS:
+        return None
+    # Both legs are uniform traffic, but an intermediate may be any of N switches, not N - 1.
+    legs = full / (2 * hosts) * design.nodes / (design.nodes - 1)
+    return Carried(min(1.0, legs), VALIANT, basis if known.basis == EXACT else known.basis)
 
 
 def formulas(design: Design) -> Formulas:
@@ -147,4 +193,6 @@ def _direct(
     return Formulas(parameters, design.nodes, design.radix, design.diameter, mean, used, basis)
 
 
+EXACT_SPREAD = 5
+"""The q of PolarFly from which some permutation loads links as much as the formula for `spread`."""
 OURS = {"polarfly": _polarfly, "polarstar": _polarstar, "pn": _pn, "oft": _oft}

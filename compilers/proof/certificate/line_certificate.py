@@ -64,7 +64,7 @@ def _cabled(build: Build, program: LineProgram) -> bool:
         if (np.diff(program.around[some], axis=1) <= 0).any():
             return False
         beside = _beside(program.around[some], some.start)
-        if not np.array_equal(*((part >= 0).sum(axis=1) for part in (far[some], beside))):
+        if not np.array_equal((far[some] >= 0).sum(axis=1), (beside >= 0).sum(axis=1)):
             return False
         for first in {0, direct}:
             link = use.part(some).links(classes[some, first : first + links])

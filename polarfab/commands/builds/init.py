@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from compilers.spec.balance_choice import DEMAND_FILE, TRAFFIC
 from polarfab.family_choice import given_parameters, parameter_options
-from polarfab.output.verb_output import json_option, print_json, say, write_file
+from polarfab.output.verb_output import json_option, print_json, say, write_new_files
 
 
 @click.command("init")
@@ -22,6 +23,11 @@ from polarfab.output.verb_output import json_option, print_json, say, write_file
 )
 @parameter_options
 @click.option("--hosts", type=click.IntRange(0, 1024), help="Hosts per switch.  [default: 1]")
+@click.option(
+    "--traffic",
+    type=click.Choice(TRAFFIC),
+    help="Take the balance that fits it; measured is read from traffic.csv.",
+)
 @click.option("--name", help="What the fabric is called.  [default: the folder's name]")
 @json_option
 def command(
@@ -32,6 +38,7 @@ def command(
     supernode: str | None,
     degree: int | None,
     hosts: int | None,
+    traffic: str | None,
     name: str | None,
     as_json: bool,
 ) -> None:
@@ -41,6 +48,7 @@ def command(
 
     \b
         polarfab init lab --family polarfly --q 7
+        polarfab init lab --family polarfly --q 7 --traffic any
         polarfab init star --family polarstar --q 5 --supernode paley --degree 2
         polarfab init jelly --family jellyfish nodes=64 degree=8
     """
@@ -54,12 +62,11 @@ def command(
             click.echo(err=True)  # Ctrl-C leaves the cursor behind the question
             raise
     named = name or folder.resolve().name
-    texts = starter_files(named, family, hosts=1 if hosts is None else hosts, **given)
-    files = [folder / word for word in texts]
-    _require_new(files)
-    for file, text in zip(files, texts.values(), strict=True):
-        write_file(file, [text], folders=True)
-        say(f"written: {file}")
+    hosts = 1 if hosts is None else hosts
+    texts = starter_files(named, family, hosts=hosts, traffic=traffic or "", **given)
+    files = write_new_files(folder, texts)
+    if traffic == "measured" and not (folder / DEMAND_FILE).exists():
+        say(f"to do: {folder / DEMAND_FILE}, a line source,destination,rate for each two switches")
     if as_json:
         print_json({"name": named, "files": [str(file) for file in files]})
 
@@ -89,17 +96,3 @@ def _asked(given: dict[str, Any], hosts: int | None) -> tuple[str, dict[str, Any
     if hosts is None:
         hosts = click.prompt("Hosts per switch", type=click.IntRange(0, 1024), default=1, err=True)
     return family, given, hosts
-
-
-def _require_new(files: list[Path]) -> None:
-    """Pass where none of the files is there.
-
-    Raises:
-        InputError: some are.
-    """
-    from inventory.problems import InputError, Problem
-
-    todo = "name another folder, or move it away"
-    there = [Problem("a new file", "one that is there", todo, str(f)) for f in files if f.exists()]
-    if there:
-        raise InputError(there)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,7 @@ from polarfab.output.verb_output import (
     print_json,
     print_table,
     say,
-    write_file,
+    write_new_files,
 )
 
 if TYPE_CHECKING:
@@ -28,14 +28,26 @@ HEADINGS = {
     "radix": "radix",
     "links": "links",
     "diameter": "most hops",
-    "moore_efficiency": "Moore share",
-    "mean_distance": "mean hops",
     "hosts_per_node": "hosts per node",
     "cost_per_host": "$ per host",
+    "moore_efficiency": "Moore share",
+    "mean_distance": "mean hops",
     "power_per_host": "W per host",
     "bundles": "bundles",
     "optical_ports_per_host_uniform": "optical ports per host",
 }
+SIZED = {
+    "price": "k$",
+    "nodes": "nodes",
+    "links": "links",
+    "host_diameter": "hops",
+    "hosts_per_node": "hosts",
+    "uniform": "uniform",
+    "worst": "worst",
+    "router_ports": "ports",
+}
+"""The columns with --hosts; all fit 80."""
+SIGNS = {"exact": "", "estimate": "~", "bound": "≥"}
 
 
 def _range(value: str) -> range:
@@ -54,6 +66,14 @@ def _range(value: str) -> range:
     callback=lambda _ctx, _param, value: None if value is None else _range(value),
     help="Fabric ports per node; a range as in 8..128.",
 )
+@click.option("--hosts", type=click.IntRange(1, 10_000_000), help="What can hold so many hosts.")
+@click.option("--budget", type=click.FloatRange(min=0), help="$ for all switches and cables.")
+@click.option("--ports", type=click.IntRange(2, 4096), help="Of a switch, for links and hosts.")
+@click.option(
+    "--oversubscription",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Hosts over those that uniform traffic runs at full rate for.  [default: 1]",
+)
 @click.option("--modules", type=click.IntRange(1, 512), help="Hardware: optical modules per node.")
 @click.option("--links", type=click.IntRange(1, 512), help="Hardware: links per module.")
 @click.option("--min-nodes", type=click.IntRange(1, 10_000_000), help="Leave out smaller fabrics.")
@@ -61,8 +81,12 @@ def _range(value: str) -> range:
     "--family", "names", metavar="FAMILY", multiple=True, help="Only this family; may be repeated."
 )
 @click.option("--baselines", is_flag=True, help="Also the families that the papers compare with.")
-@click.option("--best", is_flag=True, help="Only the largest of each family at each radix.")
-@click.option("--sort", "key", default="nodes", show_default=True, help="A key of --json.")
+@click.option(
+    "--best",
+    is_flag=True,
+    help="The largest of each family at each radix; with --hosts the cheapest.",
+)
+@click.option("--sort", "key", help="A key of --json.  [default: nodes; with --hosts price]")
 @click.option("--prices", "file", type=click.Path(path_type=Path), help="YAML with other prices.")
 @click.option("--table", help="A table of the papers, as in polarfly-5 or projective-4.")
 @click.option(
@@ -70,20 +94,24 @@ def _range(value: str) -> range:
 )
 @click.option(
     "--write",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write a fabric.yaml of the first that polarfab compiles; never over a file.",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write fabric.yaml and inventory.yaml of the first that polarfab compiles.",
 )
 @json_option
 def command(
     radix: range | None,
+    hosts: int | None,
+    budget: float | None,
+    ports: int | None,
+    oversubscription: float | None,
     modules: int | None,
     links: int | None,
     min_nodes: int | None,
     names: tuple[str, ...],
     baselines: bool,
     best: bool,
-    key: str,
+    key: str | None,
     file: Path | None,
     table: str | None,
     form: str | None,
@@ -99,7 +127,8 @@ def command(
         polarfab design --modules 4 --links 8       a node with 4 x 8 fabric ports
         polarfab design --min-nodes 5000            at the smallest radix of each family
         polarfab design --table polarfly-5          a table of the papers, beside its print
-        polarfab design --radix 8 --family polarfly --write fabric.yaml
+        polarfab design --hosts 300 --budget 400000 --ports 16      cheapest first
+        polarfab design --hosts 300 --family polarfly --write lab   its two files
     """
     from polarfab.topologies import design
 
@@ -112,11 +141,12 @@ def command(
         if radix or not (modules and links):
             raise click.UsageError("--modules and --links go together, without --radix")
         radix = _range(f"{modules * links}")
-    if radix is None and min_nodes is None:
-        raise click.UsageError("say --radix, --modules and --links, or --min-nodes")
-    ports = radix[0] if radix and len(radix) == 1 else radix
+    if radix is None and min_nodes is None and hosts is None:
+        raise click.UsageError("say --hosts, --radix, --modules and --links, or --min-nodes")
+    if hosts is None and not (budget is None and ports is None and oversubscription is None):
+        raise click.UsageError("--budget, --ports and --oversubscription need --hosts")
     found = design(
-        ports,
+        radix[0] if radix and len(radix) == 1 else radix,
         min_nodes or 1,
         links_per_module=links,
         families=names,
@@ -124,10 +154,20 @@ def command(
         best=best,
         sort=key,
         prices=file,
+        hosts=hosts,
+        ports=ports,
+        oversubscription=oversubscription or 1.0,
+        budget=budget,
     )
-    _show(found, _title(radix, min_nodes), as_csv, as_json)
+    title = _title(radix, min_nodes)
+    if hosts is not None:
+        title = f"fabrics for {hosts:,} hosts"
+        _show(found, title, as_csv, as_json, key or "price", SIZED)
+        _say_what_it_means(found, as_csv or as_json)
+    else:
+        _show(found, title, as_csv, as_json, key or "nodes", HEADINGS)
     if write is not None:
-        _write(found, write)
+        _write(found, write, hosts)
 
 
 def _title(radix: range | None, min_nodes: int | None) -> str:
@@ -137,7 +177,14 @@ def _title(radix: range | None, min_nodes: int | None) -> str:
     return f"fabrics of {ports}" + (f" with {min_nodes:,} nodes or more" if min_nodes else "")
 
 
-def _show(found: Sequence[Candidate], title: str, as_csv: bool, as_json: bool) -> None:
+def _show(
+    found: Sequence[Candidate],
+    title: str,
+    as_csv: bool,
+    as_json: bool,
+    key: str,
+    headings: dict[str, str],
+) -> None:
     from compilers.evaluation.comparison.candidates import parameter_text
 
     rows = [each.row() for each in found]
@@ -147,34 +194,67 @@ def _show(found: Sequence[Candidate], title: str, as_csv: bool, as_json: bool) -
         texts = [{**row, "parameters": parameter_text(row["parameters"])} for row in rows]
         print_csv(texts)
     else:
+        # First what it is sorted by: columns that do not fit are left out from the right.
+        shown = {key: headings.get(key, key.replace("_", " ")), **headings}
         body = [
-            [each.name, *(row[key] for key in HEADINGS)]
+            [each.name, *(_cell(row, word) for word in shown)]
             for each, row in zip(found, rows, strict=True)
         ]
-        print_table(title, ["fabric", *HEADINGS.values()], body)
+        print_table(title, ["fabric", *shown.values()], body)
     if not rows:
-        click.echo(f"there are no {title}", err=True)
+        more = "; allow more --ports or --oversubscription" if headings is SIZED else ""
+        click.echo(f"there are no {title}{more}", err=True)
 
 
-def _write(found: Sequence[Candidate], file: Path) -> None:
-    """A fabric.yaml of the first of these that polarfab compiles.
+def _cell(row: dict[str, Any], word: str) -> object:
+    if word in ("uniform", "worst") and row[word] is not None:
+        whole = row[word] == 1 and row[f"{word}_basis"] == "bound"
+        return f"{'' if whole else SIGNS[row[f'{word}_basis']]}{row[word]:.0%}"
+    if word == "price":
+        return round(row[word] / 1000)
+    if word == "hosts_per_node" and row["one_host_more_at"]:
+        return f"{row[word]}–{row[word] + 1}"
+    return row[word]
+
+
+def _say_what_it_means(found: Sequence[Candidate], quiet: bool) -> None:
+    if found and not quiet:
+        say(
+            "k$: $1,000 for all switches and the links between them; hosts and ports: of a switch\n"
+            "uniform: the share of its link's rate that every host can send on shortest paths\n"
+            "worst: that under the worst permutation, with `balance: spread` (polarstar: valiant)\n"
+            "by formula; ~ an estimate, ≥ at least; `polarfab throughput` measures a build"
+        )
+
+
+def _write(found: Sequence[Candidate], folder: Path, hosts: int | None) -> None:
+    """The files of the first of these that polarfab compiles.
 
     Raises:
-        InputError: it compiles none of them, or the file is there.
+        InputError: it compiles none of them.
     """
     from compilers.topology.families import FAMILIES
     from compilers.wiring.starter_files import StarterFiles
 
-    if file.exists():
-        raise InputError.of("a new file", "one that is there", "name another", str(file))
     chosen = next((each for each in found if each.design.family in FAMILIES), None)
     if chosen is None:
         required = f"one of {', '.join(FAMILIES)} among the fabrics"
         raise InputError.of(required, "none", "list others", key="--write")
-    parameters, hosts = chosen.known.parameters, chosen.row()["hosts_per_node"]
-    text = StarterFiles.of("fabric", chosen.design.family, parameters, hosts).fabric()
-    write_file(file, [text], "name another one with --write")
-    say(f"written: {file}: {chosen.name} with {hosts} hosts per node")
+    parameters = chosen.known.parameters
+    ports = None if hosts is None else chosen.router_ports
+    texts = StarterFiles.of(
+        folder.resolve().name,
+        chosen.design.family,
+        parameters,
+        chosen.hosts,
+        more=chosen.more,
+        ports=ports,
+    ).texts()
+    write_new_files(folder, texts)
+    each = f"{chosen.hosts} hosts per node"
+    if chosen.more:
+        each += f", {chosen.hosts + 1} at {chosen.more} of them"
+    say(f"{chosen.name} with {each}")
 
 
 def _table(name: str, as_csv: bool, as_json: bool) -> None:

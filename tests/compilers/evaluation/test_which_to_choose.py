@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from compilers.spec.balance_choice import FIGURES
+from compilers.spec.balance_choice import FITTED as FOR_A_DEMAND
 from inventory.problems import InputError
 from polarfab import Fabric
 
@@ -18,13 +20,14 @@ FABRICS = {
     "fat tree": {"family": "fat-tree", "k": 4},
 }
 PERMUTATIONS = ("tornado", "permutation", "longest")
+README = PAGE.parents[2] / "README.md"
 FITTED = "the same, weights fitted to each traffic"
 BEST = "balance: compact-valiant, adjacent: bounce"
 
 
-def table() -> list[list[str]]:
+def table(page: Path = PAGE) -> list[list[str]]:
     """The cells of the table, heading first."""
-    text = re.search(r"<!-- figures -->\n(.*?)<!-- end -->", PAGE.read_text(), re.S)
+    text = re.search(r"<!-- figures -->\n(.*?)<!-- end -->", page.read_text(), re.S)
     assert text
     rows = [[cell.strip(" `") for cell in row.split("|")[1:-1]] for row in text[1].splitlines()]
     return [rows[0], *rows[2:]]
@@ -51,3 +54,20 @@ def test_a_row_of_the_table(row: list[str]) -> None:
     for heading, cell in zip(table()[0][1:], cells, strict=True):
         family = next(name for name in FABRICS if heading.startswith(name))
         assert figures(FABRICS[family], BEST if fitted else policy, fitted=fitted) == cell
+
+
+@pytest.mark.parametrize("policy", FIGURES)
+def test_figures_that_init_writes_are_measured(policy: str) -> None:
+    fitted = policy.startswith(FOR_A_DEMAND)
+    uniform, worst = FIGURES[policy]
+    measured = figures(FABRICS["PolarFly"], BEST if fitted else policy, fitted=fitted)
+    assert measured == f"{uniform}, {worst} %"
+
+
+def test_readme_and_the_page_have_the_same_figures() -> None:
+    readme = {row[0]: tuple(int(cell.split()[0]) for cell in row[2:]) for row in table(README)[1:]}
+    assert readme == FIGURES
+    page = {row[0]: row[1] for row in table()[1:]}
+    for policy, (uniform, worst) in FIGURES.items():
+        row = FITTED if policy.startswith(FOR_A_DEMAND) else policy
+        assert page[row] == f"{uniform}, {worst} %"

@@ -1,0 +1,95 @@
+"""What `design` says that traffic gets, by formula, is what the tables carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compilers.evaluation.comparison.formulas import BOUND, EXACT, formulas, uniform, worst
+from compilers.topology.families import FAMILIES, build_topology
+from compilers.topology.labelled_graph import Design
+from polarfab import Fabric
+
+PERMUTATIONS = ("tornado", "permutation", "longest", "perm1hop", "perm2hop")
+CASES = [
+    ("polarfly", {"q": 3}, 2),
+    ("polarfly", {"q": 4}, 3),
+    ("polarfly", {"q": 5}, 2),
+    ("polarfly", {"q": 7}, 4),
+    ("polarfly", {"q": 8}, 5),
+    ("pn", {"q": 2}, 2),
+    ("pn", {"q": 3}, 2),
+    ("oft", {"q": 3}, 4),
+    ("oft", {"q": 3}, 2),
+    ("polarfly", {"q": 2}, 1),
+    ("polarstar", {"q": 3, "supernode": "inductive-quad", "supernode_degree": 3}, 2),
+    ("polarstar", {"q": 4, "supernode": "complete", "supernode_degree": 3}, 2),
+]
+
+
+def design(family: str, values: dict[str, Any]) -> Design:
+    designs = (found for radix in range(2, 20) for found in FAMILIES[family].designs(radix))
+    return next(d for d in designs if all(getattr(d, k) == v for k, v in values.items()))
+
+
+def measured(topology: dict[str, Any], hosts: int, balance: str, patterns: tuple) -> float:
+    """The least share of hosts' links that the tables carry under these patterns."""
+    spec = {"name": "lab", "topology": topology, "hosts_per_node": hosts}
+    fabric = Fabric.from_spec(spec | {"routing": {"balance": balance}}).compile()
+    found = [one for one in fabric.throughput(patterns) if one.flows]
+    return min((one.as_emitted or one.minimal).share for one in found)
+
+
+@pytest.mark.parametrize(("family", "values", "hosts"), CASES)
+def test_uniform_and_worst(family: str, values: dict[str, Any], hosts: int) -> None:
+    chosen = design(family, values)
+    known = formulas(chosen)
+    topology = {"family": family, **known.parameters}
+    even = uniform(known, family, chosen.links, hosts, even=True)
+    least = worst(known, chosen, hosts, even=True)
+    assert even
+    assert least
+    carried = measured(topology, hosts, even.balance, ("uniform",))
+    assert even.share == pytest.approx(carried, rel=0.001 if even.basis == EXACT else 0.08)
+    carried = measured(topology, hosts, least.balance, PERMUTATIONS)
+    if least.basis == BOUND:
+        assert 0.85 * carried < least.share <= carried * 1.001
+    else:
+        assert least.share == pytest.approx(carried, rel=0.005 if least.basis == EXACT else 0.08)
+
+
+def test_uneven_hosts_get_no_more_than_the_most_and_nothing_is_called_exact() -> None:
+    chosen = design("polarfly", {"q": 7})
+    known = formulas(chosen)
+    least, even = worst(known, chosen, 5, even=False), worst(known, chosen, 5, even=True)
+    assert least
+    assert even
+    assert (least.basis, least.share) == (BOUND, even.share)
+    found = uniform(known, "polarfly", chosen.links, 5, even=False)
+    assert found
+    assert (found.basis, found.share) == ("estimate", pytest.approx(0.8))
+
+
+def test_the_estimate_of_uneven_hosts_is_near_to_what_links_carry() -> None:
+    topology = build_topology("polarfly", {"q": 8})
+    order, far = topology.graph.order, topology.graph.padded()
+    adjacent = np.zeros((order, order))
+    for vertex, row in enumerate(far):
+        adjacent[vertex, row[row >= 0]] = 1
+    chance, shares = np.random.default_rng(0), []
+    for _ in range(20):
+        hosts = np.full(order, 4)
+        hosts[chance.permutation(order)[:8]] += 1
+        assert hosts.sum() == 300
+        sent = np.outer(hosts, hosts) / (300 - hosts)[:, None]
+        np.fill_diagonal(sent, 0)
+        over_two = sent * (1 - adjacent)
+        loads = adjacent * (sent + over_two @ adjacent + adjacent @ over_two)
+        shares.append(1 / loads.max())
+    chosen = design("polarfly", {"q": 8})
+    found = uniform(formulas(chosen), "polarfly", chosen.links, 5, even=False)
+    assert found
+    assert found.share == pytest.approx(min(shares), rel=0.08)
+    assert found.share == pytest.approx(max(shares), rel=0.08)
