@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from compilers.topology.labelled_graph import Topology
     from compilers.update.compare import Comparison
     from compilers.update.move_report import MoveReport
+    from compilers.wiring.lost_links import LostLinks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,6 +212,19 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         path = Path(folder).resolve()  # `.` is another folder once it is replaced
         made = self.compiled or self.compile().compiled
         return Fabric(self.loaded, path, save_planes(made, path, written))
+
+    def lost_links(self) -> tuple[LostLinks, ...]:
+        """The links that the inventory's disabled ports and dead links leave out, and their cost.
+
+        Of each plane; empty for a fabric that began as a build.
+
+        Raises:
+            InputError: the inventory cannot hold the fabric.
+        """
+        from compilers.wiring.lost_links import LostLinks
+        from compilers.wiring.plane_split import each_plane
+
+        return tuple(map(LostLinks.of, each_plane(self.loaded))) if self.loaded else ()
 
     def counts(self) -> FabricCounts:
         """Nodes, links, hosts, rows and classes of the one plane."""

@@ -3,12 +3,15 @@
 Links to one group (the rack at their other end) leave from as few modules as can be: groups, the
 largest first, go whole into the first module with room. Without groups links take the ports in
 order. Ports chosen by hand are kept, and the other links take those that are left.
+
+A link or a host whose port is disabled moves to a spare port, in the order in which the inventory
+lists disabled ports; everything else stays. So a port that breaks later moves one cable.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -91,6 +94,21 @@ class TypePorts:
         """At most `count` ports for hosts that no link takes."""
         links = set(taken)
         return [n for n in self.host if n not in links][:count]
+
+    def spare(self, broken: int, taken: Collection[int], host: bool = False) -> int:
+        """The port that does what a broken one did: of its speed, lanes, MTU and cables; 0: none.
+
+        One of the same use before one of either, of the same module before another.
+        """
+
+        def kind(port: int) -> tuple[int | None, ...]:
+            each = (self.speed, self.lanes, self.mtu, self.parallel)
+            return tuple(values[port - 1] for values in each)
+
+        own, other = (self.host, self.fabric) if host else (self.fabric, self.host)
+        fit = [n for n in own if n not in taken and kind(n) == kind(broken)]
+        elsewhere = self.module[broken - 1]
+        return min(fit, key=lambda n: (n in other, self.module[n - 1] != elsewhere), default=0)
 
     def pack(self, sizes: Sequence[int], whole: bool, pinned: Sequence[int] = ()) -> list[int]:
         """A port for each link of groups of these sizes, group by group; short if ports run out.
@@ -209,3 +227,40 @@ def _runs(groups: PortGroups, switch: int, pinned: Mapping[int, int]) -> list[in
     for k in pinned:
         sizes[np.searchsorted(ends, position[k], side="right")] -= 1
     return [int(size) for size in sizes if size]
+
+
+def moved_to_spares(
+    port: NDArray[np.int32],
+    host_port: NDArray[np.int32],
+    disabled: Mapping[int, Sequence[int]],
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+    pins: Pins,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Links and hosts on ports that work, as far as there are spare ones.
+
+    Args:
+        port: int32[S, K], the port of each link.
+        host_port: int32[S, P], the port of each host.
+        disabled: by switch, the numbers of its disabled ports as the inventory lists them.
+        node_type: uint16[S] into types.
+        types: the ports of each type.
+        pins: by switch and link, the port that was chosen by hand, which stays.
+    """
+    if not disabled:
+        return port, host_port
+    links, hosts = port.copy(), host_port.copy()
+    for switch, broken in disabled.items():
+        own = types[node_type[switch]]
+        for row, fixed, host in (
+            (links[switch], pins.get(switch, {}), False),
+            (hosts[switch], {}, True),
+        ):
+            for number in broken:
+                place = np.flatnonzero(row == number)
+                if not place.size or int(place[0]) in fixed:
+                    continue
+                taken = {*links[switch].tolist(), *hosts[switch].tolist(), *broken}
+                if spare := own.spare(number, taken, host):
+                    row[place[0]] = spare
+    return links, hosts

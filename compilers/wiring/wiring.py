@@ -2,8 +2,8 @@
 
 Egress class k of a switch is its k-th neighbour (ascending). Without racks in the inventory the
 k-th link takes the node's k-th fabric port; with racks, links to one rack share modules
-(`port_assignment`). Deterministic: the same topology and inventory give the same wiring on every
-machine.
+(`port_assignment`). Disabled ports are avoided while spare ones are left. Deterministic: the same
+topology and inventory give the same wiring on every machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.fixed_cables import pins_of, unequal_ports
-from compilers.wiring.port_assignment import PortGroups, TypePorts, alike_rows, ports_of_links
+from compilers.wiring.port_assignment import (
+    PortGroups,
+    TypePorts,
+    alike_rows,
+    moved_to_spares,
+    ports_of_links,
+)
 from compilers.wiring.wiring_checks import Shortage, Site
 from inventory.asn_range import PRIVATE_AS
 from inventory.problems import Refused
@@ -169,6 +175,8 @@ def wire(
     hosts = np.where(topology.endpoints, counts, 0)
     host_port, short = _host_ports(port, topology.graph.degrees, hosts, node_type, types)
     host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
+    disabled = _disabled(nodes, node_type, types)
+    port, host_port = moved_to_spares(port, host_port, disabled, node_type, types, pins)
 
     made = _by_pattern(inventory.host_names, nodes, hosts.tolist())
     host_names = tuple(
@@ -206,6 +214,17 @@ def wire(
         type_names=type_names,
         port_names=tuple(t.names for t in types),
     )
+
+
+def _disabled(
+    nodes: Sequence[Node], node_type: NDArray[np.uint16], types: Sequence[TypePorts]
+) -> dict[int, list[int]]:
+    """The numbers of disabled ports by vertex, where there are any, as the inventory lists them."""
+    listed = {v: node.disabled_ports for v, node in enumerate(nodes) if node.disabled_ports}
+    return {
+        v: [types[node_type[v]].names.index(name) + 1 for name in names]
+        for v, names in listed.items()
+    }
 
 
 def _groups(

@@ -5,6 +5,7 @@ import io
 import json
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from polarfab.cli import cli
@@ -161,6 +162,11 @@ def test_the_column_that_was_sorted_by_is_there_at_80_columns(
         assert "Moore" not in heads
 
 
+def test_nothing_that_fits_says_what_to_allow() -> None:
+    done = CliRunner().invoke(cli, ["design", "--hosts", "300", "--ports", "4"])
+    assert "no fabrics for 300 hosts; allow more --ports or --oversubscription" in done.stderr
+
+
 def test_a_table_for_hosts_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     heads = run("design", "--hosts", 300).splitlines()[2]
@@ -169,13 +175,18 @@ def test_a_table_for_hosts_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("family", ["polarfly", "pn", "oft"])
-def test_what_hosts_get_is_written_and_compiles(tmp_path, family: str) -> None:
+def test_what_hosts_get_is_written_compiles_and_verifies(tmp_path, family: str) -> None:
     words = ["design", "--hosts", 20, "--family", family, "--ports", 8]
+    first = json.loads(run(*words, "--json"))[0]
+    assert first["one_host_more_at"] > 0
     run(*words, "--write", tmp_path / "lab")
-    facts = json.loads(
-        run("compile", tmp_path / "lab" / "fabric.yaml", "-o", tmp_path / "b", "--json")
-    )
-    assert facts
+    run("compile", tmp_path / "lab" / "fabric.yaml", "-o", tmp_path / "build")
+    proved = json.loads(run("verify", tmp_path / "build", "--json"))
+    assert proved["delivered"] == proved["pairs"] > 0
+    built = yaml.safe_load((tmp_path / "lab" / "fabric.yaml").read_text())
+    assert built["hosts_per_node"] * first["endpoints"] >= 20
+    hardware = yaml.safe_load((tmp_path / "lab" / "inventory.yaml").read_text())
+    assert hardware["node_types"]["switch"]["ports"][0]["count"] == 8
 
 
 def test_analyse_all_of_a_polarfly() -> None:

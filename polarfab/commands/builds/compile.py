@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from polarfab.output.lost_link_output import warn_of_lost_links
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     json_option,
@@ -90,6 +91,7 @@ def command(
     before = fabric_in(output)
     fabric = fabric.save(output, None if no_verify else prove)
     _say_replaced(before, fabric.name, output)
+    warn_of_lost_links(fabric)
     for build in fabric.builds:
         _say_less(build)
         for note in profile_notes(build):

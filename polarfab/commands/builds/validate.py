@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from polarfab.output.lost_link_output import warn_of_lost_links
 from polarfab.output.verb_output import json_option, print_facts, print_json
 
 
@@ -27,6 +28,7 @@ def command(fabric_file: str, inventory: Path | None, as_json: bool) -> None:
     from polarfab.fabric import Fabric
 
     fabric = Fabric.from_spec(fabric_file, inventory).compile()
+    lost = warn_of_lost_links(fabric)
     build = fabric.builds[0]
     hardware = build.hardware
     placed = {name for each in fabric.builds for name in each.wiring.names}
@@ -37,6 +39,7 @@ def command(fabric_file: str, inventory: Path | None, as_json: bool) -> None:
         "topology": build.topology.title(),
         "nodes": build.topology.graph.order,
         "links": build.topology.graph.size,
+        "lost_links": lost,
         "hosts": int((build.wiring.host_port > 0).sum()),
         "racks": len(set(hardware.rack.tolist())) if hardware else None,
         "spares": spares,
@@ -46,5 +49,5 @@ def command(fabric_file: str, inventory: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        shown = {**facts, "spares": ", ".join(spares) or "none"}
+        shown = {**facts, "lost_links": len(lost), "spares": ", ".join(spares) or "none"}
         print_facts(f"{fabric_file}: in order", shown.items())

@@ -202,7 +202,8 @@ def _show(
         ]
         print_table(title, ["fabric", *shown.values()], body)
     if not rows:
-        click.echo(f"there are no {title}", err=True)
+        more = "; allow more --ports or --oversubscription" if headings is SIZED else ""
+        click.echo(f"there are no {title}{more}", err=True)
 
 
 def _cell(row: dict[str, Any], word: str) -> object:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from compilers.evaluation.comparison.formulas import BOUND, EXACT, formulas, uniform, worst
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import FAMILIES, build_topology
 from compilers.topology.labelled_graph import Design
 from polarfab import Fabric
 
@@ -69,3 +70,26 @@ def test_uneven_hosts_get_no_more_than_the_most_and_nothing_is_called_exact() ->
     found = uniform(known, "polarfly", chosen.links, 5, even=False)
     assert found
     assert (found.basis, found.share) == ("estimate", pytest.approx(0.8))
+
+
+def test_the_estimate_of_uneven_hosts_is_near_to_what_links_carry() -> None:
+    topology = build_topology("polarfly", {"q": 8})
+    order, far = topology.graph.order, topology.graph.padded()
+    adjacent = np.zeros((order, order))
+    for vertex, row in enumerate(far):
+        adjacent[vertex, row[row >= 0]] = 1
+    chance, shares = np.random.default_rng(0), []
+    for _ in range(20):
+        hosts = np.full(order, 4)
+        hosts[chance.permutation(order)[:8]] += 1
+        assert hosts.sum() == 300
+        sent = np.outer(hosts, hosts) / (300 - hosts)[:, None]
+        np.fill_diagonal(sent, 0)
+        over_two = sent * (1 - adjacent)
+        loads = adjacent * (sent + over_two @ adjacent + adjacent @ over_two)
+        shares.append(1 / loads.max())
+    chosen = design("polarfly", {"q": 8})
+    found = uniform(formulas(chosen), "polarfly", chosen.links, 5, even=False)
+    assert found
+    assert found.share == pytest.approx(min(shares), rel=0.08)
+    assert found.share == pytest.approx(max(shares), rel=0.08)

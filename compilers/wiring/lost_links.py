@@ -1,0 +1,123 @@
+"""Links that carry nothing because of what the inventory says, and what their loss costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.topology.graph import Graph
+from compilers.wiring.damage import damage_of, remaining
+from compilers.wiring.placed_fabric import Placed
+
+MOST_SWITCHES = 8192
+"""Of the largest fabric whose distances are all compared: one of twice as many takes a minute."""
+SOURCES_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class LostLinks:
+    """The links between installed nodes that carry nothing.
+
+    links: a sentence for each, with both ports and the reason. hops: the longest of all shortest
+    paths, as designed and without them; None in fabrics that are too large to compare, or where
+    nothing is lost. longer: ordered pairs whose shortest path is longer. pairs: all. worst: the two
+    nodes whose path grows most.
+    """
+
+    links: tuple[str, ...] = ()
+    hops: tuple[int, int] | None = None
+    longer: int = 0
+    pairs: int = 0
+    worst: tuple[str, str] = ("", "")
+
+    @classmethod
+    def of(cls, placed: Placed) -> LostLinks:
+        """Those of one plane.
+
+        Raises:
+            Refused: dead links that are no links of the fabric.
+        """
+        inventory = placed.inventory
+        damaged = inventory.dead_links or any(node.disabled_ports for node in inventory.nodes)
+        links = tuple(_sentences(placed)) if damaged else ()
+        order = placed.topology.graph.order
+        if not links or order > MOST_SWITCHES:
+            return cls(links)
+        return _compared(placed, links)
+
+    def cost(self) -> str:
+        """What the loss costs, in a sentence; "" where nothing is lost or it was not computed."""
+        if self.hops is None:
+            return ""
+        most = f"at most {self.hops[1]} hops, not {self.hops[0]}"
+        if self.hops[0] == self.hops[1]:
+            most = f"still at most {self.hops[0]} hops"
+        share = f"{self.longer:,} of {self.pairs:,} pairs are farther apart"
+        return f"{most}; {share}, most of all {' and '.join(self.worst)}" if self.longer else most
+
+
+def _sentences(placed: Placed) -> Iterator[str]:
+    wiring, inventory = placed.wiring, placed.inventory
+    damage = damage_of(inventory, wiring)
+    disabled = {node.name: node.disabled_ports for node in inventory.nodes}
+    by_hand = {(c.a, c.a_port) for c in inventory.cables} | {
+        (c.b, c.b_port) for c in inventory.cables
+    }
+    there = damage.links & ~damage.absent[:, None]
+    for u, k in np.argwhere(there & (wiring.far > np.arange(len(wiring.far))[:, None])).tolist():
+        v = int(wiring.far[u, k])
+        if damage.absent[v]:
+            continue
+        ends = [
+            (wiring.names[s], wiring.port_name(s, p))
+            for s, p in ((u, int(wiring.port[u, k])), (v, int(wiring.far_port[u, k])))
+        ]
+        why = [
+            f"{port} of {name} is disabled, "
+            + (
+                "and chosen by cables"
+                if (name, port) in by_hand
+                else "and no spare port is like it"
+            )
+            for name, port in ends
+            if port in disabled.get(name, ())
+        ]
+        (a, a_port), (b, b_port) = ends
+        yield f"{a} {a_port} to {b} {b_port}: {'; '.join(why) or 'listed in dead_links'}"
+
+
+def _compared(placed: Placed, links: tuple[str, ...]) -> LostLinks:
+    whole = placed.topology
+    damage = damage_of(placed.inventory, placed.wiring)
+    # Planned nodes are no loss: both sides are without them.
+    absent = damage.absent
+    planned = absent[:, None] | absent[placed.wiring.far]
+    kept = np.where(planned, np.int32(-1), placed.wiring.far)
+    designed = Graph.from_padded(kept)
+    left, _ = remaining(whole, placed.wiring, damage)
+    ends = np.flatnonzero(whole.endpoints & ~absent)
+    tables = neighbour_table(designed), neighbour_table(left.graph)
+    most, longer, worst, growth = np.zeros(2, np.int64), 0, (0, 0), 0
+    for first in range(0, len(ends), SOURCES_AT_ONCE):
+        some = ends[first : first + SOURCES_AT_ONCE]
+        before, after = (distances(table, some)[:, ends].astype(np.int64) for table in tables)
+        more = after - before
+        most = np.maximum(most, [_largest(before), _largest(after)])
+        longer += int(np.count_nonzero(more > 0))
+        if (found := int(more.max())) > growth:
+            growth = found
+            i, j = np.unravel_index(int(more.argmax()), more.shape)
+            worst = int(some[i]), int(ends[j])
+    names = placed.wiring.names
+    hops = int(most[0]), int(most[1])
+    pairs = len(ends) * (len(ends) - 1)
+    return LostLinks(links, hops, longer, pairs, (names[worst[0]], names[worst[1]]))
+
+
+def _largest(found: NDArray[np.int64]) -> int:
+    """The largest distance of those that are reached."""
+    return int(np.max(found, where=found < BEYOND, initial=0))
