@@ -9,46 +9,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from compilers.targets.openflow.protocol import (
-    BUCKET,
-    BUNDLE_ACTION,
-    BUNDLE_SUBTYPE,
-    FIELDS,
-    FLOW_MOD,
-    GROUP,
-    GROUP_MOD,
-    HEADER,
-    IN_PORT,
-    INSTRUCTION,
-    MATCH,
-    NICIRA,
-    OUTPUT,
-    OXM,
-    SET_FIELD,
-    TYPED,
-    WRAPPER_BYTES,
-    WRITE_METADATA,
-    Action,
-    FlowCommand,
-    GroupCommand,
-    GroupType,
-    Instruction,
-    MessageType,
-    listed,
-    padded,
-)
+from compilers.targets.openflow import protocol as of
 
-APPLY, DROP = Instruction.APPLY_ACTIONS, "dropped"
+APPLY, DROP = of.Instruction.APPLY_ACTIONS, "dropped"
 MARK_SHIFT, MARKED = 16, 0x20000
 """Of an outcome: where the MAC address of a packet that leaves marked begins; in metadata."""
-NAMES = {(space, number): name for name, (space, number, _) in FIELDS.items()}
+NAMES = {(space, number): name for name, (space, number, _) in of.FIELDS.items()}
 
 
 def messages(data):
     """The type and body of each message in bundle-adds, one after the other."""
-    for _, outer in listed(data, HEADER):
-        for head, inner in listed(outer[WRAPPER_BYTES:], HEADER):
-            yield head.type, inner[HEADER.size :]
+    for _, outer in of.listed(data, of.HEADER):
+        for head, inner in of.listed(outer[of.WRAPPER_BYTES :], of.HEADER):
+            yield head.type, inner[of.HEADER.size :]
 
 
 class Switch:
@@ -69,37 +42,37 @@ class Switch:
         """Carry out all messages of a bundle."""
         for block in blocks:
             for kind, body in messages(block.tobytes()):
-                (self._flow if kind == MessageType.FLOW_MOD else self._group)(body)
+                (self._flow if kind == of.MessageType.FLOW_MOD else self._group)(body)
         self._index = None
         return self
 
     def _flow(self, body):
-        row = FLOW_MOD.read(body)
-        start = FLOW_MOD.size - MATCH.size
-        end = start + padded(row.match_length)
-        key = row.table, row.priority, body[FLOW_MOD.size : start + row.match_length]
-        if row.command == FlowCommand.ADD:
+        row = of.FLOW_MOD.read(body)
+        start = of.FLOW_MOD.size - of.MATCH.size
+        end = start + of.padded(row.match_length)
+        key = row.table, row.priority, body[of.FLOW_MOD.size : start + row.match_length]
+        if row.command == of.FlowCommand.ADD:
             self.rows[key] = row.cookie, body[end:]
         else:
-            assert row.command == FlowCommand.DELETE_STRICT, row
+            assert row.command == of.FlowCommand.DELETE_STRICT, row
             assert end == len(body)
             assert key in self.rows, "removes a row that is not there"
             del self.rows[key]
 
     def _group(self, body):
-        said = GROUP_MOD.read(body)
+        said = of.GROUP_MOD.read(body)
         there = said.group in self.groups
-        if said.command == GroupCommand.DELETE:
+        if said.command == of.GroupCommand.DELETE:
             assert there, "removes a group that is not there"
             assert not self._leads_to(said.group), "removes a group that rows lead to"
             del self.groups[said.group]
             return
-        changes = said.command == GroupCommand.MODIFY
+        changes = said.command == of.GroupCommand.MODIFY
         assert there == changes, "adds a group twice, or changes none"
-        self.groups[said.group] = said.type, body[GROUP_MOD.size :]
+        self.groups[said.group] = said.type, body[of.GROUP_MOD.size :]
 
     def _leads_to(self, number):
-        action = GROUP.pack(type=Action.GROUP, length=GROUP.size, group=number)
+        action = of.GROUP.pack(type=of.Action.GROUP, length=of.GROUP.size, group=number)
         return any(action in instructions for _, instructions in self.rows.values())
 
     # Forwarding
@@ -182,7 +155,7 @@ class _Index:
 
     def _through(self, number, in_port):
         kind, buckets = self.groups[number]
-        chosen = buckets if kind == GroupType.SELECT else buckets[:1]
+        chosen = buckets if kind == of.GroupType.SELECT else buckets[:1]
         found = set()
         for where, value, mark in chosen:
             if where == "group":
@@ -190,14 +163,14 @@ class _Index:
             elif value == in_port:
                 found.add(DROP)
             else:
-                found.add(in_port if value == IN_PORT else value | mark << MARK_SHIFT)
+                found.add(in_port if value == of.IN_PORT else value | mark << MARK_SHIFT)
         return found
 
 
 def _fields(match):
     place = 0
     while place < len(match):
-        head, start = OXM.read(match, place), place + OXM.size
+        head, start = of.OXM.read(match, place), place + of.OXM.size
         place = start + head.length
         body = match[start:place]
         half = head.length // 2 if head.field & 1 else head.length
@@ -210,53 +183,55 @@ def _route(instructions):
         value, mask = written
         assert mask == 0xFFFF
         return "class", value
-    return "host", OUTPUT.read(_done(instructions)[-1]).port
+    return "host", of.OUTPUT.read(_done(instructions)[-1]).port
 
 
 def _done(instructions):
     """The actions that are applied at once."""
-    done = [whole for head, whole in listed(instructions, TYPED) if head.type == APPLY]
-    return [action for each in done for _, action in listed(each[INSTRUCTION.size :], TYPED)]
+    done = [whole for head, whole in of.listed(instructions, of.TYPED) if head.type == APPLY]
+    return [
+        action for each in done for _, action in of.listed(each[of.INSTRUCTION.size :], of.TYPED)
+    ]
 
 
 def _written(instructions):
     """What is written into metadata, and the mask."""
-    for head, whole in listed(instructions, TYPED):
-        if head.type == Instruction.WRITE_METADATA:
-            said = WRITE_METADATA.read(whole)
+    for head, whole in of.listed(instructions, of.TYPED):
+        if head.type == of.Instruction.WRITE_METADATA:
+            said = of.WRITE_METADATA.read(whole)
             return said.metadata, said.mask
     return None
 
 
 def _group_of(instructions):
     (action,) = _done(instructions)
-    said = GROUP.read(action)
-    assert said.type == Action.GROUP
+    said = of.GROUP.read(action)
+    assert said.type == of.Action.GROUP
     return said.group
 
 
 def _bundle_of(instructions):
     """The ports of a bundle action of Nicira's, which is all that a row does."""
     (action,) = _done(instructions)
-    said = BUNDLE_ACTION.read(action)
+    said = of.BUNDLE_ACTION.read(action)
     kind = said.type, said.experimenter, said.subtype
-    assert kind == (Action.EXPERIMENTER, NICIRA, BUNDLE_SUBTYPE)
-    assert len(action) == BUNDLE_ACTION.size + padded(2 * said.member_count)
-    ports = np.frombuffer(action, ">u2", said.member_count, BUNDLE_ACTION.size)
+    assert kind == (of.Action.EXPERIMENTER, of.NICIRA, of.BUNDLE_SUBTYPE)
+    assert len(action) == of.BUNDLE_ACTION.size + of.padded(2 * said.member_count)
+    ports = np.frombuffer(action, ">u2", said.member_count, of.BUNDLE_ACTION.size)
     return tuple(ports.tolist())
 
 
 def _buckets(data):
-    for _, whole in listed(data, BUCKET):
+    for _, whole in of.listed(data, of.BUCKET):
         mark = 0
-        *before, (last, action) = listed(whole[BUCKET.size :], TYPED)
+        *before, (last, action) = of.listed(whole[of.BUCKET.size :], of.TYPED)
         for head, done in before:  # what is done to the TTL, and the MAC address
-            assert head.type in (Action.EXPERIMENTER, Action.SET_FIELD)
-            if head.type == Action.SET_FIELD:
-                ((name, (mark, _)),) = _fields(done[SET_FIELD.size :][: OXM.size + 6])
+            assert head.type in (of.Action.EXPERIMENTER, of.Action.SET_FIELD)
+            if head.type == of.Action.SET_FIELD:
+                ((name, (mark, _)),) = _fields(done[of.SET_FIELD.size :][: of.OXM.size + 6])
                 assert name == "eth_dst"
-        if last.type == Action.GROUP:
-            yield "group", GROUP.read(action).group, mark
+        if last.type == of.Action.GROUP:
+            yield "group", of.GROUP.read(action).group, mark
         else:
-            assert last.type == Action.OUTPUT
-            yield "port", OUTPUT.read(action).port, mark
+            assert last.type == of.Action.OUTPUT
+            yield "port", of.OUTPUT.read(action).port, mark
