@@ -12,6 +12,7 @@ from inventory.values import (
     AsNumber,
     DatapathId,
     Guid,
+    HostPattern,
     Line,
     Mac,
     Management,
@@ -26,6 +27,7 @@ from inventory.values import (
 
 Limit = Annotated[Whole, Field(ge=0)]
 Priority = Annotated[Whole, Field(ge=1, le=5)]
+HostCount = Annotated[Whole, Field(ge=0, le=1024)]
 PortRole = Literal["any", "fabric", "host"]
 Capability = Literal[
     "openflow", "ipv6", "weights", "ingress", "repair", "aggregates", "srv6", "infiniband"
@@ -161,6 +163,8 @@ class NodeType(Model):
     {port*8} is eight times the number. platform: SONiC's platform.json or port_config.ini, which
     has names and lanes of the ports.
 
+    A node of the type has `host_count` hosts; without it as many as fabric.yaml gives every node.
+
     Without `capabilities` nothing is known of them, and nothing is checked.
     """
 
@@ -168,6 +172,7 @@ class NodeType(Model):
     names: dict[Name, SystemPortName] = Field(default_factory=dict)
     platform: PlatformFile = ()
     units: Annotated[Whole, Field(ge=1, le=100)] = 1
+    host_count: HostCount | None = None
     tables: TableLimits = TableLimits.model_construct()
     openflow: OpenFlowKeys | None = None
     buffer: PacketBuffer | None = None
@@ -209,7 +214,8 @@ class Node(Model):
 
     unit is the lowest rack unit that it fills, from 1 at the bottom. A planned node is not there
     yet, but keeps its vertex; links and hosts at disabled ports don't work. plane: 1 without it;
-    vertices are told apart by plane. asn: its AS number where switches speak BGP. vars: the user's
+    vertices are told apart by plane. host_count: how many hosts it has, instead of the number of
+    its type. asn: its AS number where switches speak BGP. vars: the user's
     own, before those of its group.
     """
 
@@ -219,6 +225,7 @@ class Node(Model):
     datapath_id: DatapathId | None = None
     management: Management | None = None
     hosts: tuple[Host, ...] = ()
+    host_count: HostCount | None = None
     rack: Name | None = None
     unit: Annotated[Whole, Field(ge=1, le=1000)] | None = None
     serial: Line | None = None
@@ -235,7 +242,8 @@ class Inventory(Model):
     """The hardware that a fabric is built from: `nodes`, or `generate` in their place.
 
     A type that `node_types` lacks is looked for in the library (`inventory.library`). groups: the
-    variables of the nodes of a group, by its name.
+    variables of the nodes of a group, by its name. host_names: the names of hosts without one, a
+    pattern with the fields {node}, {vertex}, {rack}, {host} and {number}.
     """
 
     node_types: Annotated[dict[Name, NodeType], Field(min_length=1, default_factory=dict)]
@@ -247,3 +255,11 @@ class Inventory(Model):
     cables: tuple[Cable, ...] = ()
     dead_links: tuple[DeadLink, ...] = ()
     groups: dict[Name, Vars] = Field(default_factory=dict)
+    host_names: HostPattern | None = None
+
+    def host_count(self, node: Node, usual: int) -> int:
+        """How many hosts a node has: its own number, that of its type, else the usual one."""
+        given = node.host_count
+        if given is None and node.type in self.node_types:
+            given = self.node_types[node.type].host_count
+        return usual if given is None else given

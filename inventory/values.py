@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Annotated, Any
 
@@ -18,6 +19,9 @@ PLACEHOLDERS = ("{}", "{module}", "{lane}")
 SYSTEM_PORT = re.compile(
     r"([A-Za-z0-9._/:-]|\{(module|cage|lane|port|serdes)(\*[1-9][0-9]{0,2})?\}){1,64}"
 )
+HOST_FIELDS = ("node", "vertex", "rack", "host", "number")
+TEXT_FIELDS = ("node", "rack")
+PADDING = re.compile(r"0[1-9]")
 METRES_TEXT = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
 GUID = re.compile(r"0x([0-9a-f]{16})|([0-9a-f]{4}(:[0-9a-f]{4}){3})", re.IGNORECASE)
 COLOUR = re.compile(r"[0-9A-Fa-f]{6}")
@@ -104,6 +108,35 @@ def _port_name(value: Any) -> Any:
     return text
 
 
+def _host_pattern(value: Any) -> Any:
+    """A pattern that makes a host name of every host: known fields, numbers padded at most."""
+    known = ", ".join(f"{{{word}}}" for word in HOST_FIELDS)
+    if not isinstance(value, str):
+        raise refusal("a pattern such as gpu{number:03}", f"fields are {known}")
+    try:
+        parts = list(string.Formatter().parse(value))
+    except ValueError:
+        raise refusal(
+            "a pattern with every { closed by a }", "write it like {node}-{host}"
+        ) from None
+    fields = [(name, spec or "", how) for _, name, spec, how in parts if name is not None]
+    for name, spec, how in fields:
+        if name not in HOST_FIELDS:
+            raise refusal(f"fields of {known}", "write it like gpu{number:03} or {node}-{host}")
+        if how or (spec and (name in TEXT_FIELDS or not PADDING.fullmatch(spec))):
+            todo = "write it like {number:03}; node and rack take no format"
+            raise refusal("numbers padded with zeros at most", todo)
+    names = {name for name, _, _ in fields}
+    if "number" not in names and not ("host" in names and names & {"node", "vertex"}):
+        raise refusal(
+            "a pattern that gives every host a name of its own",
+            "add {number}, or {host} with {node} or {vertex}",
+        )
+    if not NAME.fullmatch("".join(text + "0" * (name is not None) for text, name, _, _ in parts)):
+        raise refusal("a pattern of letters, digits and . _ -, and fields", "start with a letter")
+    return value
+
+
 def _system_port_name(value: Any) -> Any:
     if not isinstance(value, str) or not SYSTEM_PORT.fullmatch(value):
         raise refusal(
@@ -156,6 +189,7 @@ AsNumber = Annotated[
 ]
 Management = Annotated[IPv4Address | IPv6Address, BeforeValidator(_management)]
 PortName = Annotated[str, BeforeValidator(_port_name)]
+HostPattern = Annotated[str, BeforeValidator(_host_pattern)]
 SystemPortName = Annotated[str, BeforeValidator(_system_port_name)]
 Metres = Annotated[float, BeforeValidator(_metres)]
 Guid = Annotated[str, BeforeValidator(_guid)]

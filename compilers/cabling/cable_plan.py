@@ -158,7 +158,7 @@ def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
     bundle = np.zeros(len(after.bundles.cables), np.int64)
     inside = after.bundle >= 0
     bundle[after.bundle[inside]] = before.bundle[place[inside]] + 1
-    broken = whole.host_port != left.host_port
+    broken = known.host_broken | (whole.host_port != left.host_port)
     return replace(known, host_broken=broken, cable_number=place + 1, bundle_number=bundle)
 
 

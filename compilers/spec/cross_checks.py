@@ -87,13 +87,41 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
         if (node.plane or 1) > planes:
             required = f"a plane from 1 to {planes} (planes)"
             yield Finding(("nodes", i, "plane"), required, str(node.plane))
+        if (node.host_count or 0) > hosts:
+            yield _too_many(("nodes", i, "host_count"), hosts, node.host_count)
     if hardware.inventory is not None:
+        for name, node_type in hardware.inventory.node_types.items():
+            if (node_type.host_count or 0) > hosts:
+                yield _too_many(("node_types", name, "host_count"), hosts, node_type.host_count)
+        if planes > 1:
+            yield from _one_plane(hardware.inventory)
         yield from _systems(hardware.inventory)
         for name, node_type in hardware.inventory.node_types.items():
             yield from _lane_numbers(("node_types", name), node_type)
         yield from _beyond_gateway(data, hardware.inventory)
         yield from _between_planes(hardware.inventory)
         yield from _vertices(data, hardware, planes)
+
+
+def _too_many(path: KeyPath, hosts: int, given: int | None) -> Finding:
+    required = f"at most {hosts} (hosts_per_node of fabric.yaml)"
+    return Finding(path, required, str(given), "raise hosts_per_node or lower host_count")
+
+
+def _one_plane(inventory: Inventory) -> Iterator[Finding]:
+    """Values that could make the hosts of two planes differ: planes have the same hosts."""
+    places: list[tuple[KeyPath, object]] = [
+        *((("nodes", i, "host_count"), n.host_count) for i, n in enumerate(inventory.nodes)),
+        *((("node_types", n, "host_count"), t.host_count) for n, t in inventory.node_types.items()),
+    ]
+    for path, given in places:
+        if given is not None:
+            yield Finding(path, "a fabric of one plane", f"{given} in one of several", "remove it")
+    if inventory.host_names:
+        given = shown(inventory.host_names)
+        yield Finding(
+            ("host_names",), "a fabric of one plane", given, "list the hosts of each node"
+        )
 
 
 def _systems(inventory: Inventory) -> Iterator[Finding]:

@@ -120,9 +120,9 @@ class Hardware:
     cluster: int32[S] into cluster_names, the rack of the papers; rack: int32[S] into rack_names;
     unit: int32[S], the lowest that the node fills, 0 where none is known. rack_place:
     int32[racks, 2], row and column; rack_units: int32[racks]. host_rack, host_unit: int32[S, P],
-    where hosts stand, -1 and 0 where that is unknown. host_broken: bool[S, P], hosts without a
-    port that works. serial and guid: a text per vertex, "" where unknown; host_guid: a text for
-    each entry of `Wiring.host_names`. types: by `Wiring.node_type`. cabling:
+    where hosts stand, -1 and 0 where that is unknown. host_broken: bool[S, P], hosts that are not
+    there or have no port that works. serial and guid: a text per vertex, "" where unknown;
+    host_guid: a text for each entry of `Wiring.host_names`. types: by `Wiring.node_type`. cabling:
     `inventory.floor.Cabling` as plain data; hand: cables of the inventory as plain data. plane:
     from 1, 0 where the fabric has one only.
 
@@ -198,7 +198,7 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0
         hand=tuple(cable.model_dump(mode="json") for cable in inventory.cables),
         host_rack=host_rack,
         host_unit=host_unit,
-        host_broken=np.zeros(host_unit.shape, np.bool_),
+        host_broken=_no_hosts(nodes, inventory, wiring),
         plane=plane,
         cable_number=np.zeros(0, np.int64),
         bundle_number=np.zeros(0, np.int64),
@@ -227,6 +227,13 @@ def _spares(inventory: Inventory, wiring: Wiring) -> tuple[SpareNode, ...]:
         )
         for node in sorted(spares, key=lambda node: node.state == "planned")
     )
+
+
+def _no_hosts(nodes: Sequence[Node], inventory: Inventory, wiring: Wiring) -> NDArray[np.bool_]:
+    """bool[S, P]: the hosts beyond those that a node has by its own number or its type's."""
+    usual = wiring.host_port.shape[1]
+    counts = np.array([inventory.host_count(node, usual) for node in nodes])
+    return np.arange(usual) >= counts[:, None]
 
 
 def _host_places(

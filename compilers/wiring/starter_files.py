@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from math import ceil, isqrt
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from compilers.spec.balance_choice import FIGURES, FIGURES_OF, routing_for
 from compilers.topology.families import build_topology, check_topology, parameters
 from inventory.problems import InputError
@@ -33,7 +36,7 @@ class StarterFiles:
     """The values of both files.
 
     topology: the family and its parameters as YAML, within braces. ports: of a switch. racks: all,
-    the last `free` of them empty. more: how many switches have one host more than `hosts`. routing:
+    the last `free` of them empty. fuller: the vertices with one host more than `hosts`. routing:
     the policy for `traffic` as YAML, within braces; both "" if no traffic was named.
     """
 
@@ -48,7 +51,7 @@ class StarterFiles:
     ports: int
     racks: tuple[StarterRack, ...]
     free: int
-    more: int
+    fuller: tuple[int, ...]
     traffic: str
     routing: str
     figures: ClassVar[Mapping[str, tuple[int, int]]] = FIGURES
@@ -100,10 +103,15 @@ class StarterFiles:
             ports=ports or next((count for count in PORT_COUNTS if count >= wanted), wanted),
             racks=_racks(racks + free),
             free=free,
-            more=more,
+            fuller=tuple(_evenly(np.flatnonzero(topology.endpoints), more)),
             traffic=traffic,
             routing=routing_for(traffic, topology) if traffic else "",
         )
+
+    @property
+    def more(self) -> int:
+        """How many switches have one host more than `hosts`."""
+        return len(self.fuller)
 
     def texts(self) -> dict[str, str]:
         """Both files, by name."""
@@ -111,6 +119,12 @@ class StarterFiles:
         return {
             name: environment().get_template(f"starter/{name}.j2").render(s=self) for name in names
         }
+
+
+def _evenly(vertices: NDArray[np.int64], count: int) -> list[int]:
+    """So many of the vertices, evenly spaced."""
+    chosen: list[int] = vertices[np.arange(count) * len(vertices) // max(count, 1)].tolist()
+    return chosen
 
 
 def _racks(count: int) -> tuple[StarterRack, ...]:

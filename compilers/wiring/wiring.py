@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -170,18 +171,21 @@ def wire(
     pins, findings = pins_of(inventory.cables, topology, site, node_type, types)
     groups = _groups(far, nodes, inventory, position)
     port = ports_of_links(far, node_type, types, groups, pins)
-    hosts = np.where(topology.endpoints, hosts_per_node, 0)
+    counts = [inventory.host_count(node, hosts_per_node) for node in nodes]
+    hosts = np.where(topology.endpoints, counts, 0)
     host_port, short = _host_ports(port, topology.graph.degrees, hosts, node_type, types)
     host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
     disabled = _disabled(nodes, node_type, types)
     port, host_port = moved_to_spares(port, host_port, disabled, node_type, types, pins)
 
+    made = _by_pattern(inventory.host_names, nodes, hosts.tolist())
     host_names = tuple(
         name
         for v, node in enumerate(nodes)
-        for name in host_names_at(v, [host.name for host in node.hosts], hosts_per_node)
+        for name in host_names_at(v, _named(node, made[v]), hosts_per_node)
     )
     findings += [
+        *site.unusable_names(host_names, hosts_per_node, inventory.host_names),
         *site.short_of_ports(short),
         *site.hosts_beyond(hosts),
         *site.clashing_names(host_names, hosts_per_node),
@@ -271,6 +275,30 @@ def place(order: int, inventory: Inventory) -> list[int]:
     fixed = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
     free = (i for i, node in enumerate(nodes) if node.vertex is None)
     return [fixed[v] if v in fixed else next(free) for v in range(order)]
+
+
+def _by_pattern(
+    pattern: str | None, nodes: Sequence[Node], hosts: Sequence[int]
+) -> list[list[str]]:
+    """The names that a pattern gives the hosts of each vertex; numbers count from 1, hosts too."""
+    if pattern is None:
+        return [[] for _ in nodes]
+    firsts = [0, *accumulate(hosts)]
+    return [
+        [
+            pattern.format(
+                node=node.name, rack=node.rack or "", vertex=v, host=h + 1, number=firsts[v] + h + 1
+            )
+            for h in range(hosts[v])
+        ]
+        for v, node in enumerate(nodes)
+    ]
+
+
+def _named(node: Node, made: Sequence[str]) -> list[str | None]:
+    """The names of a node's hosts: those given, else those made."""
+    given = [host.name for host in node.hosts]
+    return [own or other for own, other in zip_longest(given, made)]
 
 
 def host_names_at(vertex: int, given: Sequence[str | None], hosts: int) -> list[str]:

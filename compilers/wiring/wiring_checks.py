@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from inventory.problems import Finding, KeyPath
+from inventory.names import NAME
+from inventory.problems import Finding, KeyPath, shown
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node
@@ -100,8 +101,29 @@ class Site:
                     ("hosts",),
                     f"at most {hosts[vertex]} hosts at this vertex",
                     f"{len(node.hosts)} at {node.name} (vertex {vertex})",
-                    "raise hosts_per_node or remove hosts",
+                    "raise hosts_per_node or host_count, or remove hosts",
                 )
+
+    def unusable_names(
+        self, names: Sequence[str], per_node: int, pattern: str | None
+    ) -> Iterator[Finding]:
+        """Names by a pattern that are no host names, or that two hosts get."""
+        if pattern is None:
+            return
+        first: dict[str, str] = {}
+        for i, name in enumerate(names):
+            node = self.nodes[i // per_node]
+            if not NAME.fullmatch(name):
+                required = "host names of at most 63 letters, digits and . _ -"
+                rack = "{rack}" in pattern and not node.rack
+                todo = "give the node a rack" if rack else "shorten the pattern"
+                given = f"{shown(name)} at {node.name}"
+                yield Finding(("host_names",), required, given, todo)
+            elif (other := first.setdefault(name.lower(), node.name)) != node.name:
+                required = "a name of its own for every host"
+                given = f"{name} at {other} and at {node.name}"
+                todo = "add a separator such as - between fields"
+                yield Finding(("host_names",), required, given, todo)
 
     def clashing_names(self, host_names: Sequence[str], per_node: int) -> Iterator[Finding]:
         """Given names that are also the usual name of a host without one (h<vertex>)."""

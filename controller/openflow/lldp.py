@@ -12,38 +12,26 @@ from hmac import compare_digest
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.targets.openflow.protocol import Layout
+
 ETHERTYPE = 0x88CC
 NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
 """No bridge forwards it (§7.1): a frame that arrives has crossed one cable."""
 OUI, SIGNED = bytes.fromhex("025046"), 1
 SIGNATURE = 16
 LOCAL, COMPONENT = 7, 2
-CHASSIS = np.dtype([("tlv", ">u2"), ("kind", "u1"), ("text", "S21")])
-PORT_ID = np.dtype([("tlv", ">u2"), ("kind", "u1"), ("port", ">u4")])
-TIME_TO_LIVE = np.dtype([("tlv", ">u2"), ("seconds", ">u2")])
-TOKEN = np.dtype(
-    [
-        ("tlv", ">u2"),
-        ("oui", "V3"),
-        ("kind", "u1"),
-        ("round", ">u4"),
-        ("signature", f"V{SIGNATURE}"),
-    ]
-)
-FRAME = np.dtype(
-    [
-        ("to", "V6"),
-        ("from", "V6"),
-        ("ethertype", ">u2"),
-        ("chassis", CHASSIS),
-        ("port", PORT_ID),
-        ("time", TIME_TO_LIVE),
-        ("token", TOKEN),
-        ("end", "V2"),
-    ]
+FRAME = Layout(
+    "to 6s, source 6s, ethertype H",
+    "chassis H, chassis_kind B, switch 21s",
+    "port_id H, port_kind B, port L",
+    "life H, seconds H",
+    f"token H, oui 3s, token_kind B, round L, signature {SIGNATURE}s",
+    "2x",
 )
 """A frame: chassis, port, time to live, our TLV, and the end TLV, which is 0."""
-SIGNED_BYTES = FRAME.itemsize - SIGNATURE - FRAME["end"].itemsize
+TLVS = {"chassis": (1, 22), "port_id": (2, 5), "life": (3, 2), "token": (127, 8 + SIGNATURE)}
+"""The types of the TLVs (§8.5), and the bytes of their values."""
+SIGNED_BYTES = FRAME.size - SIGNATURE - 2
 """All bytes before the signature are signed."""
 
 
@@ -59,35 +47,29 @@ def frames(
         seconds: the frames' time to live.
         key: the signing key.
     """
-    result: NDArray[np.void] = np.zeros(len(ports), FRAME)
-    result["to"], result["ethertype"] = np.void(NEAREST_BRIDGE), ETHERTYPE
-    result["from"] = np.void(OUI + (datapath_id & 0xFFFFFF).to_bytes(3, "big"))
-    for kind, name in TLVS.items():
-        result[name]["tlv"] = kind << 9 | FRAME[name].itemsize - 2  # 7 and 9 bits (§8.4)
-    chassis, token = result["chassis"], result["token"]
-    chassis["kind"], chassis["text"] = LOCAL, b"dpid:%016x" % datapath_id
-    result["port"]["kind"], result["port"]["port"] = COMPONENT, ports
-    result["time"]["seconds"] = seconds
-    token["oui"], token["kind"], token["round"] = np.void(OUI), SIGNED, round_
+    result: NDArray[np.void] = np.zeros(len(ports), FRAME.dtype)
+    result["to"], result["ethertype"] = NEAREST_BRIDGE, ETHERTYPE
+    result["source"] = OUI + (datapath_id & 0xFFFFFF).to_bytes(3, "big")
+    for name, (kind, size) in TLVS.items():
+        result[name] = kind << 9 | size  # 7 and 9 bits (§8.4)
+    result["chassis_kind"], result["switch"] = LOCAL, b"dpid:%016x" % datapath_id
+    result["port_kind"], result["port"] = COMPONENT, ports
+    result["seconds"] = seconds
+    result["oui"], result["token_kind"], result["round"] = OUI, SIGNED, round_
     signatures = b"".join(_signature(frame.tobytes(), key) for frame in result)
-    token["signature"] = np.frombuffer(signatures, TOKEN["signature"])
-    return result.view(np.uint8).reshape(len(ports), FRAME.itemsize)
+    result["signature"] = np.frombuffer(signatures, FRAME.dtype["signature"])
+    return result.view(np.uint8).reshape(len(ports), FRAME.size)
 
 
 def read(frame: bytes | memoryview, key: bytes) -> tuple[int, int, int] | None:
     """The datapath id, port and round of a frame signed with this key; else None."""
-    data = bytes(frame[: FRAME.itemsize])
-    if len(data) < FRAME.itemsize or not data.startswith(NEAREST_BRIDGE):
+    data = bytes(frame[: FRAME.size])
+    if len(data) < FRAME.size or not data.startswith(NEAREST_BRIDGE):
         return None
-    said = np.frombuffer(data, FRAME)[0]
-    if not compare_digest(said["token"]["signature"].tobytes(), _signature(data, key)):
+    said = FRAME.read(data)
+    if not compare_digest(said.signature, _signature(data, key)):
         return None
-    datapath_id = int(said["chassis"]["text"].removeprefix(b"dpid:"), 16)
-    return datapath_id, int(said["port"]["port"]), int(said["token"]["round"])
-
-
-TLVS = {1: "chassis", 2: "port", 3: "time", 127: "token"}
-"""The types of the TLVs (§8.5)."""
+    return int(said.switch.removeprefix(b"dpid:"), 16), said.port, said.round
 
 
 def _signature(frame: bytes, key: bytes) -> bytes:

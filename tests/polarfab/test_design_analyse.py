@@ -184,7 +184,9 @@ def test_what_hosts_get_is_written_compiles_and_verifies(tmp_path, family: str) 
     proved = json.loads(run("verify", tmp_path / "build", "--json"))
     assert proved["delivered"] == proved["pairs"] > 0
     built = yaml.safe_load((tmp_path / "lab" / "fabric.yaml").read_text())
-    assert built["hosts_per_node"] * first["endpoints"] >= 20
+    assert built["hosts_per_node"] == first["hosts_per_node"] + 1
+    facts = json.loads(run("validate", tmp_path / "lab" / "fabric.yaml", "--json"))
+    assert (facts["hosts"], facts["problems"]) == (20, 0)
     hardware = yaml.safe_load((tmp_path / "lab" / "inventory.yaml").read_text())
     assert hardware["node_types"]["switch"]["ports"][0]["count"] == 8
 

@@ -1,6 +1,7 @@
 """OpenFlow messages read by the parser of Ryu or os-ken, as text in ovs-ofctl's words.
 
-So the messages that a controller sends and the text for ovs-ofctl have one reader.
+So the messages that a controller sends and the text for ovs-ofctl have one reader. Layouts and
+numbers are the framework's, not those that the messages were written by.
 """
 
 from __future__ import annotations
@@ -9,14 +10,9 @@ import importlib
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from ipaddress import ip_network
-from struct import unpack_from
+from struct import Struct
 from typing import Any
 
-EXPERIMENTER, FLOW_MOD, GROUP_MOD = 4, 14, 15
-ONF, BUNDLE_ADD = 0x4F4E4600, 2301
-HEADER = 24
-"""Bytes of a bundle's message before the one that it adds."""
-IN_PORT, ANY = 0xFFFFFFF8, 0xFFFFFFFF
 FAMILIES: dict[tuple[int | None, int | None], str] = {
     (None, None): "",
     (0x0800, None): "ip",
@@ -24,7 +20,6 @@ FAMILIES: dict[tuple[int | None, int | None], str] = {
     (0x86DD, None): "ipv6",
     (0x86DD, 58): "icmp6",
 }
-TYPES = {1: "select", 2: "indirect", 3: "fast_failover"}
 FIELDS = {
     "in_port": "in_port",
     "eth_dst": "eth_dst",
@@ -63,7 +58,16 @@ class MessageReader:
     def __init__(self, package: str) -> None:
         self.parser = importlib.import_module(f"{package}.ofproto.ofproto_v1_3_parser")
         protocol = importlib.import_module(f"{package}.ofproto.ofproto_protocol")
-        self.datapath = protocol.ProtocolDesc(version=4)
+        common = importlib.import_module(f"{package}.ofproto.ofproto_common")
+        self.numbers = n = importlib.import_module(f"{package}.ofproto.ofproto_v1_3")
+        self.datapath = protocol.ProtocolDesc(version=n.OFP_VERSION)
+        self.types = {n.OFPGT_SELECT: "select", n.OFPGT_INDIRECT: "indirect"}
+        self.types[n.OFPGT_FF] = "fast_failover"
+        head, group = n.OFP_HEADER_PACK_STR, n.OFP_GROUP_MOD_PACK_STR
+        wrapped = n.OFP_EXPERIMENTER_HEADER_PACK_STR, n.ONF_BUNDLE_ADD_MSG_PACK_STR
+        self._header, self._group_mod = Struct(head), Struct(head + group[1:])
+        self._wrapper = Struct(head + "".join(layout[1:] for layout in wrapped))
+        self._adds = common.ONF_EXPERIMENTER_ID, n.ONF_ET_BUNDLE_ADD_MESSAGE
         self._known: dict[bytes, str] = {}
 
     def texts(self, data: bytes) -> tuple[list[str], list[str]]:
@@ -74,21 +78,34 @@ class MessageReader:
         """
         flows: list[str] = []
         groups: list[str] = []
-        for message in _bundled(data):
-            kind, body = message[1], message[8:]
+        for kind, message in self._bundled(data):
+            body = message[self._header.size :]
             # Switches differ in few of their rows, so most are known.
             if body not in self._known:
-                self._known[body] = (
-                    self._flow(message) if kind == FLOW_MOD else self._group(message)
-                )
-            (flows if kind == FLOW_MOD else groups).append(self._known[body])
+                made = self._flow if kind == self.numbers.OFPT_FLOW_MOD else self._group
+                self._known[body] = made(message)
+            (flows if kind == self.numbers.OFPT_FLOW_MOD else groups).append(self._known[body])
         return flows, groups
+
+    def _bundled(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """The type of each message that is added to a bundle, and the message."""
+        n, place = self.numbers, 0
+        expected = (n.OFP_VERSION, n.OFPT_EXPERIMENTER, *self._adds)
+        while place < len(data):
+            version, kind, length, _, *about, _, _ = self._wrapper.unpack_from(data, place)
+            message = data[place + self._wrapper.size : place + length]
+            added = (version, kind, *about) == expected
+            _require(added and len(message) >= self._header.size, "a message in a bundle")
+            inner = self._header.unpack_from(message)[1]
+            _require(inner in (n.OFPT_FLOW_MOD, n.OFPT_GROUP_MOD), "a row or a group")
+            yield inner, message
+            place += length
 
     def _flow(self, data: bytes) -> str:
         message = self.parser.OFPFlowMod.parser(
-            self.datapath, *unpack_from(">BBHL", data), bytearray(data)
+            self.datapath, *self._header.unpack_from(data), bytearray(data)
         )
-        _require(message.command == 0, "a row is added")
+        _require(message.command == self.numbers.OFPFC_ADD, "a row is added")
         _require(not (message.idle_timeout or message.hard_timeout), "a row stays")
         head = f"table={message.table_id},priority={message.priority},cookie={message.cookie:#x}"
         actions = list(self._actions(message.instructions)) or ["drop"]
@@ -103,8 +120,10 @@ class MessageReader:
         known = {"Actions", "WriteMetadata", "GotoTable"}
         _require(len(by_name) == len(instructions) and by_name.keys() <= known, "instructions")
         if applied := by_name.get("Actions"):
-            _require(applied.type == 4, "actions are applied at once")
-            yield from map(_action, applied.actions)
+            _require(
+                applied.type == self.numbers.OFPIT_APPLY_ACTIONS, "actions are applied at once"
+            )
+            yield from map(self._action, applied.actions)
         if written := by_name.get("WriteMetadata"):
             value, mask = written.metadata, written.metadata_mask
             whole = mask == ALL_METADATA
@@ -114,32 +133,29 @@ class MessageReader:
             yield f"goto_table:{after.table_id}"
 
     def _group(self, data: bytes) -> str:
-        command, kind, number = unpack_from(">HBxL", data, 8)
-        _require(command == 0 and kind in TYPES, "a group of a known type is added")
-        place, buckets = 16, []
+        *_, command, kind, number = self._group_mod.unpack_from(data)
+        _require(command == self.numbers.OFPGC_ADD, "a group is added")
+        _require(kind in self.types, "a group of a known type")
+        place, buckets, none = self._group_mod.size, [], self.numbers.OFPP_ANY
         while place < len(data):
             bucket = self.parser.OFPBucket.parser(data, place)
-            weight = f"weight:{bucket.weight}," if TYPES[kind] == "select" else ""
-            watch = f"watch_port:{bucket.watch_port}," if bucket.watch_port != ANY else ""
-            if bucket.watch_group != ANY:
+            weight = f"weight:{bucket.weight}," if kind == self.numbers.OFPGT_SELECT else ""
+            watch = f"watch_port:{bucket.watch_port}," if bucket.watch_port != none else ""
+            if bucket.watch_group != none:
                 watch += f"watch_group:{bucket.watch_group},"
-            buckets.append(
-                f"bucket={weight}{watch}actions={','.join(map(_action, bucket.actions))}"
-            )
+            actions = ",".join(map(self._action, bucket.actions))
+            buckets.append(f"bucket={weight}{watch}actions={actions}")
             place += bucket.len
-        return ",".join((f"group_id={number},type={TYPES[kind]}", *buckets))
+        return ",".join((f"group_id={number},type={self.types[kind]}", *buckets))
 
-
-def _bundled(data: bytes) -> Iterator[bytes]:
-    place = 0
-    while place < len(data):
-        version, kind, length, _, experimenter, what = unpack_from(">BBHLLL", data, place)
-        message = data[place + HEADER : place + length]
-        added = (version, kind, experimenter, what) == (4, EXPERIMENTER, ONF, BUNDLE_ADD)
-        _require(added and len(message) >= 8, "a message in a bundle")
-        _require(message[1] in (FLOW_MOD, GROUP_MOD), "a row or a group")
-        yield message
-        place += length
+    def _action(self, action: Any) -> str:
+        name = type(action).__name__
+        if name == "OFPActionOutput":
+            back = action.port == self.numbers.OFPP_IN_PORT
+            return "in_port" if back else f"output:{action.port}"
+        found = _ACTIONS.get(name)
+        _require(found is not None, f"an action that is no {name}")
+        return found(action) if found else ""
 
 
 def _match(match: dict[str, Any]) -> Iterator[str]:
@@ -169,17 +185,6 @@ def _network(value: tuple[str, str]) -> str:
     length = bits.bit_count()
     _require(bits == (1 << 128) - (1 << 128 - length), "a mask of a prefix")
     return str(ip_network(f"{address}/{length}"))
-
-
-def _action(action: Any) -> str:
-    name = type(action).__name__
-    found = _ACTIONS.get(name)
-    _require(found is not None, f"an action that is no {name}")
-    return found(action) if found else ""
-
-
-def _output(action: Any) -> str:
-    return "in_port" if action.port == IN_PORT else f"output:{action.port}"
 
 
 def _set_field(action: Any) -> str:
@@ -217,7 +222,6 @@ def _bundle(action: Any) -> str:
 
 
 _ACTIONS: dict[str, Callable[[Any], str]] = {
-    "OFPActionOutput": _output,
     "OFPActionGroup": lambda action: f"group:{action.group_id}",
     "OFPActionSetField": _set_field,
     "NXActionBundle": _bundle,

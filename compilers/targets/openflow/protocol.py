@@ -313,7 +313,7 @@ FLOW_MOD = Layout(
 """`ofp_flow_mod` (§7.3.4.1): fields of the match and instructions follow."""
 GROUP_MOD = Layout("command H, type B, 1x, group L")
 """`ofp_group_mod` (§7.3.4.2): buckets follow."""
-FEATURES = Layout("datapath_id Q, buffers L, tables B, auxiliary B, 2x, capabilities L, reserved L")
+FEATURES = Layout("datapath_id Q, buffers L, tables B, auxiliary B, 2x, capabilities L, 4x")
 """`ofp_switch_features` (§7.3.1)."""
 SET_CONFIG = Layout("flags H, most_bytes H")
 """`ofp_switch_config` (§7.3.2): the most bytes of a packet that misses, in its packet-in."""

@@ -40,7 +40,7 @@ def command(fabric_file: str, inventory: Path | None, as_json: bool) -> None:
         "nodes": build.topology.graph.order,
         "links": build.topology.graph.size,
         "lost_links": lost,
-        "hosts": len(build.wiring.host_names),
+        "hosts": int((build.wiring.host_port > 0).sum()),
         "racks": len(set(hardware.rack.tolist())) if hardware else None,
         "spares": spares,
         "planes": len(fabric.builds),
