@@ -42,10 +42,9 @@ class Grown:
     build: of the larger fabric. cables: all of its cables. added: int64[A], the new ones among
     them. moved: the number of old cables with a different end or port in the larger fabric. spare:
     int64[N'], ports for links that stay unused. taken: spare nodes, by their vertices. fits: the
-    number of clusters of the kind that the old fabric's ports allow. changes: for each old
-    switch, int64[S] each, the table changes: rows_added, rows_changed, classes_added,
-    classes_changed. before: all cables of the old fabric. removed: int64[R], those among them that
-    are taken away.
+    number of clusters of the kind that the old fabric's ports allow. changes: for each old switch,
+    int64[S] each, the table changes: the words of `SwitchChange`. before: all cables of the old
+    fabric. removed: int64[R], those among them that are taken away.
     """
 
     build: Build
@@ -123,7 +122,7 @@ def grow(
         spare=Spare.of(wiring, known.types).counts(),
         taken=taken,
         fits=fits,
-        changes=changes(build.tables, tables),
+        changes=changes(build, larger),
         before=before,
         removed=_among(before, expansion),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.intermediate_form import Classes, Tables
+from compilers.tables.build import Build
+from compilers.update.compare import compare
 from compilers.wiring.wiring import Wiring
 
 
@@ -23,29 +24,7 @@ def _ends(wiring: Wiring) -> NDArray[np.int64]:
     return np.column_stack((switch, *columns)).astype(np.int64)
 
 
-def changes(before: Tables, after: Tables) -> dict[str, NDArray[np.int64]]:
-    """The rows and classes that each old switch gains, and those that change, int64[S] each."""
-    old = len(before.routes.egress)
-    one, two = before.routes.egress, after.routes.egress[:old, :old]
-    differ = (one != two) & ~np.eye(old, dtype=np.bool_)
-    classes = [np.count_nonzero(t.classes.port[:old], axis=1) for t in (before, after)]
-    return {
-        "rows_added": np.full(old, after.switches - old, np.int64),
-        "rows_changed": differ.sum(axis=1).astype(np.int64),
-        "classes_added": classes[1] - classes[0],
-        "classes_changed": _class_changes(before.classes, after.classes, old),
-    }
-
-
-def _class_changes(before: Classes, after: Classes, old: int) -> NDArray[np.int64]:
-    """int64[S]: the number of classes that both builds have, with different contents."""
-    count = min(before.port.shape[1], after.port.shape[1])
-    both = (before.port[:, :count] > 0) & (after.port[:old, :count] > 0)
-    differ = before.port[:, :count] != after.port[:old, :count]
-    for word in ("alternate", "weight", "protection", "bounce"):
-        one, two = getattr(before, word)[:, :count], getattr(after, word)[:old, :count]
-        width = max(one.shape[2], two.shape[2])
-        one, two = (np.pad(a, ((0, 0), (0, 0), (0, width - a.shape[2]))) for a in (one, two))
-        differ = differ | (one != two).any(axis=2)
-    count_differing: NDArray[np.int64] = np.count_nonzero(both & differ, axis=1)
-    return count_differing
+def changes(before: Build, after: Build) -> dict[str, NDArray[np.int64]]:
+    """The table changes of each old switch, int64[S] each, as `plan` and `diff` count them."""
+    counted = [switch.counts() for switch in compare(before, after).switches]
+    return {word: np.array([each[word] for each in counted]) for word in counted[0]}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -26,18 +26,25 @@ Numbers = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class SwitchChange:
-    """How many rows and classes a switch has more, other, and less."""
+    """How many rows and classes a switch has more, other, and less.
+
+    A class counts as changed where one that does something else takes the place of one.
+    """
 
     node: str
     rows_added: int = 0
     rows_changed: int = 0
     rows_removed: int = 0
     classes_added: int = 0
+    classes_changed: int = 0
     classes_removed: int = 0
 
+    def counts(self) -> dict[str, int]:
+        """The numbers by their names."""
+        return {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+
     def __bool__(self) -> bool:
-        counts = (self.rows_added, self.rows_changed, self.rows_removed)
-        return any((*counts, self.classes_added, self.classes_removed))
+        return any(self.counts().values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,27 +118,30 @@ def _switch(
     found = was[0][place] == earlier if len(was[0]) else np.zeros(len(earlier), np.bool_)
     ports = one.build.tables.classes.port[before], other.build.tables.classes.port[after]
     differ = ports[0][was[1][place[found]]] != ports[1][now[1][found]]
-    mine, theirs = (_does(p.build, v) for p, v in ((one, before), (other, after)))
+    both = one.build.tables.classes, other.build.tables.classes
+    widths = {word: max(getattr(each, word).shape[2] for each in both) for word in CLASS_PARTS}
+    mine, theirs = (_does(p.build, v, widths) for p, v in ((one, before), (other, after)))
+    come, gone = (theirs - mine).total(), (mine - theirs).total()
     return SwitchChange(
         node=other.build.wiring.names[after],
         rows_added=int(np.count_nonzero(~found)),
         rows_changed=int(np.count_nonzero(differ)),
         rows_removed=len(was[0]) - int(np.count_nonzero(found)),
-        classes_added=(theirs - mine).total(),
-        classes_removed=(mine - theirs).total(),
+        classes_added=come - min(come, gone),
+        classes_changed=min(come, gone),
+        classes_removed=gone - min(come, gone),
     )
 
 
-def _does(build: Build, vertex: int) -> Counter[tuple[bytes, ...]]:
+def _does(build: Build, vertex: int, widths: Mapping[str, int]) -> Counter[bytes]:
     """What each class of a switch does, as often as it does; only those that rows lead to."""
     classes, egress = build.tables.classes, build.tables.routes.egress[vertex]
     used = np.unique(egress[egress < local(egress) - 1])
-    columns = [
-        classes.port[vertex, used, None],
-        *(getattr(classes, w)[vertex, used] for w in CLASS_PARTS),
-    ]
-    # Each row as bytes, without the zeros at its end.
-    trimmed = (
-        [np.trim_zeros(row, "b").astype("<u4").tobytes() for row in column] for column in columns
-    )
-    return Counter(zip(*trimmed, strict=True))
+    rows = np.zeros((len(used), 1 + sum(widths.values())), np.uint32)
+    rows[:, 0] = classes.port[vertex, used]
+    first = 1
+    for word, width in widths.items():
+        part = getattr(classes, word)[vertex, used]
+        rows[:, first : first + part.shape[1]] = part
+        first += width
+    return Counter(row.tobytes() for row in rows)

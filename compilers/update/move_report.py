@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compilers.tables.build import Build
+from compilers.update.compare import compare
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import Update, plan
 from compilers.update.programs import SwitchPrograms
@@ -19,8 +20,9 @@ MOVE_PARTS = ("routes", "classes", "groups", "local")
 class MoveReport:
     """A planned move.
 
-    update: its rounds. switches: of each switch the name, whether it is new, gone or stays, and
-    for each of `MOVE_PARTS` how many rows or groups are added, changed and removed.
+    update: its rounds. switches: of each switch the name, whether it is new, gone or stays, for
+    each of `MOVE_PARTS` how many rows or groups of OpenFlow are added, changed and removed, and
+    `tables`: the same of its routes and egress classes, as `expand` and `diff` count them.
     """
 
     update: Update
@@ -108,6 +110,7 @@ class MoveReport:
 
 def _switches(update: Update, progress: Progress | None) -> list[dict[str, Any]]:
     programs, nodes = SwitchPrograms(update), update.nodes
+    tables = {each.node: each.counts() for each in compare(update.old, update.new).switches}
     switches = []
     count = len(nodes.datapath_id)
     for node in range(count):
@@ -119,6 +122,8 @@ def _switches(update: Update, progress: Progress | None) -> list[dict[str, Any]]
         }
         for part, found in programs.counts(node).items():
             switch[part] = {word: getattr(found, word) for word in MOVE_COUNTS}
+        if switch["state"] == "stays":
+            switch["tables"] = tables[switch["node"]]
         switches.append(switch)
         if progress:
             progress(node + 1, count)

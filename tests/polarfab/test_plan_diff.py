@@ -77,8 +77,9 @@ def test_diff_tells_policy_and_classes(compiled, polarfab):
         "rows_added": 0,
         "rows_changed": 0,
         "rows_removed": 0,
-        "classes_added": 8,
-        "classes_removed": 4,
+        "classes_added": 4,
+        "classes_changed": 4,
+        "classes_removed": 0,
     }
 
 
@@ -125,3 +126,31 @@ def test_diff_with_options_of_a_target(compiled, polarfab):
     assert (code, "name it with --target" in err) == (2, True)
     code, _, err = polarfab("diff", old, new, "--target", "eoss")
     assert (code, "given eoss; did you mean eos?" in err) == (2, True)
+
+
+def test_a_plan_is_one_line_then_names(compiled, polarfab, tmp_path):
+    """And what it counts is what `expand` counts."""
+    build = compiled("a", FULL)
+    larger = tmp_path / "larger"
+    code, out, _ = polarfab("expand", build, "--clusters", "fan:1", "-o", larger, "--json")
+    grown = json.loads(out)
+    code, out, _ = polarfab("plan", larger, "--from", build)
+    head, *lines = out.splitlines()
+    new = len(grown["nodes_added"])
+    rounds = json.loads(polarfab("plan", larger, "--from", build, "--json")[1])["rounds"]
+    assert head == f"{new} switches added, 13 change, 0 removed; {rounds} rounds; no packet lost"
+    assert lines[0] == f"  added: {', '.join(grown['nodes_added'])}"
+    assert lines[-1].startswith("proved: 156 pairs walked in each of ")
+    assert len(lines) < 8
+    planned = json.loads(polarfab("plan", larger, "--from", build, "--json")[1])["switches"]
+    tables = {s["node"]: s["tables"] for s in planned if s["state"] == "stays"}
+    counted = {s.pop("node"): s for s in grown["switches"]}
+    assert {n: {"ports_left": counted[n]["ports_left"]} | t for n, t in tables.items()} == counted
+    _code, out, _ = polarfab("plan", larger, "--from", build, "--verbose")
+    assert "OpenFlow rows of each switch" in out
+    assert "0, 1, 2, 3" in out
+
+
+def test_a_plan_of_nothing_says_so(compiled, polarfab):
+    build = compiled("a")
+    assert polarfab("plan", build, "--from", build)[1] == "nothing changes\n"

@@ -140,8 +140,14 @@ def _print(report: dict[str, Any], what: str) -> None:
         tuple(value for word, value in switch.items() if word != "node")
         for switch in report["switches"]
     )
-    columns = ["switches", *(w for w in report["switches"][0] if w != "node")]
-    print_table("switches that stand", columns, [(n, *key) for key, n in sorted(alike.items())])
+    words = [word for word in report["switches"][0] if word != "node"]
+    rows = [(n, *key) for key, n in sorted(alike.items())]
+    # A column of removals is news where there is one.
+    some = [
+        i for i, word in enumerate(words, 1) if "removed" not in word or any(r[i] for r in rows)
+    ]
+    columns = ["switches", *(words[i - 1] for i in some)]
+    print_table("switches that stay", columns, [(row[0], *(row[i] for i in some)) for row in rows])
 
 
 def _few(names: list[str]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from polarfab.output.verb_output import (
     print_json,
     print_table,
     progress,
+    volume,
     warn,
 )
 from polarfab.shared_options import (
@@ -37,7 +38,9 @@ PARTS = {
 }
 """What a switch has, by the words of `compilers.update.move_report.MOVE_PARTS`."""
 IN_PLACE = "changed one by one"
-BESIDE = "both there until the last round"
+BOTH = "both there until the last round"
+NAMED = 6
+"""Switches that a line names without --verbose."""
 
 
 @click.command("plan")
@@ -121,7 +124,82 @@ def _running(url: str | None, token_file: Path | None, authority: Path | None) -
 
 
 def _print(report: dict[str, Any], plane: str) -> None:
-    """Switches that change alike share a line; warnings begin with the plane, if there are more."""
+    """One line that says it all, then what happens by name; --verbose: every row and state."""
+    click.secho(plane + _headline(report), bold=True)
+    for line in _by_name(report["switches"]):
+        click.echo(f"  {line}")
+    proof, loss = report["proof"], report["loss"]
+    if volume() > 0:
+        _print_rows(report)
+    if proof["faults"]:
+        rows = [[f["round"], f["from"], f["to"], f["what"]] for f in proof["faults"]]
+        print_table("packets that go wrong", ["in round", "from", "to", "how"], rows)
+    elif report["rounds"]:
+        click.echo(
+            f"proved: {proof['pairs']:,} pairs walked in each of {proof['states']} states on the "
+            f"way; the longest path has {proof['max_hops']} links (allowed {proof['bound']})"
+        )
+    if loss["switches"]:
+        click.echo(f"switches that go: {', '.join(loss['switches'][:8])}")
+    for line in _worst(report):
+        warn(plane + line)
+
+
+def _headline(report: dict[str, Any]) -> str:
+    """`1 switch added, 73 change, 0 removed; 12 rounds; no packet lost`."""
+    if not report["rounds"]:
+        return "nothing changes"
+    states = Counter(
+        switch["state"] if switch["state"] != "stays" or _changes(switch) else "same"
+        for switch in report["switches"]
+    )
+    added, rounds = states["new"], report["rounds"]
+    lost = "no packet lost" if report["lossless"] else "packets may be lost"
+    return (
+        f"{added:,} switch{'es' * (added != 1)} added, {states['stays']:,} change, "
+        f"{states['gone']:,} removed; {rounds} round{'s' * (rounds != 1)}; {lost}"
+    )
+
+
+def _changes(switch: dict[str, Any]) -> bool:
+    """Whether a switch that stays gets other rows or groups; its build marker is no such."""
+    from compilers.update.move_report import MOVE_PARTS
+
+    return any(any(switch[part].values()) for part in MOVE_PARTS)
+
+
+def _by_name(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Switches that change in the same respects share a line, with the least and the most."""
+    for state, verb in (("new", "added"), ("gone", "removed")):
+        if names := [switch["node"] for switch in switches if switch["state"] == state]:
+            yield f"{verb}: {_some(names)}"
+    alike = defaultdict[tuple[str, ...], list[dict[str, Any]]](list)
+    for switch in switches:
+        if switch["state"] == "stays" and _changes(switch):
+            alike[tuple(word for word, n in switch["tables"].items() if n)].append(switch)
+    for words, those in sorted(alike.items(), key=lambda each: (len(each[1]), each[0])):
+        ranges = []
+        for word in words:
+            numbers = [switch["tables"][word] for switch in those]
+            ranges.append(f"{word.replace('_', ' ')} {_range(numbers)}")
+        names = _some([switch["node"] for switch in those])
+        yield f"{names}: {', '.join(ranges) or 'the same routes in other rows'}"
+
+
+def _range(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def _some(names: Sequence[str]) -> str:
+    """All names where the user wants lists in full, else the first few."""
+    if volume() > 0 or len(names) <= NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:NAMED])} and {len(names) - NAMED:,} more"
+
+
+def _print_rows(report: dict[str, Any]) -> None:
+    """OpenFlow rows and groups, those of switches that change alike in one line; and the proof."""
     from compilers.update.move_report import MOVE_COUNTS, MOVE_PARTS
 
     alike = Counter(
@@ -135,31 +213,19 @@ def _print(report: dict[str, Any], plane: str) -> None:
         for i, part in enumerate(MOVE_PARTS)
         if any(numbers[i * wide : i * wide + wide])
     ]
-    title = f"what each switch changes, from build {report['from']} to {report['to']}"
+    title = f"OpenFlow rows of each switch, from build {report['from']} to {report['to']}"
     print_table(title, ["switches", "state", "what", *MOVE_COUNTS], lines)
-    proof, loss = report["proof"], report["loss"]
+    loss = report["loss"]
     facts: list[tuple[str, object]] = [
-        ("rounds", report["rounds"]),
-        ("old and new rows", IN_PLACE if report["in_place"] else BESIDE),
-        ("states on the way that were walked", proof["states"]),
-        ("pairs of switches walked in each", proof["pairs"]),
-        ("longest path on the way, in links", f"{proof['max_hops']} (allowed {proof['bound']})"),
+        ("old and new rows", IN_PLACE if report["in_place"] else BOTH),
         ("hosts cut off", len(loss["hosts"])),
         ("pairs of hosts cut off with them", loss["pairs"]),
         ("cables taken away", len(loss["cables"])),
         ("pairs of hosts whose packets may use these", loss["exposed_pairs"]),
     ]
-    if loss["switches"]:
-        facts.append(("switches that go", ", ".join(loss["switches"][:8])))
     if loss["exposed_pairs"]:
         facts.append(("switches send around that cable by themselves", loss["repaired"]))
-    facts.append(("no pair loses a packet", report["lossless"]))
     print_facts("the move", facts)
-    if proof["faults"]:
-        rows = [[f["round"], f["from"], f["to"], f["what"]] for f in proof["faults"]]
-        print_table("packets that go wrong", ["in round", "from", "to", "how"], rows)
-    for line in _worst(report):
-        warn(plane + line)
 
 
 def _worst(report: dict[str, Any]) -> Iterator[str]:

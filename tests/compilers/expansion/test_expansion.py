@@ -89,15 +89,12 @@ def test_the_larger_fabric_forwards_and_keeps_its_rows(
 
 def test_a_changed_row_is_counted(tmp_path: Path) -> None:
     small = build(tmp_path, 3)
-    grown = grow(small, "quadric", 1).build.tables
-    egress = grown.routes.egress.copy()
+    larger = grow(small, "quadric", 1).build
+    egress = larger.tables.routes.egress.copy()
     egress[2, 5] ^= 1
-    other = type(grown)(
-        type(grown.routes)(grown.routes.prefix, egress, grown.routes.aggregate), grown.classes
-    )
-    assert (
-        table_changes.changes(small.tables, other)["rows_changed"].tolist() == [0, 0, 1] + [0] * 10
-    )
+    routes = replace(larger.tables.routes, egress=egress)
+    other = replace(larger, tables=replace(larger.tables, routes=routes))
+    assert table_changes.changes(small, other)["rows_changed"].tolist() == [0, 0, 1] + [0] * 10
 
 
 def test_a_moved_plug_is_counted(tmp_path: Path) -> None:
