@@ -18,15 +18,9 @@ BASIC, EXACT = 0x8000, (1 << 64) - 1
 NAMES = {number: name for name, (space, number, _) in of.FIELDS.items() if space == BASIC}
 METADATA = of.FIELDS["metadata"][1]
 NEEDS = {"ipv4_dst": 0x0800, "arp_op": 0x0806, "arp_tpa": 0x0806, "ipv6_dst": 0x86DD}
-UNANSWERED = (
-    *(
-        of.MessageType.HELLO,
-        of.MessageType.ERROR,
-        of.MessageType.ECHO_REPLY,
-        of.MessageType.SET_CONFIG,
-    ),
-    of.MessageType.PACKET_OUT,
-)
+UNANSWERED = [
+    of.MessageType[name] for name in ("HELLO", "ERROR", "ECHO_REPLY", "SET_CONFIG", "PACKET_OUT")
+]
 DROPPED = None
 
 
