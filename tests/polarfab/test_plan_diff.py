@@ -134,7 +134,7 @@ def test_a_plan_is_one_line_then_names(compiled, polarfab, tmp_path):
     larger = tmp_path / "larger"
     code, out, _ = polarfab("expand", build, "--clusters", "fan:1", "-o", larger, "--json")
     grown = json.loads(out)
-    code, out, _ = polarfab("plan", larger, "--from", build)
+    _, out, _ = polarfab("plan", larger, "--from", build)
     head, *lines = out.splitlines()
     new = len(grown["nodes_added"])
     rounds = json.loads(polarfab("plan", larger, "--from", build, "--json")[1])["rounds"]
