@@ -132,7 +132,7 @@ def test_a_plan_is_one_line_then_names(compiled, polarfab, tmp_path):
     """And what it counts is what `expand` counts."""
     build = compiled("a", FULL)
     larger = tmp_path / "larger"
-    code, out, _ = polarfab("expand", build, "--clusters", "fan:1", "-o", larger, "--json")
+    _, out, _ = polarfab("expand", build, "--clusters", "fan:1", "-o", larger, "--json")
     grown = json.loads(out)
     _, out, _ = polarfab("plan", larger, "--from", build)
     head, *lines = out.splitlines()
