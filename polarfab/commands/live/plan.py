@@ -182,8 +182,8 @@ def _by_name(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
         for word in words:
             numbers = [switch["tables"][word] for switch in those]
             ranges.append(f"{word.replace('_', ' ')} {_range(numbers)}")
-        names = _some([switch["node"] for switch in those])
-        yield f"{names}: {', '.join(ranges) or 'the same routes in other rows'}"
+        nodes = _some([switch["node"] for switch in those])
+        yield f"{nodes}: {', '.join(ranges) or 'the same routes in other rows'}"
 
 
 def _range(numbers: Sequence[int]) -> str:
