@@ -52,7 +52,7 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
         history = BuildHistory(_folder(), unverified=bool(os.environ.get(UNVERIFIED)))
-        mover = journalled(reporter.fabric, keeper.foresee, history)
+        mover = journalled(reporter.fabric, keeper.foresee, history, keeper)
         others = not os.environ.get(ALONE)
 
         def reload() -> None:
@@ -68,6 +68,7 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
             **kwargs,
         )
         _hear_interrupts()
+        reporter.fabric.expect()
 
     def start(self) -> None:
         """Start handling and reporting, and looking whether both go on."""

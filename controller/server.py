@@ -82,9 +82,9 @@ def serve(
     history = BuildHistory(folder, settings.unverified)
     member, resign = None, None
     if settings.group:
-        new_mover = partial(Mover, fabric, keeper.foresee, history=history)
+        new_mover = partial(Mover, fabric, keeper.foresee, history=history, memory=keeper)
         member, resign = cluster_member.join(settings, new_mover, history, reporter.finish)
-    mover = member.mover if member else journalled(fabric, keeper.foresee, history)
+    mover = member.mover if member else journalled(fabric, keeper.foresee, history, keeper)
 
     def reload() -> None:
         with actions.asked(HANGUP, "reload", str(folder)):
@@ -101,6 +101,8 @@ def serve(
     if api:
         management.start(api, settings, reporter, keeper, app.flush, mover, actions, pulse, tls)
     services = manager.instantiate_apps()
+    if not member:
+        fabric.expect()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):
             raise RuntimeError(f"{framework.name} stopped listening")

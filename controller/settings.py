@@ -18,6 +18,8 @@ LINK_RATE = 1000.0
 """Most LLDP frames a second that the controller sends."""
 DISCOVERY_PATIENCE = 5.0
 """Seconds that a switch may be disconnected before traffic is routed around it."""
+ARRIVAL = 30.0
+"""Seconds after the start in which a switch has to connect before it counts as gone."""
 AUDIT_PERIOD = 300.0
 """Seconds in which the audit reads every switch once."""
 PENALTY_STEP = 1000.0
@@ -229,7 +231,8 @@ class Duties:
 
     repair: tables follow failures. discover: send LLDP frames, at most `rate` a second. adapt:
     weights follow loads; None: only if the build asks for `ugal-pf`. link_rate: bit/s of a port, if
-    switches do not report it. patience: seconds that a switch may be disconnected.
+    switches do not report it. patience: seconds that a switch may be disconnected. arrival: seconds
+    after the start in which it has to connect.
     """
 
     repair: bool = True
@@ -238,6 +241,7 @@ class Duties:
     adapt: bool | None = None
     link_rate: float | None = None
     patience: float = DISCOVERY_PATIENCE
+    arrival: float = ARRIVAL
     damping: Damping = field(default_factory=Damping)
 
 

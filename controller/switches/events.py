@@ -103,7 +103,7 @@ class FaultReport(SwitchEvent):
 
 
 class ProgramRefused(FaultReport):
-    """A switch has refused its program and keeps its previous one."""
+    """A switch has refused its program and keeps what it had; it gets no transit."""
 
     kind = "refused"
     line = "switch {node} refused its program and keeps the previous one: {text}"
@@ -144,15 +144,34 @@ class RowsShadowed(SwitchEvent):
 
 
 class DriftFound(SwitchEvent):
-    """A switch in sync no longer held its program, and is put right: rows and groups that were
+    """A switch in sync no longer holds its program, and gets it again: rows and groups that were
     missing, altered, or too many.
     """
 
     kind = "drift"
     detail = "{added} rows and groups missing, {changed} altered, {removed} too many"
-    line = "switch {node} had drifted, and is put right: {text}"
-    more = "{count} more switches had drifted, the first of them {node}: {text}"
+    line = "switch {node} has drifted, and gets its program again: {text}"
+    more = "{count} more switches have drifted, the first of them {node}: {text}"
 
+    added: int
+    changed: int
+    removed: int
+
+
+class ProgramForgotten(SwitchEvent):
+    """A switch confirms its program and, as it was read so many times in a row, does not hold it:
+    it gets no transit until it does. Rows and groups that were missing, altered, or too many.
+    """
+
+    kind = "forgotten"
+    detail = (
+        "confirms its program and does not keep it, as it was read {times} times in a row: "
+        "{added} rows and groups missing, {changed} altered, {removed} too many"
+    )
+    line = "switch {node} {text}; it gets no transit"
+    more = "{count} more switches do not keep their program, the first of them {node}"
+
+    times: int
     added: int
     changed: int
     removed: int

@@ -135,6 +135,7 @@ class Multipart(IntEnum):
 
     DESC = 0
     FLOW = 1
+    AGGREGATE = 2
     PORT_STATS = 4
     GROUP = 6
     GROUP_DESC = 7
@@ -353,7 +354,9 @@ ENTRY = Layout("length H")
 FLOW_REQUEST = Layout(
     "table B, 3x, out_port L, out_group L, 4x, cookie Q, cookie_mask Q", MATCH, "4x"
 )
-"""`ofp_flow_stats_request`, with a match without fields."""
+"""`ofp_flow_stats_request`, with a match without fields; an aggregate request is the same."""
+AGGREGATE_STATS = Layout("packets Q, bytes Q, flows L, 4x")
+"""`ofp_aggregate_stats_reply` (§7.3.5.3)."""
 FLOW_STATS = Layout(
     "length H, table B, 1x, seconds L, nanoseconds L, priority H, idle_timeout H, hard_timeout H",
     "flags H, 4x, cookie Q, packets Q, bytes Q",

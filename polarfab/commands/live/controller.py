@@ -115,6 +115,14 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="SECONDS",
     help="How long a switch may be gone before traffic goes around it.",
 )
+@click.option(
+    "--arrival",
+    default=30.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="When a switch that has not connected since the start counts as gone.",
+)
 @unverified_option("its tables may lose packets or loop")
 @click.option(
     "--store",
@@ -145,6 +153,7 @@ def command(
     link_rate: float | None,
     damping: str,
     patience: float,
+    arrival: float,
     unverified: bool,
     store: str | None,
     name: str | None,
@@ -181,6 +190,7 @@ def command(
             adapt=adapt,
             link_rate=link_rate * 1e6 if link_rate else None,
             patience=patience,
+            arrival=arrival,
             damping=Damping.parse(damping, "--damping"),
         ),
         group=StoreGroup.parse(store, name or gethostname()) if store else None,

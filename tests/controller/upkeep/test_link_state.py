@@ -15,7 +15,7 @@ from tests.compilers.routed import routed
 def fabric() -> tuple[Links, LinkEnds]:
     links = Links(routed(q=3).wiring, patience=5)
     for vertex in range(13):
-        links.present(vertex, True, 0.0)
+        links.connected(vertex, 0.0)
     links.settle(0.0)
     return links, links.cables
 
@@ -81,11 +81,13 @@ def test_a_link_that_discovery_does_not_see_is_dead() -> None:
     links, _ = fabric()
     unseen = np.zeros(24, np.bool_)
     unseen[3] = True
-    links.unseen(unseen, 0.0)
+    links.unseen(unseen, ~unseen, 0.0)
     assert [n.why for n in links.settle(0.0)[1]] == ["not seen"]
     assert links.dead.sum() == 2
     unseen[3] = False
-    links.unseen(unseen, 1.0)
+    links.unseen(unseen, unseen, 1.0)
+    assert kinds(links, 1.0) == [], "it cannot tell"
+    links.unseen(unseen, ~unseen, 1.0)
     assert kinds(links, 1.0) == ["up"]
 
 
@@ -135,27 +137,29 @@ def test_penalties_halve_and_have_a_ceiling() -> None:
 
 def test_a_switch_that_is_gone_is_drained_after_a_while_and_comes_back() -> None:
     links, _ = fabric()
-    links.present(4, False, 1.0)
+    links.left(4, 1.0)
     assert links.settle(5.9) == (False, [])
     assert kinds(links, 6.0) == ["drained"]
     assert np.flatnonzero(links.drained).tolist() == [4]
-    links.present(4, True, 7.0)
+    links.connected(4, 7.0)
+    assert links.settle(7.0) == (False, []), "it has not shown what it holds"
+    links.fit(4)
     assert kinds(links, 7.0) == ["back"]
 
 
 def test_when_most_switches_are_gone_nothing_more_is_drained() -> None:
     links, _ = fabric()
-    links.present(0, False, 0.0)
+    links.left(0, 0.0)
     assert kinds(links, 6.0) == ["drained"]
     for vertex in range(1, 9):
-        links.present(vertex, False, 6.0)
+        links.left(vertex, 6.0)
     assert links.settle(20.0) == (False, [])
     assert np.flatnonzero(links.drained).tolist() == [0]
 
 
 def test_switches_that_were_never_there_are_not_lost() -> None:
     links = Links(routed(q=3).wiring)
-    links.present(3, False, 0.0)
+    links.left(3, 0.0)
     assert links.settle(100.0) == (False, [])
 
 
@@ -174,14 +178,91 @@ def test_damping_as_it_is_written() -> None:
 def test_switches_that_leave_within_a_fifth_of_the_patience_are_drained_together() -> None:
     links, _ = fabric()
     for vertex, at in ((2, 1.0), (5, 1.5), (7, 2.0), (9, 2.1)):
-        links.present(vertex, False, at)
+        links.left(vertex, at)
     assert links.settle(5.9) == (False, [])
     assert kinds(links, 6.0) == ["drained"] * 3
     assert np.flatnonzero(links.drained).tolist() == [2, 5, 7]
     assert links.settle(6.5) == (False, [])
     assert kinds(links, 7.1) == ["drained"]
-    links.present(7, True, 8.0)
+    links.connected(7, 8.0)
+    links.fit(7)
     assert kinds(links, 8.0) == ["back"]
-    links.present(7, False, 8.5)
+    links.left(7, 8.5)
     assert links.settle(13.4) == (False, [])
     assert kinds(links, 13.5) == ["drained"]
+
+
+def test_a_switch_that_returns_and_does_not_show_its_program_gets_no_transit() -> None:
+    links, _ = fabric()
+    links.left(4, 1.0)
+    links.connected(4, 3.0)
+    assert links.settle(7.9) == (False, [])
+    assert kinds(links, 8.0) == ["drained"]
+    links.fit(4)
+    assert kinds(links, 9.0) == ["back"]
+    links.unfit(4, 10.0)
+    (news,) = links.settle(10.0)[1]
+    assert (news.what, news.why) == ("drained", "does not hold its program")
+
+
+def test_a_switch_that_reboots_in_a_loop_is_not_used_until_it_is_calm() -> None:
+    """3 s up, 6.5 s away: its neighbours' traffic was lost half of the time."""
+    links, _ = fabric()
+    now, told = 0.0, []
+    for _ in range(8):
+        links.left(4, now)
+        told += kinds(links, now + 6.4)
+        links.connected(4, now + 6.5)
+        links.fit(4)
+        told += kinds(links, now + 6.6)
+        now += 9.5
+    assert told == ["drained", "back"] * 3 + ["drained"]
+    assert "flaps" in links._why[4]
+    assert kinds(links, now + 100.0) == ["back"]
+
+
+def test_a_switch_that_never_came_is_gone_and_others_are_not() -> None:
+    links = Links(routed(q=3).wiring, patience=5)
+    links.expect(30.0)
+    for vertex in range(12):
+        links.connected(vertex, 2.0)
+    assert links.settle(29.9) == (False, [])
+    (news,) = links.settle(30.0)[1]
+    assert (news.what, news.switch, news.why) == ("drained", 12, "has not connected")
+    links.connected(12, 40.0)
+    assert links.settle(40.0) == (False, [])
+    links.fit(12)
+    assert kinds(links, 41.0) == ["back"]
+
+
+def test_what_was_known_is_taken_over() -> None:
+    links, cables = fabric()
+    (u, k), _ = cables.ends[0].tolist()
+    (v, j), _ = cables.ends[9].tolist()
+    port = routed(q=3).wiring.port
+    assert links.known(0.0, 1000.0) == {}
+    for flap in range(4):
+        links.port(u, int(port[u, k]), True, float(flap))
+        links.port(u, int(port[u, k]), False, float(flap))
+    links.port(u, int(port[u, k]), True, 4.0)
+    links.port(v, int(port[v, j]), False, 4.0)
+    links.left(11, 4.0)
+    links.settle(20.0)
+    known = links.known(20.0, 1000.0)
+    assert known.keys() == {"drained", "down", "links"}
+    other = Links(routed(q=3).wiring, patience=5)
+    other.take_over(known, 500.0, 1000.0)
+    assert (other.dead == links.dead).all()
+    assert np.flatnonzero(other.drained).tolist() == [11]
+    assert other.known(500.0, 1000.0) == known
+    for vertex in range(11):
+        other.connected(vertex, 501.0)
+    other.port(v, int(port[v, j]), True, 501.0)
+    assert kinds(other, 501.0) == ["up"]
+    assert np.flatnonzero(other.drained).tolist() == [11]
+    other.connected(11, 502.0)
+    assert kinds(other, 502.0) == []
+    other.fit(11)
+    assert kinds(other, 503.0) == ["back"]
+    assert kinds(other, 600.0) == ["reused"]
+    assert not other.dead.any()
