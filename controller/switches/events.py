@@ -106,7 +106,7 @@ class ProgramRefused(FaultReport):
     """A switch has refused its program and keeps what it had; it gets no transit."""
 
     kind = "refused"
-    line = "switch {node} refused its program and keeps the previous one: {text}"
+    line = "switch {node} refused its program and keeps what it had: {text}"
     more = "{count} more switches refused their program, the first of them {node}: {text}"
 
 
