@@ -44,7 +44,7 @@ from controller.switches.events import (
 )
 from controller.switches.fault_reports import fault_report, lesser_profiles
 from controller.switches.reconcile import Difference
-from controller.switches.switch import AMISS, Switch
+from controller.switches.switch import AMISS, MOST_DRIFTS, Switch
 from controller.switches.transaction import Done, Outcome
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
@@ -594,8 +594,8 @@ class LiveFabric:
         if switch.vertex is not None:
             name = self.names[switch.vertex]
             event = ProgramForgotten(name, switch.drifts, found.added, found.changed, found.removed)
-            if self.errors.get(name) != event.text:
-                self.errors[name] = event.text
+            self.errors[name] = event.text
+            if switch.drifts == MOST_DRIFTS:  # the first time; it is read again and again
                 self.tell(event)
             self._unfit(switch.vertex)
 

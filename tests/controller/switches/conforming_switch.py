@@ -122,8 +122,9 @@ class ConformingSwitch:
         if kind == of.MessageType.EXPERIMENTER:
             return self._experimenter(xid, body)
         if kind in (of.MessageType.FLOW_MOD, of.MessageType.GROUP_MOD):
-            self._change(self.tables, kind, body)
-            self._changed()
+            if not self.shape.lies:
+                self._change(self.tables, kind, body)
+                self._changed()
         elif kind not in UNANSWERED:
             raise Refused(of.ErrorType.BAD_REQUEST, 1)
         return b""
