@@ -460,6 +460,11 @@ class LiveFabric:
             "expected": self.expected,
             "programmed": [self.names[v] for v in sorted(self._programmed)],
             "complete": self.complete,
+            "amiss": {
+                self.names[v]: one.state
+                for v, one in sorted(switches.items())
+                if one.state in AMISS
+            },
             "errors": self.errors | {self.names[v]: text for v, text in self.duplicates.items()},
             "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
             "foreign": {self.names[v]: s.foreign for v, s in sorted(switches.items()) if s.foreign},
