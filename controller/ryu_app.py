@@ -144,7 +144,8 @@ def main() -> None:
     """ryu-manager with this app."""
     from ryu.cmd.manager import main as ryu_manager
 
-    ryu_manager(args=[*sys.argv[1:], "controller.ryu_app"], prog="ryu-manager")
+    # Ours is named first, and as an option: other apps may stand before or behind options.
+    ryu_manager(args=["--app-lists", "controller.ryu_app", *sys.argv[1:]], prog="ryu-manager")
 
 
 if __name__ == "__main__":

@@ -251,9 +251,10 @@ class Settings:
 
     insecure: plain text beyond loopback is allowed. foreign: treatment of foreign rows. http:
     address of the management API. http_needed: without it the controller does not start. tokens:
-    file of the tokens that allow changes. duties: failures and loads. audit: seconds in which every
-    switch is read once; 0: never. group: the other controllers of the fabric, or None. unverified:
-    builds whose walk finds faults are taken from a store, too.
+    file of the tokens that allow changes. token_to_read: reading needs one, too. duties: failures
+    and loads. audit: seconds in which every switch is read once; 0: never. group: the other
+    controllers of the fabric, or None. unverified: builds whose walk finds faults are taken from a
+    store, too.
     """
 
     listen: Address
@@ -262,6 +263,7 @@ class Settings:
     http: Address | None = None
     http_needed: bool = True
     tokens: Path | None = None
+    token_to_read: bool = False
     foreign: ForeignRows = "keep"
     status_file: Path | None = None
     as_json: bool = False
@@ -274,8 +276,12 @@ class Settings:
         """Refuse settings that would let strangers in by oversight.
 
         Raises:
-            InputError: plain text beyond loopback without `insecure`.
+            InputError: plain text beyond loopback without `insecure`, or no token to read with.
         """
+        if self.token_to_read and not self.tokens:
+            raise InputError.of(
+                key="--token-to-read", required="tokens, by --token-file", given="none"
+            )
         if self.insecure:
             return
         problems = [

@@ -274,7 +274,49 @@ class PeerMisnamed(PeerEvent):
     more = "peers on {count} more hosts are turned away, the first on {node}: {text}"
 
 
+class TokenRefused(PeerEvent):
+    """A client of the API has sent a token that is not known."""
+
+    kind = "token-refused"
+    line = "a client on {node} is refused: {text}"
+    more = "clients on {count} more hosts are refused, the first on {node}: {text}"
+
+
 # The controller itself
+
+
+class TokensLoaded(Event):
+    """The token file was read again, and has so many tokens."""
+
+    kind = "tokens"
+    subject = "{file}"
+    detail = "{tokens}"
+    line = more = "tokens were read again, {text} in {node}"
+
+    file: str
+    tokens: int
+
+
+class TokensKept(Event):
+    """The token file was read again and cannot be used: the tokens before stay."""
+
+    kind = "tokens-kept"
+    subject = "{file}"
+    detail = "{reason}"
+    line = more = "the tokens known stay, the file cannot be used: {text}"
+
+    file: str
+    reason: str
+
+
+class ControllerEnded(Event):
+    """The controller ends because of this signal; switches keep what they hold."""
+
+    kind = "ended"
+    subject = "{signal}"
+    line = more = "ended by {node}; switches keep what they hold"
+
+    signal: str
 
 
 class BugFound(Event):

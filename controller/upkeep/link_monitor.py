@@ -11,7 +11,14 @@ import numpy as np
 from compilers.audit.move_text import sentence
 from compilers.audit.resolve import PortFinder
 from compilers.audit.wiring_audit import WiringAudit
-from compilers.targets.openflow.protocol import PORT, PORT_DELETED, PORT_DOWN
+from compilers.targets.openflow.protocol import (
+    PORT,
+    PORT_BLOCKED,
+    PORT_DELETED,
+    PORT_DOWN,
+    PORT_NO_FORWARD,
+    PORT_NO_RECEIVE,
+)
 from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import port_status
 from controller.openflow.multipart import records
@@ -28,7 +35,7 @@ from controller.upkeep.link_events import (
     SwitchDrained,
     SwitchReturned,
 )
-from controller.upkeep.link_state import Links, News
+from controller.upkeep.link_state import DOWN, Links, News
 
 LOOK = 1.0
 """Seconds between two evaluations of discovery."""
@@ -65,10 +72,10 @@ class Watching:
             Malformed: it cannot be read.
         """
         known, now = records(body, PORT), self._clock()
-        up = (known["config"] | known["state"]) & PORT_DOWN == 0
         numbers = known["port"].astype(np.int64)
+        faults = map(_fault, known["config"].tolist(), known["state"].tolist())
         self.links.connected(vertex, now)
-        self.links.ports(vertex, dict(zip(numbers.tolist(), up.tolist(), strict=True)), now)
+        self.links.ports(vertex, dict(zip(numbers.tolist(), faults, strict=True)), now)
         if self.discovery:
             self.discovery.present(vertex, numbers, now)
 
@@ -101,8 +108,8 @@ class Watching:
         """
         said = port_status(message)
         there = said.reason != PORT_DELETED
-        up = there and not (said.config | said.state) & PORT_DOWN
-        self.links.port(vertex, said.port, up, self._clock())
+        fault = _fault(said.config, said.state) if there else DOWN
+        self.links.port(vertex, said.port, fault, self._clock())
         if self.discovery:
             self.discovery.port(vertex, said.port, there)
 
@@ -220,3 +227,16 @@ class Watching:
         w, far = self.wiring, int(self.wiring.far[switch, link])
         here = w.port_name(switch, int(w.port[switch, link]))
         return w.names[switch], here, w.names[far], w.port_name(far, int(w.far_port[switch, link]))
+
+
+def _fault(config: int, state: int) -> str:
+    """Why a port carries nothing, or "": its state and the flags that were set on it."""
+    if (config | state) & PORT_DOWN:
+        return DOWN
+    flags = (
+        (config & PORT_NO_RECEIVE, "no-receive"),
+        (config & PORT_NO_FORWARD, "no-forward"),
+        (state & PORT_BLOCKED, "blocked"),
+    )
+    found = [name for is_set, name in flags if is_set]
+    return f"port set to {', '.join(found)}" if found else ""

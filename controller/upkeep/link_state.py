@@ -1,7 +1,8 @@
 """Link state: port states, discovery and lost switches in, dead links and drained switches out.
 
-A link is broken while a port at either end is down, or while discovery does not see it as planned.
-It is dead while it is broken or suppressed (`damping`). A switch is *drained* when it
+A link is broken while a port at either end is down or set to drop packets, or while discovery does
+not see it as planned. It is dead while it is broken or suppressed (`damping`). A switch is
+*drained* when it
 
 - stays disconnected for longer than the patience, or has not connected so long after the start,
 - was read not to hold its program, or
@@ -29,6 +30,7 @@ from controller.upkeep.damping import Penalties
 
 TOGETHER = 0.2
 """The part of the patience by which a switch may be drained early, with one that left before it."""
+DOWN = "port down"
 What = Literal["down", "up", "suppressed", "reused", "drained", "back"]
 
 
@@ -109,26 +111,25 @@ class Links:
         """bool[E]: the dead links."""
         return self._broken.copy()
 
-    def ports(self, vertex: int, up: dict[int, bool], now: float) -> None:
-        """Set all ports of a switch, by number; a missing port is down.
+    def ports(self, vertex: int, faults: dict[int, str], now: float) -> None:
+        """Set all ports of a switch, by number: what is wrong, or ""; a missing port is down.
 
         A switch with none of its links' ports is not cabled yet, and its links are unknown.
         """
         place = self.cables.place[vertex]
         planned = np.flatnonzero(place >= 0)
-        if up.keys().isdisjoint(planned.tolist()):
+        if faults.keys().isdisjoint(planned.tolist()):
             return
-        working = np.array([up.get(port, False) for port in planned.tolist()], np.bool_)
-        changed = self._port_down[vertex, place[planned]] == working
-        for port, works in zip(planned[changed].tolist(), working[changed].tolist(), strict=True):
-            self.port(vertex, port, works, now)
+        down = np.array([bool(faults.get(port, DOWN)) for port in planned.tolist()], np.bool_)
+        for port in planned[self._port_down[vertex, place[planned]] != down].tolist():
+            self.port(vertex, port, faults.get(port, DOWN), now)
 
-    def port(self, vertex: int, port: int, up: bool, now: float) -> None:
-        """A port is up or down; ports without a link are ignored."""
+    def port(self, vertex: int, port: int, fault: str, now: float) -> None:
+        """What is wrong with a port, or "" if it works; ports without a link are ignored."""
         link = self._link(vertex, port)
-        if link >= 0 and self._port_down[vertex, link] == up:
-            self._port_down[vertex, link] = not up
-            self._judge([int(self.cables.number[vertex, link])], now)
+        if link >= 0 and self._port_down[vertex, link] != bool(fault):
+            self._port_down[vertex, link] = bool(fault)
+            self._judge([int(self.cables.number[vertex, link])], now, fault)
 
     def unseen(self, unseen: NDArray[np.bool_], seen: NDArray[np.bool_], now: float) -> None:
         """bool[E] each: links that discovery should see as planned and does not, and those that it
@@ -258,15 +259,15 @@ class Links:
             away &= self.drained
         return away
 
-    def _judge(self, numbers: Iterable[int], now: float) -> None:
-        """Update the state of these links."""
+    def _judge(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:
+        """Update the state of these links; fault: of the port that has changed."""
         for number in numbers:
             down = [bool(self._port_down[s, k]) for s, k in self.cables.ends[number].tolist()]
             broken = any(down) or bool(self._unseen[number])
             if broken == self._broken[number]:
                 continue
             self._broken[number], self._judged = broken, True
-            why = "port down" if any(down) else "not seen"
+            why = fault if any(down) else "not seen"
             self._tell("down" if broken else "up", number, why if broken else "")
             if broken and self.penalties.flap(number, now):
                 self._tell("suppressed", number, seconds=self.penalties.wait(number, now))

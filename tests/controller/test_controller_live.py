@@ -138,6 +138,7 @@ def test_unverified_and_json(tmp_path, run):
     warning, *lines = allowed.log.read_text().splitlines()
     assert "unverified" in warning
     events = [json.loads(line) for line in lines]
+    assert (events[-1]["event"], events[-1]["node"]) == ("ended", "SIGTERM")
     programmed = {event["node"] for event in events if event["event"] == "programmed"}
     assert programmed == {str(v) for v in range(SWITCHES)}
 

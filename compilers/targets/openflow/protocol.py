@@ -30,8 +30,9 @@ ORDERED_ATOMIC = 3
 """Flags of a bundle: its messages in their order, and all of them or none."""
 OXM_MATCH = 1
 """`ofp_match_type`: fields in the extensible form (§7.2.3)."""
-PORT_DOWN = 1
-"""Bit 0 of a port's config, taken down, and of its state, no link (§7.2.1)."""
+PORT_DOWN, PORT_BLOCKED, PORT_NO_RECEIVE, PORT_NO_FORWARD = 1, 2, 4, 32
+"""Bits of a port's config: taken down, drops what it receives, drops what it should send; of its
+state: no link, blocked by another protocol (§7.2.1)."""
 PORT_DELETED, PORT_MODIFIED = 1, 2
 """`ofp_port_reason`: the port is gone, or has changed (§7.4.3)."""
 MORE_PARTS = 1

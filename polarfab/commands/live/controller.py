@@ -68,6 +68,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "--token-file", type=FILE, help="Tokens, one a line, of those who may change things by the API."
 )
 @click.option(
+    "--token-to-read", is_flag=True, help="Reading by the API needs a token, too, but for health."
+)
+@click.option(
     "--status-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Keep the state of the fabric in this file, as JSON.",
@@ -145,6 +148,7 @@ def command(
     audit: float,
     http: str | None,
     token_file: Path | None,
+    token_to_read: bool,
     status_file: Path | None,
     repair: bool,
     discover: bool,
@@ -179,6 +183,7 @@ def command(
         http=None if http == "none" else Address.parse(http or API, "--http"),
         http_needed=bool(http),
         tokens=token_file,
+        token_to_read=token_to_read,
         foreign="remove" if foreign == "remove" else "keep",
         status_file=status_file,
         as_json=as_json,

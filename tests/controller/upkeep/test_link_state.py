@@ -7,7 +7,7 @@ import pytest
 
 from controller.settings import PENALTY_STEP, Damping
 from controller.upkeep.damping import Penalties
-from controller.upkeep.link_state import LinkEnds, Links
+from controller.upkeep.link_state import DOWN, LinkEnds, Links
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
@@ -38,7 +38,7 @@ def test_a_fabric_where_no_link_has_changed_is_not_looked_through() -> None:
     """A controller of 3,783 switches asks it of every switch that describes its ports."""
     links, cables = fabric()
     before = links.dead
-    links.ports(4, dict.fromkeys(np.flatnonzero(cables.place[4] >= 0).tolist(), True), 1.0)
+    links.ports(4, dict.fromkeys(np.flatnonzero(cables.place[4] >= 0).tolist(), ""), 1.0)
     assert links.settle(1.0) == (False, [])
     assert links.dead is before
 
@@ -49,14 +49,14 @@ def test_a_port_that_goes_down_kills_the_link_at_both_ends_until_both_are_up() -
     wiring = routed(q=3).wiring
     ports = (u, int(wiring.port[u, k])), (v, int(wiring.port[v, j]))
     for vertex, port in ports:
-        links.port(vertex, port, False, 1.0)
+        links.port(vertex, port, DOWN, 1.0)
     changed, news = links.settle(1.0)
     assert changed
     assert [(n.what, n.switch, n.link, n.why) for n in news] == [("down", u, k, "port down")]
     assert set(map(tuple, np.argwhere(links.dead))) == {(u, k), (v, j)}
-    links.port(*ports[0], True, 2.0)
+    links.port(*ports[0], "", 2.0)
     assert links.settle(2.0) == (False, [])
-    links.port(*ports[1], True, 2.0)
+    links.port(*ports[1], "", 2.0)
     assert kinds(links, 2.0) == ["up"]
     assert not links.dead.any()
 
@@ -64,16 +64,16 @@ def test_a_port_that_goes_down_kills_the_link_at_both_ends_until_both_are_up() -
 def test_ports_that_a_switch_has_not_are_down_and_host_ports_do_not_matter() -> None:
     links, _ = fabric()
     wiring = routed(q=3).wiring
-    links.port(0, int(wiring.host_port[0, 0]), False, 0.0)
-    links.port(0, 4000, False, 0.0)
+    links.port(0, int(wiring.host_port[0, 0]), DOWN, 0.0)
+    links.port(0, 4000, DOWN, 0.0)
     assert links.settle(0.0) == (False, [])
-    here = {int(p): True for p in wiring.port[0] if p}
+    here = {int(p): "" for p in wiring.port[0] if p}
     del here[1]
     links.ports(0, here, 0.0)
     assert kinds(links, 0.0) == ["down"]
-    links.ports(0, here | {1: True}, 0.0)
+    links.ports(0, here | {1: ""}, 0.0)
     assert kinds(links, 0.0) == ["up"]
-    links.ports(0, {int(wiring.host_port[0, 0]): True}, 0.0)  # not cabled yet
+    links.ports(0, {int(wiring.host_port[0, 0]): ""}, 0.0)  # not cabled yet
     assert kinds(links, 0.0) == []
 
 
@@ -97,8 +97,8 @@ def test_a_flapping_link_is_suppressed_and_used_again_when_it_is_calm() -> None:
     port = int(routed(q=3).wiring.port[u, k])
     told = []
     for flap in range(3):
-        links.port(u, port, False, float(flap))
-        links.port(u, port, True, flap + 0.1)  # within one tick: it counts all the same
+        links.port(u, port, DOWN, float(flap))
+        links.port(u, port, "", flap + 0.1)  # within one tick: it counts all the same
         told += kinds(links, flap + 0.2)
     assert told == ["down", "up", "down", "up", "down", "suppressed", "up"]
     assert links.dead.sum() == 2
@@ -113,8 +113,8 @@ def test_a_suppressed_link_that_is_down_when_it_is_calm_stays_dead() -> None:
     (u, k), _ = cables.ends[0].tolist()
     port = int(routed(q=3).wiring.port[u, k])
     for flap in range(4):
-        links.port(u, port, True, float(flap))
-        links.port(u, port, False, float(flap))
+        links.port(u, port, "", float(flap))
+        links.port(u, port, DOWN, float(flap))
     links.settle(4.0)
     changed, news = links.settle(100.0)
     assert (changed, [n.what for n in news]) == (False, ["reused"])
@@ -242,10 +242,10 @@ def test_what_was_known_is_taken_over() -> None:
     port = routed(q=3).wiring.port
     assert links.known(0.0, 1000.0) == {}
     for flap in range(4):
-        links.port(u, int(port[u, k]), True, float(flap))
-        links.port(u, int(port[u, k]), False, float(flap))
-    links.port(u, int(port[u, k]), True, 4.0)
-    links.port(v, int(port[v, j]), False, 4.0)
+        links.port(u, int(port[u, k]), "", float(flap))
+        links.port(u, int(port[u, k]), DOWN, float(flap))
+    links.port(u, int(port[u, k]), "", 4.0)
+    links.port(v, int(port[v, j]), DOWN, 4.0)
     links.left(11, 4.0)
     links.settle(20.0)
     known = links.known(20.0, 1000.0)
@@ -257,7 +257,7 @@ def test_what_was_known_is_taken_over() -> None:
     assert other.known(500.0, 1000.0) == known
     for vertex in range(11):
         other.connected(vertex, 501.0)
-    other.port(v, int(port[v, j]), True, 501.0)
+    other.port(v, int(port[v, j]), "", 501.0)
     assert kinds(other, 501.0) == ["up"]
     assert np.flatnonzero(other.drained).tolist() == [11]
     other.connected(11, 502.0)
