@@ -393,6 +393,8 @@ class LiveFabric:
 
     def state(self, vertex: int) -> str:
         """What is known of a switch: "absent", or the state of its connection."""
+        if vertex in self._programmed:
+            return "in sync"
         key = self._present.get(vertex)
         return "absent" if key is None else self._switches[key].state
 
