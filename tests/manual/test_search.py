@@ -21,7 +21,7 @@ class _Loader(yaml.SafeLoader):
     """Reads mkdocs.yml, whose tags are Python names."""
 
 
-_Loader.add_multi_constructor("", lambda loader, suffix, node: None)
+_Loader.add_multi_constructor("", lambda *_: None)
 
 
 def _site(folder: Path) -> Path:
@@ -44,6 +44,11 @@ def _site(folder: Path) -> Path:
     return folder / "site"
 
 
+def _results(browser: Chrome) -> set[str]:
+    links = browser.find_elements(By.CSS_SELECTOR, "a.md-search-result__link")
+    return {str(link.get_attribute("href")).partition("?")[0] for link in links}
+
+
 @pytest.mark.browser
 def test_the_manual_is_searched_from_disk(browser: Chrome, tmp_path: Path) -> None:
     site = _site(tmp_path)
@@ -54,10 +59,6 @@ def test_the_manual_is_searched_from_disk(browser: Chrome, tmp_path: Path) -> No
         browser.execute_script("document.getElementById('__search').click()")
         until(box.is_displayed, "the search box", 10)
         box.send_keys("quadrillion")
-        links = "a.md-search-result__link"
-        until(lambda: browser.find_elements(By.CSS_SELECTOR, links), "a result", 20)
-        (found,) = {
-            str(link.get_attribute("href")).partition("?")[0]
-            for link in browser.find_elements(By.CSS_SELECTOR, links)
-        }
+        until(lambda: _results(browser), "a result", 20)
+        (found,) = _results(browser)
         assert found.partition("#")[0] == (site / "how-to/fans.html").as_uri()
