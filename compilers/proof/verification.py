@@ -38,6 +38,12 @@ class Verification:
         """Whether every plane may be used."""
         return all(report.passed for report in self.reports)
 
+    def mark(self, builds: Sequence[Build], folders: Sequence[Path]) -> Verification:
+        """The same, marked in the folders of the same builds, one a plane."""
+        planes = zip(folders, builds, self.reports, strict=True)
+        faults = [_mark(folder, build, report) for folder, build, report in planes]
+        return replace(self, unmarked=next(filter(None, faults), ""))
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON: the report, or those of all planes by their names."""
         if len(self.reports) == 1:

@@ -17,11 +17,8 @@ from typing import Any
 
 import click
 
-from inventory.problems import Problem, did_you_mean, few
+from inventory.problems import MISSPELT, Problem, did_you_mean, few
 from polarfab.output.verb_output import warn
-
-MISSPELT = 0.6
-"""How much a value is like one of few choices that was meant: tcsh is another shell than zsh."""
 
 
 def tell(*problems: Problem) -> int:

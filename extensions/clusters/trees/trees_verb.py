@@ -74,7 +74,7 @@ def command(
     PolarStar 5; other families have fewer.
 
     \b
-    openflow  OUT/<node>/trees.txt for ovs-ofctl bundle: multicast beside the program
+    openflow  OUT/<node>/trees.txt for ovs-ofctl bundle: multicast rows
     msccl     allreduce over the trees as XML, a rank a host
     """
     from polarfab.fabric import Fabric
