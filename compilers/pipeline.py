@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from compilers.cabling.cable_plan import numbered, too_long
 from compilers.cabling.phases import Stage, installed
 from compilers.capacity import over_capacity
@@ -24,6 +27,7 @@ from compilers.wiring.addressing import plan
 from compilers.wiring.as_numbers import OWN
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
 from compilers.wiring.placed_fabric import Placed, place_fabric
+from compilers.wiring.shared_risk import modules_of
 from compilers.wiring.wiring import Wiring
 from inventory.model import Inventory
 
@@ -79,10 +83,11 @@ def compile_placed(
         with loaded.reported(without_hosts(topology, wiring)):
             pass
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
-    if beside is not None and wiring.same_ports(beside.wiring):
+    module = modules_of(wiring, known)
+    if beside is not None and _alike(wiring, module, beside):
         tables, topology = beside.tables, beside.topology
     else:
-        tables, topology = _tables(placed, routing, damage, topology, wiring)
+        tables, topology = _tables(placed, routing, damage, topology, wiring, module)
     build = Build(
         name=spec.name,
         balance=routing.balance,
@@ -131,8 +136,20 @@ def _node_vars(inventory: Inventory) -> dict[str, dict[str, Any]]:
     }
 
 
+def _alike(wiring: Wiring, module: NDArray[np.int32] | None, other: Build) -> bool:
+    """Whether links take the same ports and modules as in another build, so that tables are alike."""
+    theirs = modules_of(other.wiring, other.hardware)
+    same = module is theirs or bool(np.array_equal(module, theirs))
+    return same and wiring.same_ports(other.wiring)
+
+
 def _tables(
-    placed: Placed, routing: RoutingSpec, damage: Damage, topology: Topology, wiring: Wiring
+    placed: Placed,
+    routing: RoutingSpec,
+    damage: Damage,
+    topology: Topology,
+    wiring: Wiring,
+    module: NDArray[np.int32] | None,
 ) -> tuple[Tables, Topology]:
     """The tables of what is there, and its topology with the diameter that it has."""
     tables = minimal(placed.topology, placed.wiring)
@@ -143,7 +160,7 @@ def _tables(
     if damage:
         with placed.loaded.reported():
             require_searchable(topology, policy)
-    return choices(tables, topology, wiring, policy, whole=not damage), topology
+    return choices(tables, topology, wiring, policy, not damage, module), topology
 
 
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:

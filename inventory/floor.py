@@ -69,12 +69,16 @@ class Placement(Model):
 
     layout: its name, the usual one of the topology without; `partition`: of any graph, a rack each,
     with few links between them. order: the clusters as they come, or so that cables are short.
+    modules: whether a node's links go to all its modules alike (`spread`), so that one module's
+    death costs as little as possible, or fill one after the other, links to one rack together
+    (`filled`).
     """
 
     layout: Literal["fans", "stars", "supernodes", "clusters", "subplanes", "partition"] | None = (
         None
     )
     order: Literal["listed", "shortest"] = "listed"
+    modules: Literal["spread", "filled"] = "spread"
 
 
 class RackGrid(Model):

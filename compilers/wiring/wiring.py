@@ -1,15 +1,15 @@
 """Wiring: vertex to node, edge to a port at each end, hosts to the ports left over.
 
-Egress class k of a switch is its k-th neighbour (ascending). Without racks in the inventory the
-k-th link takes the node's k-th fabric port; with racks, links to one rack share modules
-(`port_assignment`). Disabled ports are avoided while spare ones are left. Deterministic: the same
+Egress class k of a switch is its k-th neighbour (ascending). On a node without modules the k-th
+link takes the k-th fabric port, or where there are racks, links to one rack take ports in a row;
+over several modules links are spread (`port_assignment`). Disabled ports are avoided while spare ones are left. Deterministic: the same
 topology and inventory give the same wiring on every machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Annotated
 
@@ -234,12 +234,18 @@ def _groups(
     position: NDArray[np.int32] | None,
 ) -> PortGroups:
     """Links by the rack at their other end; all in one group where the inventory has no racks."""
+    apart = inventory.placement.modules == "spread" and not _made_up(inventory)
     if not inventory.racks:
-        return PortGroups.single(far)
+        return replace(PortGroups.single(far), apart=apart)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     rack = np.array([index.get(node.rack or "", 0) for node in nodes], np.int32)
     listed = np.arange(len(nodes)) if position is None else position
-    return PortGroups.of(far, rack, listed.astype(np.int64))
+    return replace(PortGroups.of(far, rack, listed.astype(np.int64)), apart=apart)
+
+
+def _made_up(inventory: Inventory) -> bool:
+    """Whether the node type is one that was made up, whose port blocks are no modules."""
+    return GENERATED in inventory.node_types
 
 
 def _host_ports(
