@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,10 @@ from compilers.wiring.addressing import plan
 from compilers.wiring.as_numbers import OWN
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
 from compilers.wiring.placed_fabric import Placed, place_fabric
-from compilers.wiring.shared_risk import modules_of
+from compilers.wiring.shared_risk import modules_of, several_modules, unknown_risks
 from compilers.wiring.wiring import Wiring
 from inventory.model import Inventory
+from inventory.problems import Finding
 
 
 def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
@@ -84,6 +86,11 @@ def compile_placed(
             pass
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
     module = modules_of(wiring, known)
+    with loaded.reported(without_modules(routing, module)):
+        pass
+    if known and not loaded.plane:
+        with loaded.reported(unknown_risks(wiring, known)):
+            pass
     if beside is not None and _alike(wiring, module, beside):
         tables, topology = beside.tables, beside.topology
     else:
@@ -134,6 +141,15 @@ def _node_vars(inventory: Inventory) -> dict[str, dict[str, Any]]:
         for node in inventory.nodes
         if node.group or node.vars
     }
+
+
+def without_modules(routing: RoutingSpec, module: NDArray[np.int32] | None) -> Iterator[Finding]:
+    """What is wrong with protection against a module's death where switches have one at most."""
+    if routing.protect == "module" and (module is None or not several_modules(module)):
+        required = "`protect: none`, `link` or `node`, or an inventory with node types of several"
+        todo = "a module is a block of ports: `modules: 4, count: 8` are four of eight"
+        path = ("routing", "protect")
+        yield Finding(path, f"{required} modules, over which links can go", "module", todo)
 
 
 def _alike(wiring: Wiring, module: NDArray[np.int32] | None, other: Build) -> bool:

@@ -114,3 +114,20 @@ class DeadLink(Model):
 
     a: Name
     b: Name
+
+
+class SharedRisk(Model):
+    """Links and nodes that fail together, such as those of a power feed or a conduit.
+
+    fails: each a node, a link `A-B` by its nodes, or a group: module:NODE/MODULE, cage:NODE/PORT,
+    rack:RACK, trunk:RACK-RACK.
+    """
+
+    name: Name
+    fails: Annotated[tuple[Line, ...], Field(min_length=1)]
+
+
+class SharedRisks(Model):
+    """A file of groups to try failures of, as an inventory lists them."""
+
+    shared_risks: Annotated[tuple[SharedRisk, ...], Field(min_length=1)]

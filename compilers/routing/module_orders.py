@@ -106,8 +106,9 @@ def module_orders(
     ports = [
         np.where(
             each >= 0,
-            np.take_along_axis(port, np.maximum(each, 0).reshape(order, 1, -1).astype(np.intp), 2)
-            .reshape(each.shape),
+            np.take_along_axis(
+                port, np.maximum(each, 0).reshape(order, 1, -1).astype(np.intp), 2
+            ).reshape(each.shape),
             0,
         ).astype(np.uint16)
         for each in (protection, np.tile(bounce, (1, 2, 1)))
@@ -172,14 +173,19 @@ def _wanted(
     if bounced is not None:
         wanted = np.where(wanted >= 0, wanted, bounced)
     back = _links_back(far)
-    for v in np.flatnonzero((quadric | goals.beside.all(axis=1)) & (goals.following < 0).all(axis=1)):
+    for v in np.flatnonzero(
+        (quadric | goals.beside.all(axis=1)) & (goals.following < 0).all(axis=1)
+    ):
         k = np.flatnonzero(far[v] >= 0)
         r, here = far[v, k], back[v, k]
         w = far[r]
         end, to = r[:, None, None], w[None]
-        comes = tables.routes.egress[
-            np.broadcast_to(end, (len(k), *w.shape)), np.broadcast_to(to, (len(k), *w.shape))
-        ].astype(np.intp) % links
+        comes = (
+            tables.routes.egress[
+                np.broadcast_to(end, (len(k), *w.shape)), np.broadcast_to(to, (len(k), *w.shape))
+            ].astype(np.intp)
+            % links
+        )
         other = module[end, comes] != module[r, here][:, None, None]
         other &= (np.arange(len(k))[:, None] != np.arange(len(k)))[:, :, None]
         count = np.where((w >= 0) & (w != v), other.sum(axis=0), -1)

@@ -127,7 +127,7 @@ class TypePorts:
             if kinds[port - 1] == kinds[self.fabric[0] - 1]:
                 ports[self.module[port - 1]].append(port)
         enough = sum(map(len, ports.values())) >= links
-        return ports if enough and 1 < len(ports) else {}
+        return ports if enough and len(ports) > 1 else {}
 
     def pack(self, sizes: Sequence[int], whole: bool, pinned: Sequence[int] = ()) -> list[int]:
         """A port for each link of groups of these sizes, group by group; short if ports run out.
@@ -276,7 +276,9 @@ def _spread(
         for row in _together(module, apex[alike]).tolist():
             module[row] = parted(module[row].tolist(), apex[alike[row]].tolist(), set())
         first = np.lexsort((rank[alike], module), axis=1)[:, :links]
-        chosen = [p for each, count in zip(ports.values(), share, strict=True) for p in each[:count]]
+        chosen = [
+            p for each, count in zip(ports.values(), share, strict=True) for p in each[:count]
+        ]
         port[alike[:, None], first] = np.array(chosen, np.int32)
     for switch, pinned in pins.items():
         if done[switch]:

@@ -52,10 +52,11 @@ def command(
 
 def _print_methods(methods: Mapping[str, str]) -> None:
     """What is proved of every pair, and how."""
-    from compilers.proof.proved import FAILURES
+    from compilers.proof.failures.risk_cases import kind_words
 
     for method in ("certificate", "walk"):
-        words = [FAILURES.get(word, word) for word, by in methods.items() if by == method]
+        proved = [word for word, by in methods.items() if by == method]
+        words = [word if word in ("delivery", "ways") else kind_words(word) for word in proved]
         if words:
             click.echo(f"proved of every pair, by {method}: {', '.join(words)}")
 
