@@ -153,10 +153,11 @@ def without_modules(routing: RoutingSpec, module: NDArray[np.int32] | None) -> I
 
 
 def _alike(wiring: Wiring, module: NDArray[np.int32] | None, other: Build) -> bool:
-    """Whether links take the same ports and modules as in another build, so that tables are alike."""
+    """Whether links take the ports and modules that they take in another build, as tables do."""
     theirs = modules_of(other.wiring, other.hardware)
-    same = module is theirs or bool(np.array_equal(module, theirs))
-    return same and wiring.same_ports(other.wiring)
+    if module is None or theirs is None:
+        return module is theirs and wiring.same_ports(other.wiring)
+    return np.array_equal(module, theirs) and wiring.same_ports(other.wiring)
 
 
 def _tables(

@@ -115,19 +115,26 @@ class TypePorts:
         elsewhere = self.module[broken - 1]
         return min(fit, key=lambda n: (n in other, self.module[n - 1] != elsewhere), default=0)
 
-    def modular(self, links: int) -> dict[int, list[int]]:
-        """The ports for links by module, those alike to the first; empty where that is one module.
+    def modular(self, links: int, hosts: int) -> dict[int, list[int]]:
+        """The ports for links by module; empty where that is one module.
 
-        And where these cannot take so many links, or there are as many modules as links.
+        Those alike to the first port for links, of its role, too. Of ports of either use as many
+        are left as the hosts need. Empty, too, where that is not enough for so many links.
         """
+        either = {*self.fabric} & {*self.host}
+        left = max(0, hosts - len(self.host) + len(either))
+        each = list(zip(self.speed, self.lanes, self.mtu, self.parallel, strict=True))
+        kind = {n: (n in either, *each[n - 1]) for n in self.fabric}
         ports: dict[int, list[int]] = defaultdict(list)
-        each = (self.speed, self.lanes, self.mtu, self.parallel)
-        kinds = list(zip(*each, strict=True))
         for port in self.fabric:
-            if kinds[port - 1] == kinds[self.fabric[0] - 1]:
+            if kind[port] == kind[self.fabric[0]]:
                 ports[self.module[port - 1]].append(port)
-        enough = sum(map(len, ports.values())) >= links
-        return ports if enough and len(ports) > 1 else {}
+        for _ in range(left if self.fabric and self.fabric[0] in either else 0):
+            max(ports.values(), key=len).pop()
+            ports = {module: own for module, own in ports.items() if own}
+            if not ports:
+                return {}
+        return ports if len(ports) > 1 and sum(map(len, ports.values())) >= links else {}
 
     def pack(self, sizes: Sequence[int], whole: bool, pinned: Sequence[int] = ()) -> list[int]:
         """A port for each link of groups of these sizes, group by group; short if ports run out.
@@ -215,6 +222,7 @@ def ports_of_links(
     types: Sequence[TypePorts],
     groups: PortGroups,
     pins: Pins,
+    hosts: NDArray[np.int64],
 ) -> NDArray[np.int32]:
     """int32[S, K]: the port of each link, 0 beyond the last and where ports have run out.
 
@@ -224,6 +232,7 @@ def ports_of_links(
         types: the ports of each type.
         groups: the order in which links take ports.
         pins: by switch and link, the port that was chosen by hand.
+        hosts: int64[S], how many hosts each switch has.
     """
     port = np.zeros(far.shape, np.int32)
     shape = np.concatenate((node_type[:, None].astype(np.int32), groups.sizes), axis=1)
@@ -232,7 +241,7 @@ def ports_of_links(
         port[alike[:, None], groups.order[alike, : len(ports)]] = ports
     spread = np.zeros(len(far), np.bool_)
     if groups.apart:
-        spread = _spread(port, far, node_type, types, groups, pins)
+        spread = _spread(port, far, node_type, types, groups, pins, hosts)
     for switch, pinned in pins.items():
         if spread[switch]:
             continue
@@ -252,24 +261,25 @@ def _spread(
     types: Sequence[TypePorts],
     groups: PortGroups,
     pins: Pins,
+    hosts: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Write the ports of switches whose links go to several modules; bool[S]: which these are."""
     present = far >= 0
     apex = apex_links(far)
     turn, mates = half_turn(apex, present), (apex >= 0).any(axis=1)
     degree = np.count_nonzero(present, axis=1)
-    shape = np.column_stack((node_type, degree, mates)).astype(np.int64)
+    shape = np.column_stack((node_type, degree, hosts, mates)).astype(np.int64)
     rank = np.argsort(groups.order, axis=1)
     done = np.zeros(len(far), np.bool_)
-    for (t, links, triangles), alike in alike_rows(shape):
-        ports = types[t].modular(links)
+    for (t, links, ends, triangles), alike in alike_rows(shape):
+        ports = types[t].modular(links, ends)
         if not ports:
             continue
         done[alike] = True
         room = [len(each) for each in ports.values()]
         share = shares(room, links, [0] * len(room))
-        # A place for each link: those in the half turn, or as they come.
-        at = (turn if triangles else groups.order)[alike, :links]
+        # A place for each link; in a graph without triangles those to one rack go apart.
+        at = (turn if mates.any() else groups.order)[alike, :links]
         where = np.array((runs if triangles else dealt)(share), np.int64)
         module = np.full((len(alike), far.shape[1]), len(room))
         np.put_along_axis(module, at, where[None], axis=1)
@@ -282,7 +292,7 @@ def _spread(
         port[alike[:, None], first] = np.array(chosen, np.int32)
     for switch, pinned in pins.items():
         if done[switch]:
-            own = types[node_type[switch]].modular(int(degree[switch]))
+            own = types[node_type[switch]].modular(int(degree[switch]), int(hosts[switch]))
             kept = [k for k in turn[switch, : degree[switch]].tolist() if k not in pinned]
             port[switch] = _around_pins(own, kept, pinned, apex[switch], rank[switch])
     return done

@@ -10,10 +10,10 @@ A group is a set of pairs of switches, which are the links, and of switches.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,7 +186,8 @@ def module_names(facts: PortFacts) -> list[str]:
     fronts = []
     for module in range(len(ports)):
         own = ports[module]
-        front = os.path.commonprefix(own) if len(own) > 1 else own[0]
+        alike = takewhile(lambda signs: len({*signs}) == 1, zip(*own, strict=False))
+        front = "".join(signs[0] for signs in alike)
         fronts.append(front.rstrip("/:.-_") if len(own) > 1 else front)
     if len({*fronts}) == len(fronts) and all(fronts) and len(fronts) > 1:
         return fronts

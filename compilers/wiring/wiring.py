@@ -2,8 +2,8 @@
 
 Egress class k of a switch is its k-th neighbour (ascending). On a node without modules the k-th
 link takes the k-th fabric port, or where there are racks, links to one rack take ports in a row;
-over several modules links are spread (`port_assignment`). Disabled ports are avoided while spare ones are left. Deterministic: the same
-topology and inventory give the same wiring on every machine.
+over several modules links are spread (`port_assignment`). Disabled ports are avoided while spare
+ones are left. Deterministic: the same topology and inventory give the same wiring everywhere.
 """
 
 from __future__ import annotations
@@ -170,9 +170,9 @@ def wire(
     far = topology.graph.padded()
     pins, findings = pins_of(inventory.cables, topology, site, node_type, types)
     groups = _groups(far, nodes, inventory, position)
-    port = ports_of_links(far, node_type, types, groups, pins)
     counts = [inventory.host_count(node, hosts_per_node) for node in nodes]
     hosts = np.where(topology.endpoints, counts, 0)
+    port = ports_of_links(far, node_type, types, groups, pins, hosts)
     host_port, short = _host_ports(port, topology.graph.degrees, hosts, node_type, types)
     host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
     disabled = _disabled(nodes, node_type, types)

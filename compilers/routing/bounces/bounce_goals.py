@@ -122,9 +122,9 @@ def _ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> tuple[Any, Any]
         ring, module = ring[(order := np.lexsort((ring, module, -size)))], module[order]
         ring, module = ring[(order := np.argsort(place))], module[order]
     after = np.roll(ring, -1)
-    if len(ring) % 2 and len(ring) > SMALLEST_WITH_GOALS and size[0] < len(ring):
-        if module[-1] == module[0]:
-            after[-1], after[-2] = ring[1], ring[0]
+    odd = len(ring) % 2 and len(ring) > SMALLEST_WITH_GOALS
+    if odd and size[0] < len(ring) and module[-1] == module[0]:
+        after[-1], after[-2] = ring[1], ring[0]
     return ring, after
 
 

@@ -90,8 +90,8 @@ def _emitted_place(
     "--sample",
     metavar="N|all",
     callback=_cases,
-    help="Try so many cases of several failures at once; by default all of two where that is quick, "
-    "else 1000.",
+    help="Try so many cases of several failures at once; by default all of two where that is "
+    "quick, else 1000.",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance: of the sample."
@@ -146,8 +146,8 @@ def command(
     Every port, weight, name and address is looked at for what it is.
 
     Under failures no controller acts, the switches repair what their tables let them. A build with
-    `protect: link` (`node`, `module`) does not pass if it loses a pair; these failures are tried unless
-    --failures names others or --quick leaves them out, and the mark says which were.
+    `protect: link` (`node`, `module`) does not pass if it loses a pair; these failures are tried
+    unless --failures names others or --quick leaves them out, and the mark says which were.
 
     Large builds are judged by certificate: local conditions on tables and cables that imply what a
     walk of every packet finds. What they leave open is walked, and some destinations beside it.
