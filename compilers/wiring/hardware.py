@@ -121,7 +121,7 @@ class ListedRisk:
     fails: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Hardware:
     """Where the S nodes of a fabric stand, and what their types are.
 
@@ -160,6 +160,10 @@ class Hardware:
     bundle_number: Annotated[NDArray[np.int64], "bundles"]
     spares: tuple[SpareNode, ...] = ()
     risks: tuple[ListedRisk, ...] = ()
+
+    def __repr__(self) -> str:
+        """`<Hardware: 57 nodes in 8 racks>`."""
+        return f"<Hardware: {len(self.rack):,} nodes in {len(self.rack_names):,} racks>"
 
 
 def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0) -> Hardware:
