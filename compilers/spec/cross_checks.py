@@ -108,8 +108,9 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
 def _host_groups(inventory: Inventory, hosts: int) -> Iterator[Finding]:
     """More hosts than a node takes, of a group or at a switch of the file of hosts."""
     for name, values in inventory.groups.items():
-        if (values.get("host_count") or 0) > hosts:
-            yield _too_many(("groups", name, "host_count"), hosts, values["host_count"])
+        count = values.get("host_count")
+        if type(count) is int and count > hosts:
+            yield _too_many(("groups", name, "host_count"), hosts, count)
     at = Counter(row.switch for row in inventory.hosts)
     if at and (most := at.most_common(1)[0])[1] > hosts:
         required = f"at most {hosts} hosts at a switch (hosts_per_node of fabric.yaml)"
