@@ -176,13 +176,13 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         folders = self._folders or [None] * len(self.builds)
         return tuple(Fabric(None, *plane) for plane in zip(folders, zip(self.builds), strict=True))
 
-    def compile(self, phase: int = 0, phases: int = 0, keep: Fabric | None = None) -> Fabric:
+    def compile(self, phase: int = 0, phases: int = 0, cables_of: Fabric | None = None) -> Fabric:
         """The same fabric with its tables, in memory.
 
         Args:
             phase: for what is there after this phase of the installation, from 1; 0 for all.
             phases: how many phases there are, 0 for as many as `cables` says.
-            keep: an earlier build, whose nodes, links and hosts keep their vertices and ports as
+            cables_of: an earlier build, whose nodes, links and hosts keep vertices and ports as
                 far as these work.
 
         Raises:
@@ -199,11 +199,11 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             raise InputError.of("a fabric from its spec, to compile", given, todo)
         stage = Stage(phase, phases or PHASES) if phase else None
         loaded = self.loaded
-        if keep:
-            if len(keep.builds) != loaded.spec.planes:
+        if cables_of:
+            if len(cables_of.builds) != loaded.spec.planes:
                 required = f"an earlier build of {loaded.spec.planes} planes"
-                raise InputError.of(required, f"one of {len(keep.builds)}", key="keep")
-            wirings = (build.wiring.installed() for build in keep.builds)
+                raise InputError.of(required, f"one of {len(cables_of.builds)}", key="cables_of")
+            wirings = (build.wiring.installed() for build in cables_of.builds)
             loaded = replace(loaded, installed=tuple(wirings))
         if loaded.spec.planes > 1:
             return Fabric(loaded, compiled=compile_planes(loaded, stage))

@@ -1,4 +1,4 @@
-"""`installed: true` and `compile --keep`: cables that are plugged stay where they are."""
+"""`installed: true` and `compile --cables-of`: cables that are plugged stay where they are."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def test_installed_cables_stay_when_compile_replaces_a_build(polarfab: Run, tmp_
     file.write_text(yaml.safe_dump(inventory | {"racks": RACKS, "installed": False}))
     assert polarfab("compile", spec, "-o", tmp_path / "anew")[0] == 0
     assert cables(Fabric.load(tmp_path / "anew").build) != before
-    assert polarfab("compile", spec, "-o", tmp_path / "kept", "--keep", build)[0] == 0
+    assert polarfab("compile", spec, "-o", tmp_path / "kept", "--cables-of", build)[0] == 0
     assert cables(Fabric.load(tmp_path / "kept").build) == before

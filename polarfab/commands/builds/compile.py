@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "--quick", is_flag=True, help="Try no failures: leave those of `protect` to `verify`."
 )
 @click.option(
-    "--keep",
+    "--cables-of",
     metavar="BUILD",
     type=click.Path(path_type=Path),
     help="An earlier build: its cables stay where they are, but for ports that are disabled now.",
@@ -58,7 +58,7 @@ def command(
     output: Path,
     no_verify: bool,
     quick: bool,
-    keep: Path | None,
+    cables_of: Path | None,
     phase: int | None,
     phases: int | None,
     as_json: bool,
@@ -69,7 +69,7 @@ def command(
     failure that `protect` promises to survive. These take most of the time where no certificate
     covers them, and each is walked: --quick leaves them out, and the build says so.
 
-    Cables stay where an earlier build has them with --keep BUILD, or where the inventory says
+    Cables stay where an earlier build has them with --cables-of BUILD, or where the inventory says
     `installed: true` and OUTPUT holds a build of the fabric.
 
     With --phase the racks of later phases of the installation (`polarfab cables`) are left out;
@@ -99,11 +99,11 @@ def command(
     if fabric.loaded and not no_verify:
         say_time(Size.of_spec(fabric.loaded.spec), "compile")
     before = fabric_in(output)
-    if keep is None and fabric.loaded and (hardware := fabric.loaded.inventory):
-        keep = output if hardware.installed and before == fabric.name else None
-        if hardware.installed and not keep:
+    if cables_of is None and fabric.loaded and (hardware := fabric.loaded.inventory):
+        cables_of = output if hardware.installed and before == fabric.name else None
+        if hardware.installed and not cables_of:
             say(f"installed: true: {output} has no earlier build of it, so cables are planned anew")
-    fabric = fabric.compile(phase or 0, phases or 0, Fabric.load(keep) if keep else None)
+    fabric = fabric.compile(phase or 0, phases or 0, Fabric.load(cables_of) if cables_of else None)
     fabric = fabric.save(output, not no_verify and prove)
     _say_replaced(before, fabric.name, output)
     warn_of_lost_links(fabric)

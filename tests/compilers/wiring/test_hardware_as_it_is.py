@@ -157,11 +157,11 @@ def test_cables_stay_where_an_earlier_build_has_them() -> None:
     ]
     changed = inventory | {"nodes": nodes, "racks": RACKS}
     moved = cables(before.build) - cables(Fabric.from_spec(SPEC, changed).build)
-    kept = Fabric.from_spec(SPEC, changed).compile(keep=before)
+    kept = Fabric.from_spec(SPEC, changed).compile(cables_of=before)
     assert len(moved) > 12
     assert len(cables(before.build) - cables(kept.build)) == 1, "the one at the broken port"
     assert plugged(kept.build) == plugged(before.build)
     assert not kept.lost_links()[0].links
     assert kept.verify().passed
     with pytest.raises(polarfab.InputError, match="an earlier build of 2 planes, given one of 1"):
-        Fabric.from_spec(SPEC | {"planes": 2}).compile(keep=before)
+        Fabric.from_spec(SPEC | {"planes": 2}).compile(cables_of=before)
