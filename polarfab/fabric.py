@@ -321,7 +321,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """
         from tempfile import TemporaryDirectory
 
-        from compilers.tables.folders.verified_mark import require_verified
+        from compilers.tables.folders.generations import require_verified
 
         with ExitStack() as stack:
             fabric = self

@@ -94,6 +94,7 @@ def command(
                 progress=bar,
                 begun=lambda work, part: say_time(size, work, part=part),
             )
+        found.require_marked()
 
     fabric = Fabric.from_spec(fabric_file)
     if fabric.loaded and not no_verify:
@@ -112,8 +113,6 @@ def command(
         for note in profile_notes(build):
             say(note)
     reports = found.reports if found else [None] * len(fabric.builds)
-    if found and found.unmarked:
-        say(found.unmarked)
     facts = [_facts(*pair) for pair in zip(fabric.planes, reports, strict=True)]
     seconds = round(perf_counter() - start, 3)
     where = {"folder": str(output), "seconds": seconds}
