@@ -120,7 +120,10 @@ class Library:
             copy = FunctionType(source.__code__, space, name, source.__defaults__)
             copy.__qualname__, copy.__module__ = source.__qualname__, source.__module__
             inner = {} if signature else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-            space[name] = numba.njit(cache=True, nogil=True, **inner)(copy)
+            # What makes no arrays needs no count of references to those that it is given, which
+            # would take longer than the rule itself.
+            counts = "np" in source.__code__.co_names
+            space[name] = numba.njit(cache=True, nogil=True, _nrt=counts, **inner)(copy)
         return {name: space[name] for name in self._signatures}
 
     @cached_property

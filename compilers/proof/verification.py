@@ -13,8 +13,8 @@ from compilers.proof.soundness.build_soundness import unsound
 from compilers.proof.walks.delivery import METHODS, Report, verify
 from compilers.proof.walks.packet_states import Begun, Progress, packets
 from compilers.tables.build import Build
+from compilers.tables.folders.generations import mark_verified
 from compilers.tables.folders.plane_folders import first_alike
-from compilers.tables.folders.verified_mark import mark_verified
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, shown
 
@@ -32,6 +32,15 @@ class Verification:
     names: tuple[str, ...]
     reports: tuple[Report, ...]
     unmarked: str = ""
+
+    def require_marked(self) -> None:
+        """Pass when every folder could be marked.
+
+        Raises:
+            InputError: one could not.
+        """
+        if self.unmarked:
+            raise InputError.of("", self.unmarked)
 
     @property
     def passed(self) -> bool:

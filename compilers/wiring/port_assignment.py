@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,9 +73,9 @@ class TypePorts:
             names += block.port_names()
             labels += block.labels()
             sockets += block.sockets()
-            if block.role != "host":
+            if block.role in ("fabric", "any"):
                 fabric += numbers
-            if block.role != "fabric":
+            if block.role in ("host", "any"):
                 (host if block.role == "host" else either).extend(numbers)
         each = [block for block in node_type.ports for _ in range(block.total)]
         return cls(
@@ -194,6 +195,7 @@ def ports_of_links(
     types: Sequence[TypePorts],
     groups: PortGroups,
     pins: Pins,
+    kept: Mapping[int, Collection[int]] = MappingProxyType({}),
 ) -> NDArray[np.int32]:
     """int32[S, K]: the port of each link, 0 beyond the last and where ports have run out.
 
@@ -203,16 +205,18 @@ def ports_of_links(
         types: the ports of each type.
         groups: the order in which links take ports.
         pins: by switch and link, the port that was chosen by hand.
+        kept: by switch, the ports that links leave to hosts.
     """
     port = np.zeros(far.shape, np.int32)
     shape = np.concatenate((node_type[:, None].astype(np.int32), groups.sizes), axis=1)
     for (t, *sizes), alike in alike_rows(shape):
         ports = np.array(types[t].pack([n for n in sizes if n], groups.whole), np.int32)
         port[alike[:, None], groups.order[alike, : len(ports)]] = ports
-    for switch, pinned in pins.items():
+    for switch in {**pins, **kept}:
+        pinned, others = pins.get(switch, {}), kept.get(switch, ())
         free = [k for k in groups.order[switch].tolist() if far[switch, k] >= 0 and k not in pinned]
         sizes = _runs(groups, switch, pinned)
-        ports_left = types[node_type[switch]].pack(sizes, groups.whole, tuple(pinned.values()))
+        ports_left = types[node_type[switch]].pack(sizes, groups.whole, (*pinned.values(), *others))
         port[switch] = 0
         port[switch, free[: len(ports_left)]] = ports_left
         port[switch, list(pinned)] = list(pinned.values())
@@ -236,6 +240,7 @@ def moved_to_spares(
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
     pins: Pins,
+    host_pins: Pins = MappingProxyType({}),
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Links and hosts on ports that work, as far as there are spare ones.
 
@@ -246,6 +251,7 @@ def moved_to_spares(
         node_type: uint16[S] into types.
         types: the ports of each type.
         pins: by switch and link, the port that was chosen by hand, which stays.
+        host_pins: the same by switch and host.
     """
     if not disabled:
         return port, host_port
@@ -254,7 +260,7 @@ def moved_to_spares(
         own = types[node_type[switch]]
         for row, fixed, host in (
             (links[switch], pins.get(switch, {}), False),
-            (hosts[switch], {}, True),
+            (hosts[switch], host_pins.get(switch, {}), True),
         ):
             for number in broken:
                 place = np.flatnonzero(row == number)
