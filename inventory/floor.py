@@ -89,12 +89,32 @@ class RackGrid(Model):
     columns: Annotated[Whole, Field(ge=1, le=10_000)] | None = None
 
 
-class Generate(Model):
-    """Nodes of one type for a whole fabric, {} in their name the vertex, instead of a list."""
+class GeneratedPart(Model):
+    """The next `count` vertices, all that are left without it: nodes of a type, with a group."""
 
     type: TypeName
+    count: Annotated[Whole, Field(ge=1)] | None = None
+    name: PortName | None = None
+    group: Name | None = None
+
+
+class Generate(Model):
+    """Nodes for a whole fabric, {} in their name the vertex, instead of a list.
+
+    They are of one `type`, or part by part of `types`.
+    """
+
+    type: TypeName | None = None
+    types: tuple[GeneratedPart, ...] = ()
     name: PortName = "n{}"
     racks: RackGrid = RackGrid.model_construct()
+
+    @property
+    def parts(self) -> tuple[GeneratedPart, ...]:
+        """The types in order; the last takes all vertices that are left."""
+        if self.type is None:
+            return self.types
+        return (GeneratedPart.model_construct(type=self.type),)
 
 
 class Cable(Model):

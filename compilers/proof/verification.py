@@ -33,6 +33,15 @@ class Verification:
     reports: tuple[Report, ...]
     unmarked: str = ""
 
+    def require_marked(self) -> None:
+        """Pass when every folder could be marked.
+
+        Raises:
+            InputError: one could not.
+        """
+        if self.unmarked:
+            raise InputError.of("", self.unmarked)
+
     @property
     def passed(self) -> bool:
         """Whether every plane may be used."""

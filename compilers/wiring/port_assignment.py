@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,9 +78,9 @@ class TypePorts:
             names += block.port_names()
             labels += block.labels()
             sockets += block.sockets()
-            if block.role != "host":
+            if block.role in ("fabric", "any"):
                 fabric += numbers
-            if block.role != "fabric":
+            if block.role in ("host", "any"):
                 (host if block.role == "host" else either).extend(numbers)
         each = [block for block in node_type.ports for _ in range(block.total)]
         return cls(
@@ -223,6 +224,7 @@ def ports_of_links(
     groups: PortGroups,
     pins: Pins,
     hosts: NDArray[np.int64],
+    kept: Mapping[int, Collection[int]] = MappingProxyType({}),
 ) -> NDArray[np.int32]:
     """int32[S, K]: the port of each link, 0 beyond the last and where ports have run out.
 
@@ -233,6 +235,7 @@ def ports_of_links(
         groups: the order in which links take ports.
         pins: by switch and link, the port that was chosen by hand.
         hosts: int64[S], how many hosts each switch has.
+        kept: by switch, the ports that links leave to hosts.
     """
     port = np.zeros(far.shape, np.int32)
     shape = np.concatenate((node_type[:, None].astype(np.int32), groups.sizes), axis=1)
@@ -241,13 +244,14 @@ def ports_of_links(
         port[alike[:, None], groups.order[alike, : len(ports)]] = ports
     spread = np.zeros(len(far), np.bool_)
     if groups.apart:
-        spread = _spread(port, far, node_type, types, groups, pins, hosts)
-    for switch, pinned in pins.items():
+        spread = _spread(port, far, node_type, types, groups, pins, hosts, kept)
+    for switch in {**pins, **kept}:
         if spread[switch]:
             continue
+        pinned, others = pins.get(switch, {}), kept.get(switch, ())
         free = [k for k in groups.order[switch].tolist() if far[switch, k] >= 0 and k not in pinned]
         sizes = _runs(groups, switch, pinned)
-        ports_left = types[node_type[switch]].pack(sizes, groups.whole, tuple(pinned.values()))
+        ports_left = types[node_type[switch]].pack(sizes, groups.whole, (*pinned.values(), *others))
         port[switch] = 0
         port[switch, free[: len(ports_left)]] = ports_left
         port[switch, list(pinned)] = list(pinned.values())
@@ -262,6 +266,7 @@ def _spread(
     groups: PortGroups,
     pins: Pins,
     hosts: NDArray[np.int64],
+    kept: Mapping[int, Collection[int]],
 ) -> NDArray[np.bool_]:
     """Write the ports of switches whose links go to several modules; bool[S]: which these are."""
     present = far >= 0
@@ -290,11 +295,16 @@ def _spread(
             p for each, count in zip(ports.values(), share, strict=True) for p in each[:count]
         ]
         port[alike[:, None], first] = np.array(chosen, np.int32)
-    for switch, pinned in pins.items():
+    for switch in {**pins, **kept}:
         if done[switch]:
+            pinned, others = pins.get(switch, {}), kept.get(switch, ())
             own = types[node_type[switch]].modular(int(degree[switch]), int(hosts[switch]))
-            kept = [k for k in turn[switch, : degree[switch]].tolist() if k not in pinned]
-            port[switch] = _around_pins(own, kept, pinned, apex[switch], rank[switch])
+            own = {m: [p for p in each if p not in others] for m, each in own.items()}
+            free = [k for k in turn[switch, : degree[switch]].tolist() if k not in pinned]
+            places = sum(p not in pinned.values() for each in own.values() for p in each)
+            done[switch] = places >= len(free)
+            if done[switch]:
+                port[switch] = _around_pins(own, free, pinned, apex[switch], rank[switch])
     return done
 
 
@@ -357,6 +367,7 @@ def moved_to_spares(
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
     pins: Pins,
+    host_pins: Pins = MappingProxyType({}),
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Links and hosts on ports that work, as far as there are spare ones.
 
@@ -367,6 +378,7 @@ def moved_to_spares(
         node_type: uint16[S] into types.
         types: the ports of each type.
         pins: by switch and link, the port that was chosen by hand, which stays.
+        host_pins: the same by switch and host.
     """
     if not disabled:
         return port, host_port
@@ -375,7 +387,7 @@ def moved_to_spares(
         own = types[node_type[switch]]
         for row, fixed, host in (
             (links[switch], pins.get(switch, {}), False),
-            (hosts[switch], {}, True),
+            (hosts[switch], host_pins.get(switch, {}), True),
         ):
             for number in broken:
                 place = np.flatnonzero(row == number)
