@@ -1,15 +1,15 @@
 """Wiring: vertex to node, edge to a port at each end, hosts to the ports left over.
 
-Egress class k of a switch is its k-th neighbour (ascending). Without racks in the inventory the
-k-th link takes the node's k-th fabric port; with racks, links to one rack share modules
-(`port_assignment`). Disabled ports are avoided while spare ones are left. Deterministic: the same
-topology and inventory give the same wiring on every machine.
+Egress class k of a switch is its k-th neighbour (ascending). On a node without modules the k-th
+link takes the k-th fabric port, or where there are racks, links to one rack take ports in a row;
+over several modules links are spread (`port_assignment`). Disabled ports are avoided while spare
+ones are left. Deterministic: the same topology and inventory give the same wiring everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Annotated
 
@@ -203,7 +203,7 @@ def wire(
         given = site, topology, node_type, types, disabled
         pins, host_pins = with_installed((pins, host_pins), installed, hosts, *given)
     kept = {v: list(ports.values()) for v, ports in host_pins.items()}
-    port = ports_of_links(far, node_type, types, groups, pins, kept)
+    port = ports_of_links(far, node_type, types, groups, pins, hosts, kept)
     host_port, short = _host_ports(port, topology.graph.degrees, hosts, node_type, types)
     host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
     for v, ports in host_pins.items():
@@ -269,12 +269,18 @@ def _groups(
     position: NDArray[np.int32] | None,
 ) -> PortGroups:
     """Links by the rack at their other end; all in one group where the inventory has no racks."""
+    apart = inventory.placement.modules == "spread" and not _made_up(inventory)
     if not inventory.racks:
-        return PortGroups.single(far)
+        return replace(PortGroups.single(far), apart=apart)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     rack = np.array([index.get(node.rack or "", 0) for node in nodes], np.int32)
     listed = np.arange(len(nodes)) if position is None else position
-    return PortGroups.of(far, rack, listed.astype(np.int64))
+    return replace(PortGroups.of(far, rack, listed.astype(np.int64)), apart=apart)
+
+
+def _made_up(inventory: Inventory) -> bool:
+    """Whether the node type is one that was made up, whose port blocks are no modules."""
+    return GENERATED in inventory.node_types
 
 
 def _host_ports(
