@@ -69,12 +69,16 @@ class Placement(Model):
 
     layout: its name, the usual one of the topology without; `partition`: of any graph, a rack each,
     with few links between them. order: the clusters as they come, or so that cables are short.
+    modules: whether a node's links go to all its modules alike (`spread`), so that one module's
+    death costs as little as possible, or fill one after the other, links to one rack together
+    (`filled`).
     """
 
     layout: Literal["fans", "stars", "supernodes", "clusters", "subplanes", "partition"] | None = (
         None
     )
     order: Literal["listed", "shortest"] = "listed"
+    modules: Literal["spread", "filled"] = "spread"
 
 
 class RackGrid(Model):
@@ -130,3 +134,20 @@ class DeadLink(Model):
 
     a: Name
     b: Name
+
+
+class SharedRisk(Model):
+    """Links and nodes that fail together, such as those of a power feed or a conduit.
+
+    fails: each a node, a link `A-B` by its nodes, or a group: module:NODE/MODULE, cage:NODE/PORT,
+    rack:RACK, trunk:RACK-RACK.
+    """
+
+    name: Name
+    fails: Annotated[tuple[Line, ...], Field(min_length=1)]
+
+
+class SharedRisks(Model):
+    """A file of groups to try failures of, as an inventory lists them."""
+
+    shared_risks: Annotated[tuple[SharedRisk, ...], Field(min_length=1)]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inventory.floor import Cable, Cabling, DeadLink, Generate, Placement, Rack
+from inventory.floor import Cable, Cabling, DeadLink, Generate, Placement, Rack, SharedRisk
 from inventory.hosts import Host, HostFile
 from inventory.sonic_platform import Cage, PlatformFile, PlatformPort, platform_ports
 from inventory.values import (
@@ -242,6 +242,7 @@ class Inventory(Model):
     cabling: Cabling = Cabling.model_construct()
     cables: tuple[Cable, ...] = ()
     dead_links: tuple[DeadLink, ...] = ()
+    shared_risks: tuple[SharedRisk, ...] = ()
     groups: dict[Name, Vars] = Field(default_factory=dict)
     hosts: HostFile = ()
     host_names: HostPattern | None = None

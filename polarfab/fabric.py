@@ -277,7 +277,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         A fabric in memory keeps the result for `save`.
 
         Args:
-            failures: kinds to try, `link`, `node`, `2` or `3` at once; None: as `protect` promises.
+            failures: kinds to try (docs/how-to/verify.md); None: as `protect` promises.
             sample: how many cases of several failures; None: all pairs where that is quick.
             seed: of the sample.
             channels: count the channels of a lossless fabric; None for where that is quick.
@@ -342,16 +342,17 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         Args:
             source: a node's name, a vertex number, a host's name or an address.
             destination: the same.
-            fail: what is down: nodes, and links as `A-B`.
+            fail: what is down: nodes, links as `A-B`, and groups such as `module:A/0`.
 
         Raises:
             InputError: there is no such node, link, host or address.
         """
-        from compilers.proof.explanation import explain, find_failure, find_switch
+        from compilers.proof.explanation import explain, find_failures, find_switch
 
         build = self.build
         ends = find_switch(build, source), find_switch(build, destination)
-        return explain(build, *ends, [find_failure(build, word) for word in fail])
+        dead = [element for word in fail for element in find_failures(build, word)]
+        return explain(build, *ends, dead)
 
     def render(
         self,

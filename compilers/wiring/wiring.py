@@ -1,15 +1,15 @@
 """Wiring: vertex to node, edge to a port at each end, hosts to the ports left over.
 
-Egress class k of a switch is its k-th neighbour (ascending). Without racks in the inventory the
-k-th link takes the node's k-th fabric port; with racks, links to one rack share modules
-(`port_assignment`). Disabled ports are avoided while spare ones are left. Deterministic: the same
-topology and inventory give the same wiring on every machine.
+Egress class k of a switch is its k-th neighbour (ascending). On a node without modules the k-th
+link takes the k-th fabric port, or where there are racks, links to one rack take ports in a row;
+over several modules links are spread (`port_assignment`). Disabled ports are avoided while spare
+ones are left. Deterministic: the same topology and inventory give the same wiring everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Annotated
 
@@ -203,7 +203,7 @@ def wire(
         given = site, topology, node_type, types, disabled
         pins, host_pins = with_installed((pins, host_pins), installed, hosts, *given)
     kept = {v: list(ports.values()) for v, ports in host_pins.items()}
-    port = ports_of_links(far, node_type, types, groups, pins, kept)
+    port = ports_of_links(far, node_type, types, groups, pins, hosts, kept)
     host_port, short = _host_ports(port, topology.graph.degrees, hosts, node_type, types)
     host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
     for v, ports in host_pins.items():
@@ -213,7 +213,7 @@ def wire(
             host_port[v, h] = ports[h] if h in ports else next(others, 0)
     port, host_port = moved_to_spares(port, host_port, disabled, node_type, types, pins, host_pins)
 
-    made = _by_pattern(inventory.host_names, nodes, hosts.tolist())
+    made = _by_pattern(inventory.host_names, site, hosts.tolist())
     host_names = tuple(
         name
         for v, node in enumerate(nodes)
@@ -269,12 +269,18 @@ def _groups(
     position: NDArray[np.int32] | None,
 ) -> PortGroups:
     """Links by the rack at their other end; all in one group where the inventory has no racks."""
+    apart = inventory.placement.modules == "spread" and not _made_up(inventory)
     if not inventory.racks:
-        return PortGroups.single(far)
+        return replace(PortGroups.single(far), apart=apart)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     rack = np.array([index.get(node.rack or "", 0) for node in nodes], np.int32)
     listed = np.arange(len(nodes)) if position is None else position
-    return PortGroups.of(far, rack, listed.astype(np.int64))
+    return replace(PortGroups.of(far, rack, listed.astype(np.int64)), apart=apart)
+
+
+def _made_up(inventory: Inventory) -> bool:
+    """Whether the node type is one that was made up, whose port blocks are no modules."""
+    return GENERATED in inventory.node_types
 
 
 def _host_ports(
@@ -312,13 +318,16 @@ def place(order: int, inventory: Inventory) -> list[int]:
     return [fixed[v] if v in fixed else next(free) for v in range(order)]
 
 
-def _by_pattern(
-    pattern: str | None, nodes: Sequence[Node], hosts: Sequence[int]
-) -> list[list[str]]:
-    """The names that a pattern gives the hosts of each vertex; numbers count from 1, hosts too."""
+def _by_pattern(pattern: str | None, site: Site, hosts: Sequence[int]) -> list[list[str]]:
+    """The names that a pattern gives the hosts of each vertex.
+
+    Numbers count from 1 in the order in which the inventory lists nodes, hosts of a node from 1.
+    """
     if pattern is None:
-        return [[] for _ in nodes]
-    firsts = [0, *accumulate(hosts)]
+        return [[] for _ in site.nodes]
+    listed = sorted(range(len(hosts)), key=lambda v: site.placed[v])
+    before = accumulate((hosts[v] for v in listed), initial=0)
+    firsts = dict(zip(listed, before, strict=False))
     return [
         [
             pattern.format(
@@ -326,7 +335,7 @@ def _by_pattern(
             )
             for h in range(hosts[v])
         ]
-        for v, node in enumerate(nodes)
+        for v, node in enumerate(site.nodes)
     ]
 
 
