@@ -41,7 +41,8 @@ def test_all_is_loaded_and_what_a_dead_link_has_is_left_out(folder):
     script = f"""
 sh load.sh; {COUNT}
 ip link set p2 down; sh load.sh; {COUNT}
-ip route show table all protocol 80 | grep -c ' dev eth2' || true; ip link set p2 up; sh load.sh; {COUNT}"""
+ip route show table all protocol 80 | grep -c ' dev eth2' || true
+ip link set p2 up; sh load.sh; {COUNT}"""
     rc, printed, said = on_kernel(folder, script)
     assert (rc, said) == (0, "")
     assert printed[0] == f"{routes} {hops}" == printed[3]
