@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
     loaded: LoadedFabric | None = None
     folder: Path | None = None
     compiled: tuple[Build, ...] = ()
+    _judged: list[Verification] = field(default_factory=list)
 
     @classmethod
     def from_spec(
@@ -175,15 +176,18 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         folders = self._folders or [None] * len(self.builds)
         return tuple(Fabric(None, *plane) for plane in zip(folders, zip(self.builds), strict=True))
 
-    def compile(self, phase: int = 0, phases: int = 0) -> Fabric:
+    def compile(self, phase: int = 0, phases: int = 0, cables_of: Fabric | None = None) -> Fabric:
         """The same fabric with its tables, in memory.
 
         Args:
             phase: for what is there after this phase of the installation, from 1; 0 for all.
             phases: how many phases there are, 0 for as many as `cables` says.
+            cables_of: an earlier build, whose nodes, links and hosts keep vertices and ports as
+                far as these work.
 
         Raises:
-            InputError: the inventory cannot hold the fabric; every problem of a pass at once.
+            InputError: the inventory cannot hold the fabric; every problem of a pass at once. Or
+                the earlier build has another number of planes.
         """
         from compilers.cabling.phases import PHASES, Stage
         from compilers.pipeline import compile_fabric
@@ -194,24 +198,49 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             todo = "make it with Fabric.from_spec"
             raise InputError.of("a fabric from its spec, to compile", given, todo)
         stage = Stage(phase, phases or PHASES) if phase else None
-        if self.loaded.spec.planes > 1:
-            return Fabric(self.loaded, compiled=compile_planes(self.loaded, stage))
-        return Fabric(self.loaded, compiled=(compile_fabric(self.loaded, stage),))
+        loaded = self.loaded
+        if cables_of:
+            if len(cables_of.builds) != loaded.spec.planes:
+                required = f"an earlier build of {loaded.spec.planes} planes"
+                raise InputError.of(required, f"one of {len(cables_of.builds)}", key="cables_of")
+            wirings = (build.wiring.installed() for build in cables_of.builds)
+            loaded = replace(loaded, installed=tuple(wirings))
+        if loaded.spec.planes > 1:
+            return Fabric(loaded, compiled=compile_planes(loaded, stage))
+        return Fabric(loaded, compiled=(compile_fabric(loaded, stage),))
 
-    def save(self, folder: str | Path, prove: Callable[[Fabric], object] | None = None) -> Fabric:
-        """Write its build into a folder, and have `prove` see it before it replaces an earlier one.
+    def save(self, folder: str | Path, prove: bool | Callable[[Fabric], object] = True) -> Fabric:
+        """Write its build into a folder, as `polarfab compile` does; an earlier build is replaced.
+
+        The folder is marked with what `verify` has proved of this fabric. If `verify` was not
+        called, what the policy promises is proved now.
+
+        Args:
+            folder: where to.
+            prove: False leaves the mark and the proof to `verify` of the fabric in the folder; a
+                function is called with that fabric instead, before it replaces an earlier one.
 
         Raises:
-            InputError: the folder holds something else, or cannot be written.
+            InputError: the folder holds something else, or cannot be written, or the proof needs
+                more memory than there is.
         """
         from compilers.tables.folders.plane_folders import save_planes
 
-        def written(part: Path, builds: tuple[Build, ...]) -> object:
-            return prove and prove(Fabric(self.loaded, part, builds))
+        judged = list(self._judged) if prove is True else []
+
+        def written(part: Path, builds: tuple[Build, ...]) -> None:
+            new = Fabric(self.loaded, part, builds, judged)
+            if callable(prove):
+                prove(new)
+            elif judged:
+                for verification in judged:
+                    verification.mark(builds, new._folders)
+            elif prove:
+                new.verify()
 
         path = Path(folder).resolve()  # `.` is another folder once it is replaced
-        made = self.compiled or self.compile().compiled
-        return Fabric(self.loaded, path, save_planes(made, path, written))
+        made = self.builds if judged else self.compiled or self.compile().compiled
+        return Fabric(self.loaded, path, save_planes(made, path, written), judged)
 
     def lost_links(self) -> tuple[LostLinks, ...]:
         """The links that the inventory's disabled ports and dead links leave out, and their cost.
@@ -245,8 +274,10 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
     ) -> Verification:
         """Judge every ordered pair by the tables; a build in a folder is marked if it passed.
 
+        A fabric in memory keeps the result for `save`.
+
         Args:
-            failures: kinds to try, `link`, `node`, `2` or `3` at once; None: as `protect` promises.
+            failures: kinds to try (docs/how-to/verify.md); None: as `protect` promises.
             sample: how many cases of several failures; None: all pairs where that is quick.
             seed: of the sample.
             channels: count the channels of a lossless fabric; None for where that is quick.
@@ -271,7 +302,8 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             channels = False
         given = self.builds, self._folders, progress, failures, sample, seed, channels, method
         with workers_at(scheduler, zip(self.builds, self._folders)) as workers:  # noqa: B905
-            return judge(*given, workers, begun)
+            self._judged.append(judge(*given, workers, begun))
+        return self._judged[-1]
 
     @property
     def proved(self) -> tuple[Proved, ...]:
@@ -289,14 +321,14 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """
         from tempfile import TemporaryDirectory
 
-        from compilers.tables.folders.verified_mark import require_verified
+        from compilers.tables.folders.generations import require_verified
 
         with ExitStack() as stack:
             fabric = self
             if not self.folder:
                 name = stack.enter_context(TemporaryDirectory(prefix="polarfab-"))
-                fabric = self.save(Path(name) / "build")
-                if not unverified:
+                fabric = self.save(Path(name) / "build", prove=bool(self._judged))
+                if not (unverified or self._judged):
                     fabric.verify(failures=())
             for place in () if unverified else zip(fabric._folders, fabric.builds, strict=True):
                 require_verified(*place)
@@ -310,16 +342,17 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         Args:
             source: a node's name, a vertex number, a host's name or an address.
             destination: the same.
-            fail: what is down: nodes, and links as `A-B`.
+            fail: what is down: nodes, links as `A-B`, and groups such as `module:A/0`.
 
         Raises:
             InputError: there is no such node, link, host or address.
         """
-        from compilers.proof.explanation import explain, find_failure, find_switch
+        from compilers.proof.explanation import explain, find_failures, find_switch
 
         build = self.build
         ends = find_switch(build, source), find_switch(build, destination)
-        return explain(build, *ends, [find_failure(build, word) for word in fail])
+        dead = [element for word in fail for element in find_failures(build, word)]
+        return explain(build, *ends, dead)
 
     def render(
         self,
@@ -327,6 +360,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         folder: str | Path,
         *,
         templates: str | Path | None = None,
+        trust_templates: bool = False,
         options: Mapping[str, str] | None = None,
         nodes: Sequence[str] = (),
         unverified: bool = False,
@@ -341,6 +375,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             target: a name that `polarfab targets` lists.
             folder: where to; .tar, .tar.gz or .tar.zst: an archive of the same files.
             templates: a folder of your own templates, TARGET/FILE.j2.
+            trust_templates: let them do whatever Python may, not only print.
             options: of the target.
             nodes: only these switches.
             unverified: take tables that verification has not passed on.
@@ -357,10 +392,12 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         from compilers.estimates import Size, require
         from compilers.targets.rendering.plane_rendering import PlaneRendering
         from compilers.workers.choice import workers_at
+        from templates.sandbox import TrustedFolder
 
         if not nodes and not scheduler:
             require(Size.of_build(self.builds[0]), "render")
-        own = Path(templates) if templates else None
+        folder_of = TrustedFolder if trust_templates else Path
+        own = folder_of(templates) if templates else None
         with ExitStack() as stack:
             fabric = stack.enter_context(self.usable(unverified))
             pairs = zip(fabric.builds, fabric._folders, strict=True)

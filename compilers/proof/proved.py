@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compilers.proof.failures.risk_cases import kind_words
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
-from compilers.tables.folders.generations import VERIFIED
-
-FAILURES = {
-    "link": "link failures",
-    "node": "node failures",
-    "2": "two failures at once",
-    "3": "three failures at once",
-}
+from compilers.tables.folders.generations import marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +37,11 @@ class Proved:
         """What the mark of a build in a folder says; nothing where it has none."""
         promised = PROMISED.get(build.protect, ())
         try:
-            mark = json.loads((folder / VERIFIED).read_text())
-            if mark["build"] != build.identity:
+            mark = marked(folder)
+            if mark.get("build") != build.identity:
                 return cls(promised=promised)
             return cls.of(mark["proved"], promised)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError):
             return cls(promised=promised)
 
     @classmethod
@@ -60,7 +53,7 @@ class Proved:
     def __str__(self) -> str:
         """`delivery, identities, ways, link failures`; "nothing" where nothing was."""
         words = [w for w in ("delivery", "identities", "ways", "channels") if getattr(self, w)]
-        return ", ".join([*words, *(FAILURES[kind] for kind in self.failures)]) or "nothing"
+        return ", ".join([*words, *(kind_words(kind) for kind in self.failures)]) or "nothing"
 
     @property
     def methods(self) -> dict[str, str]:
@@ -75,7 +68,7 @@ class Proved:
 
         "" where all was proved, and where nothing was.
         """
-        left = [FAILURES[kind] for kind in self.promised if kind not in self.failures]
+        left = [kind_words(kind) for kind in self.promised if kind not in self.failures]
         if not self.delivery or not left:
             return ""
         return f"delivery proved; {' and '.join(left)} not walked"

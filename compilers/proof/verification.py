@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compilers.proof.failures.failure_walks import FAILURE_KINDS
+from compilers.proof.failures.risk_cases import FAILURE_KINDS, require_kind
 from compilers.proof.proved import Proved
 from compilers.proof.soundness.build_soundness import unsound
 from compilers.proof.walks.delivery import METHODS, Report, verify
 from compilers.proof.walks.packet_states import Begun, Progress, packets
 from compilers.tables.build import Build
+from compilers.tables.folders.generations import mark_verified
 from compilers.tables.folders.plane_folders import first_alike
-from compilers.tables.folders.verified_mark import mark_verified
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, shown
 
@@ -33,10 +33,25 @@ class Verification:
     reports: tuple[Report, ...]
     unmarked: str = ""
 
+    def require_marked(self) -> None:
+        """Pass when every folder could be marked.
+
+        Raises:
+            InputError: one could not.
+        """
+        if self.unmarked:
+            raise InputError.of("", self.unmarked)
+
     @property
     def passed(self) -> bool:
         """Whether every plane may be used."""
         return all(report.passed for report in self.reports)
+
+    def mark(self, builds: Sequence[Build], folders: Sequence[Path]) -> Verification:
+        """The same, marked in the folders of the same builds, one a plane."""
+        planes = zip(folders, builds, self.reports, strict=True)
+        faults = [_mark(folder, build, report) for folder, build, report in planes]
+        return replace(self, unmarked=next(filter(None, faults), ""))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: the report, or those of all planes by their names."""
@@ -73,8 +88,8 @@ def judge(
         builds: one a plane.
         folders: of the builds, whose marks are set or removed; none for builds in memory.
         progress: called with destinations done and all, in each of the walks.
-        failures: kinds of failures to try, of `failure_walks.FAILURE_KINDS`; None
-            for those that the policy promises to repair.
+        failures: kinds of failures to try, of `compilers.proof.failures.risk_cases`;
+            None for those that the policy promises to repair.
         sample: the number of cases of several failures at once; None: all pairs where that is
             quick.
         seed: of the sample.
@@ -86,9 +101,8 @@ def judge(
     Raises:
         InputError: there is no such kind of failure, or no such method.
     """
-    if unknown := [kind for kind in failures or () if kind not in FAILURE_KINDS]:
-        given = shown(unknown[0])
-        raise InputError.of("some of " + ", ".join(FAILURE_KINDS), given, key="failures")
+    for kind in failures or ():
+        require_kind(kind)
     if method not in METHODS:
         raise InputError.of("one of " + ", ".join(METHODS), shown(method), key="method")
     if with_channels is None:

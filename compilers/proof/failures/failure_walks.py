@@ -18,6 +18,14 @@ import numpy as np
 from compilers.proof.failures.disconnected import disconnected
 from compilers.proof.failures.failure_pairs import meeting_two
 from compilers.proof.failures.failure_starts import starts
+from compilers.proof.failures.risk_cases import (
+    SINGLE,
+    at_once,
+    is_file,
+    joined,
+    named_elements,
+    padded,
+)
 from compilers.proof.walks.forwarding import Forwarding, Numbers
 from compilers.proof.walks.packet_states import (
     ARRIVED,
@@ -34,7 +42,6 @@ from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError
 
 LOSS_EXAMPLES = 10
-FAILURE_KINDS = ("link", "node", "2", "3")
 SAMPLE = 1000
 PAIRS_UP_TO = 1 << 22
 """The most packets for which all pairs of failures are walked by default, in ten seconds or so."""
@@ -53,7 +60,7 @@ class FailureLoss:
 class FailureReport:
     """The effect of all failures of one kind on the pairs of switches that are left.
 
-    kind: "link", "node", "2" or "3" (so many links or nodes at once). cases: how many were tried,
+    kind: of `compilers.proof.failures.risk_cases`. cases: how many were tried,
     of `all_cases`. pairs: over all cases, of all switches with hosts. lost_pairs: those that lose
     packets on some way that their source may choose. looped: those whose packets are still
     forwarded after 64 links. max_hops: the longest path of a packet that met a failure and was
@@ -85,17 +92,19 @@ class FailureReport:
 class FailureCases:
     """The cases of a kind of failure that are tried, of `every` that there are.
 
-    rows: int64[n, F], the dead elements of each case (`Forwarding.element`); None: all pairs of
-    `elements`, of which case a·M + b has the elements a and b.
+    rows: int64[n, F], the dead elements of each case (`Forwarding.element`), beyond the last of
+    them the number after all elements; None: all pairs of `elements`, of which case a·M + b has the
+    elements a and b. names: of the cases, where they are not named by their elements.
     """
 
     every: int
     elements: int
     rows: Numbers | None
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, f: Forwarding, kind: str, sample: int, seed: int = 1) -> FailureCases:
-        """All failures of one element; of several at once, `sample` cases at most."""
+        """All failures of one link or node; of several at once, `sample` cases at most."""
         nodes = f.links + np.flatnonzero((f.end.reshape(f.switches, -1) >= 0).any(axis=1))
         most = f.links + f.switches
         if kind in ("link", "node"):
@@ -109,6 +118,36 @@ class FailureCases:
             return cls(every, most, None if implied else np.array(list(more)))
         return cls(every, most, elements[_drawn(len(elements), int(kind), sample, seed)])
 
+    @classmethod
+    def of_groups(
+        cls, build: Build, f: Forwarding, kind: str, sample: int, seed: int
+    ) -> FailureCases:
+        """Failures of groups that share a risk, or of one of several kinds at once.
+
+        Raises:
+            InputError: the build has no groups of this kind.
+        """
+        kinds, most = [kind] if is_file(kind) else kind.split("+"), f.links + f.switches
+        parts = []
+        for word in kinds:
+            if word in ("link", "node"):
+                each = cls.of(f, word, 0)
+                parts.append({each.name(build, f, n): (*each.dead(n),) for n in range(each.every)})
+            else:
+                parts.append(named_elements(build, word))
+        names, dead = [list(part) for part in parts], [list(part.values()) for part in parts]
+        same = len({*kinds}) == 1
+        numbers, every = at_once(dead, same, sample if len(parts) > 1 else len(names[0]), seed)
+        cases = [joined([dead[i][n] for i, n in enumerate(case)]) for case in numbers]
+        called = (" and ".join(names[i][n] for i, n in enumerate(case)) for case in numbers)
+        return cls(every, most, padded(cases, most), tuple(called))
+
+    def name(self, build: Build, f: Forwarding, case: int) -> str:
+        """What fails in a case: its group, or its nodes and links."""
+        if self.names:
+            return self.names[case]
+        return " and ".join(element_name(build, f, part) for part in self.dead(case))
+
     @property
     def tried(self) -> int:
         """The number of cases that are walked."""
@@ -121,7 +160,9 @@ class FailureCases:
 
     def dead(self, case: int) -> list[int]:
         """The elements that are down in a case."""
-        return list(divmod(case, self.elements)) if self.rows is None else self.rows[case].tolist()
+        if self.rows is None:
+            return list(divmod(case, self.elements))
+        return [part for part in self.rows[case].tolist() if part < self.elements]
 
     def walked(self, reached: Reached) -> Iterator[Followed]:
         """All packets that meet a failure of a case, each followed to its end."""
@@ -155,7 +196,7 @@ def walk_failures(
 
     Args:
         build: its tables and wiring are walked.
-        kind: one of `FAILURE_KINDS`.
+        kind: of `compilers.proof.failures.risk_cases`.
         sample: the most cases of several failures to try; None: all pairs where that is quick, else
             `SAMPLE`.
         seed: of the sample.
@@ -165,31 +206,45 @@ def walk_failures(
         workers: that share the destinations.
 
     Raises:
-        InputError: so many failures can leave a marked packet no way.
+        InputError: so many failures can leave a marked packet no way, or there are no groups of
+            this kind.
     """
     f = forwarding or Forwarding.of(build)
     if sample is None:
         quick = kind == "2" and build.protect != "none" and packets(build) <= PAIRS_UP_TO
         sample = comb(f.links + f.switches, 2) if quick else SAMPLE
-    _require_ways(f, kind)
-    cases = FailureCases.of(f, kind, sample, seed)
+    if kind in SINGLE[:2] or kind.isdecimal():
+        cases = FailureCases.of(f, kind, sample, seed)
+    else:
+        cases = FailureCases.of_groups(build, f, kind, sample, seed)
+    _require_ways(f, cases)
     walk = BlockWalk(partial(_block, kind, cases), None if workers.remote else f)
     none = _Tally(build, f, cases).report(kind)
     return reduce(_merged, walk.over(build, workers, progress, destinations), none)
 
 
-def _require_ways(f: Forwarding, kind: str) -> None:
-    """Pass when a switch spreads marked packets over more ways than elements fail.
+def _require_ways(f: Forwarding, cases: FailureCases) -> None:
+    """Pass when a switch spreads marked packets over more ways than can be down at it.
 
     Then one of them is always up, and its packets are followed without failures, too.
     """
-    at_once = int(kind) if kind.isdecimal() else 1
     if not f.marks:
         return
     fewest = int(np.unpackbits(f.onward[f.end >= 0], axis=1).sum(axis=1, dtype=np.int64).min())
-    if fewest <= at_once:
+    most = cases.at_once
+    if fewest <= most and cases.names:
+        most = max(_down_at_one(f, cases.dead(case)) for case in range(cases.tried))
+    if fewest <= most:
         required = f"fewer than {fewest} failures at once where packets are marked, a larger q, "
-        raise InputError.of(required + "or another balance", f"{at_once}", key="failures")
+        raise InputError.of(required + "or another balance", f"{most}", key="failures")
+
+
+def _down_at_one(f: Forwarding, dead: list[int]) -> int:
+    """The most links of one switch that failures take, or lead to a switch that they take."""
+    link, switch = (np.isin(element[: len(f.end)], dead) for element in f.element)
+    count: Numbers = np.count_nonzero((link | switch).reshape(f.switches, f.slots), axis=1)
+    count[[part - f.links for part in dead if part >= f.links]] = 0
+    return int(count.max())
 
 
 def _block(kind: str, cases: FailureCases, build: Build, reached: Reached) -> FailureReport:
@@ -264,11 +319,10 @@ class _Tally:
             self.cut_off += disconnected(graph, self.f, dead, case, source, destination)
         first = LOSS_EXAMPLES - len(self.losses)
         named = (part[:first].tolist() for part in (case, source, destination))
-        self.losses += [FailureLoss(self._name(c), s, d) for c, s, d in zip(*named, strict=True)]
-
-    def _name(self, case: int) -> str:
-        """The names of the nodes and links that fail in a case."""
-        return " and ".join(element_name(self.build, self.f, p) for p in self.cases.dead(case))
+        self.losses += [
+            FailureLoss(self.cases.name(self.build, self.f, c), s, d)
+            for c, s, d in zip(*named, strict=True)
+        ]
 
     def report(self, kind: str) -> FailureReport:
         """The report on all cases."""

@@ -1,0 +1,1 @@
+"""What switches do with packets: the rule, stated once, and the walks that ask it."""
