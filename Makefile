@@ -147,7 +147,8 @@ debian: python
 	echo "Set-up: installing Debian packages:$$missing"
 	export DEBIAN_FRONTEND=noninteractive
 	log=$$(mktemp)
-	{ apt-get update && $$install -o DPkg::Lock::Timeout=120; } > "$$log" 2>&1 || {
+	# An earlier run that was interrupted leaves packages half configured, and apt refuses to go on.
+	{ dpkg --configure -a; apt-get update && $$install -o DPkg::Lock::Timeout=120; } > "$$log" 2>&1 || {
 	  tail -n 15 "$$log"
 	  echo "Set-up: that did not work; going on without. To try again: $$retry"
 	}

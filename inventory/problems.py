@@ -118,6 +118,10 @@ class Refused(InputError):
         return type(self), (self.findings,)
 
 
+MISSPELT = 0.6
+"""How much a word is like one of few that was meant: tcsh is another shell than zsh."""
+
+
 def nearest(word: str, words: Iterable[str], alike: float = 0.5) -> str:
     """The member of `words` most like `word`, or "" where none is as much `alike`, from 0 to 1."""
     return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=alike)), "")

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from mkdocs.utils import get_relative_url
 
 from manual.figures import figures
 from manual.papers import papers
@@ -28,6 +29,8 @@ OUTSIDE = {
 """Where pages from outside of docs/ stand in the site."""
 INSIDE = {there: here for here, there in OUTSIDE.items()}
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
+ONLINE_WORKER = "https://unpkg.com/iframe-worker/shim"
+"""What the theme loads for searches from disk; docs/search-worker.js takes its place."""
 MARKED = re.compile(r"^```(\w+) (.+)$", re.M)
 
 
@@ -53,6 +56,21 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         return relpath(target, PurePosixPath(place).parent)
 
     return MARKED.sub(titled, LINK.sub(linked, markdown))
+
+
+def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
+    """Nothing from the network: the search of a manual on disk is the manual's own."""
+    return with_own_worker(output, get_relative_url("search-worker.js", page.url))
+
+
+def on_post_template(output: str, *, template_name: str, config: MkDocsConfig) -> str:  # noqa: ARG001
+    """The same of pages that are none of the navigation's."""
+    return with_own_worker(output, "search-worker.js")
+
+
+def with_own_worker(html: str, place: str) -> str:
+    """A page that loads the manual's own script for searches from disk."""
+    return html.replace(ONLINE_WORKER, place)
 
 
 def titled(block: re.Match[str]) -> str:

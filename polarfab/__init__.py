@@ -16,12 +16,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from compilers.readers.emitted_report import EmittedWrongError
     from compilers.tables.build import Build
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
     from compilers.targets.target import Target
     from inventory.problems import InputError
+    from mininet_scenarios.run.emulation import WrongTables
     from mininet_scenarios.run.plane_emulation import emulate
+    from mininet_scenarios.scenario.engine import EngineError
     from polarfab.fabric import Fabric
     from polarfab.topologies import analyse, design, draw, topology
 
@@ -29,10 +32,13 @@ __version__ = "0.1.0"
 __all__ = [
     "Build",
     "Capabilities",
+    "EmittedWrongError",
+    "EngineError",
     "Fabric",
     "InputError",
     "Option",
     "Target",
+    "WrongTables",
     "analyse",
     "design",
     "draw",
@@ -42,10 +48,13 @@ __all__ = [
 HOMES = {
     "Build": "compilers.tables.build",
     "Capabilities": "compilers.targets.capabilities",
+    "EmittedWrongError": "compilers.readers.emitted_report",
+    "EngineError": "mininet_scenarios.scenario.engine",
     "Fabric": "polarfab.fabric",
     "InputError": "inventory.problems",
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",
+    "WrongTables": "mininet_scenarios.run.emulation",
     "emulate": "mininet_scenarios.run.plane_emulation",
     **dict.fromkeys(("analyse", "design", "draw", "topology"), "polarfab.topologies"),
 }

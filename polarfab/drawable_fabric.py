@@ -6,20 +6,52 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from inventory.problems import InputError
+
 if TYPE_CHECKING:
     from compilers.tables.build import Build
     from polarfab.runnable_fabric import Progress
 
 
+class Picture(str):
+    """The text of an SVG picture, or of an HTML page; notebooks show it as such."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str | None:
+        """The picture, for notebooks."""
+        return None if self._is_page() else str(self)
+
+    def _repr_html_(self) -> str | None:
+        """The page in a frame of its own, for notebooks."""
+        from html import escape
+
+        style = "width: 100%; height: 600px; border: 0"
+        frame = f'<iframe srcdoc="{escape(self)}" style="{style}"></iframe>'
+        return frame if self._is_page() else None
+
+    def _is_page(self) -> bool:
+        return self.lstrip()[:9].lower() == "<!doctype"
+
+
 class DrawableFabric(ABC):
     """The part of `Fabric` that draws."""
+
+    compiled: tuple[Build, ...]
+
+    def _repr_svg_(self) -> str | None:
+        """The picture that a notebook shows: of one plane with its tables, if it is not large."""
+        try:
+            return self.draw()._repr_svg_() if len(self.compiled) == 1 else None
+        except InputError:
+            return None  # the fabric is too large for a picture
 
     @property
     @abstractmethod
     def build(self) -> Build:
         """The build of the one plane."""
 
-    def draw(self, form: str = "svg", layout: str = "", racks: Sequence[str] = ()) -> str:
+    def draw(self, form: str = "svg", layout: str = "", racks: Sequence[str] = ()) -> Picture:
         """A picture of the fabric (`svg`), or an interactive page that needs no network (`html`).
 
         layout: the boxes: clusters by name, or `racks` for the inventory's. racks: one or two racks
@@ -32,7 +64,7 @@ class DrawableFabric(ABC):
         from compilers.estimates import Size, require
 
         require(Size.of_build(self.build), "draw")
-        return draw(of_build(self.build), form, layout, tuple(racks))
+        return Picture(draw(of_build(self.build), form, layout, tuple(racks)))
 
     def chart(
         self,
@@ -42,7 +74,7 @@ class DrawableFabric(ABC):
         pattern: str = "",
         before: DrawableFabric | None = None,
         progress: Progress | None = None,
-    ) -> str:
+    ) -> Picture:
         """A chart of the fabric as `svg`, or in a page that needs no network (`html`).
 
         Args:
@@ -62,4 +94,4 @@ class DrawableFabric(ABC):
         if show == "load" and pattern in ("", "uniform"):
             require(Size.of_build(self.build), "draw load")
         old = before.build if before else None
-        return draw_chart(self.build, show, form, pattern, old, progress)
+        return Picture(draw_chart(self.build, show, form, pattern, old, progress))

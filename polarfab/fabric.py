@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
     loaded: LoadedFabric | None = None
     folder: Path | None = None
     compiled: tuple[Build, ...] = ()
+    _judged: list[Verification] = field(default_factory=list)
 
     @classmethod
     def from_spec(
@@ -198,20 +199,38 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             return Fabric(self.loaded, compiled=compile_planes(self.loaded, stage))
         return Fabric(self.loaded, compiled=(compile_fabric(self.loaded, stage),))
 
-    def save(self, folder: str | Path, prove: Callable[[Fabric], object] | None = None) -> Fabric:
-        """Write its build into a folder, and have `prove` see it before it replaces an earlier one.
+    def save(self, folder: str | Path, prove: bool | Callable[[Fabric], object] = True) -> Fabric:
+        """Write its build into a folder, as `polarfab compile` does; an earlier build is replaced.
+
+        The folder is marked with what `verify` has proved of this fabric. If `verify` was not
+        called, what the policy promises is proved now.
+
+        Args:
+            folder: where to.
+            prove: False leaves the mark and the proof to `verify` of the fabric in the folder; a
+                function is called with that fabric instead, before it replaces an earlier one.
 
         Raises:
-            InputError: the folder holds something else, or cannot be written.
+            InputError: the folder holds something else, or cannot be written, or the proof needs
+                more memory than there is.
         """
         from compilers.tables.folders.plane_folders import save_planes
 
-        def written(part: Path, builds: tuple[Build, ...]) -> object:
-            return prove and prove(Fabric(self.loaded, part, builds))
+        judged = list(self._judged) if prove is True else []
+
+        def written(part: Path, builds: tuple[Build, ...]) -> None:
+            new = Fabric(self.loaded, part, builds, judged)
+            if callable(prove):
+                prove(new)
+            elif judged:
+                for verification in judged:
+                    verification.mark(builds, new._folders)
+            elif prove:
+                new.verify()
 
         path = Path(folder).resolve()  # `.` is another folder once it is replaced
-        made = self.compiled or self.compile().compiled
-        return Fabric(self.loaded, path, save_planes(made, path, written))
+        made = self.builds if judged else self.compiled or self.compile().compiled
+        return Fabric(self.loaded, path, save_planes(made, path, written), judged)
 
     def lost_links(self) -> tuple[LostLinks, ...]:
         """The links that the inventory's disabled ports and dead links leave out, and their cost.
@@ -245,6 +264,8 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
     ) -> Verification:
         """Judge every ordered pair by the tables; a build in a folder is marked if it passed.
 
+        A fabric in memory keeps the result for `save`.
+
         Args:
             failures: kinds to try, `link`, `node`, `2` or `3` at once; None: as `protect` promises.
             sample: how many cases of several failures; None: all pairs where that is quick.
@@ -271,7 +292,8 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             channels = False
         given = self.builds, self._folders, progress, failures, sample, seed, channels, method
         with workers_at(scheduler, zip(self.builds, self._folders)) as workers:  # noqa: B905
-            return judge(*given, workers, begun)
+            self._judged.append(judge(*given, workers, begun))
+        return self._judged[-1]
 
     @property
     def proved(self) -> tuple[Proved, ...]:
@@ -289,14 +311,14 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """
         from tempfile import TemporaryDirectory
 
-        from compilers.tables.folders.verified_mark import require_verified
+        from compilers.tables.folders.generations import require_verified
 
         with ExitStack() as stack:
             fabric = self
             if not self.folder:
                 name = stack.enter_context(TemporaryDirectory(prefix="polarfab-"))
-                fabric = self.save(Path(name) / "build")
-                if not unverified:
+                fabric = self.save(Path(name) / "build", prove=bool(self._judged))
+                if not (unverified or self._judged):
                     fabric.verify(failures=())
             for place in () if unverified else zip(fabric._folders, fabric.builds, strict=True):
                 require_verified(*place)

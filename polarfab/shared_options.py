@@ -29,6 +29,30 @@ def together(*options: Decorator[Any]) -> Decorator[Any]:
     return lambda verb: reduce(lambda made, option: option(made), reversed(options), verb)
 
 
+def require_filled(param: click.Parameter) -> None:
+    """Have a parameter that names a file or folder refuse an empty word, which would be `.`."""
+    if not isinstance(kind := param.type, click.Path) or isinstance(kind, _Filled):
+        return
+    param.type = _Filled()
+    param.type.__dict__.update(kind.__dict__)
+
+
+class _Filled(click.Path):
+    """The path of a file or folder, never empty."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path.
+
+        Raises:
+            InputError: the word is empty.
+        """
+        if value == "":
+            key = param.opts[0] if isinstance(param, click.Option) else param and param.metavar
+            todo = "is a variable not set?"
+            raise InputError.of("a file or folder", "an empty word", todo, key=key or "")
+        return super().convert(value, param, ctx)
+
+
 def known_target(_ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """The name, if it is that of a target, or none was given.
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from compilers.evaluation.analysis.analyses import Analysis
     from compilers.evaluation.comparison.candidates import Candidate
     from compilers.topology.labelled_graph import Topology
+    from polarfab.drawable_fabric import Picture
 
 
 def topology(family: str, **parameters: int | str | None) -> Topology:
@@ -140,7 +141,9 @@ def analyse(
         return {name: analysed(topology, name, options, progress) for name in names}
 
 
-def draw(topology: Topology, form: str = "svg", layout: str = "", racks: Sequence[str] = ()) -> str:
+def draw(
+    topology: Topology, form: str = "svg", layout: str = "", racks: Sequence[str] = ()
+) -> Picture:
     """A graph in clusters as a picture (`svg`) or an interactive page (`html`), as `Fabric.draw`.
 
     Raises:
@@ -149,6 +152,7 @@ def draw(topology: Topology, form: str = "svg", layout: str = "", racks: Sequenc
     from compilers.drawing.picture import draw as drawn
     from compilers.drawing.picture import of_topology
     from compilers.estimates import Size, require
+    from polarfab.drawable_fabric import Picture
 
     require(Size.of_topology(topology), "draw")
-    return drawn(of_topology(topology), form, layout, tuple(racks))
+    return Picture(drawn(of_topology(topology), form, layout, tuple(racks)))

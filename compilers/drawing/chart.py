@@ -83,11 +83,13 @@ class Chart:
 class Scale:
     """Values in shades: each value its own where there are few, else nine equal steps up to peak.
 
-    levels: the values that are told apart, float64[k], empty where there are too many.
+    levels: the values that are told apart, float64[k], empty where there are too many. whole:
+    whether all values are whole numbers, such as counts.
     """
 
     levels: NDArray[np.float64]
     peak: float
+    whole: bool = False
 
     @classmethod
     def of(cls, *values: Array) -> Scale:
@@ -95,7 +97,8 @@ class Scale:
         found = np.unique(np.round(np.concatenate([each.ravel() for each in values]), 6))
         found = found[found > 0]
         few = len(found) <= SHADES
-        return cls(found if few else found[:0], float(found.max(initial=0)))
+        whole = bool((found == np.floor(found)).all())
+        return cls(found if few else found[:0], float(found.max(initial=0)), whole)
 
     def shades(self, values: Array) -> NDArray[np.int64]:
         """int64, shaped as values: the shade of each, NAUGHT for zero."""
@@ -118,6 +121,8 @@ class Scale:
         """A row of swatches with their values below, and what they are."""
         few = bool(len(self.levels)) or not self.peak
         tops = self.peak * np.arange(1, SHADES + 1) / SHADES
+        if self.whole:
+            tops = np.floor(tops)  # the largest value of that shade
         if few:
             tops = self.levels if self.peak else np.zeros(1)
         ramp = self.shades(tops).tolist() if few else range(SHADES)

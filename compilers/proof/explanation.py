@@ -63,7 +63,7 @@ class Failing:
     fault: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """The minimal path between two switches and the alternates, as vertices.
 
@@ -81,6 +81,11 @@ class Explanation:
     weights: tuple[int, ...]
     failing: tuple[Failing, ...] = ()
     intermediates: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        """`<Explanation 0 to 12: 2 links, 6 alternates>`."""
+        links = self.fault or f"{len(self.hops)} links, {len(self.alternates)} alternates"
+        return f"<Explanation {self.source} to {self.destination}: {links}>"
 
     @property
     def passed(self) -> bool:

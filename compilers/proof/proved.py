@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
-from compilers.tables.folders.generations import VERIFIED
+from compilers.tables.folders.generations import marked
 
 FAILURES = {
     "link": "link failures",
@@ -44,11 +43,11 @@ class Proved:
         """What the mark of a build in a folder says; nothing where it has none."""
         promised = PROMISED.get(build.protect, ())
         try:
-            mark = json.loads((folder / VERIFIED).read_text())
-            if mark["build"] != build.identity:
+            mark = marked(folder)
+            if mark.get("build") != build.identity:
                 return cls(promised=promised)
             return cls.of(mark["proved"], promised)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError):
             return cls(promised=promised)
 
     @classmethod

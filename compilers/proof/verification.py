@@ -13,8 +13,8 @@ from compilers.proof.soundness.build_soundness import unsound
 from compilers.proof.walks.delivery import METHODS, Report, verify
 from compilers.proof.walks.packet_states import Begun, Progress, packets
 from compilers.tables.build import Build
+from compilers.tables.folders.generations import mark_verified
 from compilers.tables.folders.plane_folders import first_alike
-from compilers.tables.folders.verified_mark import mark_verified
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, shown
 
@@ -37,6 +37,12 @@ class Verification:
     def passed(self) -> bool:
         """Whether every plane may be used."""
         return all(report.passed for report in self.reports)
+
+    def mark(self, builds: Sequence[Build], folders: Sequence[Path]) -> Verification:
+        """The same, marked in the folders of the same builds, one a plane."""
+        planes = zip(folders, builds, self.reports, strict=True)
+        faults = [_mark(folder, build, report) for folder, build, report in planes]
+        return replace(self, unmarked=next(filter(None, faults), ""))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: the report, or those of all planes by their names."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from compilers.routing.class_repair import ClassParts, Left, refilled
 from compilers.routing.exact_rows import behind, nearer_links, with_rows
+from compilers.routing.intermediates import require_single_ways
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
 from compilers.tables.copy_on_write import CopyOnWrite
@@ -56,7 +57,12 @@ class Intact:
 
     @classmethod
     def of(cls, build: Build) -> Intact:
-        """Prepare a build; once, as it takes longer than a repair."""
+        """Prepare a build; once, as it takes longer than a repair.
+
+        Raises:
+            InputError: packets in transit are shared over several ways.
+        """
+        require_single_ways(build, "a repair of its routes")
         wiring, classes, cables = build.wiring, build.tables.classes, build.wiring.cables()
         order, links = wiring.port.shape
         place = np.full((order, cables.shape[1]), links)

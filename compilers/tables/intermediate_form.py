@@ -43,7 +43,7 @@ def _freeze(value: Any) -> None:
             array.flags.writeable = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Routes:
     """Destination prefix to egress class: rows for longest-prefix match, without priorities.
 
@@ -60,6 +60,10 @@ class Routes:
 
     def __post_init__(self) -> None:
         _freeze(self)
+
+    def __repr__(self) -> str:
+        """`<Routes: 57 switches, 57 rows each>`."""
+        return f"<Routes: {len(self.egress):,} switches, {self.prefix.shape[1]:,} rows each>"
 
     @property
     def exact(self) -> bool:
@@ -89,7 +93,7 @@ class Routes:
         return np.array([np.count_nonzero(row != none) for row in self.egress], np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Classes:
     """The egress classes: `Routes.egress` holds k for class k of a switch.
 
@@ -126,6 +130,11 @@ class Classes:
     def __post_init__(self) -> None:
         _freeze(self)
 
+    def __repr__(self) -> str:
+        """`<Classes: 57 switches, at most 8 classes each>`."""
+        switches, most = self.port.shape
+        return f"<Classes: {switches:,} switches, at most {most:,} classes each>"
+
     @classmethod
     def minimal(cls, port: NDArray[np.int32]) -> Classes:
         """Classes that use their minimal port only."""
@@ -134,12 +143,20 @@ class Classes:
         return cls(port=port, alternate=none, weight=weight, protection=none, bounce=none)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tables:
     """The programs of all S switches of a fabric; `switches` in canonical vertex order."""
 
     routes: Routes
     classes: Classes
+
+    def __repr__(self) -> str:
+        """`<Tables: 57 switches, 57 rows each, at most 8 classes each>`."""
+        rows, classes = self.routes.prefix.shape[1], self.classes.port.shape[1]
+        return (
+            f"<Tables: {self.switches:,} switches, {rows:,} rows each, "
+            f"at most {classes:,} classes each>"
+        )
 
     @property
     def switches(self) -> int:

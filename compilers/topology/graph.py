@@ -14,7 +14,7 @@ ENDS_AT_ONCE = 1 << 17
 """Ends of links in a block of edges."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graph:
     """Compressed neighbour lists, each ascending, without loops or multiple edges.
 
@@ -24,6 +24,10 @@ class Graph:
 
     offsets: Annotated[NDArray[np.int64], "S+1"]
     targets: Annotated[NDArray[np.int32], "2E", "0..S"]
+
+    def __repr__(self) -> str:
+        """`<Graph: 57 vertices, 224 edges>`."""
+        return f"<Graph: {self.order:,} vertices, {self.size:,} edges>"
 
     def __post_init__(self) -> None:
         self.offsets.flags.writeable = False

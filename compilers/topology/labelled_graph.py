@@ -15,7 +15,7 @@ from inventory.problems import Problem
 Parameters = Mapping[str, int | str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Topology:
     """A fabric graph in canonical numbering.
 
@@ -44,6 +44,11 @@ class Topology:
     def title(self) -> str:
         """The family and its parameters as text: `polarfly q=7`."""
         return " ".join([self.family, *(f"{k}={v}" for k, v in self.parameters.items())])
+
+    def __repr__(self) -> str:
+        """`<Topology polarfly q=7: 57 vertices, 224 edges>`."""
+        graph = self.graph
+        return f"<Topology {self.title()}: {graph.order:,} vertices, {graph.size:,} edges>"
 
     def of_kind(self, name: str) -> NDArray[np.int64]:
         """The vertices of the kind called `name`, ascending."""

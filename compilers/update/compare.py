@@ -47,7 +47,7 @@ class SwitchChange:
         return any(self.counts().values())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """Two builds side by side.
 
@@ -63,6 +63,12 @@ class Comparison:
     cables_added: tuple[Cable, ...]
     cables_removed: tuple[Cable, ...]
     switches: tuple[SwitchChange, ...]
+
+    def __repr__(self) -> str:
+        """`<Comparison: 8 nodes added, 0 removed; 64 cables added, …; 57 switches change>`."""
+        nodes = f"{len(self.nodes_added):,} nodes added, {len(self.nodes_removed):,} removed"
+        cables = f"{len(self.cables_added):,} cables added, {len(self.cables_removed):,} removed"
+        return f"<Comparison: {nodes}; {cables}; {sum(map(bool, self.switches)):,} switches change>"
 
     def __bool__(self) -> bool:
         nodes = self.nodes_added or self.nodes_removed or self.renamed

@@ -3,7 +3,8 @@
 In place means in the generation of metadata and group numbers that stands: only rows and classes
 that differ are sent. That is possible where a class number means the same port before and after;
 where packets are marked, only if no row leads elsewhere: a switch knows by the generation whether a
-row that spreads is for a packet. Otherwise the new tables come in the other generation, beside the
+row that spreads is for a packet; where transit is shared over several ways, only if no class
+changes. Otherwise the new tables come in the other generation, beside the
 old ones, and every row changes.
 """
 
@@ -20,7 +21,7 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Egress, local, no_route
 from compilers.tables.walk import Walker
 from compilers.update.matching import Matching
-from compilers.update.order import own_rows
+from compilers.update.order import own_rows, ways
 
 Numbers = NDArray[Any]
 LOCAL, NO_ROUTE, NO_NETWORK = -2, -1, -3
@@ -56,14 +57,27 @@ def changed_classes(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.b
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableDifference:
-    """Two builds, cell by cell. in_place tells how rows are compared: whether numbers count."""
+    """Two builds, cell by cell. in_place tells how rows are compared: whether numbers count.
+
+    ways, ways_before: `order.ways` of the new build and of the old one.
+    """
 
     old: Build
     new: Build
     nodes: Matching
     in_place: bool
-    walker: Walker
-    walker_before: Walker
+    ways: tuple[Walker, ...]
+    ways_before: tuple[Walker, ...]
+
+    @property
+    def walker(self) -> Walker:
+        """By the minimal ports of the new build."""
+        return self.ways[0]
+
+    @property
+    def walker_before(self) -> Walker:
+        """By those of the old one."""
+        return self.ways_before[0]
 
     @classmethod
     def of(cls, old: Build, new: Build) -> TableDifference:
@@ -74,9 +88,12 @@ class TableDifference:
             new=new,
             nodes=nodes,
             in_place=same_numbers(old.tables.classes, new.tables.classes, nodes),
-            walker=Walker.of(new.tables, new.wiring.cables()),
-            walker_before=Walker.of(old.tables, old.wiring.cables()),
+            ways=ways(new),
+            ways_before=ways(old),
         )
+        if found.in_place and (old.every_hop or new.every_hop):
+            same = old.every_hop and new.every_hop and not found.classes()[nodes.both].any()
+            found = replace(found, in_place=same)
         if not found.in_place or MARKED not in (old.balance, new.balance):
             return found
         return replace(found, in_place=old.balance == new.balance and found._same_ways())

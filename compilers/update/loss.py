@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.walks.forwarding import Forwarding, Towards
+from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 from compilers.update.matching import HostTable, kept_hosts
@@ -121,17 +122,18 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
     bad = np.zeros(order * slots + 2, np.bool_)  # the last two: nowhere, home
     bad[: order * slots].reshape(order, slots)[:, :-1] = gone
     far = np.append(f.end // slots, [0, 0])
-    total = 0
+    total, (starts, ends) = 0, np.zeros((2, order), np.bool_)
     for destination in np.flatnonzero(hosts).tolist():
         cell = Towards.of(f, np.array([destination])).rows
-        step = f.order[0][cell]
-        hurt = bad[step]
+        ways = f.weighted[:, cell]
+        first = f.order[:1, cell]
+        step = np.where(ways >= 0, ways, first) if f.every_hop else first
+        hurt: NDArray[np.bool_] = np.asarray(bad[step].any(axis=0))
         for _ in range(MOST_HOPS):
-            again = hurt | ((step >= 0) & hurt[far[step]])
+            again = hurt | ((step >= 0) & hurt[far[step]]).any(axis=0)
             if (again == hurt).all():
                 break
             hurt = again
-        ways = f.weighted[:, cell]
         onward = hurt[far[ways]]
         if f.marks:
             onward[1:] = _marked_hurt(f, bad, hurt, cell)[f.end[ways[1:]]]
@@ -140,6 +142,11 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
         exposed = np.where(none, hurt, enters)
         exposed[destination] = False
         total += int((hosts * exposed).sum()) * int(hosts[destination])
+        starts |= exposed
+        ends[destination] = (exposed & (hosts > 0)).any()
+    if build.balance == VALIANT:  # by any intermediate: a leg from the source, one to the end
+        spared = int(hosts[~starts].sum()) * int(hosts[~ends].sum())
+        return int(hosts.sum() ** 2 - (hosts[starts | ends] ** 2).sum()) - spared
     return total
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.intermediates import require_direct
+from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import require_short_marks
-from compilers.spec.policy import MARKED
+from compilers.spec.policy import MARKED, VALIANT
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.update.difference import TableDifference
@@ -31,7 +31,10 @@ class Update:
     cells (switch times S plus destination) that lose their own row to an aggregate, and uint8[n],
     the rounds in which they do. affected: bool[M, C], classes
     whose packets from hosts keep to the minimal port until the last round; told where rows change
-    in place.
+    in place. pauses: whether both builds send packets by intermediates, and none is drawn between
+    the first round and the last, as rows by intermediates change. swaps: whether one build marks
+    packets, and the other has intermediates: both by the MAC address, which means one thing before
+    round `last` - 1, when no packet has such, and the other thing from then on.
     """
 
     difference: TableDifference
@@ -39,6 +42,8 @@ class Update:
     merged: tuple[NDArray[np.int64], NDArray[np.uint8]]
     affected: NDArray[np.bool_]
     last: int
+    pauses: bool = False
+    swaps: bool = False
 
     @property
     def old(self) -> Build:
@@ -67,6 +72,13 @@ class Update:
         All route rows are new then, and no host's packet is marked by the new tables yet.
         """
         return self.last - 1 if self.new.balance == MARKED else self.last
+
+    @property
+    def carrying(self) -> int:
+        """The round in which switches get the new rows by intermediates: no packet uses these yet,
+        or any more.
+        """
+        return self.last - 1 if self.pauses or self.swaps else PREPARE
 
     @property
     def rounds(self) -> int:
@@ -109,11 +121,9 @@ def plan(old: Build, new: Build) -> Update:
         new: what it shall hold.
 
     Raises:
-        InputError: no order of rows is safe, or packets carry an intermediate
-            or can stay marked.
+        InputError: no order of rows is safe, or packets can stay marked.
     """
     for build in (old, new):
-        require_direct(build, "the proof of a move")
         require_short_marks(build, "the proof of a move")
     difference = TableDifference.of(old, new)
     routes = new.tables.routes
@@ -140,13 +150,25 @@ def plan(old: Build, new: Build) -> Update:
         affected = np.zeros((len(difference.nodes.datapath_id), classes), np.bool_)
     cells, rounds = (np.concatenate(column) for column in zip(*merged, strict=True))
     order = np.argsort(cells)
-    last = deepest + 1 + (new.balance == MARKED)
-    return Update(difference, row, (cells[order], rounds[order]), affected, last)
+    pauses = old.balance == new.balance == VALIANT
+    pauses = pauses and bool(deepest or not difference.in_place or _others(difference))
+    swaps = {old.balance, new.balance} == {MARKED, VALIANT}
+    last = deepest + 1 + (new.balance == MARKED or pauses or swaps)
+    merged_rows = cells[order], rounds[order]
+    return Update(difference, row, merged_rows, affected, last, pauses, swaps)
+
+
+def _others(difference: TableDifference) -> bool:
+    """Whether rows by intermediates are others where routes are the same."""
+    old, new, nodes = difference.old, difference.new, difference.nodes
+    one, other = nodes.node_before[intermediates(old)], nodes.node_after[intermediates(new)]
+    repairs = old.protect != "none", new.protect != "none"
+    return repairs[0] != repairs[1] or not np.array_equal(one, other)
 
 
 def _levels(difference: TableDifference) -> Iterator[Levels]:
     try:
-        yield from levels(difference.new, difference.walker, difference.compare)
+        yield from levels(difference.new, difference.ways, difference.compare)
     except NoOrder as error:
         raise InputError.of(
             required="an order of route rows in which every packet arrives",

@@ -14,7 +14,7 @@ change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,24 @@ class Levels:
     merged: NDArray[np.bool_]
 
 
-def levels(build: Build, walker: Walker, compare: Compare) -> Iterator[Levels]:
+def ways(build: Build) -> tuple[Walker, ...]:
+    """A walker for each way that packets in transit may take: by the minimal ports, and by each of
+    the others where they are shared at every hop. A class that has fewer ways repeats the first.
+    """
+    tables, cables = build.tables, build.wiring.cables()
+    classes, ports = tables.classes, [tables.classes.port]
+    for way in range(classes.alternate.shape[2] if build.every_hop else 0):
+        port = classes.alternate[:, :, way] * (classes.weight[:, :, 1 + way] > 0)
+        ports.append(np.where(port > 0, port, classes.port).astype(np.int32))
+    return tuple(
+        Walker.of(replace(tables, classes=replace(classes, port=port)), cables) for port in ports
+    )
+
+
+def levels(build: Build, ways: tuple[Walker, ...], compare: Compare) -> Iterator[Levels]:
     """The levels of all cells of the new tables, for some destinations after others.
+
+    ways: of the build.
 
     Raises:
         NoOrder: aggregates wait for each other.
@@ -58,8 +74,8 @@ def levels(build: Build, walker: Walker, compare: Compare) -> Iterator[Levels]:
     routes = build.tables.routes
     for destinations in _blocks(routes):
         changed, apart = compare(destinations)
-        covers = _Covers.of(routes, walker, destinations, apart)
-        after = walker.next_switch(destinations)
+        covers = _Covers.of(routes, ways[0], destinations, apart)
+        after = np.stack([walker.next_switch(destinations) for walker in ways])
         cells, whole = _levels(after, changed, covers)
         yield Levels(destinations, cells, changed, covers.aggregates, whole, apart & ~covers.own)
 
@@ -129,18 +145,21 @@ def own_rows(routes: Routes, walker: Walker, destinations: NDArray[np.int64]) ->
 def _levels(
     after: NDArray[np.int32], changed: NDArray[np.bool_], covers: _Covers
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """uint8[S, D] and uint8[S, G]: the least levels that the rules above allow."""
-    order, width = after.shape
+    """uint8[S, D] and uint8[S, G]: the least levels that the rules above allow.
+
+    after: int32[W, S, D], the next switches.
+    """
+    _, order, width = after.shape
     away = (after >= 0) & (after != np.arange(order)[:, None])
     ahead = np.where(away, after, 0).astype(np.int64) * width + np.arange(width)
-    level = np.zeros((order, width), np.uint8)
+    level, sent = np.zeros((order, width), np.uint8), away.any(axis=0)
     whole = np.zeros((order, len(covers.aggregates)), np.uint8)
     for _ in range(MOST_HOPS):
-        found = np.where(away, level.take(ahead) + changed, 0).astype(np.uint8)
+        found = np.where(away, level.take(ahead) + changed, 0).max(axis=0).astype(np.uint8)
         if len(covers.aggregates):
             together = np.where(covers.own | covers.apart, 0, found)
             whole = np.maximum.reduceat(together, covers.first, axis=1)
-            found = np.where(covers.own | ~away, found, np.maximum(found, whole[:, covers.group]))
+            found = np.where(covers.own | ~sent, found, np.maximum(found, whole[:, covers.group]))
         if (found == level).all():
             return level, whole
         level = found

@@ -3,12 +3,13 @@
 Three kinds of rounds: in round 0 all that no packet uses yet is put beside what stands (groups,
 classes, hosts, answers); then the routes, level by level; in the last round packets from hosts get
 their alternates back, and what nothing uses any more goes. Where these are marked, the rows that
-spread them come in a round before.
+spread them come in a round before. Hosts' packets carry intermediates no more from round 0 on, and
+again from the last round on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -21,7 +22,10 @@ from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.encoder import Encoder, Program
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import (
+    DRAWN_NUMBER,
+    FROM_HOSTS_NUMBER,
     IPV6_NUMBER,
+    MARKED_NUMBER,
     ROLE_SHIFT,
     kind_of,
     xid_numbers,
@@ -59,8 +63,9 @@ class SwitchPrograms:
             return ()
         program = self._new.program(new, self.generation(generation))
         if old < 0:
-            blocks = [*program.groups, *program.flows]
-            return tuple(Slots.only_after(block, PREPARE) for block in blocks if len(block))
+            blocks = [block for block in (*program.groups, *program.flows) if len(block)]
+            rounds = [u.last if _draws(block) else PREPARE for block in blocks]
+            return tuple(map(Slots.only_after, blocks, rounds))
         earlier = self._old.program(old, generation)
         if self._new.profile(new).single or self._old.profile(old).single:
             return tuple(self._of_single_table(new, earlier, program))
@@ -96,9 +101,27 @@ class SwitchPrograms:
             yield from self._in_place(node, one, other)
         else:
             yield from _beside(one, other, u.last)
-        yield from matched(one.local, other.local, in_round(PREPARE), in_round(u.last))
+        yield from self._local(one.local, other.local)
+        carrying = in_round(u.carrying)
+        yield from matched(one.carried, other.carried, carrying, in_round(u.last))
         yield from matched(one.spread, other.spread, in_round(u.spreading), in_round(u.last))
         yield from matched([one.marker], [other.marker], in_round(u.last), in_round(u.last))
+
+    def _local(self, before: Sequence[Block], after: Sequence[Block]) -> Iterator[Slots]:
+        """Hosts, answers and entrances. Rows that draw intermediates go first and come last."""
+        u, last = self.update, self.update.last
+
+        def put(block: Block) -> Numbers:
+            swapped = u.carrying if _addressed(block) else PREPARE
+            return np.full(len(block), last if _draws(block) else swapped)
+
+        def drop(block: Block) -> Numbers:
+            swapped = u.carrying if u.swaps and _addressed(block) else last
+            return np.full(len(block), PREPARE if _draws(block) else swapped)
+
+        for slots in matched(before, after, put, drop):
+            stays = slots.had.all() and slots.has.all() and _draws(slots.after)
+            yield from slots.apart(PREPARE, last) if u.pauses and stays else (slots,)
 
     def _of_single_table(self, new: int, before: Program, after: Program) -> Iterator[Slots]:
         u = self.update
@@ -186,13 +209,14 @@ class _ProgramParts:
     classes: list[Block]
     local: list[Block]
     spread: list[Block]
+    carried: list[Block]
     marker: Block
 
     @classmethod
     def of(cls, program: Program) -> _ProgramParts:
         """Sort the blocks of a program."""
         routes = [np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.uint8)]
-        kinds = (RowKind.CLASS, RowKind.SPREAD, RowKind.MARKER)
+        kinds = (RowKind.CLASS, RowKind.SPREAD, RowKind.CARRIED, RowKind.MARKER)
         sorts: dict[RowKind, list[Block]] = {kind: [] for kind in kinds}
         local: list[Block] = []
         for block in program.flows:
@@ -206,7 +230,19 @@ class _ProgramParts:
         groups = [block for block in program.groups if len(block)]
         marker = sorts[RowKind.MARKER][0]
         classes, spread = sorts[RowKind.CLASS], sorts[RowKind.SPREAD]
-        return cls(groups, (routes[0], routes[1]), classes, local, spread, marker)
+        carried = sorts[RowKind.CARRIED]
+        return cls(groups, (routes[0], routes[1]), classes, local, spread, carried, marker)
+
+
+def _addressed(block: Block) -> bool:
+    """Whether these rows let packets in that are sent to another MAC address than the gateway's."""
+    number = int(xid_numbers(block[:1])[0])
+    return kind_of(block) == RowKind.FORWARD and MARKED_NUMBER <= number < FROM_HOSTS_NUMBER
+
+
+def _draws(block: Block) -> bool:
+    """Whether these rows give hosts' packets an intermediate, or keep it from some."""
+    return kind_of(block) == RowKind.FORWARD and bool(xid_numbers(block[:1])[0] >= DRAWN_NUMBER)
 
 
 def _beside(one: _ProgramParts, other: _ProgramParts, last: int) -> Iterator[Slots]:

@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.intermediates import intermediates
 from compilers.routing.link_repair import distinct
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.bundled_blocks import flow_deletions, group_changes, group_deletions
@@ -66,7 +67,7 @@ def repair_messages(
         chosen = np.zeros(len(generations), np.bool_)
         chosen[switches] = True
         bundles = _Bundles.of(encoder, after.classes, change.at(chosen), shape)
-        for part in bundles.parts():
+        for part in (*bundles.parts(), *bundles.carried(encoder.with_tables(after))):
             if len(part.block):
                 part.hand_out(rounds)
     return [messages for messages in rounds if messages]
@@ -199,6 +200,22 @@ class _Bundles:
             for block in self.encoder.route_messages(prefix[chosen], number, generation, profile):
                 block = block if stays else flow_deletions(block)
                 yield _Part(block, switch[chosen], round[chosen])
+
+    def carried(self, later: Encoder) -> Iterator[_Part]:
+        """Rows by intermediates, each in the round of the route to that switch."""
+        ends, build = intermediates(later.build), later.build
+        aggregate = build.tables.routes.aggregate[ends]
+        for switch in np.unique(self.change.rows[:, 0]).tolist():
+            blocks = later.carried_messages(switch, self.shape[1], self.encoder)
+            if not blocks:
+                continue
+            rows = self.change.rows[self.change.rows[:, 0] == switch]
+            when = np.zeros(max(rows[:, 1].max(), ends.max(), aggregate.max()) + 2, np.int64)
+            when[rows[:, 1]] = rows[:, 3]  # the last place is for those without an aggregate
+            rounds = np.where(when[ends] > 0, when[ends], when[aggregate])
+            for block in blocks:
+                number = xid_numbers(block)
+                yield _Part(block, np.full(len(block), switch), rounds[number])
 
     def _groups(self, groups: Groups, chosen: Flags) -> Iterator[tuple[Block, Numbers]]:
         if not chosen.any():

@@ -3,7 +3,9 @@
 A state is one of the borders between rounds, or a mixture inside a round in which each switch has
 carried it out or has not. In every state every packet between switches that both builds have is
 walked, and two things are looked at on the way, from which the rest follows (docs/how-to/plan.md):
-a new cell leads to a new one, and no packet is sent back to where it came from.
+a new cell leads to a new one, and no packet is sent back to where it came from. Packets that carry
+an intermediate are drawn only while all rows are old, or all are new, so that what is walked there
+are their legs.
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ from numpy.typing import NDArray
 
 from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
-from compilers.tables.walk import LOST, Walker
+from compilers.tables.walk import LOST, MOST_HOPS, Walker
 from compilers.update.move_plan import NO_ROUND, Update
 from compilers.update.order import Levels, levels
 
 Progress = Callable[[int, int], None]
 UPDATE_EXAMPLES = 10
+NOT_HOME = 2 * MOST_HOPS
+"""Links of packets that are not home after as many as are walked."""
 NEVER_ARRIVES = 255
 """The level of cells that stay old: those of switches that the new build has not."""
 
@@ -43,6 +47,7 @@ class Proof:
 
     states: borders and mixtures. pairs: ordered pairs of switches walked in each. max_hops: the
     longest path in links, never more than bound: the longest old and the longest new one together.
+    Where packets go by intermediates these are lengths of a leg.
     """
 
     states: int
@@ -68,7 +73,7 @@ def prove(
     states = list(_states(update, mixtures, seed))
     pairs = longest = bound = done = 0
     faults: list[UpdateFault] = []
-    for found in levels(d.new, d.walker, d.compare):
+    for found in levels(d.new, d.ways, d.compare):
         kept = np.isin(found.destinations, common)
         if kept.any():
             cells = Cells.of(update, found, kept)
@@ -100,11 +105,11 @@ def _states(update: Update, mixtures: int, seed: int) -> Iterator[tuple[int, NDA
 class Cells:
     """M switches and D destinations that both builds have.
 
-    before, after: int32[M + 1, D], where each switch sends packets; itself where it delivers, M
-    where it drops them. level: uint8[M + 1, D]; changed: bool[M, D], as in `Levels`. home:
-    int64[D]. spreads_before, spreads_after: bool[M + 1, D], whether each switch spreads marked
-    packets by its old row and by its new one; empty where none are marked. sources: bool[M, D],
-    pairs that have a path both before and after. bound: the longest of both together.
+    before, after: int32[W, M + 1, D], where each switch sends packets by W ways; itself where it
+    delivers, M where it drops them. level: uint8[M + 1, D]; changed: bool[M, D], as in `Levels`.
+    home: int64[D]. spreads_before, spreads_after: bool[M + 1, D], whether each switch spreads
+    marked packets by its old row and by its new one; empty where none are marked. sources: bool[M,
+    D], pairs that have a path both before and after. bound: the longest of both together.
     """
 
     update: Update
@@ -124,9 +129,14 @@ class Cells:
         d, n = update.difference, update.nodes
         new, count = found.destinations[kept], len(n.datapath_id)
         old = n.prefix[new]
-        before = _at_nodes(d.walker_before.next_switch(old), n.before, n.node_before, count)
-        after = _at_nodes(d.walker.next_switch(new), n.after, n.node_after, count)
-        level = np.full(before.shape, NEVER_ARRIVES, np.uint8)
+        before, after = (
+            np.stack([_at_nodes(w.next_switch(ends), *places, count) for w in walkers])
+            for walkers, ends, places in (
+                (d.ways_before, old, (n.before, n.node_before)),
+                (d.ways, new, (n.after, n.node_after)),
+            )
+        )
+        level = np.full(before.shape[1:], NEVER_ARRIVES, np.uint8)
         level[:count][n.after >= 0] = found.cells[:, kept][n.after[n.after >= 0]]
         changed = found.changed[:, kept][n.after] & (n.after >= 0)[:, None]
         sources, bound = n.both[:, None] & np.ones(len(new), np.bool_), 0
@@ -149,10 +159,12 @@ class Cells:
         """
         count = len(carried_out)
         renewed, step, flat, away = self._steps(carried_out)
-        here = np.arange(count)[:, None]
-        open_cell = self.changed & renewed[:count] & away & ~renewed.take(flat[:count])
-        returned = away & (step.take(flat[:count]) == here)
-        hops, lost = self._follow(flat, away)
+        here, ahead = np.arange(count)[:, None], flat[:, :count]
+        open_cell = self.changed & renewed[:count] & (away & ~renewed.take(ahead)).any(axis=0)
+        returned = np.zeros(self.changed.shape, np.bool_)
+        for way in step:
+            returned |= (away & (way.take(ahead) == here)).any(axis=0)
+        hops, lost = self._follow(flat)
         arrived = self.sources & ~lost
         wrong = {
             "is not delivered": lost,
@@ -169,18 +181,21 @@ class Cells:
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
         """
-        _, _, flat, away = self._steps(carried_out)
-        hops, lost = self._follow(flat, away)
+        hops, lost = self._follow(self._steps(carried_out)[2])
         return np.where(self.sources & ~lost, hops, LOST).astype(np.int8)
 
     def _steps(self, carried_out: NDArray[np.uint8]) -> tuple[NDArray[Any], ...]:
-        """Which cells are new, where each leads (in the flat table, too), and whether away."""
+        """bool[M + 1, D], cells that are new; [W, M + 1, D], where each leads, in the flat table,
+        too; bool[W, M, D], whether away.
+        """
         count, width = len(carried_out), len(self.home)
         renewed = np.zeros(self.level.shape, np.bool_)
         renewed[:count] = self.level[:count] <= carried_out[:, None]
-        step = np.where(renewed, self.after, self.before)
+        ways = max(len(self.before), len(self.after))
+        before, after = (side[np.arange(ways) % len(side)] for side in (self.before, self.after))
+        step = np.where(renewed, after, before)
         flat = step.astype(np.int64) * width + np.arange(width)
-        away = (step[:count] != np.arange(count)[:, None]) & (step[:count] < count)
+        away = (step[:, :count] != np.arange(count)[:, None]) & (step[:, :count] < count)
         return renewed, step, flat, away
 
     def _spread_back(
@@ -194,21 +209,25 @@ class Cells:
         fresh = bool(renewed[:count][self.sources].all())
         for spreads, new in ((self.spreads_before, False), (self.spreads_after, True)):
             if len(spreads) and (fresh or not new):
-                column = np.arange(step.shape[1])
-                found |= (spreads & (renewed == new))[step[:count], column]
+                column = np.arange(step.shape[2])
+                found |= (spreads & (renewed == new))[step[:, :count], column].any(axis=0)
         return found
 
-    def _follow(
-        self, flat: NDArray[np.int64], away: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """int64[M, D] and bool[M, D]: links that packets take, and which of them are lost."""
-        count, width = away.shape
-        at, hops = flat[:count], away.astype(np.int64)
+    def _follow(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """uint8[M, D] and bool[M, D]: the most links that packets take, and which may be lost."""
+        count, width = flat.shape[1] - 1, flat.shape[2]
+        hops = np.full(flat.shape[1:], NOT_HOME, np.uint8)
+        column = np.arange(width)
+        delivers = (flat[:, self.home, column] == self.home * width + column).all(axis=0)
+        hops[self.home[delivers], column[delivers]] = 0
         for _ in range(self.bound):
-            moved = flat.take(at)
-            hops += moved != at
-            at = moved
-        return hops, at != self.home * width + np.arange(width)
+            most = hops.take(flat[0])
+            for way in flat[1:]:
+                np.maximum(most, hops.take(way), out=most)
+            most += most < NOT_HOME
+            most[self.home[delivers], column[delivers]] = 0
+            hops = most
+        return hops[:count], hops[:count] == NOT_HOME
 
     def faults(self, round: int, wrong: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
         """Examples of what is wrong in a state."""
@@ -231,7 +250,7 @@ def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.i
     d = update.difference
     common, count = d.nodes.destinations(d.old, d.new), len(carried_out)
     table = np.full((count, count), LOST, np.int8)
-    for found in levels(d.new, d.walker, d.compare):
+    for found in levels(d.new, d.ways, d.compare):
         kept = np.isin(found.destinations, common)
         if kept.any():
             cells = Cells.of(update, found, kept)

@@ -113,7 +113,7 @@ class SpareNode:
     hosts: tuple[SpareHost, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Hardware:
     """Where the S nodes of a fabric stand, and what their types are.
 
@@ -151,6 +151,10 @@ class Hardware:
     cable_number: Annotated[NDArray[np.int64], "cables"]
     bundle_number: Annotated[NDArray[np.int64], "bundles"]
     spares: tuple[SpareNode, ...] = ()
+
+    def __repr__(self) -> str:
+        """`<Hardware: 57 nodes in 8 racks>`."""
+        return f"<Hardware: {len(self.rack):,} nodes in {len(self.rack_names):,} racks>"
 
 
 def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0) -> Hardware:

@@ -37,7 +37,7 @@ GENERATED = "generated"
 """The node type of hardware that is made up."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Wiring:
     """Who is cabled to whom, S switches with at most K links and P hosts each.
 
@@ -59,6 +59,11 @@ class Wiring:
     node_type: Annotated[NDArray[np.uint16], "S", "0..types"]
     type_names: Annotated[tuple[str, ...], "types"]
     port_names: Annotated[tuple[tuple[str, ...], ...], "types"]
+
+    def __repr__(self) -> str:
+        """`<Wiring: 57 switches, 224 cables, 57 hosts>`."""
+        cables, hosts = (self.port > 0).sum() // 2, (self.host_port > 0).sum()
+        return f"<Wiring: {len(self.names):,} switches, {cables:,} cables, {hosts:,} hosts>"
 
     def port_name(self, vertex: int, port: int) -> str:
         """The name that the operating system of the vertex's node gives the port."""

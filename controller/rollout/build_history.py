@@ -17,8 +17,7 @@ from typing import Any
 from compilers.proof.walks.delivery import Report, verify
 from compilers.tables.folders.artefact import put_file, put_folder, remove
 from compilers.tables.folders.build_folder import load, write
-from compilers.tables.folders.generations import VERIFIED, put
-from compilers.tables.folders.verified_mark import mark_verified
+from compilers.tables.folders.generations import VERIFIED, mark_verified, put
 from controller.rollout.build_archive import identity_in, pack, unpack
 from controller.switches.current import Current, read_build
 from inventory.problems import InputError

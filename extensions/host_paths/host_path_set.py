@@ -183,7 +183,7 @@ def _host_number(build: Build, switch: int, word: str) -> int | None:
     return number if number >= 0 else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class HostPathSet:
     """The paths from one host to another; the place of a path is its entropy value.
 
@@ -198,6 +198,11 @@ class HostPathSet:
     paths: tuple[HostPath, ...]
     weights: tuple[int, ...]
     dropped: tuple[tuple[int, HostPath], ...] = ()
+
+    def __repr__(self) -> str:
+        """`<HostPathSet h0 to h12: 8 paths>`."""
+        ends = f"{self.source.name} to {self.destination.name}"
+        return f"<HostPathSet {ends}: {len(self.paths):,} paths>"
 
     def carrier(self, path: HostPath) -> str:
         """The IPv6 address that takes a packet along a path."""

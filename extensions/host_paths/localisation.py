@@ -32,7 +32,7 @@ class ProbePath:
     nodes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Probing:
     """The probes of a fabric, and what each crosses.
 
@@ -49,6 +49,10 @@ class Probing:
     links: Numbers
     switches: Numbers
     crossing: Numbers
+
+    def __repr__(self) -> str:
+        """`<Probing: 100 probes over 224 links>`."""
+        return f"<Probing: {len(self.probes):,} probes over {len(self.links):,} links>"
 
     @classmethod
     def of(cls, builds: Sequence[Build], options: Chosen | None = None) -> Probing:

@@ -80,8 +80,8 @@ def command(
     \b
     linux    for ip -batch: a weighted group of nexthops with SRv6 carriers
     frr      static routes for FRR 10.7 and later
-    fabric   the plane as the fabric JSON of segmentrouting/polarfly; without SRC and DST
-    library  the Python file that computes the same sets on a host; without SRC and DST
+    fabric   without SRC and DST: the fabric JSON of segmentrouting/polarfly
+    library  without SRC and DST: a Python file that computes the same sets
     """
     from compilers.targets.options import read
     from polarfab.fabric import Fabric

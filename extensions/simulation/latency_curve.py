@@ -11,11 +11,15 @@ from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LatencyCurve:
     """The points of one network, traffic and setting."""
 
     points: tuple[LoadPoint, ...]
+
+    def __repr__(self) -> str:
+        """`<LatencyCurve: 9 loads, saturation 0.9>`."""
+        return f"<LatencyCurve: {len(self.points)} loads, saturation {self.saturation}>"
 
     @property
     def saturation(self) -> float | None:

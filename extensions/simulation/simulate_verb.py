@@ -155,8 +155,8 @@ def command(
     \b
         polarfab simulate build --pattern tornado --load 0.05,0.1,0.15
         polarfab simulate build --load 0.5 --fail link 3-8 at 2000
-        polarfab simulate polarfly slimfly --ways minimal --ways ugal -o latency.svg
-        polarfab simulate build --collective ring-allreduce --size 1048576 --fail link 3-8 at 0
+        polarfab simulate polarfly slimfly --ways minimal -o latency.svg
+        polarfab simulate build --collective ring-allreduce --size 1048576
     """
     from compilers.estimates import Size
     from polarfab.commands.builds.throughput import plot_form

@@ -18,7 +18,7 @@ from compilers.proof.verification import judge
 from compilers.proof.walks.delivery import Report
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.folders.verified_mark import require_verified
+from compilers.tables.folders.generations import require_verified
 from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import ENGINES, require
 from mininet_scenarios.machine import preflight

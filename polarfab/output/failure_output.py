@@ -17,11 +17,8 @@ from typing import Any
 
 import click
 
-from inventory.problems import Problem, did_you_mean, few
+from inventory.problems import MISSPELT, Problem, did_you_mean, few
 from polarfab.output.verb_output import warn
-
-MISSPELT = 0.6
-"""How much a value is like one of few choices that was meant: tcsh is another shell than zsh."""
 
 
 def tell(*problems: Problem) -> int:
@@ -94,7 +91,8 @@ def _name(param: click.Parameter, context: click.Context | None) -> str:
 def _given(message: str) -> str:
     """The value in click's `'x' is not a valid integer`, `File 'x' does not exist` and the like."""
     found = re.match(r"(?:\w+ )?'(.*)' |(\S+) is not ", message)
-    return (found[1] or found[2]) if found else message.rstrip(".")
+    given = next(word for word in found.groups() if word is not None) if found else message
+    return given.rstrip(".") or "an empty word"
 
 
 def _wanted(kind: click.ParamType[Any]) -> str:

@@ -24,7 +24,7 @@ NEXT_STEPS: dict[str, tuple[str, ...]] = {
     "cables": ("polarfab cables {folder} --format labels -o labels.html",),
     "expand": ("polarfab plan {output} --from {start}", "polarfab rehearse {start} {output}"),
     "diff": ("polarfab plan {other} --from {one}",),
-    "render": ("polarfab push {folder} --target {target} --dry-run",),
+    "render": ("polarfab verify {folder} --emitted {output}",),
     "plan": ("polarfab rehearse {before} {folder}", "polarfab apply {folder}"),
     "apply": ("polarfab status",),
     "rehearse": ("polarfab apply {new}",),

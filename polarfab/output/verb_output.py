@@ -32,8 +32,8 @@ def _louder(step: int) -> Callable[[click.Context, click.Parameter, bool], None]
 
     def remember(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
         context.meta["given"] = context.params
-        if wanted:
-            context.meta["volume"] = step
+        if wanted and context.meta.setdefault("volume", step) != step:
+            raise click.UsageError("--quiet and --verbose contradict each other; leave one out")
 
     return remember
 
@@ -222,13 +222,27 @@ def write_file(
 ) -> None:
     """Write a file whole or not at all; a text piece by piece, with its `folders` if wanted.
 
+    `-` is standard output.
+
     Raises:
         InputError: the file cannot be written.
     """
-    from compilers.tables.folders.artefact import put_file
+    from compilers.tables.folders.artefact import STDOUT, put_file
 
     pieces = [content] if isinstance(content, bytes) else (piece.encode() for piece in content)
-    put_file(file, pieces, todo, folders)
+    put_file(STDOUT if str(file) == "-" else file, pieces, todo, folders)
+
+
+def write_files(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> None:
+    """Put texts in a folder, in the place of earlier ones of the same kind (`put_texts`).
+
+    Raises:
+        InputError: they cannot be written, or what is not ours is in the way.
+    """
+    from compilers.targets.rendering.rendered_folder import put_texts
+
+    for file in put_texts(folder, what, of, texts):
+        say(f"written: {file}")
 
 
 def write_new_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:

@@ -6,10 +6,14 @@ import hashlib
 import json
 from pathlib import Path
 
+from compilers.tables.folders.generations import sum_of
+
 
 def sign(folder: Path) -> None:
     """Give a build folder the digests of the files that are in it, as if compiled so."""
     manifest = json.loads((folder / "manifest.json").read_text())
     for name in manifest["files"]:
         manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
+    text = json.dumps(manifest, indent=1)
+    (folder / "manifest.json").write_text(text)
+    (folder / "manifest.sha256").write_text(sum_of(text))

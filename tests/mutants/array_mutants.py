@@ -17,6 +17,7 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
+from compilers.tables.folders.generations import sum_of
 from inventory.problems import InputError
 from tests.mutants.outside import Outside, objections
 
@@ -98,7 +99,9 @@ def _edit(folder: Path, random: Random) -> str:
     manifest = json.loads((folder / "manifest.json").read_text())
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     manifest["files"][str(file.relative_to(folder))] = digest
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
+    text = json.dumps(manifest, indent=1)
+    (folder / "manifest.json").write_text(text)
+    (folder / "manifest.sha256").write_text(sum_of(text))
     return edit
 
 

@@ -274,3 +274,76 @@ def test_graphs_without_a_fabric() -> None:
     assert "polarstar" in names
     with pytest.raises(polarfab.InputError, match="sort"):
         polarfab.design(radix=8, sort="node")
+
+
+PROTECTED = {**LAB, "routing": {"balance": "compact-valiant", "protect": "link"}}
+
+
+def test_save_after_verify_leaves_a_build_that_may_be_used(tmp_path: Path) -> None:
+    fabric = Fabric.from_spec(PROTECTED, HARDWARE).compile()
+    assert fabric.verify(failures=["node"]).passed
+    kept = fabric.save(tmp_path / "build")
+    assert kept.proved[0].failures == ("node",)
+    assert Fabric.load(tmp_path / "build").proved == kept.proved
+    kept.render("frr", tmp_path / "out")
+    again = kept.save(tmp_path / "copy")
+    assert again.proved == kept.proved
+
+
+def test_save_proves_what_the_policy_promises(tmp_path: Path) -> None:
+    for planes in (1, 2):
+        fabric = Fabric.from_spec({**PROTECTED, "planes": planes})
+        kept = fabric.save(tmp_path / f"build{planes}")
+        assert [plane.caveat or plane.delivery for plane in kept.proved] == [True] * planes
+    unproved = Fabric.from_spec(PROTECTED, HARDWARE).save(tmp_path / "unproved", prove=False)
+    assert [str(plane) for plane in unproved.proved] == ["nothing"]
+    with pytest.raises(polarfab.InputError, match="has passed polarfab verify"):
+        unproved.render("frr", tmp_path / "out")
+
+
+def test_save_does_not_mark_what_verify_found_wrong(fabric: Fabric, tmp_path: Path) -> None:
+    build = fabric.build
+    egress = build.tables.routes.egress.copy()
+    egress[0, 5] = (egress[0, 5] + 1) % 4
+    routes = dataclasses.replace(build.tables.routes, egress=egress)
+    tables = dataclasses.replace(build.tables, routes=routes)
+    wrong = Fabric.of(dataclasses.replace(build, tables=tables, identity=""))
+    assert str(wrong.save(tmp_path / "one").proved[0]) == "nothing"
+    assert not wrong.verify().passed
+    assert str(wrong.save(tmp_path / "two").proved[0]) == "nothing"
+
+
+def test_values_print_in_one_line(fabric: Fabric) -> None:
+    larger = Fabric.of(fabric.expand("quadric:1").build)
+    build, topology = fabric.build, fabric.topology
+    values = [
+        *(fabric, topology, topology.graph, build, build.wiring, build.hardware, build.tables),
+        *(build.tables.routes, build.tables.classes, fabric.explain(0, 1), fabric.diff(larger)),
+        *(fabric.plan(larger), fabric.cables(), fabric.verify(), polarfab.trees(fabric)),
+        *(polarfab.simulate(fabric, "uniform", [0.1]), fabric.expand("quadric:1")),
+    ]
+    assert [text for text in map(repr, values) if len(text) > 100 or text[0] != "<"] == []
+    assert repr(topology) == "<Topology polarfly q=3: 13 vertices, 24 edges>"
+
+
+def test_a_notebook_shows_pictures(fabric: Fabric, planes: Fabric) -> None:
+    assert fabric._repr_svg_() == fabric.draw()
+    assert planes._repr_svg_() is None
+    drawn = polarfab.draw(fabric.topology)
+    assert (drawn._repr_svg_(), drawn._repr_html_()) == (str(drawn), None)
+    chart = fabric.chart("racks")
+    assert chart._repr_svg_() == chart
+    page = fabric.draw("html")
+    assert page._repr_svg_() is None
+    assert (page._repr_html_() or "").startswith('<iframe srcdoc="&lt;!DOCTYPE')
+
+
+def test_exceptions_of_the_documentation_are_exported() -> None:
+    sources = " ".join(file.read_text() for file in (ROOT / "polarfab").glob("*.py"))
+    sources += (ROOT / "mininet_scenarios/run/plane_emulation.py").read_text()
+    raised = set(re.findall(r"^ +([A-Z]\w+): ", " ".join(re.findall(RAISES, sources)), re.M))
+    assert {"InputError", "EmittedWrongError", "EngineError"} <= raised
+    assert [name for name in raised - {"ValueError"} if not hasattr(polarfab, name)] == []
+
+
+RAISES = re.compile(r'Raises:\n.*?"""', re.S)

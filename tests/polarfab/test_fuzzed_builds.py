@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import shutil
 import sys
 import tempfile
@@ -127,11 +126,11 @@ def harm(build: Path, chance: random.Random) -> str:
     edits = [flip, cut, another_kind]
     if file.suffix == ".json":
         edits += [json_edit] * 6
-    else:
+    elif file.suffix == ".npy":
         edits += [array_edit] * 4
     edit = chance.choice(edits)
     edit(file, chance)
-    signed = chance.random() < 0.5 and edit != another_kind and file.name != "manifest.json"
+    signed = chance.random() < 0.5 and edit != another_kind and not file.name.startswith("manifest")
     if signed:
         sign(build)
     return f"{edit.__name__} of {file.name}{', signed' * signed}"
@@ -169,7 +168,7 @@ def fuzz(cases: range, root: Path, capfd: pytest.CaptureFixture[str]) -> None:
         there = (out, written(places["OUT"])) if name in SAME and not code else right[name]
         if code not in (0, 1, 2) or strays:
             wrong.append(f"case {case}: {name} after {what}: exit code {code}, {strays}, {err}")
-        elif there != right[name] and not re.search("signed|manifest", what):
+        elif there != right[name] and "signed" not in what and "verified" not in what:
             wrong.append(f"case {case}: {name} after {what}: another output")
         shutil.rmtree(places["BUILD"])
         shutil.rmtree(places["OUT"], ignore_errors=True)

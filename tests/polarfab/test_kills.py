@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from compilers.tables.folders.artefact import remove
-from compilers.tables.folders.stale_parts import collect
+from compilers.tables.folders.generations import collect
 from compilers.targets.rendering.folder_check import check_folder
 from polarfab import cli
 

@@ -41,6 +41,14 @@ BY_BITS = {"nw_ttl": "NXM_NX_IP_TTL"}
 """Fields of which some bits are moved or loaded."""
 HASHED_TO_PORTS = 1, 3, 2, 0, 0
 """Algorithm hrw, fields symmetric_l3l4+udp, kind of members, and that the port is no result."""
+FIRST_INTO_REGISTER = 0, 3, 0, 2, 1, 15, "reg0"
+"""The same of a bundle_load: active_backup, basis 0, one member, 16 bits of register 0."""
+DRAWN = 3, 0, 0, 15, "eth_dst"
+"""Of a multipath: the fields, modulo_n without an argument, 16 bits of the address."""
+NAMES = {"in_port": ("NXM_OF_IN_PORT", 16), "reg0": ("NXM_NX_REG0", 32)}
+"""Fields that are loaded: their names and bits."""
+AS_IT_CAME = 0xFFF8
+"""The port of a resubmit, where that stays what it was."""
 METADATA, ALL_METADATA = (0xFFFF, 0x4FFFF), (1 << 64) - 1
 """The masks whose values stand in decimals; the last one goes without saying."""
 
@@ -163,13 +171,20 @@ def _match(match: dict[str, Any]) -> Iterator[str]:
     for field, name in FIELDS.items():
         if field in match:
             value = match.pop(field)
-            yield f"{name}={_network(value) if isinstance(value, tuple) else value}"
+            masked = _masked_mac if name == "eth_dst" else _network
+            yield f"{name}={masked(value) if isinstance(value, tuple) else value}"
+    if "reg0" in match:
+        yield "reg0=" + "/".join(map(hex, match.pop("reg0")))
     if "metadata" in match:
         value = match.pop("metadata")
         yield "metadata=" + (
             f"{value[0]}/{value[1]:#x}" if isinstance(value, tuple) else str(value)
         )
     _require(not match, f"a match without {', '.join(match)}")
+
+
+def _masked_mac(value: tuple[str, str]) -> str:
+    return "/".join(value)
 
 
 def _network(value: tuple[str, str]) -> str:
@@ -209,8 +224,9 @@ def _move(action: Any) -> str:
 
 def _load(action: Any) -> str:
     target, (bit, more) = action.dst.removesuffix("_nxm"), divmod(action.ofs_nbits, 64)
-    _require(more == 0, "one bit is loaded")
-    return f"load:{action.value}->{BY_BITS.get(target, target)}[{bit}]"
+    name, whole = NAMES.get(target, (BY_BITS.get(target, target), 0))
+    bits = f"{bit}..{bit + more}" if more else f"{bit}"
+    return f"load:{action.value}->{name}[{'' if more + 1 == whole else bits}]"
 
 
 def _bundle(action: Any) -> str:
@@ -221,10 +237,37 @@ def _bundle(action: Any) -> str:
     return f"bundle(symmetric_l3l4+udp,{action.basis},hrw,ofport,members:{members})"
 
 
+def _bundle_load(action: Any) -> str:
+    known = action.algorithm, action.fields, action.basis, action.slave_type, action.n_slaves
+    target = action.dst.removesuffix("_nxm")
+    _require((*known, action.ofs_nbits, target) == FIRST_INTO_REGISTER, "a port into register 0")
+    return (
+        "bundle_load(symmetric_l3l4+udp,0,active_backup,ofport,NXM_NX_REG0[0..15],"
+        f"members:{action.slaves[0]})"
+    )
+
+
+def _multipath(action: Any) -> str:
+    known = action.fields, action.algorithm, action.arg, action.ofs_nbits
+    target = action.dst.removesuffix("_nxm")
+    _require((*known, target) == DRAWN, "an intermediate is drawn")
+    count = action.max_link + 1
+    hashed = f"symmetric_l3l4+udp,{action.basis},modulo_n,{count},0"
+    return f"multipath({hashed},NXM_OF_ETH_DST[0..15])"
+
+
+def _resubmit(action: Any) -> str:
+    _require(action.in_port == AS_IT_CAME, "the port stays what it was")
+    return f"resubmit(,{action.table_id})"
+
+
 _ACTIONS: dict[str, Callable[[Any], str]] = {
     "OFPActionGroup": lambda action: f"group:{action.group_id}",
     "OFPActionSetField": _set_field,
     "NXActionBundle": _bundle,
+    "NXActionBundleLoad": _bundle_load,
+    "NXActionMultipath": _multipath,
+    "NXActionResubmitTable": _resubmit,
     "NXActionRegMove": _move,
     "NXActionRegLoad": _load,
     "OFPActionDecNwTtl": lambda _: "dec_ttl",

@@ -1,8 +1,10 @@
-"""Files and folders that take their place whole: written beside it, flushed, then exchanged.
+"""The one door to the disk: files and folders that take their place whole.
 
-A part is `.NAME.xxxxxxxx.part` beside NAME, locked while it is written, so that what a killed
-process left can be told from work under way (`stale_parts`). A folder in the place
-and its part change names in one step; at every moment NAME is the old one or the new one.
+A part is `.NAME.xxxxxxxx.part` beside NAME, written, flushed, then exchanged with NAME in one step,
+so that NAME is the old one or the new one at every moment. It is locked while it is written, so
+that `polarfab gc` leaves it alone. Devices, pipes and descriptors are written to, never replaced.
+What is in a folder and is not ours is kept there with its mode, owner and times, or refused by name
+where something of ours would take its place.
 """
 
 from __future__ import annotations
@@ -11,17 +13,20 @@ import ctypes
 import errno
 import fcntl
 import os
+import re
 import secrets
 import shlex
 import shutil
+import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
-from inventory.problems import InputError
+from inventory.problems import InputError, Problem, few
 
 OTHER_FOLDER = "name another folder with -o"
 OTHER_FILE = "name another one with -o"
@@ -32,7 +37,28 @@ NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 """What a kernel or a file system says that cannot exchange two names."""
 HURRY = 1.0
 """Seconds for removing a part after Ctrl-C: thousands of files may take a busy disk longer."""
+PART = re.compile(r"\.(?P<place>.+)\.([0-9a-f]{8}|[0-9]+)\.(?P<kind>part|old|next)", re.DOTALL)
+"""`.NAME.xxxxxxxx.part`; before 0.2 with the number of the process."""
+STDOUT = Path("/proc/self/fd/1")
+LINKS = 40
+"""Links that are followed one after the other, as the kernel does."""
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """Which files of a folder are ours, by their paths below it.
+
+    gone: those that the new folder does not take over. replaced: those that it may have another of.
+    """
+
+    gone: Collection[str]
+    replaced: Collection[str]
+
+
+def is_part(name: str) -> bool:
+    """Whether a file or folder of this name is a part of another."""
+    return PART.fullmatch(name) is not None
 
 
 def put_file(
@@ -40,7 +66,8 @@ def put_file(
 ) -> int:
     """Write a file whole or not at all; returns its bytes.
 
-    A link in its place is replaced, never written through. A pipe or a device is written to.
+    A link in its place is replaced, never written through, unless it leads to a device, a pipe or
+    a descriptor of this process (`/dev/stdout`): those are written to.
 
     Args:
         file: where to.
@@ -49,17 +76,45 @@ def put_file(
         folders: make the folder that it is in.
 
     Raises:
+        BrokenPipeError: nothing reads the pipe.
         InputError: it cannot be written.
     """
     try:
-        if folders:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        if file.exists() and not file.is_file() and not file.is_dir():
-            with file.open("wb") as stream:
+        if stream := _stream(file):
+            with stream:
                 return sum(map(stream.write, pieces))
+        if folders:
+            with _new_folders(file.parent):
+                return replace_file(file, pieces)
         return replace_file(file, pieces)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise _unwritable(file, "a file that can be written", error, todo) from error
+
+
+def _stream(file: Path) -> BinaryIO | None:
+    """What is written to in a place and not replaced: a descriptor, a pipe or a device.
+
+    Raises:
+        OSError: it cannot be opened, or a file would be made among the devices.
+    """
+    place = file
+    for _ in range(LINKS):
+        place = Path(os.path.realpath(place.parent)) / place.name
+        if place.parent == Path(f"/proc/{os.getpid()}/fd"):
+            sys.stdout.flush()
+            return os.fdopen(os.dup(int(place.name)), "wb")
+        if not place.is_symlink():
+            break
+        place = place.parent / place.readlink()
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(mode := file.stat().st_mode) and not stat.S_ISDIR(mode):
+            return os.fdopen(os.open(file, os.O_WRONLY), "wb")
+    above = Path(os.path.realpath(file.parent))
+    if above.is_relative_to("/dev") and not above.is_relative_to("/dev/shm"):  # noqa: S108
+        raise OSError(errno.EPERM, "a place among the machine's devices")
+    return None
 
 
 def replace_file(file: Path, pieces: Iterable[bytes]) -> int:
@@ -67,20 +122,26 @@ def replace_file(file: Path, pieces: Iterable[bytes]) -> int:
 
     Raises:
         OSError: it cannot be written.
+        InputError: it is written, and the disk does not confirm it.
     """
     with _part(file) as beside:
         with open(beside, "xb", opener=_locked) as stream:
             size = sum(map(stream.write, pieces))
             stream.flush()
+            with suppress(FileNotFoundError):
+                if stat.S_ISREG((old := file.lstat()).st_mode):
+                    _own(beside, old)
             os.fsync(stream.fileno())
             beside.replace(file)
-        _flush(file.parent)
+        with _confirmed(file):
+            _flush(file.parent)
     return size
 
 
 def put_folder(
     folder: Path,
     fill: Callable[[Path], T],
+    ours: Callable[[], Ours] | None = None,
     keep: Callable[[Path], Path | None] = lambda _: None,
 ) -> T:
     """Have `fill` write a new folder, then put it in the place of `folder`; returns its result.
@@ -88,30 +149,168 @@ def put_folder(
     Args:
         folder: the place; links on the way to it stay.
         fill: writes into the folder that it is given, empty and beside the place.
-        keep: where the folder that was in the place goes; None to remove it.
+        ours: what is ours in the folder that is there; without it everything is.
+        keep: gets the new folder and says where the files of ours that are in the place are to be
+            kept; None where they are not.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: it cannot be written, or what is not ours is in the way.
     """
     place = folder.resolve()  # a link stays one; `.` has no name to write beside
+    if str(folder) == "-" or place == Path("/"):
+        given = "/" if place == Path("/") else "-, standard output"
+        raise InputError.of("a folder that can be written", given, OTHER_FOLDER)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with _part(place) as beside:
+        with _new_folders(place.parent), _part(place) as beside:
             beside.mkdir()
-            if place.is_dir():
-                shutil.copymode(place, beside)
+            there = place.is_dir()
+            if there:
+                _own(beside, place.stat())
             with _open_folder(beside) as descriptor:
                 _lock(descriptor)
                 result = fill(beside)
-                _flush_all(descriptor)
-                exchange(beside, place)
-            _flush(place.parent)
-            if beside.exists() and (kept := keep(beside)):
-                exchange(beside, kept)
-                _flush(place.parent)
+                listed = ours() if ours and there else None
+                if listed:
+                    _carry(place, beside, listed)
+                kept = keep(beside) if there else None
+                with _kept(place, kept, listed, descriptor) as put_aside:
+                    _flush_all(descriptor)
+                    exchange(beside, place)
+                    with _confirmed(folder):
+                        put_aside()
+                        _flush(place.parent)
     except OSError as error:
         raise unwritable_folder(folder, error) from error
     return result
+
+
+@contextmanager
+def _kept(
+    place: Path, kept: Path | None, ours: Ours | None, new: int
+) -> Iterator[Callable[[], None]]:
+    """Link what is ours in a place into `.NAME.xxxxxxxx.next`; what is yielded puts it in `kept`.
+
+    Once the folder `new` is in the place, `settle` can do that as well.
+    """
+    if kept is None or ours is None:
+        yield lambda: None
+        return
+    spare = beside_of(place, "next")
+
+    def put_aside() -> None:
+        exchange(spare, kept)
+        remove(spare)
+
+    try:
+        spare.mkdir()
+        with _open_folder(spare) as descriptor:
+            _lock(descriptor)
+            link_files(place, spare, ours.gone)
+            yield put_aside
+    finally:
+        if not place.exists() or not os.path.samestat(place.stat(), os.fstat(new)):
+            remove(spare)
+
+
+def link_files(old: Path, new: Path, names: Iterable[str]) -> None:
+    """Link files of a folder that are there into another.
+
+    Raises:
+        OSError: they cannot be linked or copied.
+    """
+    for name in sorted(names):
+        if (old / name).is_file() and not (old / name).is_symlink():
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            link_file(old / name, new / name)
+
+
+def link_file(here: Path, there: Path) -> None:
+    """A hard link; a copy of the same owner where the file system has none.
+
+    Raises:
+        OSError: neither can be made.
+    """
+    try:
+        os.link(here, there, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in (*FULL, errno.EIO, errno.EROFS):
+            raise
+        shutil.copy2(here, there, follow_symlinks=False)
+        _own(there, here.lstat())
+
+
+def _carry(old: Path, new: Path, ours: Ours) -> None:
+    """Link what is not ours into the folder that takes the place of another.
+
+    Raises:
+        InputError: something of ours would take its place, or it cannot be linked; each by name.
+        OSError: it cannot be written.
+    """
+    problems: list[Problem] = []
+    _carry_below(old, new, "", ours, problems)
+    if problems:
+        raise InputError(few(problems))
+
+
+def _carry_below(old: Path, new: Path, above: str, ours: Ours, problems: list[Problem]) -> bool:
+    """Carry what is below a folder; returns whether any of it is ours."""
+    mixed = False
+    with os.scandir(old / above) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        name, mode = above + entry.name, entry.stat(follow_symlinks=False).st_mode
+        if is_part(entry.name):
+            continue
+        there = os.path.lexists(new / name)
+        if stat.S_ISDIR(mode):
+            if os.path.ismount(entry.path):
+                problems.append(_in_the_way(entry.path, "no other file system in it", "one"))
+            elif there and not (new / name).is_dir():
+                problems.append(_in_the_way(entry.path, "a place for a file of ours", "a folder"))
+            else:
+                mixed |= _carry_folder(old, new, name, ours, problems)
+        elif name in ours.gone or (there and name in ours.replaced):
+            mixed = True
+        elif (new / name).is_dir():
+            problems.append(_in_the_way(entry.path, "a place for a folder of ours", "a file"))
+        elif there:
+            problems.append(_in_the_way(entry.path, "no file of another's by this name", "one"))
+        elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+            link_file(Path(entry.path), new / name)
+        else:
+            required = "a folder without pipes, sockets and devices"
+            problems.append(_in_the_way(entry.path, required, "one of these"))
+    return mixed
+
+
+def _carry_folder(old: Path, new: Path, name: str, ours: Ours, problems: list[Problem]) -> bool:
+    """Carry a folder with its mode and owner; one without files of ours with its times, too."""
+    facts, there = (old / name).stat(), (new / name).is_dir()
+    if not there:
+        (new / name).mkdir()
+    mixed = _carry_below(old, new, f"{name}/", ours, problems)
+    if mixed and not there:
+        with suppress(OSError):  # all in it was ours, and is gone
+            (new / name).rmdir()
+            return True
+    _own(new / name, facts)
+    if not mixed and not there:
+        shutil.copystat(old / name, new / name)
+    return mixed
+
+
+def _in_the_way(path: str, required: str, given: str) -> Problem:
+    return Problem(required, given, f"move it away, or {OTHER_FOLDER}", path)
+
+
+def _own(path: Path, like: os.stat_result) -> None:
+    """Give a file or folder the owner and the mode of another, the owner as far as one may."""
+    here = path.lstat()
+    if (here.st_uid, here.st_gid) != (like.st_uid, like.st_gid):
+        with suppress(PermissionError):
+            os.chown(path, like.st_uid, like.st_gid, follow_symlinks=False)
+    if not stat.S_ISLNK(here.st_mode) and stat.S_IMODE(here.st_mode) != stat.S_IMODE(like.st_mode):
+        path.chmod(stat.S_IMODE(like.st_mode))
 
 
 def exchange(new: Path, place: Path) -> None:
@@ -134,7 +333,11 @@ def exchange(new: Path, place: Path) -> None:
             raise
         old = beside_of(place, "old")
         place.rename(old)
-        new.rename(place)
+        try:
+            new.rename(place)
+        except OSError:
+            old.rename(place)
+            raise
         old.rename(new)
 
 
@@ -150,6 +353,23 @@ def _exchange(one: Path, other: Path) -> None:
 def beside_of(place: Path, kind: str) -> Path:
     """A name beside a place that nothing else has: `.NAME.xxxxxxxx.KIND`."""
     return place.with_name(f".{place.name}.{secrets.token_hex(4)}.{kind}")
+
+
+@contextmanager
+def _new_folders(folder: Path) -> Iterator[None]:
+    """Make a folder and those above it; what was made goes again where the work in it fails."""
+    made = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for each in made:
+            with suppress(OSError):
+                each.rmdir()
+        raise
+    for each in made:
+        with _confirmed(folder):
+            _flush(each.parent)
 
 
 @contextmanager
@@ -181,7 +401,7 @@ def remove(path: Path) -> None:
 
 
 def _locked(path: str, flags: int) -> int:
-    """Open a part and lock it: `stale_parts` leaves alone what is locked."""
+    """Open a part and lock it: `collect` leaves alone what is locked."""
     descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o666)
     _lock(descriptor)
     return descriptor
@@ -193,11 +413,17 @@ def _lock(descriptor: int) -> None:
 
 
 def _flush_all(folder: int) -> None:
-    """Have the file system of an open folder write everything: one call, however many files."""
-    if sync := getattr(ctypes.CDLL(None), "syncfs", None):
-        sync(folder)
-    else:
+    """Have the file system of an open folder write everything: one call, however many files.
+
+    Raises:
+        OSError: it could not.
+    """
+    sync = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if sync is None:
         os.sync()
+    elif sync(folder):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def _flush(folder: Path) -> None:
@@ -213,6 +439,18 @@ def _open_folder(folder: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _confirmed(path: Path) -> Iterator[None]:
+    """Say of what fails in here that the new file or folder is in its place all the same."""
+    try:
+        yield
+    except OSError as error:
+        required = "a disk that confirms what is written"
+        given = f"the new one is in its place, but {_words(error)}"
+        todo = "check the disk, and write it again"
+        raise InputError.of(required, given, todo, str(path)) from error
 
 
 def unwritable_folder(folder: Path, error: OSError) -> InputError:
@@ -233,4 +471,8 @@ def _reason(path: Path, error: OSError) -> str:
     if error.errno == errno.ENOENT:
         there = above == path.parent
         return f"{above}, where nothing can be made" if there else f"no folder {path.parent}"
+    return _words(error)
+
+
+def _words(error: OSError) -> str:
     return error.strerror or f"no room ({error})"

@@ -32,7 +32,16 @@ from compilers.tables.build_codec import (
     to_json,
 )
 from compilers.tables.folders.folder_files import FolderFiles, digest, opened
-from compilers.tables.folders.generations import FABRIC, MANIFEST, PLANES, identity_of, put
+from compilers.tables.folders.generations import (
+    FABRIC,
+    MANIFEST,
+    PLANES,
+    RENDERED,
+    SUM,
+    identity_of,
+    put,
+    sum_of,
+)
 from inventory.problems import InputError, Problem, few
 
 FORMAT, PACKED_FORMAT = 1, 2
@@ -88,6 +97,7 @@ def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) ->
         digests[file] = _digest(folder / file)
     text = _manifest(build, digests)
     (folder / MANIFEST).write_text(text)
+    (folder / SUM).write_text(sum_of(text))
     return identity_of(text)
 
 
@@ -187,6 +197,8 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
         wrong = [key for key, kind in ENTRIES.items() if type(manifest[key]) is not kind]
         if wrong or FABRIC not in manifest["files"]:
             raise TypeError(", ".join(wrong) or FABRIC)
+        if _sum_in(files) not in ("", sum_of(text)):
+            raise InputError(_damage(files.path / MANIFEST, "a changed file"))
     except FileNotFoundError as error:
         if (files.path / PLANES).is_file():
             raise _several_planes(files.path) from None
@@ -194,6 +206,14 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(_damage(files.path / MANIFEST, f"a damaged file ({error})")) from error
     return text, manifest
+
+
+def _sum_in(files: FolderFiles) -> str:
+    """What `manifest.sha256` says; "" in a build of an earlier version or one that was sent."""
+    try:
+        return files.read(SUM)
+    except FileNotFoundError:
+        return ""
 
 
 def damaged(files: FolderFiles, digests: Mapping[str, str]) -> list[Problem]:
@@ -252,7 +272,7 @@ def _instead(folder: Path) -> tuple[str, str]:
         if folder.suffix in (".yaml", ".yml"):
             return "a spec", f"compile it first: polarfab compile {folder} -o build"
         return "a file", AGAIN_SOMEWHERE
-    if (folder / ".polarfab.json").is_file():
+    if (folder / RENDERED).is_file():
         return "a folder that render wrote", "name the build that it was rendered from"
     if not folder.is_dir():
         return "no such folder", AGAIN_SOMEWHERE

@@ -1,20 +1,37 @@
-"""The place of a build: the build in it, and the last proved one before it, `.NAME.last`."""
+"""The place of a build: the build in it, its mark, and the last proved one before, `.NAME.last`."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from compilers.tables.folders.artefact import OTHER_FOLDER, put_folder
+from compilers.tables.build import Build
+from compilers.tables.folders.artefact import (
+    OTHER_FOLDER,
+    PART,
+    Ours,
+    exchange,
+    is_part,
+    put_folder,
+    remove,
+    replace_file,
+)
 from compilers.tables.folders.folder_files import read
 from inventory.problems import InputError
 
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
+SUM = f"{MANIFEST.removesuffix('.json')}.sha256"
+"""The digest of the manifest, as `sha256sum -c` reads it; not part of the identity."""
 PLANES = "planes.json"  # in a folder of builds, one a plane (`plane_folders`)
+RENDERED = ".polarfab.json"  # in a folder of files made from a build (`rendered_folder`)
 T = TypeVar("T")
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 def identity_of(manifest: str) -> str:
@@ -22,15 +39,23 @@ def identity_of(manifest: str) -> str:
     return hashlib.sha256(manifest.encode()).hexdigest()[:16]
 
 
-def put(folder: Path, fill: Callable[[Path], T]) -> T:
+def sum_of(manifest: str) -> str:
+    """The text of `manifest.sha256`."""
+    return f"{hashlib.sha256(manifest.encode()).hexdigest()}  {MANIFEST}\n"
+
+
+def put(folder: Path, fill: Callable[[Path], T], back: bool = False) -> T:
     """Have `fill` write a build, then put it in the place of `folder`; returns its result.
 
-    Another proved build that was there is kept as the last one.
+    Another proved build that was there is kept as the last one, with `back` a build that is not
+    proved, too. Files in the folder that are not the build's stay.
 
     Raises:
-        InputError: the folder exists and is not a build, or cannot be written.
+        InputError: the folder exists and is not a build, is inside a build or a folder that render
+            wrote, cannot be written, or something that is not the build's is in the way.
     """
     place = folder.resolve()
+    require_outside(place)
     if not is_build(place) and place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise InputError.of(
             file=str(place),
@@ -38,12 +63,47 @@ def put(folder: Path, fill: Callable[[Path], T]) -> T:
             given="a folder with other files in it" if place.is_dir() else "a file",
             todo=OTHER_FOLDER,
         )
-    return put_folder(place, fill, lambda old: last(place) if _worth(old, place) else None)
+    settle(place)
+
+    def keep(new: Path) -> Path | None:
+        worth = (back or proved(place)) and _names(place) != _names(new)
+        return last(place) if worth else None
+
+    def ours() -> Ours:
+        names = build_files(place)
+        return Ours(names, names)
+
+    return put_folder(place, fill, ours, keep)
 
 
-def _worth(old: Path, new: Path) -> bool:
-    """Whether a build is to be kept: it is proved, and another than the new one."""
-    return proved(old) and _names(old) != _names(new)
+def require_outside(place: Path, of_build: bool = True) -> None:
+    """Pass when a place is in no build, and for a build in no folder that render wrote.
+
+    Raises:
+        InputError: it is.
+    """
+    for above in place.parents:
+        given = "inside a build" if is_build(above) else ""
+        if of_build and (above / RENDERED).is_file():
+            given = "inside a folder of files made from a build"
+        if given:
+            required = "a folder outside builds and what is made from them"
+            raise InputError.of(required, f"one {given}, {above}", OTHER_FOLDER, str(place))
+
+
+def build_files(folder: Path) -> set[str]:
+    """The paths below a folder of what belongs to the build in it, of several planes to each."""
+    names, planes = {PLANES}, [""]
+    if (folder / PLANES).is_file():
+        planes += [f"{plane.name}/" for plane in folder.glob("plane-*")]
+    for plane in planes:
+        names |= {plane + name for name in (MANIFEST, SUM, FABRIC, VERIFIED)}
+        try:
+            names |= {plane + name for name in json.loads(read(folder / plane, MANIFEST))["files"]}
+        except DAMAGED:  # what every build has
+            arrays = (folder / plane / "arrays").glob("*.npy")
+            names |= {f"{plane}arrays/{array.name}" for array in arrays}
+    return names
 
 
 def _names(folder: Path) -> list[bytes]:
@@ -55,7 +115,12 @@ def _names(folder: Path) -> list[bytes]:
 
 def is_build(folder: Path) -> bool:
     """Whether there is a build, of one plane or of several, sound or not."""
-    return any((folder / name).is_file() for name in (MANIFEST, PLANES))
+    if (folder / MANIFEST).is_file():
+        try:
+            return FABRIC in json.loads(read(folder, MANIFEST))["files"]
+        except DAMAGED:
+            return (folder / FABRIC).is_file() and (folder / "arrays").is_dir()
+    return (folder / PLANES).is_file() and (folder / "plane-1").is_dir()
 
 
 def fabric_in(folder: Path) -> str:
@@ -63,7 +128,7 @@ def fabric_in(folder: Path) -> str:
     first = folder / "plane-1" if (folder / PLANES).is_file() else folder
     try:
         return str(json.loads(read(first, MANIFEST))["name"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except DAMAGED:
         return ""
 
 
@@ -79,14 +144,156 @@ def proved(folder: Path) -> bool:
             planes = json.loads(read(folder, PLANES))["planes"]
             return all(mark(folder / str(name)) for name in planes)
         return bool(mark(folder))
-    except (OSError, ValueError, KeyError, TypeError):
+    except DAMAGED:
         return False
+
+
+def mark_verified(folder: Path, identity: str, result: Mapping[str, Any] | None) -> None:
+    """Write the mark that verification has passed on this build; without a result, remove it.
+
+    A link in its place is replaced.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    if result is None:
+        (folder / VERIFIED).unlink(missing_ok=True)
+        return
+    text = json.dumps({"build": identity, **result}, indent=1)
+    sealed = json.dumps(json.loads(text) | {"digest": _seal(json.loads(text))}, indent=1)
+    replace_file(folder / VERIFIED, [sealed.encode()])
+
+
+def _seal(marked: Mapping[str, Any]) -> str:
+    """The digest of what a mark says."""
+    plain = {name: value for name, value in marked.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def mark(folder: Path) -> str:
     """The identity of the build that the mark in a folder is for, if it is this build; else ""."""
+    return str(marked(folder).get("build", ""))
+
+
+def marked(folder: Path) -> Mapping[str, Any]:
+    """What the mark in a folder says, if it is of the build there and as it was written."""
     try:
-        text, marked = read(folder, MANIFEST), json.loads(read(folder, VERIFIED))["build"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    return marked if marked == identity_of(text) else ""
+        text, found = read(folder, MANIFEST), json.loads(read(folder, VERIFIED))
+        whole = found["build"] == identity_of(text) and found["digest"] == _seal(found)
+    except DAMAGED:
+        return {}
+    return dict(found) if whole else {}
+
+
+def require_verified(folder: Path, build: Build) -> None:
+    """Refuse a build that has not passed verification.
+
+    Raises:
+        InputError: it has not.
+    """
+    if mark(folder) != build.identity:
+        raise InputError.of(
+            file=str(folder),
+            required="a build that has passed polarfab verify",
+            given="one that has not",
+            todo=f"run: polarfab verify {folder} (or use it as it is, with --unverified)",
+        )
+
+
+def settle(place: Path) -> None:
+    """Finish what a killed process left undone about the build before the one in a place.
+
+    Raises:
+        InputError: it cannot be renamed.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        collect(place, only=("next",))
+
+
+def collect(place: Path, only: tuple[str, ...] = ()) -> list[tuple[Path, Path | None]]:
+    """Remove the parts that no process writes, beside a place and in it.
+
+    A folder that was put aside, and whose place stayed empty, is put back. The build before the one
+    that came into its place becomes the last one.
+
+    Args:
+        place: a folder or a file.
+        only: kinds of parts; all without.
+
+    Returns:
+        Each part, and where it was put; None where it was removed.
+
+    Raises:
+        InputError: a folder cannot be read or changed.
+    """
+    try:
+        found = [part for part in _parts(place.resolve()) if not only or part[2] in only]
+        return [(part, _collect(part, name, kind)) for part, name, kind in found]
+    except OSError as error:
+        given = error.strerror or str(error)
+        where = str(error.filename or place)
+        raise InputError.of("a folder to clear", given, file=where) from error
+
+
+def stale_parts(place: Path) -> list[Path]:
+    """The parts that `collect` would remove or put back.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    return [part for part, _, _ in _parts(place.resolve())]
+
+
+def _parts(place: Path) -> Iterator[tuple[Path, str, str]]:
+    folders = [place.parent]
+    if place.is_dir():
+        folders += [place, *(Path(entry.path) for entry in os.scandir(place) if _is_folder(entry))]
+    for folder in folders:
+        for path in sorted(folder.iterdir()):
+            match = PART.fullmatch(path.name)
+            ours = match and (folder != place.parent or match["place"] == place.name)
+            if match and ours and not _in_use(path):
+                yield path, match["place"], match["kind"]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) and not is_part(entry.name)
+
+
+def _collect(part: Path, name: str, kind: str) -> Path | None:
+    place = part.with_name(name)
+    back = place if kind == "old" and not os.path.lexists(place) else None
+    if kind == "next" and is_build(place) and proved(part) and _names(part) != _names(place):
+        back = last(place)
+    if back:
+        exchange(part, back)
+    remove(part)
+    if os.path.lexists(part):
+        _remove_aloud(part)
+    return back
+
+
+def _remove_aloud(part: Path) -> None:
+    """Remove what `remove` could not, or say why not.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    import shutil
+
+    shutil.rmtree(part) if part.is_dir() and not part.is_symlink() else part.unlink()
+
+
+def _in_use(part: Path) -> bool:
+    """Whether a process holds the lock of a part."""
+    try:
+        descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return False
+        return True
+    finally:
+        os.close(descriptor)

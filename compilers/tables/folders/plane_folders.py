@@ -11,9 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from compilers.tables.build import Build
+from compilers.tables.folders.artefact import link_files
 from compilers.tables.folders.build_folder import AGAIN, Prove, load, save, write
 from compilers.tables.folders.folder_files import read
-from compilers.tables.folders.generations import FABRIC, MANIFEST, PLANES, put
+from compilers.tables.folders.generations import (
+    FABRIC,
+    MANIFEST,
+    PLANES,
+    build_files,
+    is_build,
+    last,
+    put,
+    settle,
+)
 from inventory.problems import InputError
 
 OWN = ("arrays/datapath_id.npy", "arrays/host_mac.npy", "arrays/hardware_", "fabric.json")
@@ -89,6 +99,25 @@ def _identities(folder: Path) -> dict[Path, str]:
             given=f"a damaged file ({error})",
             todo=AGAIN,
         ) from error
+
+
+def rollback(folder: Path) -> tuple[Build, ...]:
+    """Put the last proved build back; the one that was in its place is then kept.
+
+    Returns:
+        The build of each plane that is in the place now.
+
+    Raises:
+        InputError: none is kept, it is damaged, or it cannot be put back.
+    """
+    place = folder.resolve()
+    settle(place)
+    if not is_build(kept := last(place)):
+        todo = "one is kept when another takes its place"
+        raise InputError.of("an earlier build that was proved", "none is kept", todo, str(folder))
+    builds = load_planes(kept)
+    put(place, lambda beside: link_files(kept, beside, build_files(kept)), back=True)
+    return builds
 
 
 def alike(one: Path, other: Path) -> bool:

@@ -16,12 +16,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.intermediates import require_single_ways
 from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow import group_and_flow_bytes as rows
-from compilers.targets.openflow.carried_rows import carries
+from compilers.targets.openflow.carried_rows import (
+    CarriedRows,
+    carried_addresses,
+    carries,
+)
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, roles
 from compilers.targets.openflow.flow_tables import (
     GENERATIONS,
@@ -29,6 +32,7 @@ from compilers.targets.openflow.flow_tables import (
     MOST_BASIS,
     Pipeline,
     RowKind,
+    class_numbers,
     marker_cookie,
     require,
 )
@@ -52,7 +56,6 @@ from compilers.targets.openflow.message_parts import (
 )
 from compilers.targets.openflow.profiles import OVS, Profile, profiles_of
 from compilers.targets.openflow.protocol import GroupType
-from inventory.problems import InputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +89,6 @@ class Encoder:
 
     def __init__(self, build: Build, profiles: Sequence[Profile] | None = None) -> None:
         require(build)
-        _require_messages(build)
         self.build = build
         self._node_profiles = profiles_of(build) if profiles is None else tuple(profiles)
         self.profiles = list(self._node_profiles)
@@ -124,7 +126,7 @@ class Encoder:
 
     def told(self, vertex: int, able: Profile) -> None:
         """The switch has shown that it can do no more than this; nothing of a vertex below 0."""
-        if vertex >= 0 and not self._pipeline.marks:  # what marks need it has, or refuses
+        if vertex >= 0 and not self._pipeline.whole:  # what that needs it has, or refuses
             self.profiles[vertex] = self._node_profiles[vertex].within(able)
 
     def rows(self, vertex: int) -> int:
@@ -155,8 +157,13 @@ class Encoder:
                 rows.spread(row, basis, self._pipeline.marked_mac)
                 for row in self._pipeline.spread(vertex, generation)
             ]
+            flows += [
+                rows.shared(number, ports, basis, generation)
+                for number, ports in self._pipeline.shared(vertex)
+            ]
+            flows += self.carried_messages(vertex, generation)
         return Program(
-            groups=tuple(self.group_messages(group, generation) for group in groups),
+            groups=tuple(self.group_messages(group, generation) for group in groups if group.made),
             flows=(*flows, self._markers[generation]),
         )
 
@@ -193,6 +200,40 @@ class Encoder:
         metadata = self._pipeline.route_metadata(prefix, egress, generation)
         routes = self._layouts(profile.masks).routes
         return tuple(family.filled(prefix, metadata=metadata) for family in routes)
+
+    def carried_messages(
+        self, vertex: int, generation: int, before: Encoder | None = None
+    ) -> list[Block]:
+        """Messages that add the rows by intermediates; none where packets carry none.
+
+        What goes to one that no route leads to goes on from here.
+
+        Args:
+            vertex: the switch.
+            generation: of its numbers.
+            before: only those that are others than this one's.
+        """
+        if not (told := self._carried):
+            return []
+        found = CarriedRows.of(self.build, vertex)
+        number, others = class_numbers(found.egress, generation), found.others
+        if before:
+            stood = CarriedRows.of(before.build, vertex).egress
+            others = others[(stood != found.egress)[others]]
+            if not len(others):
+                return []
+        there, near = found.egress[others] >= 0, found.port[others] > 0
+        far, watched, lost = others[there & ~near], others[there & near], others[~there]
+        blocks = [
+            told.far.filled(far, metadata=number[far]),
+            told.near.filled(watched, metadata=number[watched], port=found.port[watched]),
+            told.reached.filled(lost),
+        ]
+        if not before:
+            own = np.full(int(found.own >= 0), found.own)
+            blocks += [told.reached.filled(own)]
+            blocks += [told.given_up] * (self.build.protect != "none")
+        return [block for block in blocks if len(block)]
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`."""
@@ -235,6 +276,9 @@ class Encoder:
             self._own.append(rows.own_nd(hosts))
             self._enter.append(rows.enter(gateway, hosts, IPV6))
             self._hosts.append(rows.hosts(gateway, hosts, IPV6, single=False))
+        self._carried = _Carried.of(self.build) if carries(self.build) else None
+        if self._carried:
+            self._forward.append(rows.forward_carried(self._carried.first, self._pipeline.ipv6))
 
     def _layouts(self, masks: bool) -> _Layouts:
         """Routes and classes of switches that match parts of metadata, or of those that do not."""
@@ -247,7 +291,7 @@ class Encoder:
                 [
                     [
                         rows.classes(self._width, role, generation, masks, self._pipeline.direct)
-                        for role in range(roles(self.build.tables.classes))
+                        for role in range(roles(self.build.tables.classes, self.build.every_hop))
                     ]
                     for generation in range(GENERATIONS)
                 ],
@@ -306,6 +350,14 @@ class Encoder:
         blocks = []
         if self._pipeline.entering and profile.masks:
             blocks = [enter.filled(hosts, port=port) for enter in self._enter]
+        if self._carried and len(hosts):
+            own = [self._blocks[vertex]]
+            own += [(self._blocks6[vertex], 0)] if self._pipeline.ipv6 else []
+            blocks += [
+                w.filled([0], block=b) for w, b in zip(self._carried.within, own, strict=True)
+            ]
+            basis = vertex & MOST_BASIS
+            blocks += [each.filled(hosts, port=port, basis=basis) for each in self._carried.draw]
         for local, address in zip(self._hosts, self._addresses(vertex), strict=True):
             blocks.append(local.filled(hosts, port=port, address=address, mac=mac))
         return blocks
@@ -345,19 +397,37 @@ class Encoder:
         return blocks
 
 
-def _require_messages(build: Build) -> None:
-    """Pass when there are messages for all rows.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Carried:
+    """The layouts of rows for packets that carry an intermediate.
 
-    Raises:
-        InputError: packets carry an intermediate, or are shared at every hop: there is text only.
+    first: the MAC address of the first one. within, draw: by address family. far, near: a row an
+    intermediate, that of a neighbour by its port. reached: where packets go no further towards it.
     """
-    require_single_ways(build, "a program of OpenFlow messages")
-    if carries(build):
-        raise InputError.of(
-            key="routing.balance",
-            required="another balance for the controller, whose messages have no intermediates",
-            given=build.balance,
-            todo="load what `render --target ovs` writes, or write spread",
+
+    first: int
+    within: list[Template]
+    draw: list[Template]
+    far: Template
+    near: Template
+    reached: Template
+    given_up: Block
+
+    @classmethod
+    def of(cls, build: Build) -> _Carried:
+        a, hosts = build.addressing, build.wiring.host_port.shape[1]
+        addresses = carried_addresses(build)
+        first, macs = addresses[0], mac_bytes(np.array(addresses, np.uint64))
+        families = [IPV4, IPV6] if a.ipv6 else [IPV4]
+        gateway, count = a.gateway_mac, len(addresses)
+        return cls(
+            first=first,
+            within=[rows.within(gateway, family, a.ipv4_length) for family in families],
+            draw=[rows.draw(gateway, first, hosts, family, count) for family in families],
+            far=rows.towards(macs, watched=False),
+            near=rows.towards(macs, watched=True),
+            reached=rows.reached(macs, gateway),
+            given_up=rows.given_up(gateway),
         )
 
 
@@ -397,5 +467,6 @@ _WORDS = {
     RowKind.BARRIER: "barrier",
     RowKind.COMMIT: "commit of the bundle",
     RowKind.SPREAD: "marked packets of port {}",
+    RowKind.CARRIED: "packets by way of intermediate {}",
     RowKind.DISCOVERY: "discovery frames to the controller",
 }

@@ -209,6 +209,11 @@ class Pipeline:
         return self.build.balance == MARKED
 
     @property
+    def whole(self) -> bool:
+        """Whether switches have to be able to do all that Open vSwitch does."""
+        return self.marks or carries(self.build) or self.build.every_hop
+
+    @property
     def marking(self) -> Marking:
         """Which packets of hosts are marked."""
         if keeps_marks(self.build):

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.carried_rows import PRIORITY as CARRIED_PRIORITY
 from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.flow_tables import (
+    CLASS_MASK,
     GROUP_SPACE,
     INGRESS_BIT,
     MARKED_BIT,
@@ -31,6 +33,7 @@ from compilers.targets.openflow.flow_tables import (
 )
 from compilers.targets.openflow.message_parts import Block, Parts, Template
 from compilers.targets.openflow.protocol import HEADER, IN_PORT, Bundle, GroupType, MessageType
+from compilers.wiring.addressing import CARRIED_BITS
 
 ARP, IPV4, IPV6, ICMPV6 = 0x0806, 0x0800, 0x86DD, 58
 LLDP, NEAREST_BRIDGE = 0x88CC, 0x0180C200000E
@@ -47,6 +50,17 @@ IPV6_NUMBER = KEPT_NUMBER = 1 << 23
 XID_BITS = 24
 MARKED_NUMBER = 2
 """Dispatch messages of marked packets have numbers from here, behind those of IPv4 and IPv6."""
+CARRIED_NUMBER = 4
+"""The same of packets that carry an intermediate."""
+FROM_HOSTS_NUMBER = 1 << 16
+"""From here on those of packets that hosts send."""
+DRAWN_NUMBER = 1 << 20
+"""From here on those of packets that get one, or none, where hosts send them."""
+GIVEN_UP_NUMBER = 1 << 20
+"""Of the row by which an intermediate is given up; others by intermediates have its number."""
+CARRIED_MASK = (1 << 48) - (1 << CARRIED_BITS)
+NO_PORT_UP = 0xFFFF
+"""What `port_if_up` writes for a port that is down."""
 MOST_NUMBER = (1 << XID_BITS) - 1
 """An xid is the kind of a message and, in its lower 24 bits, which of them."""
 
@@ -163,10 +177,18 @@ def forward_marked(marked: int, gateway: int, ipv6: bool) -> Block:
     )
 
 
-def _forward(mac: int, first: int, ipv6: bool, *instructions: Parts) -> Block:
+def forward_carried(carried: int, ipv6: bool) -> Block:
+    """The same for what carries an intermediate, whichever."""
+    instructions = parts.apply_actions(parts.dec_ttl()), parts.goto_table(Table.ROUTES)
+    return _forward(carried, CARRIED_NUMBER, ipv6, *instructions, mask=CARRIED_MASK)
+
+
+def _forward(
+    mac: int, first: int, ipv6: bool, *instructions: Parts, mask: int | None = None
+) -> Block:
     families = (IPV4, IPV6) if ipv6 else (IPV4,)
     place = Table.DISPATCH, FlowPriority.FORWARD, RowKind.FORWARD
-    fields = parts.oxm("eth_dst", mac), parts.oxm("eth_type", "family")
+    fields = parts.oxm("eth_dst", mac, mask), parts.oxm("eth_type", "family")
     return _row(
         place, first + np.arange(len(families)), fields, *instructions, family=families
     ).block
@@ -203,6 +225,79 @@ def enter(gateway: int, hosts: int, ethertype: int) -> Template:
         parts.write_metadata(INGRESS_BIT, INGRESS_BIT),
         parts.goto_table(Table.ROUTES),
     )
+
+
+def within(gateway: int, ethertype: int, length: int) -> Template:
+    """What a host sends to the switch's own `block` (column) gets no intermediate."""
+    v6 = ethertype == IPV6
+    mask = IPV6_MASK if v6 else (1 << 32) - (1 << 32 - length)
+    block = parts.oxm("ipv6_dst" if v6 else "ipv4_dst", "block", mask)
+    return _row(
+        (Table.DISPATCH, FlowPriority.ANSWER, RowKind.FORWARD),
+        DRAWN_NUMBER + v6,
+        (parts.oxm("eth_dst", gateway), parts.oxm("eth_type", ethertype), block),
+        parts.apply_actions(parts.dec_ttl()),
+        parts.goto_table(Table.ROUTES),
+    )
+
+
+def draw(gateway: int, carried: int, hosts: int, ethertype: int, count: int) -> Template:
+    """What comes from a host, by its `port`, gets one of so many intermediates.
+
+    Columns: port; basis, of the hash.
+    """
+    first = DRAWN_NUMBER + (1 + (ethertype == IPV6) << 16)
+    fields = (
+        parts.oxm("in_port", "port"),
+        parts.oxm("eth_dst", gateway),
+        parts.oxm("eth_type", ethertype),
+    )
+    actions = parts.apply_actions(
+        parts.dec_ttl(),
+        parts.set_field("eth_dst", carried),
+        parts.draw("eth_dst", CARRIED_BITS, count, "basis"),
+    )
+    place = Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD
+    return _row(place, first + np.arange(hosts), fields, actions, parts.goto_table(Table.ROUTES))
+
+
+def towards(macs: NDArray[np.uint8], watched: bool) -> Template:
+    """A row an intermediate, by its MAC address: its class into `metadata` (column).
+
+    watched: its `port` (column) into register 0, while that is up.
+    """
+    watch = [parts.apply_actions(parts.port_if_up("port", "reg0", CARRIED_BITS))] * watched
+    return _carried_row(
+        np.arange(len(macs)),
+        *watch,
+        parts.write_metadata("metadata", CLASS_MASK),
+        parts.goto_table(Table.CLASSES),
+        mac=macs,
+    )
+
+
+def reached(macs: NDArray[np.uint8], gateway: int) -> Template:
+    """The same where packets go no further towards it: they go on as those of hosts here."""
+    return _carried_row(np.arange(len(macs)), parts.apply_actions(*_on(gateway)), mac=macs)
+
+
+def given_up(gateway: int) -> Block:
+    """What register 0 has no port for goes on as what a host here sends."""
+    done = _on(gateway, parts.clear("reg0", 0, CARRIED_BITS))
+    place = Table.CLASSES, ClassPriority.NO_WAY, RowKind.CARRIED
+    field = parts.oxm("reg0", NO_PORT_UP, NO_PORT_UP)
+    return _row(place, GIVEN_UP_NUMBER, (field,), parts.apply_actions(*done)).block
+
+
+def _carried_row(number: NDArray[np.int64], *instructions: Parts, **columns: Any) -> Template:
+    place = Table.ROUTES, CARRIED_PRIORITY, RowKind.CARRIED
+    return _row(place, number, (parts.oxm("eth_dst", "mac"),), *instructions, **columns)
+
+
+def _on(gateway: int, *more: Parts) -> tuple[Parts, ...]:
+    """Actions: the intermediate comes off, and the packet came in nowhere."""
+    off = parts.set_field("eth_dst", gateway), parts.clear("in_port_16", 0, 16)
+    return *off, *more, parts.look_up_again(Table.ROUTES)
 
 
 def arp_answer(gateway: int, length: int) -> Template:
@@ -353,6 +448,20 @@ def classes(count: int, role: int, generation: int, masks: bool, direct: int) ->
         fields = parts.oxm("in_port", "in_port"), *fields
     columns = {"metadata": value, "group": _groups(role, count, generation)}
     return _row(place, numbers + (role << ROLE_SHIFT), fields, through, **columns)
+
+
+def shared(egress: int, ports: NDArray[np.integer], basis: int, generation: int) -> Block:
+    """A row of a class with several ways, which packets from anywhere share.
+
+    ports: of the ways. basis: of the hash.
+    """
+    value, mask = class_metadata(np.array([egress]), entering=False, generation=generation)
+    return _row(
+        (Table.CLASSES, ClassPriority.ANY, RowKind.CLASS),
+        egress + (GroupRole.TRANSIT << ROLE_SHIFT),
+        (parts.oxm("metadata", int(value[0]), mask),),
+        parts.apply_actions(parts.bundle_ports(ports, basis)),
+    ).block
 
 
 def groups(

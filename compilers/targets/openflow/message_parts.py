@@ -26,10 +26,14 @@ from compilers.targets.openflow.protocol import (
     OnfMessage,
 )
 
-HIGHEST_WEIGHT, SYMMETRIC_L3L4_UDP, OFPORT = 1, 3, 0x00000002
-"""Of NXAST_BUNDLE: NX_BD_ALG_HRW; NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP; NXM_OF_IN_PORT's header."""
+FIRST_UP, HIGHEST_WEIGHT, SYMMETRIC_L3L4_UDP, OFPORT = 0, 1, 3, 0x00000002
+"""Of NXAST_BUNDLE: NX_BD_ALG_ACTIVE_BACKUP and _HRW; NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP;
+NXM_OF_IN_PORT's header."""
+SAME_IN_PORT = 0xFFF8
+"""OFPP_IN_PORT of OpenFlow 1.0: the packet keeps the port that it came in on."""
 WIDE = {1: "u1", 2: ">u2", 4: ">u4", 6: "6u1", 8: ">u8", 16: "2>u8"}
 """What fills columns of so many bytes."""
+U2 = np.dtype(WIDE[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +184,9 @@ def set_field(field: str, value: Value) -> Parts:
 
 def move(source: str, target: str, skipped: int = 0) -> Parts:
     """Action: copy one field into another, shifted down by so many bits (NXAST_REG_MOVE)."""
-    return _sized(
+    return _nicira(
         protocol.REG_MOVE,
-        Action.EXPERIMENTER,
-        experimenter=protocol.NICIRA,
-        subtype=protocol.REG_MOVE_SUBTYPE,
+        protocol.REG_MOVE_SUBTYPE,
         bits=protocol.FIELDS[target][2] * 8 - skipped,
         source_offset=skipped,
         source=_moved(source),
@@ -192,15 +194,54 @@ def move(source: str, target: str, skipped: int = 0) -> Parts:
     )
 
 
+def clear(field: str, first: int, bits: int) -> Parts:
+    """Action: so many bits of a field from the `first` on become 0 (NXAST_REG_LOAD)."""
+    return _nicira(protocol.REG_LOAD, protocol.REG_LOAD_SUBTYPE, **_bits(field, first, bits))
+
+
 def clear_first_bit(field: str) -> Parts:
-    """Action: take the highest bit away from a field (NXAST_REG_LOAD)."""
-    return _sized(
-        protocol.REG_LOAD,
-        Action.EXPERIMENTER,
-        experimenter=protocol.NICIRA,
-        subtype=protocol.REG_LOAD_SUBTYPE,
-        place=protocol.FIELDS[field][2] * 8 - 1 << 6,
-        target=_moved(field),
+    """Action: take the highest bit away from a field."""
+    return clear(field, protocol.FIELDS[field][2] * 8 - 1, 1)
+
+
+def draw(field: str, bits: int, count: int, basis: Value) -> Parts:
+    """Action: a number from 0 to count - 1 into the low bits of a field (NXAST_MULTIPATH).
+
+    It is a hash of addresses and ports, modulo the count: the algorithm of number 0.
+    """
+    return _nicira(
+        protocol.MULTIPATH,
+        protocol.MULTIPATH_SUBTYPE,
+        fields=SYMMETRIC_L3L4_UDP,
+        basis=basis,
+        most=count - 1,
+        **_bits(field, 0, bits),
+    )
+
+
+def look_up_again(table: int) -> Parts:
+    """Action: through a table, as what the packet is by now (NXAST_RESUBMIT_TABLE)."""
+    members = {"in_port": SAME_IN_PORT, "table": table}
+    return _nicira(protocol.RESUBMIT, protocol.RESUBMIT_SUBTYPE, **members)
+
+
+def port_if_up(port: Value, field: str, bits: int) -> Parts:
+    """Action: a port into the low bits of a field, all ones while it is down (NXAST_BUNDLE_LOAD).
+
+    port: a number, or a column of them.
+    """
+    rest = bytes(6)
+    number = (port.to_bytes(2, "big"),) if isinstance(port, int) else (Column(port, U2),)
+    return _nicira(
+        protocol.BUNDLE_ACTION,
+        protocol.BUNDLE_LOAD_SUBTYPE,
+        *number,
+        rest,
+        algorithm=FIRST_UP,
+        fields=SYMMETRIC_L3L4_UDP,
+        members=OFPORT,
+        member_count=1,
+        **_bits(field, 0, bits),
     )
 
 
@@ -215,12 +256,10 @@ def bundle_ports(ports: NDArray[Any], basis: int) -> Parts:
         basis: of the hash, 16 bits.
     """
     numbers = np.asarray(ports).astype(">u2").tobytes()
-    return _sized(
+    return _nicira(
         protocol.BUNDLE_ACTION,
-        Action.EXPERIMENTER,
+        protocol.BUNDLE_SUBTYPE,
         numbers + bytes(-len(numbers) % 8),
-        experimenter=protocol.NICIRA,
-        subtype=protocol.BUNDLE_SUBTYPE,
         algorithm=HIGHEST_WEIGHT,
         fields=SYMMETRIC_L3L4_UDP,
         basis=basis,
@@ -238,6 +277,17 @@ def _moved(field: str) -> int:
     """The header of a field without a mask, as one number."""
     space, number = protocol.MOVABLE[field]
     return space << 16 | number << 9 | protocol.FIELDS[field][2]
+
+
+def _bits(field: str, first: int, bits: int) -> dict[str, int]:
+    """The members that name bits of a field which an action writes."""
+    return {"place": first << 6 | bits - 1, "target": _moved(field)}
+
+
+def _nicira(layout: Layout, subtype: int, *rest: Part, **members: Value) -> Parts:
+    """An action of Open vSwitch's own."""
+    head = {"experimenter": protocol.NICIRA, "subtype": subtype}
+    return _sized(layout, Action.EXPERIMENTER, *rest, **head, **members)
 
 
 def _sized(layout: Layout, kind: int, *rest: Part, **members: Value) -> Parts:

@@ -55,16 +55,19 @@ FIELDS = {
     "icmpv6_type": (0x8000, 29, 1),
     "nd_target": (0x8000, 31, 16),
     "nd_tll": (0x8000, 33, 6),
+    "in_port_16": (0x0000, 0, 2),
     "reg0": (0x0001, 0, 4),
     "nw_ttl": (0x0001, 29, 1),
     "nd_reserved": (0x1000, 1, 4),
     "nd_options_type": (0x1000, 2, 1),
 }
 """Class, number and bytes of the fields of a packet. Class 0x8000 is OpenFlow basic (§7.2.3.7),
-1 Nicira's registers and the TTL of both versions of IP, 0x1000 Ericsson's ND."""
+0 and 1 Nicira's: the port of OpenFlow 1.0, registers and the TTL of both versions of IP; 0x1000
+Ericsson's ND."""
 EXPERIMENTER_CLASS = 0xFFFF
 """The class of fields whose experimenter is told before their value."""
 MOVABLE = {
+    "in_port_16": (0, 0),
     "eth_dst": (0, 1),
     "eth_src": (0, 2),
     "arp_spa": (0, 16),
@@ -207,8 +210,10 @@ class Action(IntEnum):
     EXPERIMENTER = 0xFFFF
 
 
-REG_MOVE_SUBTYPE, REG_LOAD_SUBTYPE, BUNDLE_SUBTYPE = 6, 7, 12
-"""Nicira's actions NXAST_REG_MOVE, NXAST_REG_LOAD and NXAST_BUNDLE."""
+REG_MOVE_SUBTYPE, REG_LOAD_SUBTYPE, MULTIPATH_SUBTYPE = 6, 7, 10
+BUNDLE_SUBTYPE, BUNDLE_LOAD_SUBTYPE, RESUBMIT_SUBTYPE = 12, 13, 14
+"""Nicira's actions NXAST_REG_MOVE, NXAST_REG_LOAD, NXAST_MULTIPATH, NXAST_BUNDLE,
+NXAST_BUNDLE_LOAD and NXAST_RESUBMIT_TABLE."""
 
 
 class Malformed(Exception):
@@ -297,9 +302,18 @@ REG_MOVE = Layout(NICIRA_ACTION, "bits H, source_offset H, target_offset H, sour
 REG_LOAD = Layout(NICIRA_ACTION, "place H, target L, value Q")
 """`place` is the first bit times 64, plus the number of bits less one."""
 BUNDLE_ACTION = Layout(
-    NICIRA_ACTION, "algorithm H, fields H, basis H, members L, member_count H, 10x"
+    NICIRA_ACTION,
+    "algorithm H, fields H, basis H, members L, member_count H, place H, target L, 4x",
 )
-"""`nx_action_bundle` (nicira-ext.h): the ports follow, of 2 bytes each, then zeros."""
+"""`nx_action_bundle` (nicira-ext.h): the ports follow, of 2 bytes each, then zeros. Place and
+target, as in `REG_LOAD`, are those of a bundle_load."""
+MULTIPATH = Layout(
+    NICIRA_ACTION,
+    "fields H, basis H, 2x, algorithm H, most H, argument L, 2x, place H, target L",
+)
+"""`nx_action_multipath` (nicira-ext.h): the result is from 0 to `most`."""
+RESUBMIT = Layout(NICIRA_ACTION, "in_port H, table B, 3x")
+"""`nx_action_resubmit` (nicira-ext.h)."""
 BUCKET = Layout("length H, weight H, watch_port L, watch_group L, 4x")
 """`ofp_bucket` (§7.3.4.2): actions follow."""
 

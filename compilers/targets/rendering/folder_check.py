@@ -7,12 +7,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from compilers.tables.folders.artefact import is_part
 from compilers.tables.folders.build_folder import damaged, load, read_manifest
 from compilers.tables.folders.folder_files import FolderFiles, opened, read
-from compilers.tables.folders.generations import MANIFEST, VERIFIED, is_build, last, mark
+from compilers.tables.folders.generations import (
+    MANIFEST,
+    RENDERED,
+    SUM,
+    VERIFIED,
+    identity_of,
+    is_build,
+    last,
+    mark,
+    stale_parts,
+)
 from compilers.tables.folders.plane_folders import builds_in, load_planes
-from compilers.tables.folders.stale_parts import is_part, stale_parts
-from compilers.targets.rendering.rendered_folder import RENDERED, rendered_lists
+from compilers.targets.rendering.rendered_folder import rendered_lists
 from compilers.targets.rendering.tar_pieces import require_unpacked
 from inventory.problems import InputError, Problem
 
@@ -72,7 +82,7 @@ def _check_build(folder: Path) -> FolderState:
             with opened(plane) as files:
                 listed = read_manifest(files)[1]["files"]
                 wrong = damaged(files, listed)
-                strays += _strays(files, {*listed, MANIFEST, VERIFIED})
+                strays += _strays(files, {*listed, MANIFEST, SUM, VERIFIED})
             count += len(listed) - len(wrong)
             problems += wrong
             if not wrong:
@@ -103,7 +113,7 @@ def _check_build(folder: Path) -> FolderState:
 def _mark_of_another(folder: Path) -> list[Problem]:
     """The mark of a build, where it is a link, unreadable or of another build."""
     try:
-        json.loads(read(folder, VERIFIED))["build"]
+        named = json.loads(read(folder, VERIFIED))["build"]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -111,9 +121,13 @@ def _mark_of_another(folder: Path) -> list[Problem]:
     else:
         if mark(folder):
             return []
-        given = "the mark of another build"
+        given = "a changed file" if named == _named(folder) else "the mark of another build"
     todo = f"run: polarfab verify {folder}"
     return [Problem("the mark of this build", given, todo, str(folder / VERIFIED))]
+
+
+def _named(folder: Path) -> str:
+    return identity_of(read(folder, MANIFEST))
 
 
 def _kept(folder: Path) -> str:

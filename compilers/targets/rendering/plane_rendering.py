@@ -12,10 +12,10 @@ import numpy as np
 from compilers.readers.emitted_report import EmittedReport, EmittedWrongError
 from compilers.tables.build import Build
 from compilers.tables.folders.artefact import put_file
+from compilers.tables.folders.generations import RENDERED
 from compilers.targets.options import Chosen, choose
 from compilers.targets.rendering.render_recipe import recipe_of
 from compilers.targets.rendering.rendered_folder import (
-    RENDERED,
     edited,
     keep,
     manifest,

@@ -7,19 +7,16 @@ the same folder stay, and so does what is in nobody's list: renders below it, fi
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from compilers.tables.folders.artefact import OTHER_FOLDER, put_folder
+from compilers.tables.folders.artefact import OTHER_FOLDER, Ours, link_files, put_folder
 from compilers.tables.folders.folder_files import opened, read
-from compilers.tables.folders.generations import is_build
-from compilers.tables.folders.stale_parts import is_part
+from compilers.tables.folders.generations import RENDERED, is_build, require_outside
 from inventory.problems import InputError
 
-RENDERED, FORMAT = ".polarfab.json", 1
+FORMAT = 1
 Digests = dict[str, str]
 Lists = dict[str, dict[str, Digests]]
 """The digests of files by the files, builds and targets that they are of."""
@@ -51,17 +48,19 @@ def put_rendered(
         required = "a folder for rendered files"
         given = "a build" if folder.is_dir() else "a file"
         raise InputError.of(required, given, OTHER_FOLDER, str(folder))
+    place = folder.resolve()
+    require_outside(place, of_build=False)
+    _require_no_build(place)
     lists = rendered_lists(folder) or {}
     known = rendered_recipes(folder)
+    every = {RENDERED, *_names(lists)}
     earlier = lists.get(target, {}) if part else lists.pop(target, {})
+    gone = {RENDERED} if part else {RENDERED, *_names({target: earlier})}
 
     def whole(beside: Path) -> T:
         result = fill(beside)
         with opened(beside) as files:
             fresh = {name: files.digest(name) for name, _ in files.entries()}
-        if folder.is_dir():
-            listed = () if part else [name for names in earlier.values() for name in names]
-            _carry(folder, beside, {*listed, RENDERED})
         for other, build, of_build in [(t, b, of[b]) for t, of in lists.items() for b in of]:
             for name in of_build.keys() & fresh.keys():
                 del of_build[name]
@@ -72,7 +71,46 @@ def put_rendered(
         (beside / RENDERED).write_text(manifest(lists, known | {target: dict(recipes or {})}))
         return result
 
-    return put_folder(folder, whole)
+    return put_folder(folder, whole, lambda: Ours(gone, every))
+
+
+def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> list[Path]:
+    """Put texts by file name in a folder, in the place of earlier ones of their kind.
+
+    Args:
+        folder: the place.
+        what: the kind of files, as the folder's list names it.
+        of: what they are made from.
+        texts: by their paths below the folder.
+
+    Raises:
+        InputError: as `put_rendered`.
+    """
+
+    def fill(beside: Path) -> None:
+        for name, text in texts.items():
+            (beside / name).parent.mkdir(parents=True, exist_ok=True)
+            (beside / name).write_text(text)
+
+    put_rendered(folder, what, {"": of}, fill)
+    return [folder / name for name in texts]
+
+
+def _names(lists: Lists) -> set[str]:
+    return {name for builds in lists.values() for of in builds.values() for name in of}
+
+
+def _require_no_build(place: Path) -> None:
+    """Pass when no build stands in a folder that is to be exchanged.
+
+    Raises:
+        InputError: one does.
+    """
+    if place.is_dir():
+        for inner in sorted(place.iterdir()):
+            if inner.is_dir() and not inner.is_symlink() and is_build(inner):
+                required = "a folder without builds in it"
+                raise InputError.of(required, f"one with {inner.name}", OTHER_FOLDER, str(place))
 
 
 def by_build(digests: Digests, builds: Mapping[str, str]) -> dict[str, Digests]:
@@ -108,12 +146,9 @@ def edited(folder: Path, digests: Digests) -> list[str]:
 
 def keep(folder: Path, beside: Path, names: Iterable[str]) -> int:
     """Link files of a folder into another; returns their bytes."""
-    size = 0
-    for name in names:
-        (beside / name).parent.mkdir(parents=True, exist_ok=True)
-        link_file(folder / name, beside / name)
-        size += (beside / name).stat().st_size
-    return size
+    listed = list(names)
+    link_files(folder, beside, listed)
+    return sum((beside / name).stat().st_size for name in listed)
 
 
 def rendered_lists(folder: Path) -> Lists | None:
@@ -138,29 +173,3 @@ def rendered_lists(folder: Path) -> Lists | None:
         file = str(folder / RENDERED)
         raise InputError.of("the list of rendered files", given, todo, file) from error
     return lists
-
-
-def _carry(old: Path, new: Path, without: Iterable[str]) -> None:
-    """Link all files of a folder, but some, into a new one, where nothing else has their name."""
-    leave = set(without)
-    with opened(old) as files:
-        for name, entry in files.entries():
-            there = new / name
-            if name in leave or is_part(entry.name) or os.path.lexists(there):
-                continue
-            there.parent.mkdir(parents=True, exist_ok=True)
-            if entry.is_symlink():
-                there.symlink_to(Path(entry.path).readlink())
-            elif entry.is_file(follow_symlinks=False):
-                link_file(Path(entry.path), there)
-            else:
-                required = "a folder without pipes, sockets and devices"
-                raise InputError.of(required, "one of these", OTHER_FOLDER, entry.path)
-
-
-def link_file(here: Path, there: Path) -> None:
-    """A hard link; a copy where the file system has none."""
-    try:
-        there.hardlink_to(here)
-    except OSError:
-        shutil.copy2(here, there)

@@ -27,7 +27,7 @@ SEARCHED = 8000
 they are less deep than Singer's paths, in PolarStar there are more."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TreeSet:
     """Spanning trees of a build, to be used at the same time.
 
@@ -43,6 +43,10 @@ class TreeSet:
     graph: Graph
     reached: NDArray[np.bool_]
     remade: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        """`<TreeSet lab: 4 disjoint trees>`."""
+        return f"<TreeSet {self.build.name}: {len(self.trees):,} {self.kind} trees>"
 
     @property
     def congestion(self) -> int:

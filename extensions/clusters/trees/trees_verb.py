@@ -15,6 +15,7 @@ from polarfab.output.verb_output import (
     print_table,
     say,
     write_file,
+    write_files,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def command(
     PolarStar 5; other families have fewer.
 
     \b
-    openflow  OUT/<node>/trees.txt for ovs-ofctl bundle: multicast beside the program
+    openflow  OUT/<node>/trees.txt for ovs-ofctl bundle: multicast rows
     msccl     allreduce over the trees as XML, a rank a host
     """
     from polarfab.fabric import Fabric
@@ -106,12 +107,14 @@ def _write(found: TreeSet, form: str, output: Path) -> None:
         from extensions.clusters.trees.msccl_xml import msccl_xml
 
         write_file(output, [msccl_xml(found)])
+        say(f"written: {output}")
     else:
         from extensions.clusters.trees.multicast_rows import FILE, multicast_files
 
-        for name, lines in multicast_files(found):
-            write_file(output / name / FILE, ["\n".join(lines), "\n"], folders=True)
-    say(f"written: {output}")
+        texts = {
+            f"{name}/{FILE}": "\n".join([*lines, ""]) for name, lines in multicast_files(found)
+        }
+        write_files(output, "trees", found.build.identity, texts)
 
 
 def _print(found: TreeSet) -> None:

@@ -18,6 +18,7 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
+    volume,
 )
 from polarfab.output.verification_output import stop_if_wrong, walks
 from polarfab.shared_options import phases_option
@@ -89,7 +90,7 @@ def command(
         say_time(Size.of_spec(fabric.loaded.spec), "compile")
     fabric = fabric.compile(phase or 0, phases or 0)
     before = fabric_in(output)
-    fabric = fabric.save(output, None if no_verify else prove)
+    fabric = fabric.save(output, not no_verify and prove)
     _say_replaced(before, fabric.name, output)
     warn_of_lost_links(fabric)
     for build in fabric.builds:
@@ -106,7 +107,7 @@ def command(
         _print_planes(fabric, facts, where, as_json)
     elif as_json:
         print_json(facts[0] | where)
-    else:
+    elif volume() >= 0:
         print_facts(f"{fabric.name}: {fabric.topology.title()}", (facts[0] | where).items())
     for build, report in zip(fabric.builds, found.reports if found else (), strict=False):
         stop_if_wrong(build, report)
@@ -127,6 +128,7 @@ def _print_planes(
 ) -> None:
     if as_json:
         print_json({"fabric": fabric.name, **where, "planes": planes})
+    if as_json or volume() < 0:
         return
     words = ("fabric", "build", "nodes", "links", "hosts", "pairs", "delivered", "verified")
     title = f"{fabric.name}: {len(planes)} planes in {where['folder']}, {where['seconds']} s"

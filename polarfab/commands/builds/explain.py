@@ -43,21 +43,26 @@ def command(
         length = f"{len(hops)} link{'s' * (len(hops) != 1)}"
         print_table(f"{source} to {destination}: {length}", columns, hops)
         _print_ways(fabric.build, found, " and ".join(failures))
-        _print_methods(methods)
+        _print_methods(methods, bool(found.failing))
+        if found.failing and not fabric.proved[0].promised:
+            click.echo("`protect: none`: while something is down, packets may be lost")
     if found.fault:
         warn(f"wrong: {found.fault}")
     if not found.passed:
         raise click.exceptions.Exit(1)
 
 
-def _print_methods(methods: Mapping[str, str]) -> None:
-    """What is proved of every pair, and how."""
+def _print_methods(methods: Mapping[str, str], failed: bool) -> None:
+    """What is proved of every pair, and how; `failed`: ways under failures stand above it."""
     from compilers.proof.proved import FAILURES
 
-    for method in ("certificate", "walk"):
-        words = [FAILURES.get(word, word) for word, by in methods.items() if by == method]
-        if words:
-            click.echo(f"proved of every pair, by {method}: {', '.join(words)}")
+    for survived in (False, True):
+        when = ", with nothing down" if failed and not survived else ""
+        for method in ("certificate", "walk"):
+            found = [w for w, by in methods.items() if by == method and (w in FAILURES) == survived]
+            if found:
+                words = ", ".join(FAILURES.get(word, word) for word in found)
+                click.echo(f"proved of every pair{when}, by {method}: {words}")
 
 
 def _print_ways(build: Build, found: Explanation, failed: str) -> None:

@@ -49,7 +49,7 @@ def command(
     netbox    for NetBox's bulk import of cables
     labels    HTML to print, a label for each end
     bom       bill of materials, CSV
-    hosts     the cables to hosts, CSV; with lengths where the inventory says where hosts stand
+    hosts     the cables to hosts, CSV; with lengths where hosts have racks
     """
     from compilers.cabling.phases import PHASES
     from polarfab.fabric import Fabric

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from polarfab.output.verb_output import json_option, print_json, say, write_file
+from polarfab.output.verb_output import json_option, print_json, say, write_file, write_files
 
 
 @click.group("inventory")
@@ -43,10 +43,9 @@ def export(
     """
     from polarfab.fabric import Fabric
 
-    files = Fabric.from_spec(fabric).netbox(site, role, ids)
-    for name, text in files.items():
-        write_file(output / name, [text], folders=True)
-        say(f"written: {output / name}")
+    made = Fabric.from_spec(fabric)
+    files = made.netbox(site, role, ids)
+    write_files(output, "netbox", made.name, files)
     if as_json:
         print_json({"folder": str(output), "files": list(files)})
 
@@ -74,9 +73,10 @@ def import_(paths: tuple[Path, ...], output: Path, force: bool, as_json: bool) -
     from inventory.netbox.netbox_file import read_netbox
     from inventory.problems import InputError
 
-    if output.exists() and not force:
-        todo = "name another with -o, or say --force"
-        raise InputError.of("a new file", "one that is there", todo, str(output))
+    if output.is_dir() or (output.is_file() and not force):
+        given = "a folder" if output.is_dir() else "one that is there"
+        todo = "name another with -o" + ", or say --force" * output.is_file()
+        raise InputError.of("a new file", given, todo, str(output))
     found = read_netbox(paths)
     text = yaml.safe_dump(found.data, sort_keys=False, width=100, default_flow_style=None)
     write_file(output, [text])

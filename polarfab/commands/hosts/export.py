@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from compilers.entry_points import EXPORTS, registered
-from polarfab.output.verb_output import json_option, print_json, say, write_file
+from polarfab.output.verb_output import json_option, print_json, write_files
 
 
 @click.command("export")
@@ -44,9 +44,8 @@ def command(folder: Path, form: str, output: Path | None, as_json: bool) -> None
     from polarfab.fabric import Fabric
 
     place = output or Path(form)
-    files = Fabric.load(folder).export(form)
-    for name, text in files.items():
-        write_file(place / name, [text], folders=True)
-        say(f"written: {place / name}")
+    fabric = Fabric.load(folder)
+    files = fabric.export(form)
+    write_files(place, form, fabric.name, files)
     if as_json:
         print_json({"folder": str(place), "format": form, "files": list(files)})

@@ -22,9 +22,12 @@ from polarfab.output.verb_output import (
 from polarfab.shared_options import only_nodes, target_options, unverified_option
 
 if TYPE_CHECKING:
+    from compilers.tables.build import Build
     from controller.devices.push_report import PushReport
 
 
+UNRESOLVED = "Could not resolve hostname"
+"""What ssh says of a name that nothing knows."""
 MOST_NAMED = 3
 """Switches that are named for each error."""
 
@@ -122,6 +125,7 @@ def command(
         print_json(found.as_dict())
     else:
         _print(found, dry_run)
+        _say_unnamed(fabric.build, found)
         if dry_run and not files and found.good:
             say("a push also loads the interfaces, addresses and the rest of the rendered files")
     if found.interrupted:
@@ -162,6 +166,18 @@ def _print(found: PushReport, dry: bool) -> None:
         )
     _say_errors(found)
     say_unread(found.unread)
+
+
+def _say_unnamed(build: Build, found: PushReport) -> None:
+    """Say what to do where ssh knows no switch of that name, and the inventory no address."""
+    addresses = dict(zip(build.wiring.names, build.wiring.management, strict=True))
+    lost = [s.node for s in found.switches if UNRESOLVED in s.error and not addresses[s.node]]
+    if lost:
+        some = lost[0] + " and others" * (len(lost) > 1)
+        warn(
+            f"required a `management` address in the inventory, given none for {some}, so ssh was "
+            "given names; add it, or compare saved tables: --tables"
+        )
 
 
 def _say_errors(found: PushReport) -> None:

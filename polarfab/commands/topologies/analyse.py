@@ -80,7 +80,7 @@ def command(
 
     \b
         polarfab analyse polarfly --q 31
-        polarfab analyse polarfly --q 31 --what resilience --format csv > curve.csv
+        polarfab analyse polarfly --q 31 --what resilience --json > er31.json
         polarfab analyse polarstar --q 11 --supernode inductive-quad --degree 3
         polarfab analyse dragonfly h=6 a=12 --what bisection,load
         polarfab analyse build --what distances

@@ -121,14 +121,14 @@ def command(
     """List the fabrics that can be built, and compare them. Sizes come from formulas.
 
     \b
-        polarfab design --radix 32                  largest first; a family with none of
-                                                    exactly that radix gives the next below
-        polarfab design --radix 8..128 --best       exactly these radixes
-        polarfab design --modules 4 --links 8       a node with 4 x 8 fabric ports
-        polarfab design --min-nodes 5000            at the smallest radix of each family
-        polarfab design --table polarfly-5          a table of the papers, beside its print
-        polarfab design --hosts 300 --budget 400000 --ports 16      cheapest first
-        polarfab design --hosts 300 --family polarfly --write lab   its two files
+    polarfab design --radix 32             largest first; of a family with
+                                           none of 32 the next below
+    polarfab design --radix 8..128 --best  exactly these radixes
+    polarfab design --modules 4 --links 8  a node with 4 x 8 fabric ports
+    polarfab design --min-nodes 5000       at each family's smallest radix
+    polarfab design --table polarfly-5     a table of the papers, and ours
+    polarfab design --hosts 300 --budget 400000 --ports 16     cheapest first
+    polarfab design --hosts 300 --family polarfly --write lab  its two files
     """
     from polarfab.topologies import design
 

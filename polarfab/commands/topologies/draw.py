@@ -83,7 +83,7 @@ def command(
     \b
         polarfab draw polarfly --q 7 -o er7.svg
         polarfab draw polarfly --q 7 --pair quadrics,fan3 -o pair.svg
-        polarfab draw polarstar --q 5 --supernode inductive-quad --degree 3 -o star.html
+        polarfab draw polarstar --q 5 --supernode paley --degree 2 -o star.html
         polarfab draw build -o lab.html
         polarfab draw build --rack A1 -o rack.svg
         polarfab draw build --show load --pattern tornado -o load.svg

@@ -17,10 +17,12 @@ from mininet_scenarios import __path__ as _scenarios
 def command(shell: str) -> None:
     """Print the completion script of SHELL.
 
+    It belongs into one of these files:
+
     \b
-    bash:  polarfab completion bash > ~/.local/share/bash-completion/completions/polarfab
-    zsh:   polarfab completion zsh > ~/.zfunc/_polarfab
-    fish:  polarfab completion fish > ~/.config/fish/completions/polarfab.fish
+    bash  ~/.local/share/bash-completion/completions/polarfab
+    zsh   ~/.zfunc/_polarfab
+    fish  ~/.config/fish/completions/polarfab.fish
     """
     cli = click.get_current_context().find_root().command
     completion = get_completion_class(shell)

@@ -18,7 +18,7 @@ def command(place: Path, as_json: bool) -> None:
     Parts that a running process writes stay. A folder that was put aside while the process was
     killed is put back if its place is empty.
     """
-    from compilers.tables.folders.stale_parts import collect
+    from compilers.tables.folders.generations import collect
 
     found = collect(place)
     if as_json:

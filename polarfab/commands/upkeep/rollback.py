@@ -43,7 +43,7 @@ def command(
     if folder is None:
         _running(url or "", identity, token_file, authority, as_json)
         return
-    from compilers.tables.folders.last_build import rollback
+    from compilers.tables.folders.plane_folders import rollback
 
     kept = [build.identity for build in rollback(folder)]
     if as_json:

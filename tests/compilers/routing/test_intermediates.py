@@ -26,9 +26,7 @@ from compilers.proof.walks.single_packets import HOME, SinglePackets
 from compilers.routing.intermediates import intermediates
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import Pipeline
-from compilers.update.move_plan import plan
 from extensions.clusters.simulators.simgrid_platform import files
 from extensions.simulation.simulated_network import SimulatedNetwork
 from inventory.problems import InputError
@@ -265,21 +263,14 @@ def test_rows_by_intermediate_lead_where_routes_lead(build: Build, tmp_path: Pat
     [
         lambda build: SimulatedNetwork.of(build, 1),
         lambda build: next(iter(files(build))),
-        lambda build: plan(build, routed(q=3)),
-        lambda build: plan(routed(q=3), build),
         lambda build: grow(build, "quadric", 1),
         Prediction.of,
     ],
-    ids=["simulate", "export", "plan", "plan back", "expand", "emulate"],
+    ids=["simulate", "export", "expand", "emulate"],
 )
 def test_what_cannot_follow_says_so(follow: Callable[[Build], object]) -> None:
     with pytest.raises(InputError, match="cannot follow packets over intermediates, given valiant"):
         follow(over(q=3))
-
-
-def test_the_controller_has_no_messages_for_them() -> None:
-    with pytest.raises(InputError, match="whose messages have no intermediates, given valiant"):
-        Encoder(over(q=3))
 
 
 @pytest.mark.parametrize("target", ["linux", "frr", "eos", "sonic", "opensm"])

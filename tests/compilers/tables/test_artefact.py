@@ -14,10 +14,8 @@ import pytest
 from compilers.tables.folders import artefact
 from compilers.tables.folders.artefact import exchange, put_file, put_folder, remove
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.folders.generations import last, mark
-from compilers.tables.folders.last_build import rollback
-from compilers.tables.folders.stale_parts import collect
-from compilers.tables.folders.verified_mark import mark_verified
+from compilers.tables.folders.generations import collect, last, mark, mark_verified
+from compilers.tables.folders.plane_folders import rollback
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build

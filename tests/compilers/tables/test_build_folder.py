@@ -12,7 +12,7 @@ import pytest
 
 from compilers.tables.folders import folder_files
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.folders.verified_mark import mark_verified, require_verified
+from compilers.tables.folders.generations import mark_verified, require_verified
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 

@@ -167,14 +167,15 @@ def trace(ovs, build, source, target):
     }
 
 
-def main(build, text, folder, policies, marked):
+def main(build, text, folder, policies, **others):
     encoder, everywhere = Encoder(build), range(len(build.wiring.names))
     run("ip", "link", "set", "lo", "up")
     with PrivateOvs(folder) as ovs:
         bridges(ovs, build)
         result = {"refused": refusal(ovs, encoder)}
         result["with policies"] = [both_ways(ovs, *policies, v) for v in everywhere]
-        result["marked"] = [both_ways(ovs, *marked, v) for v in everywhere]
+        for name, other in others.items():
+            result[name] = [both_ways(ovs, *other, v) for v in everywhere]
         result["plain"] = [both_ways(ovs, build, text, v) for v in everywhere]
         hosts = [Host(ovs, build, *which) for which in ((0, 0), (0, 1), (3, 0), (6, 1))]
         for host in hosts:
@@ -248,6 +249,6 @@ def refusal(ovs, encoder):
 
 
 if __name__ == "__main__":
-    build, text, folder, other, other_text, marked, marked_text = map(Path, sys.argv[1:])
-    pairs = (load(other), other_text), (load(marked), marked_text)
-    print(json.dumps(main(load(build), text, folder, *pairs)))
+    build, text, folder, *others = map(Path, sys.argv[1:])
+    pairs = {each.name: (load(each), each.with_name(f"{each.name}-text")) for each in others}
+    print(json.dumps(main(load(build), text, folder, **pairs)))

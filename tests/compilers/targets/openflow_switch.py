@@ -2,7 +2,8 @@
 
 It shares only layouts with the encoders and the update: the tests' oracle of what a fabric does
 between two builds. All ports are up. Like Open vSwitch it drops what an output sends back to where
-it came in, unless the output says IN_PORT. A packet is marked by the MAC address it is sent to.
+it came in, unless the output says IN_PORT. A packet is marked by the MAC address it is sent to, or
+carries an intermediate there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from compilers.targets.openflow import protocol as of
 
 APPLY, DROP = of.Instruction.APPLY_ACTIONS, "dropped"
+APPLIED = of.Action.EXPERIMENTER
 MARK_SHIFT, MARKED = 16, 0x20000
 """Of an outcome: where the MAC address of a packet that leaves marked begins; in metadata."""
 NAMES = {(space, number): name for name, (space, number, _) in of.FIELDS.items()}
@@ -95,10 +97,22 @@ class _Index:
         self.groups = {n: (kind, list(_buckets(b))) for n, (kind, b) in switch.groups.items()}
         self.entering, self.routes, self.classes = set(), {}, {}
         self.gateway, self.marks, self.spread = 0, {}, []
+        self.drawing, self.within, self.any_carried, self.carried = {}, [], [], {}
         for (table, priority, match), (_, instructions) in switch.rows.items():
             fields = dict(_fields(match))
             if table == 0 and priority == 2 and fields["eth_type"] == (0x0800, None):
-                self.entering.add(fields["in_port"][0])
+                if _written(instructions):
+                    self.entering.add(fields["in_port"][0])
+                else:
+                    self.drawing[fields["in_port"][0]] = _drawn(instructions)
+            elif table == 0 and priority == 3 and "ipv4_dst" in fields:
+                self.within.append(fields["ipv4_dst"])
+            elif table == 0 and fields.get("eth_dst", (0, None))[1]:
+                self.any_carried.append(fields["eth_dst"])
+            elif table == 1 and priority == 200:
+                self.carried[fields["eth_dst"][0]] = _written(instructions)
+            elif table == 2 and "reg0" in fields:
+                pass  # for ports that are down; here all are up
             elif table == 0 and priority == 1 and fields["eth_type"] == (0x0800, None):
                 if _written(instructions) == (MARKED, MARKED):
                     self.marks[fields["eth_dst"][0]] = instructions
@@ -116,18 +130,41 @@ class _Index:
                 value, mask = fields["metadata"]
                 came = fields.get("in_port", (None,))[0]
                 self.classes.setdefault(value & 0xFFFF, []).append(
-                    (priority, value, mask, came, _group_of(instructions))
+                    (priority, value, mask, came, _led(instructions))
                 )
         for rows in self.classes.values():
             rows.sort(key=lambda row: -row[0])
 
     def outcomes(self, in_port, host, address, mark):
         metadata = 0x10000 if host and in_port in self.entering else 0
+        if not mark and in_port in self.drawing:
+            if any(address & mask == value for value, mask in self.within):
+                return self._routed(0, in_port, address)
+            return set().union(
+                *(self._carried(mac, in_port, address) for mac in self.drawing[in_port])
+            )
+        if any(mark & mask == value for value, mask in self.any_carried):
+            return self._carried(mark, in_port, address)
         if mark:
             if mark not in self.marks:
                 return {DROP}
             assert self.gateway.to_bytes(6, "big") in self.marks[mark], "the mark stays"
             metadata = MARKED
+        return self._routed(metadata, in_port, address)
+
+    def _carried(self, mac, in_port, address):
+        """What becomes of a packet by the way of an intermediate: it keeps its address, or is one
+        that came in nowhere.
+        """
+        if mac not in self.carried:
+            return {DROP}
+        if (written := self.carried[mac]) is None:
+            return self._routed(0, 0, address)
+        assert written[1] == 0xFFFF
+        out = self._class(written[0], in_port)
+        return {each if each == DROP else each | mac << MARK_SHIFT for each in out}
+
+    def _routed(self, metadata, in_port, address):
         for length in sorted(self.routes, reverse=True):
             found = self.routes[length].get(address >> 32 - length << 32 - length)
             if found is None:
@@ -153,8 +190,10 @@ class _Index:
         assert len(rows) == 1 or rows[0][0] > rows[1][0], "two rows of one priority match"
         return self._through(rows[0][4], in_port)
 
-    def _through(self, number, in_port):
-        kind, buckets = self.groups[number]
+    def _through(self, led, in_port):
+        if isinstance(led, tuple):
+            return {DROP if port == in_port else port for port in led}
+        kind, buckets = self.groups[led]
         chosen = buckets if kind == of.GroupType.SELECT else buckets[:1]
         found = set()
         for where, value, mark in chosen:
@@ -203,8 +242,21 @@ def _written(instructions):
     return None
 
 
-def _group_of(instructions):
+def _drawn(instructions):
+    """The MAC addresses of all intermediates that a packet may get."""
+    *_, sets, draws = _done(instructions)
+    ((name, (first, _)),) = _fields(sets[of.SET_FIELD.size :][: of.OXM.size + 6])
+    said = of.MULTIPATH.read(draws)
+    kind = said.type, said.experimenter, said.subtype
+    assert (name, *kind) == ("eth_dst", APPLIED, of.NICIRA, of.MULTIPATH_SUBTYPE)
+    return range(first, first + said.most + 1)
+
+
+def _led(instructions):
+    """The group that a row leads to, or the ports that share its packets."""
     (action,) = _done(instructions)
+    if of.TYPED.read(action).type == APPLIED:
+        return _bundle_of(instructions)
     said = of.GROUP.read(action)
     assert said.type == of.Action.GROUP
     return said.group

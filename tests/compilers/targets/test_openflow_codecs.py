@@ -40,7 +40,12 @@ from tests.compilers.build_digests import Case
 
 POLARFLY = {"family": "polarfly", "q": 3}
 ADDRESSED = {"hosts_per_node": 2, "addressing": {"ipv6": "fd00::/48"}}
-POLICIES = ("spread", "link"), ("compact-valiant", "node"), ("minimal", "none")
+POLICIES = (
+    ("spread", "link"),
+    ("compact-valiant", "node"),
+    ("minimal", "none"),
+    ("valiant", "link"),
+)
 PORT = (
     "port=port_no mac=hw_addr name config state current=curr advertised supported peer "
     "current_speed=curr_speed most_speed=max_speed"
@@ -150,7 +155,7 @@ def programs():
     for balance, protect in POLICIES:
         routing = {"balance": balance, "protect": protect}
         build = identified(Case("", POLARFLY, routing, None, ADDRESSED).compiled())
-        for profile in list(PROFILES.values())[: 1 if balance == "spread" else None]:
+        for profile in list(PROFILES.values())[: 1 if balance in ("spread", "valiant") else None]:
             encoder = Encoder(build, [profile] * build.tables.switches)
             yield encoder.program(0)
             yield encoder.program(5, 1)

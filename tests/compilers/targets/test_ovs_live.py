@@ -47,11 +47,19 @@ def with_policies(made):
     return replace(made, balance="compact-valiant", protect="link", tables=tables)
 
 
-def marked(folder):
-    """A fabric that marks packets, with protection and IPv6."""
-    text = FABRIC.replace("q: 2", "q: 3") + "routing: {balance: spread, protect: link}\n"
-    (folder / "marked.yaml").write_text(text)
-    return compile_fabric(load_fabric(folder / "marked.yaml"))
+OTHERS = {
+    "marked": ("polarfly, q: 3", "spread, protect: link"),
+    "carried": ("polarfly, q: 3", "valiant, protect: link"),
+    "shared": ("hyperx, sides: 3x3x2", "ecmp, transit: ecmp, protect: link"),
+}
+
+
+def other(folder, name):
+    """A fabric that marks packets, sends them by intermediates, or shares them at every hop."""
+    family, balance = OTHERS[name]
+    text = FABRIC.replace("polarfly, q: 2", family) + f"routing: {{balance: {balance}}}\n"
+    (folder / f"{name}.yaml").write_text(text)
+    return compile_fabric(load_fabric(folder / f"{name}.yaml"))
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +68,9 @@ def seen(build):
     target("ovs").render(made, folder / "text")
     target("ovs").render(save(with_policies(made), folder / "policies"), folder / "policies-text")
     script = Path(__file__).with_name("live_ovs.py")
-    target("ovs").render(save(marked(folder), folder / "marked"), folder / "marked-text")
-    names = "b", "text", "ovs", "policies", "policies-text", "marked", "marked-text"
+    for name in OTHERS:
+        target("ovs").render(save(other(folder, name), folder / name), folder / f"{name}-text")
+    names = "b", "text", "ovs", "policies", *OTHERS
     places = [str(folder / name) for name in names]
     done = subprocess.run(
         [*NAMESPACES, sys.executable, str(script), *places],
@@ -89,13 +98,20 @@ def test_alternates_and_protection_too(build, seen):
         assert part in str(seen["with policies"])
 
 
-def test_marks_too(build, seen):
-    encoder = Encoder(load(build[1] / "marked"))
-    for v, dumps in enumerate(seen["marked"]):
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("marked", "bundle(symmetric_l3l4+udp,6,hrw,ofport,members: 02:50:46:80:00:01->eth_dst"),
+        ("carried", "multipath(symmetric_l3l4+udp,6,modulo_n,13,0, bundle_load( resubmit(,1)"),
+        ("shared", "bundle(symmetric_l3l4+udp,6,hrw,ofport,members:"),
+    ],
+)
+def test_marks_intermediates_and_ways_at_every_hop_too(build, seen, name, parts):
+    encoder = Encoder(load(build[1] / name))
+    for v, dumps in enumerate(seen[name]):
         assert dumps["wire"] == dumps["text"]
         assert len(dumps["wire"]["flows"]) == encoder.rows(v)
-    for part in ("bundle(symmetric_l3l4+udp,6,hrw,ofport,members:", "02:50:46:80:00:01->eth_dst"):
-        assert part in str(seen["marked"][6])
+    assert all(part in str(seen[name][6]) for part in parts.split())
 
 
 def test_hosts_reach_each_other_with_one_ttl_less_a_switch(build, seen):

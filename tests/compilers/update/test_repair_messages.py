@@ -34,6 +34,8 @@ FABRICS = [
     for policy in (MINIMAL, ("minimal", "node"), ("compact-valiant", "link"))
 ]
 FABRICS += [(STAR, MINIMAL, ADDRESSED), (STAR, ("compact-valiant", "link"), "")]
+FABRICS += [("{family: polarfly, q: 3}", ("valiant", word), "") for word in ("none", "link")]
+FABRICS += [(STAR, ("valiant", "link"), ADDRESSED)]
 
 
 def repair(whole, chance, links, nodes):

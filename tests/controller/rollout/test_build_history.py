@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load, save, write
-from compilers.tables.folders.generations import MANIFEST
-from compilers.tables.folders.verified_mark import mark_verified
+from compilers.tables.folders.generations import MANIFEST, mark_verified
 from controller.management.moves import Moves
 from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BUILDS_KEPT, BuildHistory

@@ -1,0 +1,75 @@
+"""Moves to, from and between builds whose packets carry intermediates or are shared at every hop.
+
+No state on the way loses a packet, by what the messages alone say.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from compilers.tables.build import Build
+from compilers.update.move_plan import plan
+from compilers.update.update_proof import prove
+from tests.compilers.update.test_marked_moves import walked
+from tests.compilers.update.updates import build, grown, links_of
+
+Policy = tuple[str, str]
+VALIANT, PROTECTED, NODE = ("valiant", "none"), ("valiant", "link"), ("valiant", "node")
+ALTERNATES, MARKS = ("compact-valiant", "link"), ("spread", "link")
+POLARFLY, GRID = "{family: polarfly, q: 3}", "{family: hyperx, sides: 3x3}"
+SHARED, SHARED_PROTECTED = ("ecmp, transit: ecmp", "none"), ("ecmp, transit: ecmp", "link")
+ECMP = ("ecmp", "link")
+
+
+def dead(policy: Policy, count: int = 2, topology: str = POLARFLY) -> Build:
+    return build(topology, policy, tuple(links_of(build(topology))[::7][:count]))
+
+
+MOVES = {
+    "minimal to intermediates": lambda: (build(POLARFLY), build(POLARFLY, VALIANT)),
+    "alternates to intermediates": lambda: (build(POLARFLY, ALTERNATES), build(POLARFLY, NODE)),
+    "marks to intermediates": lambda: (build(POLARFLY, MARKS), build(POLARFLY, PROTECTED)),
+    "intermediates to minimal": lambda: (build(POLARFLY, PROTECTED), build(POLARFLY)),
+    "intermediates to alternates": lambda: (build(POLARFLY, VALIANT), build(POLARFLY, ALTERNATES)),
+    "intermediates to marks": lambda: (build(POLARFLY, VALIANT), build(POLARFLY, MARKS)),
+    "protection with intermediates": lambda: (build(POLARFLY, VALIANT), build(POLARFLY, PROTECTED)),
+    "links die with intermediates": lambda: (build(POLARFLY, PROTECTED), dead(PROTECTED)),
+    "a rack more with intermediates": lambda: (
+        build(POLARFLY),
+        grown(build(POLARFLY), "quadric", 1),
+    ),
+    "minimal to every hop": lambda: (build(GRID), build(GRID, SHARED)),
+    "every hop to minimal": lambda: (build(GRID, SHARED_PROTECTED), build(GRID)),
+    "the first hop to every hop": lambda: (build(GRID, ECMP), build(GRID, SHARED_PROTECTED)),
+    "every hop to intermediates": lambda: (build(GRID, SHARED), build(GRID, VALIANT)),
+    "intermediates to every hop": lambda: (build(GRID, VALIANT), build(GRID, SHARED_PROTECTED)),
+    "links die with every hop": lambda: (
+        build(GRID, SHARED_PROTECTED),
+        dead(SHARED_PROTECTED, 3, GRID),
+    ),
+}
+
+
+@pytest.mark.parametrize("generation", [0, 1])
+@pytest.mark.parametrize("name", MOVES)
+def test_every_mixture_delivers_there_and_back(name: str, generation: int) -> None:
+    for pair in (MOVES[name](), MOVES[name]()[::-1]):
+        update = plan(*pair)
+        proof = prove(update)
+        assert not proof.faults
+        moving, lost, longest = walked(update, 1, generation)
+        assert not lost, lost[:5]
+        # An intermediate may lie behind the link that a packet came by.
+        assert not moving.back or "valiant" in (pair[0].balance, pair[1].balance)
+        assert longest <= 2 * proof.bound
+        stay = np.flatnonzero(update.nodes.after >= 0).tolist()
+        assert all(moving.switches[n] == moving.new[n] for n in stay)
+        for round in range(update.last, -1, -1):
+            for node in Random(round).sample(moving.nodes, len(moving.nodes)):  # noqa: S311
+                moving.retreat(node)
+                if node % 6 == 1:
+                    assert not moving.worst()[1]
+        assert moving.switches == moving.old

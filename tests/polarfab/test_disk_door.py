@@ -1,0 +1,306 @@
+"""What verbs write: devices stay devices, and what is not ours in a folder stays or is named."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compilers.tables.folders import artefact
+from compilers.tables.folders.artefact import put_file
+from inventory.problems import InputError
+from polarfab import cli
+
+FABRIC = "name: lab\ntopology: {family: polarfly, q: 3}\nhosts: {per_node: 1}\n"
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("door")
+    (root / "f.yaml").write_text(FABRIC.replace("hosts: {per_node: 1}\n", ""))
+    polarfab("compile", root / "f.yaml", "-o", root / "b")
+    return root
+
+
+def polarfab(
+    *words: object, shell: str = "", good: bool = True
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "polarfab", *map(str, words)]
+    if shell:
+        command = ["sh", "-c", f'"$@" {shell}', "sh", *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not good or done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    def called(*words: object) -> tuple[int, str, str]:
+        sys.argv = ["polarfab", *map(str, words)]
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return int(stop.value.code or 0), *capfd.readouterr()
+
+    return called
+
+
+@pytest.mark.parametrize("append", [False, True])
+def test_a_link_to_standard_output_is_written_through(
+    made: Path, tmp_path: Path, append: bool
+) -> None:
+    """As /dev/stdout is such a link: never the machine's own in a test."""
+    link, file = tmp_path / "stdout", tmp_path / "file"
+    link.symlink_to("/proc/self/fd/1")
+    file.write_text("kept\n")
+    sign = ">>" if append else ">"
+    polarfab("cables", made / "b", "--format", "csv", "-o", link, behind=f"{sign} {file}")
+    assert link.is_symlink()
+    lines = file.read_text().splitlines()
+    assert (lines[0] == "kept") == append
+    assert len(lines) == 25 + append
+
+
+def test_a_hyphen_is_standard_output(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = polarfab("cables", made / "b", "--format", "csv", "-o", "-")
+    assert said.stdout == polarfab("cables", made / "b", "--format", "csv").stdout
+    folder = polarfab("render", made / "b", "--target", "frr", "-o", "-", good=False)
+    assert folder.returncode == 2
+    assert "given -, standard output" in folder.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_device_stays_one(tmp_path: Path) -> None:
+    null = tmp_path / "null"
+    null.symlink_to("/dev/null")
+    assert put_file(null, [b"content"]) == 7
+    assert null.is_symlink()
+    with pytest.raises(InputError, match="among the machine's devices"):
+        put_file(Path("/dev/polarfab-test"), [b"content"])
+    assert not Path("/dev/polarfab-test").exists()
+
+
+def test_nothing_reads_the_pipe(made: Path) -> None:
+    done = polarfab("cables", made / "b", "--format", "csv", "-o", "-", behind="| true", good=False)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_build_keeps_what_is_not_its_own(made: Path, run: Run, tmp_path: Path) -> None:
+    build, other = tmp_path / "b", tmp_path / "g.yaml"
+    other.write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
+    run("compile", made / "f.yaml", "-o", build)
+    (build / "notes.txt").write_text("mine")
+    (build / "notes.txt").chmod(0o604)
+    (build / "empty").mkdir(mode=0o705)
+    (build / "link").symlink_to("notes.txt")
+    (build / "mine/deep").mkdir(parents=True)
+    (build / "mine/deep/file").write_text("too")
+    os.utime(build / "mine", (1, 1))
+    (build / "arrays/mine.npy").write_text("no array")
+    inode = (build / "notes.txt").stat().st_ino
+    assert run("compile", other, "-o", build)[0] == 0
+    for _ in range(2):
+        assert (build / "notes.txt").read_text() == "mine"
+        assert stat.S_IMODE((build / "notes.txt").stat().st_mode) == 0o604
+        assert stat.S_IMODE((build / "empty").stat().st_mode) == 0o705
+        assert (build / "link").is_symlink()
+        assert (build / "mine").stat().st_mtime == 1
+        assert (build / "mine/deep/file").read_text() == "too"
+        assert (build / "arrays/mine.npy").read_text() == "no array"
+        assert (build / "notes.txt").stat().st_ino == inode
+        assert not (tmp_path / ".b.last/notes.txt").exists()
+        assert run("rollback", build)[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".b.last", "b", "g.yaml"]
+
+
+def test_what_cannot_be_kept_is_named_first(made: Path, run: Run, tmp_path: Path) -> None:
+    run("compile", made / "f.yaml", "-o", tmp_path / "b")
+    os.mkfifo(tmp_path / "b/pipe")
+    before = (tmp_path / "b").stat().st_ino
+    code, _, err = run("compile", made / "f.yaml", "-o", tmp_path / "b")
+    assert code == 2
+    assert f"{tmp_path}/b/pipe: required a folder without pipes" in err
+    assert (tmp_path / "b").stat().st_ino == before
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["render", "BUILD", "--target", "frr", "-o", "OUT"], "0/frr.conf"),
+        (["inventory", "export", "FABRIC", "-o", "OUT"], "devices.csv"),
+        (["export", "BUILD", "--format", "nccl", "-o", "OUT"], "hosts"),
+        (["trees", "BUILD", "--format", "openflow", "-o", "OUT"], "0/trees.txt"),
+    ],
+)
+def test_files_of_others_are_not_overwritten(
+    made: Path, run: Run, tmp_path: Path, words: list[str], name: str
+) -> None:
+    out = tmp_path / "out"
+    places = {"BUILD": made / "b", "FABRIC": made / "f.yaml", "OUT": out}
+    words = [str(places.get(word, word)) for word in words]
+    assert run(*words)[0] == 0
+    assert run(*words)[0] == 0, "our own are replaced"
+    name = (
+        name
+        if (out / name).exists()
+        else sorted(p.name for p in out.iterdir() if p.name[0] != ".")[0]
+    )
+    (tmp_path / "out").rename(tmp_path / "before")
+    (out / name).parent.mkdir(parents=True)
+    (out / name).write_text("mine")
+    code, _, err = run(*words)
+    assert code == 2
+    assert f"{out}/{name}: required no file of another's by this name" in err
+    assert (out / name).read_text() == "mine"
+    assert [path.name for path in out.iterdir()] == [name.split("/")[0]]
+
+
+def test_folders_of_others_keep_their_looks(made: Path, run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "mine").mkdir(parents=True)
+    (out / "mine/file").write_text("x")
+    (out / "mine").chmod(0o700)
+    (out / "0").mkdir(mode=0o700)
+    out.chmod(0o750)
+    os.utime(out / "mine", (1, 1))
+    if os.geteuid() == 0:
+        os.chown(out / "mine", 12345, 12345)
+        os.chown(out, 12345, 12345)
+    before = [(out / name).stat() for name in (".", "mine", "0")]
+    assert run("render", made / "b", "--target", "frr", "-o", out)[0] == 0
+    after = [(out / name).stat() for name in (".", "mine", "0")]
+    assert [(s.st_mode, s.st_uid, s.st_gid) for s in before] == [
+        (s.st_mode, s.st_uid, s.st_gid) for s in after
+    ]
+    assert after[1].st_mtime == 1
+
+
+def test_a_file_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "cables.csv").write_text("old")
+    (tmp_path / "cables.csv").chmod(0o640)
+    put_file(tmp_path / "cables.csv", [b"new"])
+    assert stat.S_IMODE((tmp_path / "cables.csv").stat().st_mode) == 0o640
+
+
+def test_neither_inside_the_other(made: Path, run: Run, tmp_path: Path) -> None:
+    build, out = tmp_path / "b", tmp_path / "out"
+    run("compile", made / "f.yaml", "-o", build)
+    run("render", build, "--target", "frr", "-o", out)
+    for words, said in (
+        (("render", build, "--target", "frr", "-o", build / "out"), f"inside a build, {build}"),
+        (("compile", made / "f.yaml", "-o", build / "c"), f"inside a build, {build}"),
+        (("compile", made / "f.yaml", "-o", out / "c"), "inside a folder of files made from"),
+        (("render", build, "--target", "frr", "-o", tmp_path), "one with b"),
+    ):
+        code, _, err = run(*words)
+        assert code == 2
+        assert said in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b", "out"]
+    assert {path.name for path in build.iterdir()} == {
+        *("arrays", "fabric.json", "manifest.json", "manifest.sha256", "verified.json")
+    }
+
+
+def test_a_manifest_of_another_program_is_no_build(made: Path, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"name": "web extension"}')
+    code, _, err = run("compile", made / "f.yaml", "-o", tmp_path)
+    assert code == 2
+    assert "a folder with other files in it" in err
+    assert run("compile", made / "f.yaml", "-o", tmp_path / "b")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compile", "FABRIC", "-o", ""],
+        ["render", "BUILD", "--target", "frr", "-o", ""],
+        ["cables", "BUILD", "--format", "csv", "-o", ""],
+        ["export", "BUILD", "--format", "nccl", "-o", ""],
+        ["verify", ""],
+    ],
+)
+def test_an_empty_word_is_no_place(
+    made: Path, run: Run, tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    places = {"BUILD": made / "b", "FABRIC": made / "f.yaml"}
+    code, _, err = run(*(places.get(word, word) for word in words))
+    assert code == 2
+    assert "given an empty word; is a variable not set?" in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["export", "b", "--format", ""], "given an empty word"),
+        (["verify", "b", "--method", ""], "given an empty word"),
+        (["compile", "f", "--phase", ""], "given an empty word"),
+        (["compile", "f", "--quiet", "--verbose"], "contradict each other"),
+    ],
+)
+def test_words_that_are_no_value(run: Run, words: list[str], said: str) -> None:
+    code, _, err = run(*words)
+    assert code == 2
+    assert said in err
+
+
+def test_a_folder_is_not_replaced_by_force(made: Path, run: Run, tmp_path: Path) -> None:
+    run("inventory", "export", made / "f.yaml", "-o", tmp_path / "netbox")
+    code, _, err = run("inventory", "import", tmp_path / "netbox", "-o", tmp_path, "--force")
+    assert code == 2
+    assert "given a folder" in err
+
+
+def test_a_refused_render_leaves_no_folder(made: Path, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "templates/frr").mkdir(parents=True)
+    (tmp_path / "templates/frr/frr.conf.j2").write_text("{{ no_such }}")
+    words = ("--templates", tmp_path / "templates", "-o", tmp_path / "new/deep/out")
+    assert run("render", made / "b", "--target", "frr", *words)[0] == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["templates"]
+
+
+def test_an_edited_manifest_is_refused(made: Path, run: Run, tmp_path: Path) -> None:
+    run("compile", made / "f.yaml", "-o", tmp_path / "b")
+    manifest = tmp_path / "b/manifest.json"
+    manifest.write_text(manifest.read_text().replace('"lab"', '"lob"'))
+    for verb in (["trees"], ["cables"], ["explain", "0", "1"], ["paths", "--format", "json"]):
+        code, _, err = run(verb[0], tmp_path / "b", *verb[1:])
+        assert (code, "manifest.json" in err) == (2, True), verb
+    for verb in ("throughput", "plan"):
+        words = ["--from", made / "b"] if verb == "plan" else []
+        assert run(verb, tmp_path / "b", *words)[0] == 2, verb
+
+
+def test_an_edited_mark_is_none(made: Path, run: Run, tmp_path: Path) -> None:
+    run("compile", made / "f.yaml", "-o", tmp_path / "b")
+    mark = tmp_path / "b/verified.json"
+    mark.write_text(mark.read_text().replace("true", "false", 1))
+    code, _, err = run("render", tmp_path / "b", "--target", "frr", "-o", tmp_path / "out")
+    assert code == 2
+    assert "a build that has passed polarfab verify" in err
+    code, _, err = run("fsck", tmp_path / "b")
+    assert code == 1
+    assert "verified.json" in err
+
+
+def test_a_flush_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the rename the new file is there, and the message says so."""
+
+    def full(_: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(artefact, "_flush", full)
+    with pytest.raises(InputError, match="the new one is in its place, but Input/output error"):
+        put_file(tmp_path / "file", [b"new"])
+    assert (tmp_path / "file").read_text() == "new"
