@@ -307,7 +307,9 @@ def came_from(
     return n
 
 
-@kernel("i8[:,::1](P,b1[::1],i2[:,::1],i8[::1],i4[:,::1],i8[:,::1],i8[::1],i8[::1],b1,i8[:,::1])")
+@kernel(
+    "i8[:,::1](P,b1[::1],i2[:,::1],i8[::1],i4[:,::1],i8[:,::1],i8[::1],i8[::1],b1,i8[:,::1],i8[::1])"
+)
 def walk_cases(
     p: Program,
     ends: Array,
@@ -319,6 +321,7 @@ def walk_cases(
     of_element: Array,
     every: bool,
     figures: Array,
+    longest: Array,
 ) -> Array:
     """Follow all packets of hosts to some destinations, without failures and under sets of them.
 
@@ -335,6 +338,7 @@ def walk_cases(
         figures: int64[D, FIGURES + 2], written: the paths that hosts may choose, the longest, the
             states in which packets are lost without failures, the longest path of a packet that
             met a failure, and the most links that a repair adds.
+        longest: int64[n], raised to the longest path of a packet that met a case's failures.
 
     Returns:
         int64[m, 4]: case, source and column of each pair that loses packets, and whether some of
@@ -375,7 +379,9 @@ def walk_cases(
                         continue
                     taken = follow(p, egress, s, came, d, cases[case], every, other, more)
                     if taken >= 0:
-                        figures[j, FIGURES] = max(figures[j, FIGURES], depth[found[i]] + taken)
+                        links = depth[found[i]] + taken
+                        longest[case] = max(longest[case], links)
+                        figures[j, FIGURES] = max(figures[j, FIGURES], links)
                         figures[j, FIGURES + 1] = max(figures[j, FIGURES + 1], taken - hops[s])
                         continue
                     if newest[case] < 0:
