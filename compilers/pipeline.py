@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import numbered, too_long
 from compilers.cabling.phases import Stage, installed
@@ -24,8 +28,10 @@ from compilers.wiring.addressing import plan
 from compilers.wiring.as_numbers import OWN
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
 from compilers.wiring.placed_fabric import Placed, place_fabric
+from compilers.wiring.shared_risk import modules_of, several_modules, unknown_risks
 from compilers.wiring.wiring import Wiring
 from inventory.model import Inventory
+from inventory.problems import Finding
 
 
 def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
@@ -79,10 +85,16 @@ def compile_placed(
         with loaded.reported(without_hosts(topology, wiring)):
             pass
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
-    if beside is not None and wiring.same_ports(beside.wiring):
+    module = modules_of(wiring, known)
+    with loaded.reported(without_modules(routing, module)):
+        pass
+    if known and not loaded.plane:
+        with loaded.reported(unknown_risks(wiring, known)):
+            pass
+    if beside is not None and _alike(wiring, module, beside):
         tables, topology = beside.tables, beside.topology
     else:
-        tables, topology = _tables(placed, routing, damage, topology, wiring)
+        tables, topology = _tables(placed, routing, damage, topology, wiring, module)
     build = Build(
         name=spec.name,
         balance=routing.balance,
@@ -131,8 +143,30 @@ def _node_vars(inventory: Inventory) -> dict[str, dict[str, Any]]:
     }
 
 
+def without_modules(routing: RoutingSpec, module: NDArray[np.int32] | None) -> Iterator[Finding]:
+    """What is wrong with protection against a module's death where switches have one at most."""
+    if routing.protect == "module" and (module is None or not several_modules(module)):
+        required = "`protect: none`, `link` or `node`, or an inventory with node types of several"
+        todo = "a module is a block of ports: `modules: 4, count: 8` are four of eight"
+        path = ("routing", "protect")
+        yield Finding(path, f"{required} modules, over which links can go", "module", todo)
+
+
+def _alike(wiring: Wiring, module: NDArray[np.int32] | None, other: Build) -> bool:
+    """Whether links take the ports and modules that they take in another build, as tables do."""
+    theirs = modules_of(other.wiring, other.hardware)
+    if module is None or theirs is None:
+        return module is theirs and wiring.same_ports(other.wiring)
+    return np.array_equal(module, theirs) and wiring.same_ports(other.wiring)
+
+
 def _tables(
-    placed: Placed, routing: RoutingSpec, damage: Damage, topology: Topology, wiring: Wiring
+    placed: Placed,
+    routing: RoutingSpec,
+    damage: Damage,
+    topology: Topology,
+    wiring: Wiring,
+    module: NDArray[np.int32] | None,
 ) -> tuple[Tables, Topology]:
     """The tables of what is there, and its topology with the diameter that it has."""
     tables = minimal(placed.topology, placed.wiring)
@@ -143,7 +177,7 @@ def _tables(
     if damage:
         with placed.loaded.reported():
             require_searchable(topology, policy)
-    return choices(tables, topology, wiring, policy, whole=not damage), topology
+    return choices(tables, topology, wiring, policy, not damage, module), topology
 
 
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:

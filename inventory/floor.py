@@ -69,12 +69,16 @@ class Placement(Model):
 
     layout: its name, the usual one of the topology without; `partition`: of any graph, a rack each,
     with few links between them. order: the clusters as they come, or so that cables are short.
+    modules: whether a node's links go to all its modules alike (`spread`), so that one module's
+    death costs as little as possible, or fill one after the other, links to one rack together
+    (`filled`).
     """
 
     layout: Literal["fans", "stars", "supernodes", "clusters", "subplanes", "partition"] | None = (
         None
     )
     order: Literal["listed", "shortest"] = "listed"
+    modules: Literal["spread", "filled"] = "spread"
 
 
 class RackGrid(Model):
@@ -85,12 +89,32 @@ class RackGrid(Model):
     columns: Annotated[Whole, Field(ge=1, le=10_000)] | None = None
 
 
-class Generate(Model):
-    """Nodes of one type for a whole fabric, {} in their name the vertex, instead of a list."""
+class GeneratedPart(Model):
+    """The next `count` vertices, all that are left without it: nodes of a type, with a group."""
 
     type: TypeName
+    count: Annotated[Whole, Field(ge=1)] | None = None
+    name: PortName | None = None
+    group: Name | None = None
+
+
+class Generate(Model):
+    """Nodes for a whole fabric, {} in their name the vertex, instead of a list.
+
+    They are of one `type`, or part by part of `types`.
+    """
+
+    type: TypeName | None = None
+    types: tuple[GeneratedPart, ...] = ()
     name: PortName = "n{}"
     racks: RackGrid = RackGrid.model_construct()
+
+    @property
+    def parts(self) -> tuple[GeneratedPart, ...]:
+        """The types in order; the last takes all vertices that are left."""
+        if self.type is None:
+            return self.types
+        return (GeneratedPart.model_construct(type=self.type),)
 
 
 class Cable(Model):
@@ -110,3 +134,20 @@ class DeadLink(Model):
 
     a: Name
     b: Name
+
+
+class SharedRisk(Model):
+    """Links and nodes that fail together, such as those of a power feed or a conduit.
+
+    fails: each a node, a link `A-B` by its nodes, or a group: module:NODE/MODULE, cage:NODE/PORT,
+    rack:RACK, trunk:RACK-RACK.
+    """
+
+    name: Name
+    fails: Annotated[tuple[Line, ...], Field(min_length=1)]
+
+
+class SharedRisks(Model):
+    """A file of groups to try failures of, as an inventory lists them."""
+
+    shared_risks: Annotated[tuple[SharedRisk, ...], Field(min_length=1)]

@@ -141,9 +141,17 @@ def _generate(types: Mapping[str, NodeType], data: Data) -> Iterator[Finding]:
     generate = part(Generate, data.get("generate"))
     if generate is None:
         return
+    if (generate.type is None) == (not generate.types):
+        given = "both" if generate.types else "neither"
+        yield Finding(("generate",), "type, or types for several", given, "write one of them")
     patterns: list[tuple[KeyPath, str]] = [
         (("generate", "name"), generate.name),
         (("generate", "racks", "name"), generate.racks.name),
+        *(
+            (("generate", "types", i, "name"), p.name)
+            for i, p in enumerate(generate.types)
+            if p.name
+        ),
     ]
     for path, pattern in patterns:
         if "{}" not in pattern:
@@ -153,12 +161,13 @@ def _generate(types: Mapping[str, NodeType], data: Data) -> Iterator[Finding]:
         elif not NAME.fullmatch(pattern.replace("{}", "0")):
             required = "a name of letters, digits and . _ -, and {} for the number"
             yield Finding(path, required, shown(pattern))
-    shipped = library_type(generate.type) if generate.type in library_names() else None
-    node_type = types.get(generate.type, shipped)
-    if node_type and node_type.units > generate.racks.units:
-        path = ("generate", "racks", "units")
-        required = f"racks of {node_type.units} units or more, the height of {generate.type}"
-        yield Finding(path, required, str(generate.racks.units))
+    for each in generate.parts:
+        shipped = library_type(each.type) if each.type in library_names() else None
+        node_type = types.get(each.type, shipped)
+        if node_type and node_type.units > generate.racks.units:
+            path = ("generate", "racks", "units")
+            required = f"racks of {node_type.units} units or more, the height of {each.type}"
+            yield Finding(path, required, str(generate.racks.units))
 
 
 def _cable_types(data: Data) -> Iterator[Finding]:

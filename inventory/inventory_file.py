@@ -19,6 +19,7 @@ from inventory.values import Model
 from inventory.yamlfile import Document, read_or_take
 
 MOST_TYPE_PORTS = 65_000
+MOST_HOSTS = 1024
 Data = Mapping[str, Any]
 Nodes = Sequence[tuple[int, Node]]
 
@@ -62,7 +63,7 @@ def examine(document: Document) -> Examined:
 def _with_library(inventory: Inventory) -> Inventory:
     """The inventory with every type that it uses among its node_types."""
     used = [node.type for node in inventory.nodes]
-    used += [inventory.generate.type] if inventory.generate else []
+    used += [part.type for part in inventory.generate.parts] if inventory.generate else []
     missing = sorted(set(used) - set(inventory.node_types))
     shipped = {name: library_type(name) for name in missing}
     return inventory.model_copy(update={"node_types": {**inventory.node_types, **shipped}})
@@ -84,6 +85,8 @@ def _check(nodes: Nodes, data: Data, context: Data) -> list[Finding]:
         *(f for n, value in types.items() for f in _buffer(n, sound(NodeType, value, context))),
         *_neither_nodes_nor_generate(data),
         *_unknown_groups(nodes, data),
+        *_group_counts(data),
+        *_hosts_twice(nodes, data),
         *_unknown_types(nodes, {str(name) for name in types}, data),
         *_repeated(_own(nodes, "serial"), "a serial number of its own"),
         *_repeated(_guids(nodes), "a GUID of its own"),
@@ -155,16 +158,47 @@ def _buffer(name: str, node_type: NodeType | None) -> Iterator[Finding]:
 
 def _unknown_groups(nodes: Nodes, data: Data) -> Iterator[Finding]:
     known = [str(name) for name in data.get("groups") or ()]
-    for i, node in nodes:
-        if node.group is not None and node.group not in known:
-            todo = did_you_mean(node.group, known) or "add it there"
-            yield Finding(("nodes", i, "group"), "a key of groups", shown(node.group), todo)
+    generate = part(Generate, data.get("generate"))
+    asked: list[tuple[KeyPath, str | None]] = [
+        *((("nodes", i, "group"), node.group) for i, node in nodes),
+        *(
+            (("generate", "types", i, "group"), each.group)
+            for i, each in enumerate(generate.types if generate else ())
+        ),
+    ]
+    for path, group in asked:
+        if group is not None and group not in known:
+            todo = did_you_mean(group, known) or "add it there"
+            yield Finding(path, "a key of groups", shown(group), todo)
+
+
+def _group_counts(data: Data) -> Iterator[Finding]:
+    """`host_count` of a group is a number of hosts, not a variable of any kind."""
+    groups = data.get("groups")
+    for name, values in groups.items() if isinstance(groups, dict) else ():
+        count = values.get("host_count") if isinstance(values, dict) else None
+        if count is not None and not (type(count) is int and 0 <= count <= MOST_HOSTS):
+            path: KeyPath = ("groups", name, "host_count")
+            yield Finding(path, f"a whole number from 0 to {MOST_HOSTS}", shown(count))
+
+
+def _hosts_twice(nodes: Nodes, data: Data) -> Iterator[Finding]:
+    """Hosts of a node where a file has all hosts."""
+    for i, node in nodes if "hosts" in data else ():
+        for word in ("hosts", "host_count"):
+            if getattr(node, word) not in ((), None):
+                required = "hosts at their nodes, or all of them in a file (hosts)"
+                yield Finding(
+                    ("nodes", i, word), required, "both", "remove one of them", ("hosts",)
+                )
 
 
 def _unknown_types(nodes: Nodes, names: set[str], data: Data) -> Iterator[Finding]:
     asked: list[tuple[KeyPath, str]] = [(("nodes", i, "type"), node.type) for i, node in nodes]
     generate = part(Generate, data.get("generate"))
-    asked += [(("generate", "type"), generate.type)] if generate else []
+    for i, each in enumerate(generate.parts if generate else ()):
+        one = generate is not None and generate.type is not None
+        asked.append((("generate", "type") if one else ("generate", "types", i, "type"), each.type))
     known = {*names, *library_names()}
     if not names and "node_types" in data:
         return  # said to be wrong as a whole

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inventory.floor import Cable, Cabling, DeadLink, Generate, Placement, Rack
+from inventory.floor import Cable, Cabling, DeadLink, Generate, Placement, Rack, SharedRisk
+from inventory.hosts import Host, HostFile
 from inventory.sonic_platform import Cage, PlatformFile, PlatformPort, platform_ports
 from inventory.values import (
     AsNumber,
@@ -14,7 +15,6 @@ from inventory.values import (
     Guid,
     HostPattern,
     Line,
-    Mac,
     Management,
     Model,
     Name,
@@ -28,7 +28,7 @@ from inventory.values import (
 Limit = Annotated[Whole, Field(ge=0)]
 Priority = Annotated[Whole, Field(ge=1, le=5)]
 HostCount = Annotated[Whole, Field(ge=0, le=1024)]
-PortRole = Literal["any", "fabric", "host"]
+PortRole = Literal["any", "fabric", "host", "reserved"]
 Capability = Literal[
     "openflow", "ipv6", "weights", "ingress", "repair", "aggregates", "srv6", "infiniband"
 ]
@@ -195,20 +195,6 @@ class NodeType(Model):
         return list(platform_ports(self.platform, cages)) if self.platform else []
 
 
-class Host(Model):
-    """An endpoint at a node's host port: its name, its MAC address, its adapter's port GUID.
-
-    What is left out is made up, or stays unknown. Where its rack is known, its cable has a length;
-    unit is the one that its adapter is at.
-    """
-
-    name: Name | None = None
-    mac: Mac | None = None
-    guid: Guid | None = None
-    rack: Name | None = None
-    unit: Annotated[Whole, Field(ge=1, le=1000)] | None = None
-
-
 class Node(Model):
     """One switch. Without `vertex`, nodes take the free vertices in the order they are listed.
 
@@ -242,8 +228,10 @@ class Inventory(Model):
     """The hardware that a fabric is built from: `nodes`, or `generate` in their place.
 
     A type that `node_types` lacks is looked for in the library (`inventory.library`). groups: the
-    variables of the nodes of a group, by its name. host_names: the names of hosts without one, a
-    pattern with the fields {node}, {vertex}, {rack}, {host} and {number}.
+    variables of the nodes of a group, by its name; `host_count` among them is that of its nodes.
+    hosts: all hosts with their switches, from a CSV file. host_names: the names of hosts without
+    one, a pattern with the fields {node}, {vertex}, {rack}, {host} and {number}. installed: the
+    cables of the build before are plugged, and stay.
     """
 
     node_types: Annotated[dict[Name, NodeType], Field(min_length=1, default_factory=dict)]
@@ -254,12 +242,17 @@ class Inventory(Model):
     cabling: Cabling = Cabling.model_construct()
     cables: tuple[Cable, ...] = ()
     dead_links: tuple[DeadLink, ...] = ()
+    shared_risks: tuple[SharedRisk, ...] = ()
     groups: dict[Name, Vars] = Field(default_factory=dict)
+    hosts: HostFile = ()
     host_names: HostPattern | None = None
+    installed: bool = False
 
     def host_count(self, node: Node, usual: int) -> int:
-        """How many hosts a node has: its own number, that of its type, else the usual one."""
-        given = node.host_count
+        """The number of hosts of a node: its own, that of its group, of its type, the usual one."""
+        given: int | None = node.host_count
+        if given is None and node.group:
+            given = self.groups.get(node.group, {}).get("host_count")
         if given is None and node.type in self.node_types:
             given = self.node_types[node.type].host_count
         return usual if given is None else given

@@ -14,10 +14,11 @@ from inventory.asn_range import FIRST_AS, LAST_AS, RESERVED_AS
 from inventory.names import NAME
 
 MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
-PORT_WORD = re.compile(r"[A-Za-z0-9._/:-]{0,64}")
+PORT_WORD = re.compile(r"([A-Za-z0-9._/:-]|(?<=[^ ]) (?=[^ ])){0,67}")
 PLACEHOLDERS = ("{}", "{module}", "{lane}")
 SYSTEM_PORT = re.compile(
-    r"([A-Za-z0-9._/:-]|\{(module|cage|lane|port|serdes)(\*[1-9][0-9]{0,2})?\}){1,64}"
+    r"([A-Za-z0-9._/:-]|(?<=[^ ]) (?=[^ ])|"
+    r"\{(module|cage|lane|port|serdes)(\*[1-9][0-9]{0,2})?\}){1,64}"
 )
 HOST_FIELDS = ("node", "vertex", "rack", "host", "number")
 TEXT_FIELDS = ("node", "rack")
@@ -99,10 +100,11 @@ def _as_number(value: int) -> int:
 def _port_name(value: Any) -> Any:
     text = bare = _text(value)
     for placeholder in PLACEHOLDERS if isinstance(text, str) else ():
-        bare = bare.replace(placeholder, "", 1)
+        bare = bare.replace(placeholder, "0", 1)
     if not isinstance(text, str) or not text or not PORT_WORD.fullmatch(bare):
         raise refusal(
-            "a port name of letters, digits and . _ / : -, with one bare {} for the number",
+            "a port name of letters, digits, single spaces and . _ / : -, "
+            "with one bare {} for the number",
             "write it like eth{} or ethernet-1/{}",
         )
     return text
@@ -140,7 +142,7 @@ def _host_pattern(value: Any) -> Any:
 def _system_port_name(value: Any) -> Any:
     if not isinstance(value, str) or not SYSTEM_PORT.fullmatch(value):
         raise refusal(
-            "a port name of letters, digits and . _ / : -, "
+            "a port name of letters, digits, single spaces and . _ / : -, "
             "with {cage}, {lane}, {port}, {serdes} or {module}",
             "write it like Ethernet{cage}/{lane}",
         )

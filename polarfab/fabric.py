@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,15 +176,18 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         folders = self._folders or [None] * len(self.builds)
         return tuple(Fabric(None, *plane) for plane in zip(folders, zip(self.builds), strict=True))
 
-    def compile(self, phase: int = 0, phases: int = 0) -> Fabric:
+    def compile(self, phase: int = 0, phases: int = 0, cables_of: Fabric | None = None) -> Fabric:
         """The same fabric with its tables, in memory.
 
         Args:
             phase: for what is there after this phase of the installation, from 1; 0 for all.
             phases: how many phases there are, 0 for as many as `cables` says.
+            cables_of: an earlier build, whose nodes, links and hosts keep vertices and ports as
+                far as these work.
 
         Raises:
-            InputError: the inventory cannot hold the fabric; every problem of a pass at once.
+            InputError: the inventory cannot hold the fabric; every problem of a pass at once. Or
+                the earlier build has another number of planes.
         """
         from compilers.cabling.phases import PHASES, Stage
         from compilers.pipeline import compile_fabric
@@ -195,9 +198,16 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             todo = "make it with Fabric.from_spec"
             raise InputError.of("a fabric from its spec, to compile", given, todo)
         stage = Stage(phase, phases or PHASES) if phase else None
-        if self.loaded.spec.planes > 1:
-            return Fabric(self.loaded, compiled=compile_planes(self.loaded, stage))
-        return Fabric(self.loaded, compiled=(compile_fabric(self.loaded, stage),))
+        loaded = self.loaded
+        if cables_of:
+            if len(cables_of.builds) != loaded.spec.planes:
+                required = f"an earlier build of {loaded.spec.planes} planes"
+                raise InputError.of(required, f"one of {len(cables_of.builds)}", key="cables_of")
+            wirings = (build.wiring.installed() for build in cables_of.builds)
+            loaded = replace(loaded, installed=tuple(wirings))
+        if loaded.spec.planes > 1:
+            return Fabric(loaded, compiled=compile_planes(loaded, stage))
+        return Fabric(loaded, compiled=(compile_fabric(loaded, stage),))
 
     def save(self, folder: str | Path, prove: bool | Callable[[Fabric], object] = True) -> Fabric:
         """Write its build into a folder, as `polarfab compile` does; an earlier build is replaced.
@@ -267,7 +277,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         A fabric in memory keeps the result for `save`.
 
         Args:
-            failures: kinds to try, `link`, `node`, `2` or `3` at once; None: as `protect` promises.
+            failures: kinds to try (docs/how-to/verify.md); None: as `protect` promises.
             sample: how many cases of several failures; None: all pairs where that is quick.
             seed: of the sample.
             channels: count the channels of a lossless fabric; None for where that is quick.
@@ -332,16 +342,17 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         Args:
             source: a node's name, a vertex number, a host's name or an address.
             destination: the same.
-            fail: what is down: nodes, and links as `A-B`.
+            fail: what is down: nodes, links as `A-B`, and groups such as `module:A/0`.
 
         Raises:
             InputError: there is no such node, link, host or address.
         """
-        from compilers.proof.explanation import explain, find_failure, find_switch
+        from compilers.proof.explanation import explain, find_failures, find_switch
 
         build = self.build
         ends = find_switch(build, source), find_switch(build, destination)
-        return explain(build, *ends, [find_failure(build, word) for word in fail])
+        dead = [element for word in fail for element in find_failures(build, word)]
+        return explain(build, *ends, dead)
 
     def render(
         self,

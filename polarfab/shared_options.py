@@ -103,9 +103,10 @@ def set_option(more: str = "", of: str = "the target") -> Decorator[Any]:
 fail_option = click.option(
     "--fail",
     "failures",
-    metavar="A-B|NODE",
+    metavar="A-B|NODE|GROUP",
     multiple=True,
-    help="Show what happens while the link between two nodes, or a node, is down.",
+    help="Show what happens while the link between two nodes, a node, or what shares a risk "
+    "(module:NODE/MODULE, cage:NODE/PORT, rack:RACK, trunk:RACK-RACK, risk:NAME) is down.",
 )
 only_nodes = click.option(
     "--node", "names", multiple=True, help="Only this switch; again for more."

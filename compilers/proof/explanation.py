@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from compilers.proof.failures.dead_switches import links_taken
+from compilers.proof.failures.risk_cases import elements
 from compilers.proof.lossless.channels import along
 from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.proof.walks.intermediate_ways import channels_over, ways_over
@@ -22,12 +23,12 @@ from compilers.proof.walks.single_packets import (
     HOME,
     SinglePackets,
     link_count,
-    link_number,
 )
 from compilers.routing.marked_spread import keeps_marks
 from compilers.spec.policy import MARKED, VALIANT
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED
+from compilers.wiring.shared_risk import GROUP_KINDS, find
 from inventory.problems import InputError, did_you_mean
 
 NO_LINK = -1
@@ -122,7 +123,7 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         build: its tables and wiring.
         source: a vertex.
         destination: a vertex.
-        dead: the elements that have failed, from `find_failure`.
+        dead: the elements that have failed, from `find_failures`.
 
     Raises:
         InputError: the destination carries no hosts, so it has no addresses.
@@ -305,35 +306,29 @@ def _fault(path: list[int], outcome: int, destination: int) -> str:
     return "lost: no port is left" if outcome == DROPPED else FAULTS[LOOPED]
 
 
+def find_failures(build: Build, word: str) -> tuple[int, ...]:
+    """What a word names as numbers of `Forwarding.element`: a link `A-B`, a node, or a group.
+
+    Groups are those of `compilers.wiring.shared_risk`, such as `module:A/0`.
+
+    Raises:
+        InputError: there is none of these.
+    """
+    if "-" not in word and word.partition(":")[0] not in GROUP_KINDS:
+        return (link_count(build) + find_switch(build, word),)
+    return elements(build, find(build.wiring, build.hardware, word))
+
+
 def find_failure(build: Build, word: str) -> int:
     """The link `A-B` or the node of this name, as a number of `Forwarding.element`.
 
     Raises:
         InputError: there is no such node or link.
     """
-    if word in build.wiring.names or "-" not in word:
-        return link_count(build) + find_switch(build, word)
-    todo = "polarfab topology lists the links"
-    for cut in (i for i, sign in enumerate(word) if sign == "-"):
-        ends = [part for part in (word[:cut], word[cut + 1 :]) if _known(build, part)]
-        if len(ends) < 2:
-            continue
-        one, other = (find_switch(build, part) for part in ends)
-        if (build.wiring.far[one] == other).any():
-            return link_number(build, one, other)
-        todo = _neighbours(build, one)
-    raise InputError.of("a node, or a link as two nodes that it joins, such as 3-8", word, todo)
-
-
-def _neighbours(build: Build, switch: int) -> str:
-    names, far = build.wiring.names, build.wiring.far[switch]
-    near = [names[v] for v in far[far >= 0].tolist()]
-    rest = f" and {len(near) - 10} more" if len(near) > 10 else ""
-    return f"{names[switch]} is joined to {', '.join(near[:10])}{rest}"
-
-
-def _known(build: Build, word: str) -> bool:
-    return word in build.wiring.names or (word.isdecimal() and int(word) < len(build.wiring.names))
+    found = find_failures(build, word)
+    if len(found) != 1:
+        raise InputError.of("a node, or a link as two nodes that it joins, such as 3-8", word)
+    return found[0]
 
 
 def _hop(build: Build, switch: int, after: int, channel: int) -> Hop:

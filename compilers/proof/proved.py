@@ -7,16 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compilers.proof.failures.risk_cases import kind_words
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
 from compilers.tables.folders.generations import marked
-
-FAILURES = {
-    "link": "link failures",
-    "node": "node failures",
-    "2": "two failures at once",
-    "3": "three failures at once",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +53,7 @@ class Proved:
     def __str__(self) -> str:
         """`delivery, identities, ways, link failures`; "nothing" where nothing was."""
         words = [w for w in ("delivery", "identities", "ways", "channels") if getattr(self, w)]
-        return ", ".join([*words, *(FAILURES[kind] for kind in self.failures)]) or "nothing"
+        return ", ".join([*words, *(kind_words(kind) for kind in self.failures)]) or "nothing"
 
     @property
     def methods(self) -> dict[str, str]:
@@ -74,7 +68,7 @@ class Proved:
 
         "" where all was proved, and where nothing was.
         """
-        left = [FAILURES[kind] for kind in self.promised if kind not in self.failures]
+        left = [kind_words(kind) for kind in self.promised if kind not in self.failures]
         if not self.delivery or not left:
             return ""
         return f"delivery proved; {' and '.join(left)} not walked"

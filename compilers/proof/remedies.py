@@ -21,11 +21,13 @@ def remedy(build: Build, report: Report) -> str:
     ways = []
     if broken == {"node"}:
         ways.append("write `protect: link`, which holds")
+    if broken == {"module"}:
+        ways.append("write `protect: node`, which holds")
     if not build.every_hop and build.topology.family not in WITHOUT_SEVERAL:
         ways.append("try `balance: ecmp` with `transit: ecmp`, which protects more graphs")
     if build.topology.family in OF_ANY_LINKS and (fewest := _fewest_links(build)):
         ways.append(f"add links ({fewest})")
-    if broken != {"node"}:
+    if broken not in ({"node"}, {"module"}):
         ways.append("write `protect: none` and leave repairs to the controller")
     return f"routing: {', '.join(ways[:-1])}{' or ' * (len(ways) > 1)}{ways[-1]}"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.forwarding.walks import Begun, Progress, packets
-from compilers.proof.failures.failure_walks import FAILURE_KINDS
+from compilers.proof.failures.risk_cases import FAILURE_KINDS, require_kind
 from compilers.proof.proved import Proved
 from compilers.proof.soundness.build_soundness import unsound
 from compilers.proof.walks.delivery import METHODS, Report, verify
@@ -32,6 +32,15 @@ class Verification:
     names: tuple[str, ...]
     reports: tuple[Report, ...]
     unmarked: str = ""
+
+    def require_marked(self) -> None:
+        """Pass when every folder could be marked.
+
+        Raises:
+            InputError: one could not.
+        """
+        if self.unmarked:
+            raise InputError.of("", self.unmarked)
 
     @property
     def passed(self) -> bool:
@@ -79,8 +88,8 @@ def judge(
         builds: one a plane.
         folders: of the builds, whose marks are set or removed; none for builds in memory.
         progress: called with destinations done and all, in each of the walks.
-        failures: kinds of failures to try, of `failure_walks.FAILURE_KINDS`; None
-            for those that the policy promises to repair.
+        failures: kinds of failures to try, of `compilers.proof.failures.risk_cases`;
+            None for those that the policy promises to repair.
         sample: the number of cases of several failures at once; None: all pairs where that is
             quick.
         seed: of the sample.
@@ -92,9 +101,8 @@ def judge(
     Raises:
         InputError: there is no such kind of failure, or no such method.
     """
-    if unknown := [kind for kind in failures or () if kind not in FAILURE_KINDS]:
-        given = shown(unknown[0])
-        raise InputError.of("some of " + ", ".join(FAILURE_KINDS), given, key="failures")
+    for kind in failures or ():
+        require_kind(kind)
     if method not in METHODS:
         raise InputError.of("one of " + ", ".join(METHODS), shown(method), key="method")
     if with_channels is None:

@@ -70,6 +70,24 @@ class RouteLines:
         columns = (self.prefixes.of(prefixes), self.ways.of(ways), np.array(lines, np.int64))
         self._parts.append(np.array(columns))
 
+    def add(self, lines: TextLines, head: int, six: bool | None) -> None:
+        """Lines of routes: behind so many bytes a prefix, a blank, and the way.
+
+        A way is "" where the prefix is not of this family; None: either.
+        """
+        (prefixes, prefix), (ways, way) = (part.alike() for part in lines.split(head))
+        wrong = np.array([six is not None and (":" in text) != six for text in prefixes])
+        way = self.ways.of(ways)[way]
+        if wrong.any():
+            way[wrong[prefix]] = self.ways[""]
+        self._parts.append(np.array((self.prefixes.of(prefixes)[prefix], way, lines.number)))
+
+    def absorb(self, others: RouteLines) -> None:
+        """Add the routes of others."""
+        prefix, way, line = others.columns()
+        prefixes, ways = self.prefixes.of(list(others.prefixes)), self.ways.of(list(others.ways))
+        self._parts.append(np.array((prefixes[prefix], ways[way], line)))
+
     def take(self, lines: TextLines, heads: Mapping[str, bool | None]) -> TextLines:
         """Take the lines that begin with one of these texts; the others are returned.
 

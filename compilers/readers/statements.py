@@ -18,8 +18,6 @@ KEYS = (
     *("afi-safi-name", "id"),
 )
 """What tells the entries of a list apart, in the models that are read here."""
-LEAVES = {"exit", "exit-address-family"}
-"""Lines that end a section and say nothing."""
 Found = dict[str, str]
 """The texts of fields."""
 
@@ -64,30 +62,6 @@ class Statements:
     def lacking(self) -> Iterator[str]:
         """What is missing."""
         yield from (f"nothing of {statement}" for statement in dict.fromkeys(self.missing))
-
-
-def in_sections(
-    lines: Iterable[tuple[int, str]], heads: tuple[str, ...] = ("",)
-) -> tuple[list[str], Statements]:
-    """Statements of sections by their indentation; the other lines, with ! in the place of these.
-
-    Args:
-        lines: with their numbers.
-        heads: how the sections begin.
-    """
-    others: list[str] = []
-    said: dict[str, int] = {}
-    open_: list[tuple[int, str]] = []
-    for number, line in lines:
-        words, indent = line.strip(), len(line) - len(line.lstrip())
-        if words and not indent:
-            open_ = []
-        mine = bool(open_) or (bool(words) and not indent and words.startswith(heads))
-        others.append("!" if mine or words in LEAVES else line)
-        if mine and words not in LEAVES and words[:1] not in ("", "!"):
-            open_ = [(far, text) for far, text in open_ if far < indent] + [(indent, words)]
-            said.setdefault(BETWEEN.join(text for _, text in open_), number)
-    return others, Statements(said)
 
 
 def in_tree(tree: Any, place: str = "", line: int = 0) -> Iterator[tuple[str, int]]:

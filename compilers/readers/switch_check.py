@@ -31,6 +31,7 @@ from compilers.readers.emitted_forwarding import (
     NextHop,
     OwnAddress,
     Port,
+    bare,
     canonical,
     covering,
     network_text,
@@ -300,10 +301,16 @@ class SwitchCheck:
             self._entry_chains[key] = np.array(found, np.int64)
         return np.append(self._entry_chains[key][table.number], 0)
 
+    def _port_number(self, port: Port) -> Port:
+        """The number of a port; a text where the switch has none of that name or number."""
+        known = self.port.get(port, port)
+        there = isinstance(known, str) or 0 < int(bare(known)) <= len(self.names)
+        return known if there else f"port {bare(known)}"
+
     def _number(self, chain: Chain) -> int:
         """Equal chains have one number."""
         by_number = tuple(
-            tuple((self.port.get(port, port), weight) for port, weight in stage) for stage in chain
+            tuple((self._port_number(port), weight) for port, weight in stage) for stage in chain
         )
         number = self._numbers.setdefault(by_number, len(self.chains))
         if number == len(self.chains):

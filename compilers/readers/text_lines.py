@@ -56,6 +56,10 @@ class TextLines:
         columns = self.number[some], self.start[some], self.end[some]
         return TextLines(self.data, self.words, *columns)
 
+    def numbered(self, number: Integers) -> TextLines:
+        """The same lines with other numbers."""
+        return TextLines(self.data, self.words, number, self.start, self.end)
+
     def __iter__(self) -> Iterator[tuple[int, str]]:
         """The number and the text of each line.
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from compilers.routing.alternates import compact_valiant
 from compilers.routing.bounces.conic_bounces import conic_bounces
 from compilers.routing.protection import polarfly, with_bounces
@@ -16,7 +19,12 @@ from inventory.problems import Finding, Refused
 
 
 def choices(
-    tables: Tables, topology: Topology, wiring: Wiring, policy: Policy, whole: bool = True
+    tables: Tables,
+    topology: Topology,
+    wiring: Wiring,
+    policy: Policy,
+    whole: bool = True,
+    module: NDArray[np.int32] | None = None,
 ) -> Tables:
     """Minimal tables with all that the policy asks for.
 
@@ -26,6 +34,7 @@ def choices(
         wiring: likewise.
         policy: protection and balancing.
         whole: whether nothing is missing; only then the constructions hold.
+        module: int32[S, K], the module of its switch that each link is on, where that is known.
     """
     if not policy.balances and not policy.protects:
         return tables
@@ -47,7 +56,7 @@ def choices(
             policy.bounces or policy.marks,
         )
     if policy.protects:
-        return polarfly(tables, wiring, bounced)
+        return polarfly(tables, wiring, bounced, module)
     return tables if bounced is None else with_bounces(tables, wiring, bounced)
 
 

@@ -23,22 +23,37 @@ from numpy.typing import NDArray
 
 from compilers.routing.alternates import apex_of, apexes, link_blocks, other_links
 from compilers.routing.bounces.bounce_goals import BounceGoals
+from compilers.routing.module_orders import module_orders
 from compilers.routing.port_ranking import ranked
 from compilers.tables.intermediate_form import Tables
+from compilers.wiring.shared_risk import several_modules
 from compilers.wiring.wiring import Wiring
 
 PROTECTION_ORDER = 2
+LEAST_LINKS = 4
+"""Of a switch in ER_3, whose orders are too short to keep modules apart."""
 
 
-def polarfly(tables: Tables, wiring: Wiring, bounced: NDArray[np.int16] | None = None) -> Tables:
+def polarfly(
+    tables: Tables,
+    wiring: Wiring,
+    bounced: NDArray[np.int16] | None = None,
+    module: NDArray[np.int32] | None = None,
+) -> Tables:
     """Protection and bounce by construction; classes are those of `split_classes`.
 
     Args:
         tables: minimal, or with alternates.
         wiring: the cables.
         bounced: int16[S, K], the links of bounced ways, which come first where no goal does.
+        module: int32[S, K], the module of its switch that each link is on; None: all on one.
     """
-    goals, apex = BounceGoals.of(tables, wiring), apex_of(wiring)
+    apex = apex_of(wiring)
+    if module is not None and several_modules(module) and wiring.far.shape[1] > LEAST_LINKS:
+        protection, bounce = module_orders(tables, wiring, module, apex, bounced, PROTECTION_ORDER)
+        classes = replace(tables.classes, protection=protection, bounce=bounce)
+        return replace(tables, classes=classes)
+    goals = BounceGoals.of(tables, wiring)
     order, links = wiring.port.shape
     protection, bounce = (
         np.zeros((order, 2 * links, PROTECTION_ORDER), np.uint16) for _ in range(2)

@@ -7,6 +7,7 @@ topology is wrong, what depends on its size is checked for the one that was like
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,7 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
         for name, node_type in hardware.inventory.node_types.items():
             if (node_type.host_count or 0) > hosts:
                 yield _too_many(("node_types", name, "host_count"), hosts, node_type.host_count)
+        yield from _host_groups(hardware.inventory, hosts)
         if planes > 1:
             yield from _one_plane(hardware.inventory)
         yield from _systems(hardware.inventory)
@@ -101,6 +103,19 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
         yield from _beyond_gateway(data, hardware.inventory)
         yield from _between_planes(hardware.inventory)
         yield from _vertices(data, hardware, planes)
+
+
+def _host_groups(inventory: Inventory, hosts: int) -> Iterator[Finding]:
+    """More hosts than a node takes, of a group or at a switch of the file of hosts."""
+    for name, values in inventory.groups.items():
+        count = values.get("host_count")
+        if type(count) is int and count > hosts:
+            yield _too_many(("groups", name, "host_count"), hosts, count)
+    at = Counter(row.switch for row in inventory.hosts)
+    if at and (most := at.most_common(1)[0])[1] > hosts:
+        required = f"at most {hosts} hosts at a switch (hosts_per_node of fabric.yaml)"
+        todo = f"write hosts_per_node: {most[1]}"
+        yield Finding(("hosts",), required, f"{most[1]} at {most[0]}", todo)
 
 
 def _too_many(path: KeyPath, hosts: int, given: int | None) -> Finding:
@@ -113,6 +128,8 @@ def _one_plane(inventory: Inventory) -> Iterator[Finding]:
     places: list[tuple[KeyPath, object]] = [
         *((("nodes", i, "host_count"), n.host_count) for i, n in enumerate(inventory.nodes)),
         *((("node_types", n, "host_count"), t.host_count) for n, t in inventory.node_types.items()),
+        *((("groups", n, "host_count"), v.get("host_count")) for n, v in inventory.groups.items()),
+        (("hosts",), "a file" if inventory.hosts else None),
     ]
     for path, given in places:
         if given is not None:

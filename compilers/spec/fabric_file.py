@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from compilers.spec.cross_checks import check_nodes, check_spec
 from compilers.spec.fabric_spec import FabricSpec
+from compilers.spec.installed import Installed
 from compilers.spec.policy import WORST_CASE
 from compilers.topology.families import check_topology
 from inventory.document_errors import checked
@@ -42,7 +43,8 @@ class LoadedFabric:
 
     inventory is None where the spec names none. plane is from 1 where this is one of several planes
     (`compilers.planes`), 0 elsewhere; places then tells where entries of the inventory's lists
-    stand in its file. demand: the file that `routing.demand` names.
+    stand in its file. demand: the file that `routing.demand` names. installed: what is cabled
+    already and stays, a value a plane.
     """
 
     spec: FabricSpec
@@ -52,6 +54,7 @@ class LoadedFabric:
     plane: int = 0
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
     demand: TextFile | None = None
+    installed: tuple[Installed, ...] = ()
 
     @property
     def inputs(self) -> dict[str, str]:

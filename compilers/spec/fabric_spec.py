@@ -148,7 +148,7 @@ class RoutingSpec(Model):
     balance: Literal["minimal", "ecmp", "compact-valiant", "valiant", "ugal-pf", "spread"] = (
         "minimal"
     )
-    protect: Literal["none", "link", "node"] = "none"
+    protect: Literal["none", "link", "node", "module"] = "none"
     minimal_share: Share = EQUAL_COST
     disjoint: Literal["auto", "none", "edge"] = "auto"
     adjacent: Literal["minimal", "bounce"] = "minimal"

@@ -37,7 +37,12 @@ def has_star_classes(family: str, parameters: Mapping[str, int | str], order: in
     return known and int(parameters["degree"]) > 0 and order > LARGEST_SEARCH
 
 
-PROMISED = {"none": (), "link": ("link",), "node": ("link", "node")}
+PROMISED = {
+    "none": (),
+    "link": ("link",),
+    "node": ("link", "node"),
+    "module": ("link", "node", "module"),
+}
 """Failures, one at a time, that lose no pair that is still joined, by the word of `protect`."""
 
 

@@ -30,6 +30,7 @@ PROTECT_NEEDS = {
     "none": frozenset[str](),
     "link": frozenset({REPAIR}),
     "node": frozenset({REPAIR}),
+    "module": frozenset({REPAIR}),
 }
 ADJACENT_NEEDS = {
     "minimal": frozenset[str](),

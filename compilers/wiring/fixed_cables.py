@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.port_assignment import Pins, TypePorts
 from compilers.wiring.wiring_checks import Site
@@ -52,6 +53,82 @@ def pins_of(
                     pins[s][k] = number
         problems += wrong
     return pins, problems
+
+
+def pins_of_hosts(
+    site: Site,
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+    disabled: Mapping[int, Sequence[int]],
+    pins: Pins,
+    path: KeyPath,
+) -> tuple[Pins, list[Finding]]:
+    """By switch and host the port that the inventory says, and what is wrong with these ports.
+
+    path: of the file that has the hosts; () where they are listed at their nodes.
+    """
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    wrong = []
+    for v, node in enumerate(site.nodes):
+        for h, host in enumerate(node.hosts):
+            if host.port is None:
+                continue
+            own = types[node_type[v]]
+            number = own.names.index(host.port) + 1 if host.port in own.names else 0
+            names = [own.names[n - 1] for n in own.host]
+            required, todo = f"a port of {node.name} for hosts", did_you_mean(host.port, names)
+            if number in own.host:
+                required, todo = "a port that works", "name another one"
+                if number not in disabled.get(v, ()):
+                    required = "a port of its own"
+                    if number not in (*pins.get(v, {}).values(), *found[v].values()):
+                        found[v][h] = number
+                        continue
+            given = f"{shown(host.port)} for {host.name or 'a host'} at {node.name}"
+            if path:
+                wrong.append(Finding(path, required, given, todo))
+            else:
+                wrong.append(site.finding(v, ("hosts", h, "port"), required, given, todo))
+    return {v: ports for v, ports in found.items() if ports}, wrong
+
+
+def with_installed(
+    fixed: tuple[Pins, Pins],
+    installed: Installed,
+    count: NDArray[np.int64],
+    site: Site,
+    topology: Topology,
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+    disabled: Mapping[int, Sequence[int]],
+) -> tuple[Pins, Pins]:
+    """The ports by hand, and those that links and hosts have already, as far as these are free.
+
+    fixed: by hand, of links and of hosts. count: the number of hosts of each switch. A port that is
+    disabled now keeps nothing: what is there moves.
+    """
+    links, hosts = ({v: dict(ports) for v, ports in pins.items()} for pins in fixed)
+    numbers = [{name: n for n, name in enumerate(own.names, 1)} for own in types]
+    for v, node in enumerate(site.nodes):
+        own, number = types[node_type[v]], numbers[node_type[v]]
+        taken = {*links.get(v, {}).values(), *hosts.get(v, {}).values(), *disabled.get(v, ())}
+        near = topology.graph.neighbours(v).tolist()
+        wanted = [
+            *(
+                (links, k, installed.link.get((node.name, site.nodes[w].name)), own.fabric)
+                for k, w in enumerate(near)
+            ),
+            *(
+                (hosts, h, installed.host.get((node.name, h)), own.host)
+                for h in range(int(count[v]))
+            ),
+        ]
+        for pins, k, name, usable in wanted:
+            port = number.get(name or "", 0)
+            if k not in pins.get(v, {}) and port in usable and port not in taken:
+                pins.setdefault(v, {})[k] = port
+                taken.add(port)
+    return links, hosts
 
 
 def _unknown(

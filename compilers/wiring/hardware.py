@@ -113,6 +113,14 @@ class SpareNode:
     hosts: tuple[SpareHost, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ListedRisk:
+    """A group of `shared_risks`: the words for what fails together."""
+
+    name: str
+    fails: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Hardware:
     """Where the S nodes of a fabric stand, and what their types are.
@@ -128,7 +136,7 @@ class Hardware:
 
     cable_number, bundle_number: int64, what each cable and bundle that is there counts as in the
     whole fabric, from 1; empty where nothing is missing. spares: nodes for an expansion, those that
-    are planned last.
+    are planned last. risks: what the inventory says fails together.
     """
 
     cluster: Annotated[NDArray[np.int32], "S", "0..clusters"]
@@ -151,6 +159,7 @@ class Hardware:
     cable_number: Annotated[NDArray[np.int64], "cables"]
     bundle_number: Annotated[NDArray[np.int64], "bundles"]
     spares: tuple[SpareNode, ...] = ()
+    risks: tuple[ListedRisk, ...] = ()
 
     def __repr__(self) -> str:
         """`<Hardware: 57 nodes in 8 racks>`."""
@@ -207,6 +216,7 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0
         cable_number=np.zeros(0, np.int64),
         bundle_number=np.zeros(0, np.int64),
         spares=_spares(inventory, wiring),
+        risks=tuple(ListedRisk(risk.name, risk.fails) for risk in inventory.shared_risks),
     )
 
 

@@ -12,7 +12,7 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.addressing import clashing_macs
 from compilers.wiring.hardware import Hardware, hardware
-from compilers.wiring.placement import at_vertices, clusters_of, settle
+from compilers.wiring.placement import at_same_vertices, at_vertices, clusters_of, settle
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
 from inventory.asn_range import PRIVATE_AS
 
@@ -48,13 +48,17 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
     spec, plane = loaded.spec, loaded.plane
     given = spec.topology.family, spec.topology.parameters()
     topology, names = build_topology(*given), vertex_names(*given)
+    installed = loaded.installed[max(plane - 1, 0)] if loaded.installed else None
     # Wiring before addressing: an inventory may name hosts and their MAC addresses.
     if loaded.inventory is None:
         inventory = generated_inventory(topology, spec.hosts_per_node, plane, names)
     else:
         # Placement before wiring: links to one rack share modules.
         with loaded.reported():
-            inventory = settle(topology, at_vertices(loaded.inventory, names), plane, others)
+            inventory = at_vertices(loaded.inventory, names)
+            if installed:
+                inventory = at_same_vertices(inventory, installed.vertex, topology.graph.order)
+            inventory = settle(topology, inventory, plane, others)
     found = clusters_of(topology, inventory)
     with loaded.reported(clashing_macs(spec, inventory, topology, plane)):
         wiring = wire(
@@ -64,5 +68,6 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
             found.position,
             plane,
             spec.base.asn or PRIVATE_AS,
+            installed,
         )
     return Placed(loaded, topology, inventory, found, wiring)

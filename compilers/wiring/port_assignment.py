@@ -1,8 +1,10 @@
 """Assignment of a node's ports to its links and hosts.
 
-Links to one group (the rack at their other end) leave from as few modules as can be: groups, the
-largest first, go whole into the first module with room. Without groups links take the ports in
-order. Ports chosen by hand are kept, and the other links take those that are left.
+Links go to all modules of a node alike, so that one module's death costs as little as possible
+(`compilers.wiring.module_spread`); within a module they come by the rack at their other end. Where
+the inventory asks for `modules: filled`, links to one rack leave from as few modules as can be:
+groups, the largest first, go whole into the first module with room. Without modules links take the
+ports in that order. Ports chosen by hand are kept, and the other links take those that are left.
 
 A link or a host whose port is disabled moves to a spare port, in the order in which the inventory
 lists disabled ports; everything else stays. So a port that breaks later moves one cable.
@@ -13,10 +15,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from compilers.topology.triangles import apex_links
+from compilers.wiring.module_spread import dealt, half_turn, parted, runs, shares
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import NodeType
@@ -72,9 +78,9 @@ class TypePorts:
             names += block.port_names()
             labels += block.labels()
             sockets += block.sockets()
-            if block.role != "host":
+            if block.role in ("fabric", "any"):
                 fabric += numbers
-            if block.role != "fabric":
+            if block.role in ("host", "any"):
                 (host if block.role == "host" else either).extend(numbers)
         each = [block for block in node_type.ports for _ in range(block.total)]
         return cls(
@@ -110,6 +116,27 @@ class TypePorts:
         elsewhere = self.module[broken - 1]
         return min(fit, key=lambda n: (n in other, self.module[n - 1] != elsewhere), default=0)
 
+    def modular(self, links: int, hosts: int) -> dict[int, list[int]]:
+        """The ports for links by module; empty where that is one module.
+
+        Those alike to the first port for links, of its role, too. Of ports of either use as many
+        are left as the hosts need. Empty, too, where that is not enough for so many links.
+        """
+        either = {*self.fabric} & {*self.host}
+        left = max(0, hosts - len(self.host) + len(either))
+        each = list(zip(self.speed, self.lanes, self.mtu, self.parallel, strict=True))
+        kind = {n: (n in either, *each[n - 1]) for n in self.fabric}
+        ports: dict[int, list[int]] = defaultdict(list)
+        for port in self.fabric:
+            if kind[port] == kind[self.fabric[0]]:
+                ports[self.module[port - 1]].append(port)
+        for _ in range(left if self.fabric and self.fabric[0] in either else 0):
+            max(ports.values(), key=len).pop()
+            ports = {module: own for module, own in ports.items() if own}
+            if not ports:
+                return {}
+        return ports if len(ports) > 1 and sum(map(len, ports.values())) >= links else {}
+
     def pack(self, sizes: Sequence[int], whole: bool, pinned: Sequence[int] = ()) -> list[int]:
         """A port for each link of groups of these sizes, group by group; short if ports run out.
 
@@ -137,12 +164,14 @@ class PortGroups:
     """The links of S switches in the order in which they take ports.
 
     order: int64[S, K], the links of each switch, group by group, the largest first; sizes:
-    int32[S, G], the links in each group, 0 beyond the last. whole: modules do not matter.
+    int32[S, G], the links in each group, 0 beyond the last. whole: modules do not matter to where
+    groups go. apart: links go to all modules alike, whatever their group; within one in this order.
     """
 
     order: NDArray[np.int64]
     sizes: NDArray[np.int32]
     whole: bool
+    apart: bool = False
 
     @classmethod
     def single(cls, far: NDArray[np.int32]) -> PortGroups:
@@ -194,6 +223,8 @@ def ports_of_links(
     types: Sequence[TypePorts],
     groups: PortGroups,
     pins: Pins,
+    hosts: NDArray[np.int64],
+    kept: Mapping[int, Collection[int]] = MappingProxyType({}),
 ) -> NDArray[np.int32]:
     """int32[S, K]: the port of each link, 0 beyond the last and where ports have run out.
 
@@ -203,20 +234,120 @@ def ports_of_links(
         types: the ports of each type.
         groups: the order in which links take ports.
         pins: by switch and link, the port that was chosen by hand.
+        hosts: int64[S], how many hosts each switch has.
+        kept: by switch, the ports that links leave to hosts.
     """
     port = np.zeros(far.shape, np.int32)
     shape = np.concatenate((node_type[:, None].astype(np.int32), groups.sizes), axis=1)
     for (t, *sizes), alike in alike_rows(shape):
         ports = np.array(types[t].pack([n for n in sizes if n], groups.whole), np.int32)
         port[alike[:, None], groups.order[alike, : len(ports)]] = ports
-    for switch, pinned in pins.items():
+    spread = np.zeros(len(far), np.bool_)
+    if groups.apart:
+        spread = _spread(port, far, node_type, types, groups, pins, hosts, kept)
+    for switch in {**pins, **kept}:
+        if spread[switch]:
+            continue
+        pinned, others = pins.get(switch, {}), kept.get(switch, ())
         free = [k for k in groups.order[switch].tolist() if far[switch, k] >= 0 and k not in pinned]
         sizes = _runs(groups, switch, pinned)
-        ports_left = types[node_type[switch]].pack(sizes, groups.whole, tuple(pinned.values()))
+        ports_left = types[node_type[switch]].pack(sizes, groups.whole, (*pinned.values(), *others))
         port[switch] = 0
         port[switch, free[: len(ports_left)]] = ports_left
         port[switch, list(pinned)] = list(pinned.values())
     return port
+
+
+def _spread(
+    port: NDArray[np.int32],
+    far: NDArray[np.int32],
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+    groups: PortGroups,
+    pins: Pins,
+    hosts: NDArray[np.int64],
+    kept: Mapping[int, Collection[int]],
+) -> NDArray[np.bool_]:
+    """Write the ports of switches whose links go to several modules; bool[S]: which these are."""
+    present = far >= 0
+    apex = apex_links(far)
+    turn, mates = half_turn(apex, present), (apex >= 0).any(axis=1)
+    degree = np.count_nonzero(present, axis=1)
+    shape = np.column_stack((node_type, degree, hosts, mates)).astype(np.int64)
+    rank = np.argsort(groups.order, axis=1)
+    done = np.zeros(len(far), np.bool_)
+    for (t, links, ends, triangles), alike in alike_rows(shape):
+        ports = types[t].modular(links, ends)
+        if not ports:
+            continue
+        done[alike] = True
+        room = [len(each) for each in ports.values()]
+        share = shares(room, links, [0] * len(room))
+        # A place for each link; in a graph without triangles those to one rack go apart.
+        at = (turn if mates.any() else groups.order)[alike, :links]
+        where = np.array((runs if triangles else dealt)(share), np.int64)
+        module = np.full((len(alike), far.shape[1]), len(room))
+        np.put_along_axis(module, at, where[None], axis=1)
+        for row in _together(module, apex[alike]).tolist():
+            module[row] = parted(module[row].tolist(), apex[alike[row]].tolist(), set())
+        first = np.lexsort((rank[alike], module), axis=1)[:, :links]
+        chosen = [
+            p for each, count in zip(ports.values(), share, strict=True) for p in each[:count]
+        ]
+        port[alike[:, None], first] = np.array(chosen, np.int32)
+    for switch in {**pins, **kept}:
+        if done[switch]:
+            pinned, others = pins.get(switch, {}), kept.get(switch, ())
+            own = types[node_type[switch]].modular(int(degree[switch]), int(hosts[switch]))
+            own = {m: [p for p in each if p not in others] for m, each in own.items()}
+            free = [k for k in turn[switch, : degree[switch]].tolist() if k not in pinned]
+            places = sum(p not in pinned.values() for each in own.values() for p in each)
+            done[switch] = places >= len(free)
+            if done[switch]:
+                port[switch] = _around_pins(own, free, pinned, apex[switch], rank[switch])
+    return done
+
+
+def _together(module: NDArray[np.int64], apex: NDArray[np.int16]) -> NDArray[np.int64]:
+    """The rows in which both links of a triangle are on one module."""
+    other = np.take_along_axis(module, np.maximum(apex, 0).astype(np.intp), axis=1)
+    return np.flatnonzero(((apex >= 0) & (other == module)).any(axis=1))
+
+
+def _around_pins(
+    ports: Mapping[int, Sequence[int]],
+    links: Sequence[int],
+    pinned: Mapping[int, int],
+    apex: NDArray[np.int16],
+    rank: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    """int32[K]: the ports of a switch's links, some of which are chosen by hand.
+
+    Args:
+        ports: by module.
+        links: the others, in the half turn.
+        pinned: by link, the port that was chosen.
+        apex: of each link.
+        rank: of each link, its place within a module.
+    """
+    chosen = {*pinned.values()}
+    free = [[p for p in each if p not in chosen] for each in ports.values()]
+    at = {p: m for m, each in enumerate(ports.values()) for p in each}
+    taken = [sum(at.get(p) == m for p in chosen) for m in range(len(free))]
+    share = shares([len(each) for each in free], len(links), taken)
+    module = [-1 - k for k in range(len(apex))]  # of no module, each of one of its own
+    for k, m in zip(links, runs(share), strict=True):
+        module[k] = m
+    for k, p in pinned.items():
+        module[k] = at.get(p, module[k])
+    others = {k for k in range(len(apex)) if k not in links}
+    module = parted(module, apex.tolist(), others)
+    found = np.zeros(len(apex), np.int32)
+    for m, each in enumerate(free):
+        own = sorted((k for k in links if module[k] == m), key=lambda k: rank[k])
+        found[own] = each[: len(own)]
+    found[list(pinned)] = list(pinned.values())
+    return found
 
 
 def _runs(groups: PortGroups, switch: int, pinned: Mapping[int, int]) -> list[int]:
@@ -236,6 +367,7 @@ def moved_to_spares(
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
     pins: Pins,
+    host_pins: Pins = MappingProxyType({}),
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Links and hosts on ports that work, as far as there are spare ones.
 
@@ -246,6 +378,7 @@ def moved_to_spares(
         node_type: uint16[S] into types.
         types: the ports of each type.
         pins: by switch and link, the port that was chosen by hand, which stays.
+        host_pins: the same by switch and host.
     """
     if not disabled:
         return port, host_port
@@ -254,7 +387,7 @@ def moved_to_spares(
         own = types[node_type[switch]]
         for row, fixed, host in (
             (links[switch], pins.get(switch, {}), False),
-            (hosts[switch], {}, True),
+            (hosts[switch], host_pins.get(switch, {}), True),
         ):
             for number in broken:
                 place = np.flatnonzero(row == number)

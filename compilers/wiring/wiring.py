@@ -1,23 +1,24 @@
 """Wiring: vertex to node, edge to a port at each end, hosts to the ports left over.
 
-Egress class k of a switch is its k-th neighbour (ascending). Without racks in the inventory the
-k-th link takes the node's k-th fabric port; with racks, links to one rack share modules
-(`port_assignment`). Disabled ports are avoided while spare ones are left. Deterministic: the same
-topology and inventory give the same wiring on every machine.
+Egress class k of a switch is its k-th neighbour (ascending). On a node without modules the k-th
+link takes the k-th fabric port, or where there are racks, links to one rack take ports in a row;
+over several modules links are spread (`port_assignment`). Disabled ports are avoided while spare
+ones are left. Deterministic: the same topology and inventory give the same wiring everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.fixed_cables import pins_of, unequal_ports
+from compilers.wiring.fixed_cables import pins_of, pins_of_hosts, unequal_ports, with_installed
 from compilers.wiring.port_assignment import (
     PortGroups,
     TypePorts,
@@ -27,7 +28,7 @@ from compilers.wiring.port_assignment import (
 )
 from compilers.wiring.wiring_checks import Shortage, Site
 from inventory.asn_range import PRIVATE_AS
-from inventory.problems import Refused
+from inventory.problems import KeyPath, Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType
@@ -73,6 +74,21 @@ class Wiring:
         """Whether every link takes the same ports as in another, so that tables are alike."""
         words = ("port", "far", "far_port")
         return all(np.array_equal(getattr(self, word), getattr(other, word)) for word in words)
+
+    def installed(self) -> Installed:
+        """The ports of all links and hosts, by names."""
+        host = np.argwhere(self.host_port > 0)
+        return Installed(
+            vertex={name: v for v, name in enumerate(self.names)},
+            link={
+                (self.names[u], self.names[self.far[u, k]]): self.port_name(u, int(self.port[u, k]))
+                for u, k in np.argwhere((self.far >= 0) & (self.port > 0)).tolist()
+            },
+            host={
+                (self.names[v], h): self.port_name(v, int(self.host_port[v, h]))
+                for v, h in host.tolist()
+            },
+        )
 
     def each_cable(self) -> Iterator[tuple[int, int, int, int]]:
         """A switch, its port, the switch of a larger number at the other end, the port there."""
@@ -148,6 +164,7 @@ def wire(
     position: NDArray[np.int32] | None = None,
     plane: int = 0,
     first_asn: int = PRIVATE_AS,
+    installed: Installed | None = None,
 ) -> Wiring:
     """Place the topology on the inventory's nodes and ports.
 
@@ -158,6 +175,7 @@ def wire(
         position: int32[S], the order of links to one rack; by vertex without it.
         plane: from 1, where there are several; datapath ids that are not given begin with it.
         first_asn: the AS number of vertex 0, if its node has none of its own.
+        installed: links and hosts that keep their ports, where these work.
 
     Raises:
         Refused: nodes short of ports, names and numbers that clash with those that nodes and
@@ -175,13 +193,25 @@ def wire(
     far = topology.graph.padded()
     pins, findings = pins_of(inventory.cables, topology, site, node_type, types)
     groups = _groups(far, nodes, inventory, position)
-    port = ports_of_links(far, node_type, types, groups, pins)
+    disabled = _disabled(nodes, node_type, types)
     counts = [inventory.host_count(node, hosts_per_node) for node in nodes]
     hosts = np.where(topology.endpoints, counts, 0)
+    path: KeyPath = ("hosts",) if inventory.hosts else ()
+    host_pins, wrong = pins_of_hosts(site, node_type, types, disabled, pins, path)
+    findings += wrong
+    if installed and not findings:
+        given = site, topology, node_type, types, disabled
+        pins, host_pins = with_installed((pins, host_pins), installed, hosts, *given)
+    kept = {v: list(ports.values()) for v, ports in host_pins.items()}
+    port = ports_of_links(far, node_type, types, groups, pins, hosts, kept)
     host_port, short = _host_ports(port, topology.graph.degrees, hosts, node_type, types)
     host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
-    disabled = _disabled(nodes, node_type, types)
-    port, host_port = moved_to_spares(port, host_port, disabled, node_type, types, pins)
+    for v, ports in host_pins.items():
+        own = types[node_type[v]].hosts([*port[v].tolist(), *ports.values()], int(hosts[v]))
+        others = iter(own)
+        for h in range(int(hosts[v])):
+            host_port[v, h] = ports[h] if h in ports else next(others, 0)
+    port, host_port = moved_to_spares(port, host_port, disabled, node_type, types, pins, host_pins)
 
     made = _by_pattern(inventory.host_names, nodes, hosts.tolist())
     host_names = tuple(
@@ -239,12 +269,18 @@ def _groups(
     position: NDArray[np.int32] | None,
 ) -> PortGroups:
     """Links by the rack at their other end; all in one group where the inventory has no racks."""
+    apart = inventory.placement.modules == "spread" and not _made_up(inventory)
     if not inventory.racks:
-        return PortGroups.single(far)
+        return replace(PortGroups.single(far), apart=apart)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     rack = np.array([index.get(node.rack or "", 0) for node in nodes], np.int32)
     listed = np.arange(len(nodes)) if position is None else position
-    return PortGroups.of(far, rack, listed.astype(np.int64))
+    return replace(PortGroups.of(far, rack, listed.astype(np.int64)), apart=apart)
+
+
+def _made_up(inventory: Inventory) -> bool:
+    """Whether the node type is one that was made up, whose port blocks are no modules."""
+    return GENERATED in inventory.node_types
 
 
 def _host_ports(

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.engines.engine_kinds import ENGINES
@@ -231,17 +232,19 @@ def choose_diversion(
     At the middle switch with hosts, the class with the most destinations gets the port of another
     class; of the classes without alternates, whose group leads packets from hosts too. Neighbours
     are left out where there are others: their packets are lost, which takes longer to see than a
-    longer path. Where there are no two such classes, as with bounced ways or marks, the class leads
-    packets in transit to a host of the switch, so they are lost, and every pair sends. None where
-    nobody would notice.
+    longer path. Where there are no two such classes, as with bounced ways or marks, or packets take
+    longer ways anyway, over intermediates, the class leads packets in transit to a host of the
+    switch, so they are lost, and every pair sends. None where nobody would notice.
     """
     switch = int(hosts.switch[len(hosts) // 2])
     ports = build.tables.classes.port[switch]
     alone = ~build.tables.classes.alternate[switch].any(axis=1)
     classes = np.flatnonzero((ports > 0) & alone)
-    aside = len(classes) < 2
-    if aside:
-        classes = np.flatnonzero(ports > 0)
+    aside = len(classes) < 2 or build.balance == VALIANT
+    if aside:  # a class with ways to choose from at every hop has no group to change
+        classes = np.flatnonzero((ports > 0) & (alone | (not build.every_hop)))
+    if not len(classes):
+        return None
     by_class = prediction.egress[switch][hosts.switch] == classes[:, None]
     links = prediction.fewest[switch][hosts.switch]
     # Others are led on to neighbours; what is far is led here by its own switch.

@@ -199,11 +199,15 @@ class RuleExercise:
         }
         many = _flows_for(tolerance)
         wanted = [(self._pairs(group.buckets), many) for group in chosen.values()]
+        pipeline, at = self.rules.pipeline, np.unique(self.hosts.switch).tolist()
+        if pipeline.whole and not pipeline.marks:  # no select group: links tell of all shares
+            pairs = {(4, s, d) for s in at for d in at if s != d}
+            wanted.append((pairs, min(MOST_SHARE_FLOWS, 4 * many * len(at))))
         before, sent = self._counted(), self._sent()
         flows = self._flow(wanted, FIRST_HASHED)
         self.after = self._counted()
         links, known = Findings(), self.rules.prediction
-        if self.rules.pipeline.marks and len(flows.rate):
+        if pipeline.whole and len(flows.rate):
             links = link_shares(known, self.hosts, flows, self._sent() - sent, SIGMAS)
         return self._group_shares(chosen, before, tolerance), links
 
@@ -308,6 +312,8 @@ class RuleExercise:
         """Where packets have to come in that are led to a group; None where none can."""
         if group.role == GroupRole.TRANSIT:
             return LOCAL
+        if not group.entry and group.role != GroupRole.FALLBACK:
+            return None  # no row leads there
         if group.role == GroupRole.FALLBACK:
             ports = self.build.wiring.host_port[switch]
             return int(ports.max()) if (ports > 0).any() else None

@@ -44,15 +44,16 @@ def crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[Number
     found: list[tuple[Numbers, ...]] = []
     arrives, total = np.zeros(len(source)), np.zeros(len(source))
     parts = []
-    for way in ways(towards, source, column):
-        lit = ~(dark[source[way.which]] | dark[destination[way.which]])
-        which, out, onward = (x[lit] for x in (way.which, way.out, way.onward))
-        weight = way.part[lit]
+    for way in ways(walked.build, towards, source, column):
+        lit = np.flatnonzero(~(dark[source[way.which]] | dark[destination[way.which]]))
+        way = way.take(lit)
+        which, weight = way.which, way.part
         if way.number < len(weights):
             weight = weight * weights[way.number, row[which]]
         total[which] += weight
-        parts.append((which, out, onward, weight))
-    for which, out, onward, weight in parts:
+        parts.append((way, weight))
+    for way, weight in parts:
+        which = way.which
         part = weight / total[which]
 
         def note(
@@ -60,7 +61,7 @@ def crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[Number
         ) -> None:
             found.append((out.astype(np.int64), which[packet], part[packet]))
 
-        hops = follow(towards, out, column[which], source[which], note, onward)
+        hops = follow(towards, way, column[which], source[which], note)
         arrives[which] += np.where(hops >= 0, part, 0)
     # Hosts of one switch reach each other over no link.
     arrives[(source == destination) & ~dark[source]] = 1

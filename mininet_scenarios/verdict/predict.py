@@ -1,8 +1,9 @@
 """Predictions from the tables: hops of every pair, and the load of every link.
 
-With alternates, a switch chooses among several ways by a hash that nobody predicts, so hops and
-loads are known between bounds; without, the bounds meet. The same under an outage, where packets
-are forwarded by the rule of `compilers.tables.intermediate_form.Classes` and no controller acts.
+With alternates, intermediates or ways at every hop, a switch chooses among several ways by a hash
+that nobody predicts, so hops and loads are known between bounds; without, the bounds meet. The same
+under an outage, where packets are forwarded by the rule of
+`compilers.tables.intermediate_form.Classes` and no controller acts.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.walks.forwarding import HOME, NOWHERE, Forwarding, Numbers, Towards
-from compilers.routing.intermediates import require_direct
+from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import require_short_marks
+from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress
 from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS
@@ -31,6 +33,8 @@ MOST_WAYS = 1 << 16
 """More than a class can have."""
 BY_TABLES = -3
 """In the place of an arc: the one that the tables say."""
+CIRCLE = -4
+"""In the place of an arc: one by which the packet has come before."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,9 +61,8 @@ class Prediction:
         """Follow a packet of every pair by each of its ways.
 
         Raises:
-            InputError: packets go by intermediates, or can stay marked.
+            InputError: packets can stay marked.
         """
-        require_direct(build, "a prediction of what an emulation shows")
         require_short_marks(build, "a prediction")
         return _predict(build, Forwarding.of(build), outage or Outage())
 
@@ -69,8 +72,8 @@ class Prediction:
 
     @property
     def varies(self) -> bool:
-        """Whether there are alternates, so that bounds are all there is."""
-        return len(self.whole.weighted) > 1
+        """Whether packets have several ways, so that bounds are all there is."""
+        return len(self.whole.weighted) > 1 or self.build.balance == VALIANT
 
     def loads(self, packets: Loads) -> Loads:
         """int64[S, ports + 1]: packets out of each port when packets[s, d] go from s to d.
@@ -80,12 +83,13 @@ class Prediction:
         arcs = np.zeros(len(self.whole.end), np.int64)
         for towards, source, column in self._blocks(packets):
             amount = packets[source, towards.destinations[column]]
+            for way in _first_ways(self.build, towards, source, column):
+                which = way.which
 
-            def count(packet: Numbers, out: Numbers, amount: Loads = amount) -> None:
-                np.add.at(arcs, out, amount[packet])
+                def count(packet: Numbers, out: Numbers, amount: Loads = amount[which]) -> None:
+                    np.add.at(arcs, out, amount[packet])
 
-            out, onward = _first_ways(towards, source, column)
-            follow(towards, out, column, source, count, onward)
+                follow(towards, way, column[which], source[which], count)
         return self.by_port(arcs)
 
     def load_bounds(self, packets: Loads) -> tuple[Loads, Loads]:
@@ -106,7 +110,7 @@ class Prediction:
         they come marked.
         """
         for towards, source, column in self._blocks(packets):
-            for way in ways(towards, source, column):
+            for way in ways(self.build, towards, source, column):
                 ends, begins = towards.destinations[column[way.which]], source[way.which]
                 at, found = self.forwarding.hosts[begins], list[tuple[Numbers, Numbers, Numbers]]()
 
@@ -119,7 +123,7 @@ class Prediction:
                     found.append((packet, at[packet], out))
                     at[packet] = self.forwarding.end[out]
 
-                follow(towards, way.out, column[way.which], begins, note, way.onward)
+                follow(towards, way, column[way.which], begins, note)
                 for taken, (packet, came, left) in enumerate(found):
                     marked = np.full(len(packet), way.marked and taken == 1)
                     yield begins[packet], ends[packet], came, left, marked
@@ -161,8 +165,8 @@ class Prediction:
         def note(_: Numbers, out: Numbers) -> None:
             path.append(int(self.forwarding.end[out[0]]) // self.forwarding.slots)
 
-        out, onward = _first_ways(towards, at, column)
-        follow(towards, out, column, at, note, onward)
+        for way in _first_ways(self.build, towards, at, column):
+            follow(towards, way, column, at, note)
         return tuple(path)
 
     def _add_bounds(
@@ -172,7 +176,7 @@ class Prediction:
         crossed: list[Numbers] = []
         choices = np.zeros(len(source), np.int64)
         arcs = len(self.whole.end)
-        for number, way in enumerate(ways(towards, source, column)):
+        for number, way in enumerate(ways(self.build, towards, source, column)):
             which = way.which
             choices[which] += 1
             at = (which * arcs * MOST_WAYS) + number
@@ -180,7 +184,7 @@ class Prediction:
             def note(packet: Numbers, out: Numbers, at: Numbers = at) -> None:
                 crossed.append(at[packet] + out.astype(np.int64) * MOST_WAYS)
 
-            follow(towards, way.out, column[which], source[which], note, way.onward)
+            follow(towards, way, column[which], source[which], note)
         if not crossed:
             return
         keys, times = np.unique(np.concatenate(crossed), return_counts=True)
@@ -217,20 +221,22 @@ def _predict(build: Build, whole: Forwarding, outage: Outage) -> Prediction:
         between = up[:, None] & up[destinations]
         between &= np.arange(order)[:, None] != destinations
         source, column = np.nonzero(between)
-        found = _hops(towards, source, column)
+        found = _hops(build, towards, source, column)
         for table, hops in zip((first, fewest, most), found, strict=True):
             table[source, destinations[column]] = hops
     egress = forwarding.walker.egress(np.arange(order))
     return Prediction(build, whole, outage, forwarding, egress, first, fewest, most)
 
 
-def _hops(towards: Towards, source: Numbers, column: Numbers) -> tuple[NDArray[np.int8], ...]:
+def _hops(
+    build: Build, towards: Towards, source: Numbers, column: Numbers
+) -> tuple[NDArray[np.int8], ...]:
     """int8[n] three times: hops by the first way, by the shortest, by the longest."""
     first = np.full(len(source), MOST_HOPS + 1, np.int8)
     fewest, most = first.copy(), np.full(len(source), np.iinfo(np.int8).min, np.int8)
-    for way in ways(towards, source, column):
+    for way in ways(build, towards, source, column):
         which = way.which
-        hops = follow(towards, way.out, column[which], source[which], onward=way.onward)
+        hops = follow(towards, way, column[which], source[which])
         new = first[which] > MOST_HOPS
         first[which[new]] = hops[new]
         fewest[which] = np.minimum(fewest[which], hops)
@@ -245,7 +251,8 @@ class WeightedWay:
     number: of the first in `Forwarding.weighted`; the one after the last is for packets without
     any. which: int64[n], of the packets, those that may. out: int32[n], the arc that each leaves
     by. onward: int32[n], the arc that the next switch sends it to, `BY_TABLES` where its tables
-    say. part: float64[n], of what leaves by `out` the share that goes on like this.
+    say. part: float64[n], of what leaves by `out` the share that goes on like this. route: int32[H,
+    n], in the place of `onward` the arcs behind the first, to the end.
     """
 
     number: int
@@ -254,16 +261,29 @@ class WeightedWay:
     out: Numbers
     onward: Numbers
     part: NDArray[np.float64]
+    route: NDArray[np.int32] | None = None
 
     @classmethod
     def by_tables(cls, number: int, marked: bool, which: Numbers, out: Numbers) -> WeightedWay:
         """A way on which each switch behind the first does what its tables say."""
         return cls(number, marked, which, out, np.full_like(out, BY_TABLES), np.ones(len(out)))
 
+    def take(self, some: Numbers) -> WeightedWay:
+        """The same for some of its packets."""
+        route = None if self.route is None else self.route[:, some]
+        which, out, onward, part = (x[some] for x in (self.which, self.out, self.onward, self.part))
+        return WeightedWay(self.number, self.marked, which, out, onward, part, route)
 
-def ways(towards: Towards, source: Numbers, column: Numbers) -> Iterator[WeightedWay]:
+
+def ways(build: Build, towards: Towards, source: Numbers, column: Numbers) -> Iterator[WeightedWay]:
     """The ways of n packets from hosts, those by the first weighted port first."""
     f = towards.forwarding
+    if build.balance == VALIANT:
+        yield from _ways_over(build, towards, source, column)
+        return
+    if f.every_hop:
+        yield from _every_way(towards, source, column)
+        return
     row = towards.row(source, column)
     chooses = np.zeros(len(source), np.bool_)
     for number, weighted in enumerate(f.weighted):
@@ -300,47 +320,126 @@ def _marked_ways(
             yield WeightedWay(number, True, which[some], out[some], next_arc[some], part)
 
 
-def _first_ways(towards: Towards, source: Numbers, column: Numbers) -> tuple[Numbers, Numbers]:
-    """int32[n] twice: the first way of each packet that is up, and `WeightedWay.onward`."""
-    first = np.full(len(source), NOWHERE, np.int32)
-    onward = np.full_like(first, BY_TABLES)
-    for way in ways(towards, source, column):
-        new = first[way.which] == NOWHERE
-        first[way.which[new]], onward[way.which[new]] = way.out[new], way.onward[new]
-    return first, onward
+def _ways_over(
+    build: Build, towards: Towards, source: Numbers, column: Numbers
+) -> Iterator[WeightedWay]:
+    """The ways over each intermediate; first that over the source itself, which is the minimal one.
+
+    A neighbour of the intermediate whose link there is down gives it up, if switches repair.
+    """
+    f, ends = towards.forwarding, intermediates(build)
+    part, number, every = (
+        np.full(len(source), 1 / len(ends)),
+        len(f.weighted),
+        np.arange(len(source)),
+    )
+    out = towards.way_out(f.hosts[source], column, _dead(len(source)))
+    yield replace(WeightedWay.by_tables(number, False, every, out), part=part)
+    for via in ends.tolist():
+        which = np.flatnonzero(source != via)
+        if not len(which):
+            continue
+        leg, near = Towards.of(f, np.array([via])), np.full(f.switches, NOWHERE, np.int64)
+        there = np.flatnonzero((f.end >= 0) & (f.end // f.slots == via))
+        near[there // f.slots] = there
+        arcs, to = f.hosts[source[which]], column[which]
+        carries, route = np.ones(len(which), np.bool_), list[Numbers]()
+        while len(route) < 2 * MOST_HOPS:
+            at = arcs // f.slots
+            down = (near[at] >= 0) & f.down(near[at], _dead(len(at)))
+            ended = carries & ((at == via) | (down & (build.protect != "none")))
+            carries &= ~ended
+            arcs = np.where(ended, f.hosts[at], arcs)
+            out = towards.way_out(arcs, to, _dead(len(at)))
+            first = np.flatnonzero(carries)
+            out[first] = leg.way_out(arcs[first], np.zeros_like(first), _dead(len(first)))
+            out = np.where(route[-1] < 0, route[-1], out) if route else out
+            route.append(out)
+            if (out < 0).all():
+                break
+            arcs = np.where(out >= 0, f.end[out], arcs).astype(np.int64)
+        yield _routed(number + 1, which, np.stack(route), part[which])
+
+
+def _every_way(towards: Towards, source: Numbers, column: Numbers) -> Iterator[WeightedWay]:
+    """The ways shared at every hop; a packet that comes by a link again runs in a circle."""
+    f = towards.forwarding
+    which, arcs, part = np.arange(len(source)), f.hosts[source], np.ones(len(source))
+    route = np.zeros((0, len(source)), np.int32)
+    while len(route) <= MOST_HOPS:
+        going = arcs >= 0
+        left = np.flatnonzero(going)
+        packet, out = towards.ways_out(arcs[left], column[which[left]], _dead(len(left)))
+        each = np.concatenate((np.flatnonzero(~going), left[packet]))
+        out = np.concatenate((route[-1, ~going] if len(route) else out[:0], out))
+        share = np.bincount(each, minlength=len(which))
+        order = np.argsort(each, kind="stable")
+        each, out = each[order], out[order]
+        which, part = which[each], part[each] / share[each]
+        circles = (out >= 0) & (route[:, each] == out).any(axis=0)
+        out = np.where(circles, np.int32(CIRCLE), out)
+        route = np.concatenate((route[:, each], out[None]))
+        arcs = np.where(out >= 0, f.end[out], NOWHERE).astype(np.int64)
+        if (out < 0).all():
+            break
+    rank = np.arange(len(which)) - np.searchsorted(which, which)
+    for number in range(int(rank.max(initial=-1)) + 1):
+        some = np.flatnonzero(rank == number)
+        yield _routed(len(f.weighted), which[some], route[:, some], part[some])
+
+
+def _routed(
+    number: int, which: Numbers, route: NDArray[np.int32], part: NDArray[np.float64]
+) -> WeightedWay:
+    """A way of which all arcs are known."""
+    onward = np.full(len(which), BY_TABLES, np.int32)
+    return WeightedWay(number, False, which, route[0], onward, part, route[1:])
+
+
+def _first_ways(
+    build: Build, towards: Towards, source: Numbers, column: Numbers
+) -> Iterator[WeightedWay]:
+    """The first way of each packet that is up."""
+    found = np.zeros(len(source), np.bool_)
+    for way in ways(build, towards, source, column):
+        new = ~found[way.which]
+        found[way.which] = True
+        if new.any():
+            yield way.take(np.flatnonzero(new))
+        if found.all():
+            break
 
 
 def follow(
     towards: Towards,
-    out: Numbers,
+    way: WeightedWay,
     column: Numbers,
     at: Numbers,
     visit: Visit | None = None,
-    onward: Numbers | None = None,
 ) -> NDArray[np.int8]:
-    """int8[n]: links that packets take which leave the switches `at` by arcs `out`; or a fault.
-
-    onward: as in `WeightedWay`; None where tables say all.
-    """
-    f = towards.forwarding
+    """int8[n]: links that packets take which leave the switches `at` by a way; or a fault."""
+    f, out, onward, route = towards.forwarding, way.out, way.onward, way.route
     hops = np.full(len(out), LOOPED, np.int8)
     left = np.arange(len(out))
-    for taken in range(MOST_HOPS + 1):
+    for taken in range(2 * MOST_HOPS + 1):
         home = at == towards.destinations[column]
         arrived = (out == HOME) & home
         hops[left[arrived]] = taken
         hops[left[(out == HOME) & ~home]] = MISDELIVERED
         hops[left[out == NOWHERE]] = LOST
         going = np.flatnonzero(out >= 0)
-        if not len(going) or taken == MOST_HOPS:
+        if not len(going) or taken == (MOST_HOPS if route is None else len(route)):
             break
         left, column, out = left[going], column[going], out[going]
         if visit:
             visit(left, out)
         arc = f.end[out].astype(np.int64)
         at = arc // f.slots
+        if route is not None:
+            out = route[taken, left]
+            continue
         out = towards.way_out(arc, column, _dead(len(arc)))
-        if onward is not None and not taken:
+        if not taken:
             out = np.where(onward[left] == BY_TABLES, out, onward[left])
     return hops
 

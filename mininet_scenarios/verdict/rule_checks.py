@@ -16,7 +16,7 @@ def rule_checks(exercise: Exercise, of: str = "") -> list[Check]:
     if exercise.shares.cases:
         checks.append(_check(f"{of}ports of select groups have their shares", exercise.shares))
     if exercise.links.cases:
-        checks.append(_check(f"{of}links have their shares of marked packets", exercise.links))
+        checks.append(_check(f"{of}links have their shares of packets", exercise.links))
     return checks
 
 

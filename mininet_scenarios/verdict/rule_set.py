@@ -7,17 +7,21 @@ some of the ways that the tables allow (`Prediction.visits`). The others wait fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.targets.openflow.bundled_blocks import ROW, entries, heads, restated
+from compilers.targets.openflow.carried_rows import carries
 from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import GROUP_SPACE, Pipeline, RowKind
 from compilers.targets.openflow.group_and_flow_bytes import (
+    CARRIED_NUMBER,
+    DRAWN_NUMBER,
     IPV6_NUMBER,
     MARKED_NUMBER,
     MOST_NUMBER,
@@ -80,7 +84,10 @@ class RuleSet:
         self.due: dict[Rule, Pairs] = {}
         self._local()
         self._routes = {version: self._prefixes(version) for version in self.versions}
-        self._between()
+        if carries(build):
+            self._over_intermediates()
+        else:
+            self._between()
 
     @property
     def all(self) -> list[Rule]:
@@ -105,6 +112,12 @@ class RuleSet:
         count = self.build.tables.classes.port.shape[1]
         first = self.generation.get(switch, 0) * GROUP_SPACE
         for groups in self.pipeline.groups(switch):
+            if not groups.made:  # other ports on which packets come to a group made before
+                for egress, entry in zip(groups.classes, groups.in_port.tolist(), strict=True):
+                    key = switch, groups.role, int(egress)
+                    if entry and key in self.groups:
+                        self.groups[key] = replace(self.groups[key], entry=entry)
+                continue
             numbers = (first + group_numbers(groups.role, groups.classes, count)).tolist()
             for i, (number, egress) in enumerate(
                 zip(numbers, groups.classes.tolist(), strict=True)
@@ -154,23 +167,74 @@ class RuleSet:
                 entrance = host + (family + 1 << FAMILY_SHIFT) if self.pipeline.entering else family
                 self._need(switch, RowKind.FORWARD, entrance, *here)
 
+    def _over_intermediates(self) -> None:
+        """The same where packets go by intermediates: both legs take minimal routes."""
+        ends, middles = np.unique(self.hosts.switch).tolist(), intermediates(self.build)
+        number = {int(middle): n for n, middle in enumerate(middles)}
+        pairs = {v: {(v, s, d) for s in ends for d in ends if s != d} for v in self.versions}
+        for switch, host in zip(
+            self.hosts.switch.tolist(), self.hosts.number.tolist(), strict=True
+        ):
+            for family, version in enumerate(self.versions):
+                drawn = DRAWN_NUMBER + host + (family + 1 << FAMILY_SHIFT)
+                sent = {pair for pair in pairs[version] if pair[1] == switch}
+                self._needs(switch, RowKind.FORWARD, drawn, sent)
+                here = {(version, switch, switch)}
+                self._needs(switch, RowKind.FORWARD, DRAWN_NUMBER + family, here)
+        legs = Prediction.of(replace(self.build, balance="minimal"))
+        for begin, end, at, came, left, _ in self._passed(legs, np.array(ends), middles):
+            sent = {pair for v in self.versions for pair in pairs[v] if pair[1] == begin}
+            self._leg(at, end, came, left, sent)
+            for family, version in enumerate(self.versions) if came else ():
+                some = {pair for pair in sent if pair[0] == version}
+                self._needs(at, RowKind.FORWARD, CARRIED_NUMBER + family, some)
+            self._needs(at, RowKind.CARRIED, number[end], sent)
+        for middle in middles.tolist():
+            self._needs(middle, RowKind.CARRIED, number[middle], pairs[4])
+        for _, end, at, came, left, _ in self._passed(legs, middles, np.array(ends)):
+            sent = {pair for v in self.versions for pair in pairs[v] if pair[2] == end}
+            self._leg(at, end, came, left, sent)
+            for family, version in enumerate(self.versions):
+                some = {pair for pair in sent if pair[0] == version}
+                if came:
+                    self._needs(at, RowKind.FORWARD, family, some)
+                prefix = self._routes[version][at, end] + family * IPV6_NUMBER
+                self._needs(at, RowKind.ROUTE, int(prefix), some)
+
+    def _leg(self, at: int, end: int, came: int, left: int, sent: Pairs) -> None:
+        """A packet on a leg passes the switch `at`: the class and its bucket."""
+        egress = int(self.prediction.egress[at, end])
+        group, _ = self._led(at, egress, came)
+        if group is None:
+            return
+        self._needs(at, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), sent)
+        for port, rule in zip(group.port, group.buckets, strict=True):
+            if port == left:
+                self.due.setdefault(rule, set()).update(sent)
+
     def _between(self) -> None:
         """Rules that packets from switch to switch reach, by all their ways."""
+        ends = np.unique(self.hosts.switch)
+        for visit in self._passed(self.prediction, ends, ends):
+            self._visit(*visit)
+
+    def _passed(
+        self, prediction: Prediction, begins: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> list[tuple[int, int, int, int, int, bool]]:
+        """What passes switches: source, target, the switch, ports in and out, whether marked."""
         order = self.build.tables.switches
         talks = np.zeros((order, order), np.int64)
-        ends = np.unique(self.hosts.switch)
-        talks[np.ix_(ends, ends)] = 1
+        talks[np.ix_(begins, ends)] = 1
         talks[np.diag_indices(order)] = 0
         slots = self.prediction.whole.slots
         port = np.zeros((order, slots), np.int64)
         port[:, : slots - 1] = self.build.wiring.port
         port_of = port.ravel()
         seen: set[tuple[int, int, int, int, int, bool]] = set()
-        for begin, end, by, out, marked in self.prediction.visits(talks):
+        for begin, end, by, out, marked in prediction.visits(talks):
             columns = begin, end, by // slots, port_of[by], port_of[out], marked
             seen.update(zip(*(column.tolist() for column in columns), strict=True))
-        for visit in sorted(seen):
-            self._visit(*visit)
+        return sorted(seen)
 
     def _visit(self, source: int, target: int, at: int, came: int, left: int, marked: bool) -> None:
         """A packet passes the switch `at`, in by a port (0: from a host) and out by another."""
@@ -185,9 +249,11 @@ class RuleSet:
             self._need(at, RowKind.ROUTE, prefix + family * IPV6_NUMBER, *pair)
             if spread:
                 self._need(at, RowKind.SPREAD, came, *pair)
+        pair = 4, source, target
+        if group is None and not spread:  # over several ways, from anywhere
+            self._need(at, RowKind.CLASS, egress, *pair)
         if group is None or spread:
             return
-        pair = 4, source, target
         self._need(at, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), *pair)
         taken = [(nested, left), (group, 0)] if nested else [(group, left)]
         for reached, port in taken:
@@ -202,16 +268,20 @@ class RuleSet:
             fallback = self.groups.get((at, GroupRole.FALLBACK, egress))
             return (fallback, enter) if fallback else (enter, None)
         repairs: int = self.build.tables.classes.protection.shape[2]
-        for role in range(GroupRole.BOUNCE, GroupRole.ASIDE + repairs):
+        last = GroupRole.ASIDE + repairs + self.build.every_hop
+        for role in range(GroupRole.BOUNCE, last):
             group = self.groups.get((at, role, egress))
             if group and came and role != GroupRole.FALLBACK and group.entry == came:
                 return group, None
         return self.groups.get((at, GroupRole.TRANSIT, egress)), None
 
     def _need(self, at: int, kind: int, number: int, *pair: int) -> None:
-        if rule := self.flows.get((at, kind, number)):
-            version, source, target = pair
-            self.due.setdefault(rule, set()).add((version, source, target))
+        version, source, target = pair
+        self._needs(at, kind, number, {(version, source, target)})
+
+    def _needs(self, at: int, kind: int, number: int, pairs: Pairs) -> None:
+        if (rule := self.flows.get((at, kind, number))) and pairs:
+            self.due.setdefault(rule, set()).update(pairs)
 
     def _prefixes(self, version: int) -> NDArray[np.int64]:
         """int64[S, S]: the number of the prefix by which a switch routes to another; -1: none."""

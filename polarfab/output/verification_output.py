@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def walks(builds: Sequence[Build], quick: bool) -> str:
     """What verification of these builds is about to do, for the progress bar."""
-    from compilers.proof.proved import FAILURES
+    from compilers.proof.failures.risk_cases import kind_words
     from compilers.proof.walks.delivery import usual
 
     kinds = () if quick else usual(builds[0])
-    return " and ".join(["walking every pair", *(FAILURES[kind] for kind in kinds)])
+    return " and ".join(["walking every pair", *(kind_words(kind) for kind in kinds)])
 
 
 def say_caveats(fabric: Fabric) -> None:

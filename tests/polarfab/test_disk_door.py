@@ -29,11 +29,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def polarfab(
-    *words: object, shell: str = "", good: bool = True
+    *words: object, behind: str = "", good: bool = True
 ) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "polarfab", *map(str, words)]
-    if shell:
-        command = ["sh", "-c", f'"$@" {shell}', "sh", *command]
+    if behind:
+        command = ["sh", "-c", f'"$@" {behind}', "sh", *command]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not good or done.returncode == 0, done.stderr
     return done

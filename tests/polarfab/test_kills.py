@@ -1,7 +1,12 @@
-"""A kill at every file-system event leaves the old proved state or the new one."""
+"""A kill or a fault at every file-system event leaves the old proved state or the new one.
+
+Faults are what disks say: full, over quota, broken, read-only. Each ends in one message that is
+true, or in nothing to be said.
+"""
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import shutil
@@ -13,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from compilers.tables.folders import artefact
 from compilers.tables.folders.artefact import remove
 from compilers.tables.folders.generations import collect
 from compilers.targets.rendering.folder_check import check_folder
@@ -20,11 +26,18 @@ from polarfab import cli
 
 CHANGES = {"os.mkdir", "os.rename", "os.link", "os.symlink", "os.remove", "os.rmdir", "os.chmod"}
 Write = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+FAULTS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS)
 FABRIC = "name: {}\ntopology: {{family: polarfly, q: {}}}\n"
 
 
-def in_child(words: list[str], kill_at: int) -> int:
-    """Run the command line in a child that is killed before its n-th change of the file system.
+def in_child(words: list[str], at: int, fault: int = 0, said: Path | None = None) -> int:
+    """Run the command line in a child; its n-th change of the file system is a kill or a fault.
+
+    Args:
+        words: of the command line.
+        at: which change, from 1; 0 for none.
+        fault: the number of the error that the change ends in; 0 for a kill before it.
+        said: a file for what the child says on stderr, and its exit code.
 
     Returns:
         How many changes there were.
@@ -33,34 +46,53 @@ def in_child(words: list[str], kill_at: int) -> int:
     pid = os.fork()
     if not pid:
         try:
-            _run(words, kill_at, count)
+            _run(words, at, fault, count, said)
         finally:
             os._exit(99)
     _, status = os.waitpid(pid, 0)
-    killed = os.waitstatus_to_exitcode(status) == -signal.SIGKILL
-    assert killed or os.waitstatus_to_exitcode(status) == 0
+    code = os.waitstatus_to_exitcode(status)
+    assert code == 0 or (code == 2 and fault) or (code == -signal.SIGKILL and not fault), code
+    if said:
+        with said.open("a") as file:
+            file.write(f"exit code {code}")
     return int.from_bytes(count[:8], "little")
 
 
-def _run(words: list[str], kill_at: int, count: mmap.mmap) -> None:
+def _run(words: list[str], at: int, fault: int, count: mmap.mmap, said: Path | None) -> None:
     os.setsid()
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
-    os.dup2(null, 2)
+    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if said else null, 2)
+
+    def change(what: object) -> None:
+        done = int.from_bytes(count[:8], "little") + 1
+        count[:8] = done.to_bytes(8, "little")
+        if done == at and fault:
+            raise OSError(fault, os.strerror(fault), what)
+        if done == at:
+            os.killpg(0, signal.SIGKILL)
 
     def hook(event: str, given: tuple[object, ...]) -> None:
         opened = event == "open" and isinstance(given[2], int) and given[2] & Write
         if event in CHANGES or (opened and "__pycache__" not in str(given[0])):
-            done = int.from_bytes(count[:8], "little") + 1
-            count[:8] = done.to_bytes(8, "little")
-            if done == kill_at:
-                os.killpg(0, signal.SIGKILL)
+            change(given[0])
 
+    def before(flush: Callable[[int], object]) -> Callable[[int], object]:
+        def flushed(descriptor: int) -> object:
+            change(None)
+            return flush(descriptor)
+
+        return flushed
+
+    sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+    os.fsync = before(os.fsync)
+    artefact._flush_all = before(artefact._flush_all)
     sys.addaudithook(hook)
     sys.argv = ["polarfab", *words]
     try:
         cli.main()
     except SystemExit as stop:
+        sys.stderr.flush()
         os._exit(int(stop.code or 0))
 
 
@@ -70,6 +102,14 @@ class Case:
 
     words: Callable[[Path], list[str]]
     state: Callable[[Path], object]
+
+
+def generations(folder: Path) -> object:
+    """The build in a place and the one that `rollback` would put back."""
+    found = check_folder(folder)
+    assert (found.damaged, found.strays, found.verified) == ((), (), True)
+    collect(folder)
+    return found.builds, check_folder(folder).kept
 
 
 def proved(folder: Path) -> object:
@@ -94,7 +134,11 @@ def expanded(root: Path) -> object:
 CASES = {
     "compile": Case(
         lambda root: ["compile", f"{root}/{{}}.yaml", "-o", f"{root}/there"],
-        lambda root: proved(root / "there"),
+        lambda root: generations(root / "there"),
+    ),
+    "rollback": Case(
+        lambda root: ["rollback", f"{root}/there"],
+        lambda root: generations(root / "there"),
     ),
     "render": Case(
         lambda root: ["render", f"{root}/{{}}", "--target", "ovs", "-o", f"{root}/out"],
@@ -118,14 +162,15 @@ CASES = {
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("kills")
-    for name, q in (("old", 3), ("new", 2)):
+    for name, q in (("old", 3), ("new", 2), ("before", 4)):
         (root / f"{name}.yaml").write_text(FABRIC.format(name, q))
         here("compile", f"{root}/{name}.yaml", "-o", f"{root}/{name}")
         here("compile", f"{root}/{name}.yaml", "-o", f"{root}/part-{name}", "--phase", "1")
+    here("compile", f"{root}/old.yaml", "-o", f"{root}/there")
     for case in CASES.values():  # imports what a child then has
         here(*(word.format("new") for word in case.words(root)))
         case.state(root)
-    for path in ("there", "out", "cables.csv", "lab.svg", "grown"):
+    for path in (".there.last", "there", "out", "cables.csv", "lab.svg", "grown"):
         remove(root / path)
     return root
 
@@ -137,35 +182,82 @@ def here(*words: str) -> None:
     assert not stop.value.code
 
 
+def prepared(verb: str, root: Path) -> tuple[list[str], Path, object]:
+    """Make the earlier artefact; the words for a new one, a copy of it, the state."""
+    case = CASES[verb]
+    words = [[word.format(name) for word in case.words(root)] for name in ("old", "new")]
+    if verb in ("compile", "rollback"):
+        for name in ("before", "old") if verb == "compile" else ("before", "old", "new"):
+            in_child(["compile", f"{root}/{name}.yaml", "-o", f"{root}/there"], 0)
+    else:
+        in_child(words[0], 0)
+    kept = root.with_name(f"{root.name}-kept")
+    shutil.copytree(root, kept, symlinks=True)
+    return words[1], kept, case.state(root)
+
+
+def restore(root: Path, kept: Path) -> None:
+    shutil.rmtree(root)
+    shutil.copytree(kept, root, symlinks=True)
+
+
 def kills(verb: str, root: Path, step: int) -> Iterator[object]:
     """The state after each step-th kill of a verb over an earlier artefact."""
     case = CASES[verb]
-    words = [[word.format(name) for word in case.words(root)] for name in ("old", "new")]
-    kept = root.with_name(f"{root.name}-kept")
-    in_child(words[0], 0)
-    shutil.copytree(root, kept, symlinks=True)
-    old = case.state(root)
-    events = in_child(words[1], 0)
+    words, kept, old = prepared(verb, root)
+    events = in_child(words, 0)
     new = case.state(root)
     assert old != new
     assert events >= 3
     for kill_at in range(1, events + 1, step):
-        shutil.rmtree(root)
-        shutil.copytree(kept, root, symlinks=True)
-        in_child(words[1], kill_at)
+        restore(root, kept)
+        in_child(words, kill_at)
         found = case.state(root)
         assert found in (old, new), f"after a kill at event {kill_at} of {events}"
         collect(root)
-        assert not list(root.glob(".*.part")), f"after a kill at event {kill_at}"
+        assert not [*root.glob(".*.part"), *root.glob(".*.next")], f"after a kill at {kill_at}"
         assert case.state(root) == found
+        yield found == new
+
+
+def faults(verb: str, root: Path, step: int) -> Iterator[object]:
+    """The state after each step-th fault of a verb over an earlier artefact."""
+    case, said = CASES[verb], root.with_name("said")
+    words, kept, old = prepared(verb, root)
+    events = in_child(words, 0)
+    new = case.state(root)
+    for at in range(1, events + 1, step):
+        restore(root, kept)
+        number = FAULTS[at // step % len(FAULTS)]
+        in_child(words, at, number, said)
+        where = f"{os.strerror(number)} at event {at} of {events}: {said.read_text()}"
+        errors = [line for line in said.read_text().splitlines() if line.startswith("error:")]
+        code = said.read_text()[-1]
+        assert len(errors) == (code == "2"), where
+        assert "bug" not in said.read_text(), where
+        found = case.state(root)
+        assert found in (old, new), where
+        in_place = code == "0" or "is in its place" in errors[0]
+        if verb != "expand":  # whose tables are files of their own
+            assert (found == new) == in_place, where
+        assert all(os.strerror(number) in line or "no room" in line for line in errors), where
+        collect(root)
+        assert case.state(root) == found, where
         yield found == new
 
 
 @pytest.mark.parametrize("verb", CASES)
 def test_some_kills(builds: Path, tmp_path: Path, verb: str) -> None:
     shutil.copytree(builds, tmp_path / "root")
-    step = {"compile": 13, "render": 13, "expand": 19}.get(verb, 2)
+    step = {"compile": 13, "render": 13, "expand": 19, "rollback": 13}.get(verb, 2)
     assert False in list(kills(verb, tmp_path / "root", step))
+
+
+@pytest.mark.parametrize("verb", CASES)
+def test_some_faults(builds: Path, tmp_path: Path, verb: str) -> None:
+    shutil.copytree(builds, tmp_path / "root")
+    step = {"compile": 13, "render": 13, "expand": 19, "rollback": 13}.get(verb, 1)
+    assert False in list(faults(verb, tmp_path / "root", step))
 
 
 @pytest.mark.long
@@ -173,3 +265,10 @@ def test_some_kills(builds: Path, tmp_path: Path, verb: str) -> None:
 def test_a_kill_at_every_event(builds: Path, tmp_path: Path, verb: str) -> None:
     shutil.copytree(builds, tmp_path / "root")
     assert set(kills(verb, tmp_path / "root", 1)) == {False, True}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("verb", CASES)
+def test_a_fault_at_every_event(builds: Path, tmp_path: Path, verb: str) -> None:
+    shutil.copytree(builds, tmp_path / "root")
+    assert set(faults(verb, tmp_path / "root", 1)) == {False, True}

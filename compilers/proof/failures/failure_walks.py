@@ -26,13 +26,13 @@ from compilers.forwarding.walks import (
     packets,
 )
 from compilers.proof.failures.disconnected import disconnected
+from compilers.proof.failures.risk_cases import at_once, is_file, joined, named_elements, padded
 from compilers.tables.build import Build
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError
 
 LOSS_EXAMPLES = 10
 NO_DESTINATIONS = np.zeros(0, np.int64)
-FAILURE_KINDS = ("link", "node", "2", "3")
 SAMPLE = 1000
 PAIRS_UP_TO = 1 << 22
 """The most packets for which all pairs of failures are walked by default, in ten seconds or so."""
@@ -51,7 +51,7 @@ class FailureLoss:
 class FailureReport:
     """The effect of all failures of one kind on the pairs of switches that are left.
 
-    kind: "link", "node", "2" or "3" (so many links or nodes at once). cases: how many were tried,
+    kind: of `compilers.proof.failures.risk_cases`. cases: how many were tried,
     of `all_cases`. pairs: over all cases, of all switches with hosts. lost_pairs: those that lose
     packets on some way that their source may choose. looped: those whose packets are still
     forwarded after 64 links. max_hops: the longest path of a packet that met a failure and was
@@ -84,16 +84,18 @@ class FailureCases:
     """The cases of a kind of failure that are tried, of `every` that there are.
 
     rows: int64[n, F], the elements that are down in each case (`Program`), E + S beyond the last;
-    None: all pairs of `elements`, of which case a·M + b has the elements a and b.
+    None: all pairs of `elements`, of which case a·M + b has the elements a and b. names: of the
+    cases, where they are not named by their elements.
     """
 
     every: int
     elements: int
     rows: Numbers | None
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, walks: Walks, kind: str, sample: int, seed: int = 1) -> FailureCases:
-        """All failures of one element; of several at once, `sample` cases at most."""
+        """All failures of one link or node; of several at once, `sample` cases at most."""
         nodes = walks.links + np.flatnonzero(walks.cabled)
         most = walks.elements
         if kind in ("link", "node"):
@@ -107,6 +109,34 @@ class FailureCases:
             return cls(every, most, None if implied else np.array(list(more)))
         return cls(every, most, elements[_drawn(len(elements), int(kind), sample, seed)])
 
+    @classmethod
+    def of_groups(cls, walks: Walks, kind: str, sample: int, seed: int) -> FailureCases:
+        """Failures of groups that share a risk, or of one of several kinds at once.
+
+        Raises:
+            InputError: the build has no groups of this kind.
+        """
+        kinds, most = [kind] if is_file(kind) else kind.split("+"), walks.elements
+        parts = []
+        for word in kinds:
+            if word in ("link", "node"):
+                each = cls.of(walks, word, 0)
+                parts.append({each.name(walks, n): (*each.dead(n),) for n in range(each.every)})
+            else:
+                parts.append(named_elements(walks.build, word))
+        names, dead = [list(part) for part in parts], [list(part.values()) for part in parts]
+        same = len({*kinds}) == 1
+        numbers, every = at_once(dead, same, sample if len(parts) > 1 else len(names[0]), seed)
+        cases = [joined([dead[i][n] for i, n in enumerate(case)]) for case in numbers]
+        called = (" and ".join(names[i][n] for i, n in enumerate(case)) for case in numbers)
+        return cls(every, most, padded(cases, most), tuple(called))
+
+    def name(self, walks: Walks, case: int) -> str:
+        """What fails in a case: its group, or its nodes and links."""
+        if self.names:
+            return self.names[case]
+        return " and ".join(map(walks.name, self.dead(case)))
+
     @property
     def tried(self) -> int:
         """The number of cases that are walked."""
@@ -119,7 +149,9 @@ class FailureCases:
 
     def dead(self, case: int) -> list[int]:
         """The elements that are down in a case."""
-        return list(divmod(case, self.elements)) if self.rows is None else self.rows[case].tolist()
+        if self.rows is None:
+            return list(divmod(case, self.elements))
+        return [part for part in self.rows[case].tolist() if part < self.elements]
 
 
 def _drawn(elements: int, at_once: int, sample: int, seed: int) -> Numbers:
@@ -197,7 +229,7 @@ def walk_failures(
 
     Args:
         build: its tables and wiring are walked.
-        kind: one of `FAILURE_KINDS`.
+        kind: of `compilers.proof.failures.risk_cases`.
         sample: the most cases of several failures to try; None: all pairs where that is quick, else
             `SAMPLE`.
         seed: of the sample.
@@ -207,7 +239,8 @@ def walk_failures(
         workers: that share the destinations.
 
     Raises:
-        InputError: so many failures can leave a marked packet no way.
+        InputError: so many failures can leave a marked packet no way, or there are no groups of
+            this kind.
     """
     if kind in ("link", "node"):
         return walk(build, (kind,), progress, destinations, walks, workers).failures[0]
@@ -215,15 +248,18 @@ def walk_failures(
     if sample is None:
         quick = kind == "2" and build.protect != "none" and packets(build) <= PAIRS_UP_TO
         sample = comb(walks.elements, 2) if quick else SAMPLE
-    cases = FailureCases.of(walks, kind, sample, seed)
+    if kind.isdecimal():
+        cases = FailureCases.of(walks, kind, sample, seed)
+    else:
+        cases = FailureCases.of_groups(walks, kind, sample, seed)
     _require_ways(walks, cases)
-    look = BlockWalk(partial(_several, kind, cases), None if workers.remote else walks)
+    look = BlockWalk(partial(_judged, kind, cases), None if workers.remote else walks)
     found = look.over(build, workers, progress, destinations)
     return reduce(_merged, found, _report(walks, kind, cases))
 
 
 def _require_ways(walks: Walks, cases: FailureCases) -> None:
-    """Pass when a switch spreads marked packets over more ways than elements fail.
+    """Pass when a switch spreads marked packets over more ways than can be down at it.
 
     Then one of them is always up, and its packets are followed without failures, too.
     """
@@ -231,9 +267,21 @@ def _require_ways(walks: Walks, cases: FailureCases) -> None:
     if not len(onward):
         return
     fewest = int(np.count_nonzero(onward, axis=2)[walks.program.far >= 0].min())
-    if fewest <= cases.at_once:
+    most = cases.at_once
+    if fewest <= most and cases.names:
+        most = max(_down_at_one(walks, cases.dead(case)) for case in range(cases.tried))
+    if fewest <= most:
         required = f"fewer than {fewest} failures at once where packets are marked, a larger q, "
-        raise InputError.of(required + "or another balance", f"{cases.at_once}", key="failures")
+        raise InputError.of(required + "or another balance", f"{most}", key="failures")
+
+
+def _down_at_one(walks: Walks, dead: list[int]) -> int:
+    """The most links of one switch that failures take, or lead to a switch that they take."""
+    program = walks.program
+    down = np.isin(program.cable, dead) | np.isin(walks.links + program.far, dead)
+    count: Numbers = np.count_nonzero(down & (program.far >= 0), axis=1)
+    count[[part - walks.links for part in dead if part >= walks.links]] = 0
+    return int(count.max())
 
 
 def _single(
@@ -249,17 +297,12 @@ def _single(
         return Walked(ways, tuple(reports))
     also, _, _ = walks.cases(suspects, NO_CASES)
     for i, (kind, of_kind) in enumerate(zip(kinds, cases, strict=True)):
-        found = _judged(walks, kind, of_kind, suspects)
+        found = _judged(kind, of_kind, walks, suspects)
         reports[i] = _merged(reports[i], found)
     return Walked(ways.and_also(also), tuple(reports))
 
 
-def _several(kind: str, cases: FailureCases, walks: Walks, block: Numbers) -> FailureReport:
-    """The report on the packets to some destinations."""
-    return _judged(walks, kind, cases, block)
-
-
-def _judged(walks: Walks, kind: str, cases: FailureCases, block: Numbers) -> FailureReport:
+def _judged(kind: str, cases: FailureCases, walks: Walks, block: Numbers) -> FailureReport:
     """The report on the packets to some destinations, by the rule itself."""
     if cases.rows is None:
         lengths, lost = walks.two(block)
@@ -291,8 +334,7 @@ def _report(
         max_hops=lengths.max_hops,
         stretch=lengths.stretch,
         losses=tuple(
-            FailureLoss(" and ".join(map(walks.name, cases.dead(c))), s, d)
-            for c, s, d in zip(*first, strict=True)
+            FailureLoss(cases.name(walks, c), s, d) for c, s, d in zip(*first, strict=True)
         ),
         cut_off=disconnected(walks, cases.dead, case, source, destination) if promised else 0,
         pairs=cases.tried * ends * (ends - 1),

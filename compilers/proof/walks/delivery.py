@@ -27,6 +27,7 @@ from compilers.proof.certificate.two_link_classes import TwoLinkClasses
 from compilers.proof.certificate.two_link_detours import TriangleDetours
 from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
+from compilers.proof.failures.risk_cases import FAILURE_KINDS
 from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.soundness.build_soundness import promise, unsound, walkable
 from compilers.proof.soundness.policy_soundness import chooses
@@ -146,13 +147,17 @@ class Report:
     def proved(self) -> dict[str, Any]:
         """What a report that passed proves: walks, and failures that lose nothing, each tried."""
         whole = [case for case in self.failures if case.cases == case.all_cases]
-        repaired = {kind for kind in self.promised if kind in PROMISED}
+        repaired = {kind for kind in self.promised if kind in PROMISED["node"]}
         free = self.channels is not None and self.channels.free
         return {
             "delivery": True,
             "identities": True,
             "ways": self.ways is not None,
-            "failures": [case.kind for case in whole if case.lost_pairs == case.cut_off],
+            "failures": [
+                case.kind
+                for case in whole
+                if case.lost_pairs == case.cut_off and case.kind in FAILURE_KINDS
+            ],
             "channels": free and repaired <= set(self.channels_under),
             "certified": list(self.certificate.proved) if self.certificate else [],
         }
@@ -180,8 +185,8 @@ def verify(
     Args:
         build: its tables and wiring are looked at.
         progress: called with destinations done and all, in each of the walks.
-        failures: kinds of failures to try, of `failure_walks.FAILURE_KINDS`; None
-            for those that the policy promises to repair.
+        failures: kinds of failures to try, of `compilers.proof.failures.risk_cases`; None for those
+            that the policy promises to repair.
         sample: the number of cases of several failures at once; None: all pairs where that is
             quick.
         seed: of the sample, and of the destinations that are walked beside a certificate.
@@ -223,7 +228,7 @@ def verify(
     if "node" in kinds and build.protect != "none":
         report = replace(report, to_dead_switch=dead_switch_traffic(build, seed))
     if with_channels:
-        single = tuple(kind for kind in failures or () if kind in PROMISED)
+        single = tuple(kind for kind in failures or () if kind in PROMISED["node"])
         counted = channels(build, "valley", single, progress)
         report = replace(report, channels=counted, channels_under=single)
     return _over_intermediates(report) if build.balance == VALIANT else report
@@ -286,7 +291,7 @@ def _walked(
     workers: Workers,
 ) -> Report:
     """The report with all ways, where there are alternates, and failures of one link or node."""
-    single, spread = tuple(kind for kind in kinds if kind in PROMISED), _spread(build)
+    single, spread = tuple(kind for kind in kinds if kind in PROMISED["node"]), _spread(build)
     if not single and not spread:
         return report
     walked = walk(build, single, progress, workers=workers)

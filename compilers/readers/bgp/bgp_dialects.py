@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-HEADS = (
-    *("router bgp ", "router bfd", "route-map ", "ip prefix-list ", "ipv6 prefix-list "),
-    *("bgp as-path ", "bfd", "feature bgp", "feature bfd", "feature lldp"),
-)
-"""How sections of configurations begin that are about BGP."""
 ROUTER = "router bgp <number> / "
 OF_FAMILY = ROUTER + "address-family <family> unicast / "
 ENTRY = "route-map <policy> permit <place>"

@@ -16,7 +16,6 @@ from compilers.readers.bgp.bgp_dialects import (
     EOS,
     FRR,
     FRR_UNDER_SONIC,
-    HEADS,
     JUNOS,
     NXOS,
     SRL_OTHERS,
@@ -28,9 +27,13 @@ from compilers.readers.bgp.bgp_reader import is_taken
 from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker
 from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop
 from compilers.readers.routers.avd_config import read_avd
-from compilers.readers.routers.cli_sections import read_eos, read_frr_under_sonic, read_nxos
-from compilers.readers.routers.frr_reader import NAME, read_frr_lines
-from compilers.readers.routers.iproute_reader import RouterFiles
+from compilers.readers.routers.cli_sections import (
+    CliReader,
+    read_eos,
+    read_frr_under_sonic,
+    read_nxos,
+)
+from compilers.readers.routers.frr_reader import NAME, read_frr_text
 from compilers.readers.routers.junos_set import read_junos
 from compilers.readers.routers.router_files import read_router
 from compilers.readers.routers.router_forwarding import (
@@ -43,7 +46,7 @@ from compilers.readers.routers.router_forwarding import (
 from compilers.readers.routers.router_text import DISCARD, RouterText
 from compilers.readers.routers.sonic_config import read_sonic
 from compilers.readers.routers.srlinux_config import SRL, SRL_INSTANCES, read_srlinux
-from compilers.readers.statements import Statements, in_sections, in_tree
+from compilers.readers.statements import Statements, in_tree
 from compilers.readers.strict_json import parse
 
 AVD_KEYS = ("router_bgp", "router_bfd", "route_maps", "prefix_lists", "ipv6_prefix_lists")
@@ -54,8 +57,6 @@ JUNOS_HEADS = (
     *("set routing-options autonomous-system ", "set routing-options router-id "),
 )
 """How lines begin that are about BGP."""
-NO_REDIRECTS = ("  no ip redirects", "  no ipv6 redirects")
-"""Without these BFD of NX-OS does not work on a port."""
 PART_OF_POLICY = re.compile(
     r"(?:policy-options policy-statement|routing-policy / policy) (\S+) (?:term|/ statement) (\S+) "
 )
@@ -68,14 +69,10 @@ def frr(folder: Path, bfd: bool) -> BgpSwitch:
     Raises:
         OSError: a file is not there.
     """
-    files = RouterFiles(folder)
-    others, said = in_sections(read_frr_lines(files))
-    for text in others:
-        if text != "!":
-            files.unknown(NAME, 0, text)
+    files, actor, engine = read_frr_text(folder, bfd)
     file = str(folder / NAME)
-    speaker = Speaker.read(said, FRR, bfd)
-    return speaker.switch(file, files.switch(file, {}, ()))
+    speaker = Speaker.read(Statements(engine.said), FRR, bfd)
+    return speaker.switch(file, files.switch(file, files.tables(NAME, engine, actor.ways), ()))
 
 
 def eos(folder: Path, bfd: bool) -> BgpSwitch:
@@ -94,22 +91,7 @@ def eos(folder: Path, bfd: bool) -> BgpSwitch:
 
 def nxos(folder: Path, bfd: bool) -> BgpSwitch:
     """A folder of target nxos."""
-    direct: dict[str, set[str]] = {}
-
-    def without_redirects(text: str, file: str) -> RouterText:
-        lines, interface = text.split("\n"), ""
-        for number, line in enumerate(lines if bfd else ()):
-            if line in NO_REDIRECTS:
-                direct.setdefault(interface, set()).add(line)
-                lines[number] = "!"
-            elif line[:1] != " ":
-                interface = line.removeprefix("interface ")
-        return read_nxos("\n".join(lines), file)
-
-    router, speaker = _sections(without_redirects, folder / "nxos.cfg", NXOS, bfd)
-    for port in sorted({port for _, port in far_ends(router)}):
-        for line in sorted({*NO_REDIRECTS} - direct.get(port, set())) if bfd else ():
-            router.fault(router.interfaces[port].line, f"interface {port} without{line[1:]}")
+    router, speaker = _sections(read_nxos, folder / "nxos.cfg", NXOS, bfd)
     return numbered(router, speaker, forwarding(router))
 
 
@@ -151,17 +133,17 @@ def sonic(folder: Path, bfd: bool, hwsku: str = "") -> BgpSwitch:
 
 
 def _sections(
-    read: Callable[[str, str], RouterText], file: Path, dialect: BgpDialect, bfd: bool
+    read: CliReader, file: Path, dialect: BgpDialect, bfd: bool
 ) -> tuple[RouterText, Speaker]:
     """What a configuration in sections says, and what it says of BGP."""
     said: list[Statements] = []
 
-    def apart(text: str, name: str) -> RouterText:
-        others, statements = in_sections(enumerate(text.splitlines(), 1), HEADS)
-        said.append(statements)
-        return read("\n".join(others) + "\n", name)
+    def routed(text: str, name: str) -> RouterText:
+        router, engine = read(text, name)
+        said.append(Statements(engine.said))
+        return router
 
-    router = read_router(apart, file)
+    router = read_router(routed, file)
     return router, Speaker.read(said[0], dialect, bfd)
 
 

@@ -31,14 +31,60 @@ from compilers.tables.intermediate_form import Egress, local, no_route
 from compilers.tables.walk import MOST_HOPS, Walker
 
 LANES = 16
+WEIGHTS = 256
 PACKETS_AT_ONCE = 1 << 22
 Cables = dict[tuple[int, int], tuple[str, int, int]]
 """The name and the port at the other end, and the line, by vertex and port."""
+STEERING = ("qos", "max_op_vls", "lash", "routing", "lmc", "lfts", "sm_", "enable_quirks")
+"""How settings begin that change what was proved, whatever a user accepts."""
+Fits = Callable[[str, int, int], bool]
+"""Whether a value is right for so many lanes, and LIDs of a host."""
+SETTINGS: dict[str, tuple[Fits, str]] = {
+    "routing_engine": (lambda value, *_: value == "file,no_fallback", "file,no_fallback"),
+    "lfts_file": (lambda value, *_: value.endswith("/lfts.txt"), "a folder's lfts.txt"),
+    "lmc": (lambda value, _, lids: value == str(lids.bit_length() - 1), "that of the build"),
+}
+LANE_SETTINGS: dict[str, tuple[Fits, str]] = {
+    "qos": (lambda value, *_: value == "TRUE", "TRUE"),
+    "qos_policy_file": (
+        lambda value, *_: value.endswith("/qos-policy.conf"),
+        "a folder's qos-policy.conf",
+    ),
+    "qos_max_vls": (
+        lambda value, lanes, _: value.isdecimal() and lanes <= int(value) < LANES,
+        "at least {}",
+    ),
+    "qos_high_limit": (lambda value, *_: value == "255", "255"),
+    "qos_vlarb_high": (lambda value, *_: value == "0:0", "0:0: no lane goes before others"),
+    "qos_vlarb_low": (
+        lambda value, lanes, _: arbitrated(value) == list(range(lanes)),
+        "a weight for each of {} lanes",
+    ),
+    "qos_sl2vl": (
+        lambda value, lanes, _: value.split(",")[:lanes] == [str(lane) for lane in range(lanes)],
+        "a lane for each of {} levels",
+    ),
+}
+"""What opensm.conf says, the second where there are several lanes: a test, and what is right. A
+port without an entry in `qos_vlarb_low` never sends on that lane (InfiniBand Architecture
+Specification, volume 1, 7.6.9.2)."""
 Progress = Callable[[int, int], None] | None
 
 
+def arbitrated(text: str) -> list[int]:
+    """The lanes of a table of arbitration that have a weight."""
+    entries = [entry.partition(":") for entry in text.split(",")]
+    if not all(lane.isdecimal() and weight.isdecimal() for lane, _, weight in entries):
+        return []
+    return sorted(int(lane) for lane, _, weight in entries if 0 < int(weight) < WEIGHTS)
+
+
 def check_subnet(
-    build: Build, folder: Path, progress: Progress = None, several: LidLayers | None = None
+    build: Build,
+    folder: Path,
+    progress: Progress = None,
+    several: LidLayers | None = None,
+    accept: tuple[str, ...] = (),
 ) -> EmittedReport:
     """Compare the files of target opensm with the tables.
 
@@ -47,8 +93,9 @@ def check_subnet(
         folder: where fabric.net, lfts.txt, opensm.conf and qos-policy.conf are.
         progress: called with (switches done, all switches).
         several: the layers, if hosts have several LIDs.
+        accept: see `DifferenceList`.
     """
-    found = DifferenceList()
+    found = DifferenceList(accept)
     switches = int(build.topology.present.sum())
     pairs = delivered = 0
     try:
@@ -62,7 +109,8 @@ def check_subnet(
     except (OSError, UnicodeDecodeError) as error:
         file = Path(getattr(error, "filename", None) or folder)
         found.add(file, 0, "cannot be read", "a file of target opensm")
-    return EmittedReport("opensm", switches, pairs, delivered, found.count, tuple(found.examples))
+    told = found.count, tuple(found.examples), found.accepted
+    return EmittedReport("opensm", switches, pairs, delivered, *told)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,10 +165,15 @@ class _SubnetCheck:
 
     def _switches(self, subnet: SubnetText, file: Path) -> dict[str, int]:
         """The vertex of every switch by its id."""
+        w = self.build.wiring
         at: dict[str, int] = {}
         for id_, (name, line) in subnet.names.items():
             if id_[0] == "S" and name in self.vertex and self.vertex[name] not in at.values():
-                at[id_] = self.vertex[name]
+                at[id_] = vertex = self.vertex[name]
+                ports = len(w.port_names[int(w.node_type[vertex])])
+                if subnet.ports[id_] != ports:
+                    says = f"switch {name} with {subnet.ports[id_]} ports"
+                    self.found.add(file, line, says, f"{ports}")
             elif id_[0] == "S":
                 self.found.add(file, line, f"switch {name}", "no such switch, or it again")
         for name in self.vertex.keys() - {self.build.wiring.names[v] for v in at.values()}:
@@ -302,34 +355,20 @@ class _SubnetCheck:
         self._settings(wanted.count)
 
     def _settings(self, lanes: int) -> None:
+        """Compare opensm.conf: what has no rule here is a difference, for it may undo the rest."""
         file = self.folder / "opensm.conf"
         said = read_settings(file, self.found)
-        wanted = {
-            "routing_engine": "file,no_fallback",
-            "lmc": str(self.lids.bit_length() - 1),
-        }
-        if lanes > 1:
-            wanted["qos"] = "TRUE"
-        for name, value in wanted.items():
+        rules = SETTINGS | (LANE_SETTINGS if lanes > 1 else {})
+        for name in rules.keys() | said.keys():
             given, line = said.get(name, ("nothing", 0))
-            if given != value:
-                self.found.add(file, line, f"{name} {given}", value)
-        named = {"lfts_file": "lfts.txt"} | (
-            {"qos_policy_file": "qos-policy.conf"} if lanes > 1 else {}
-        )
-        for name, last in named.items():
-            given, line = said.get(name, ("nothing", 0))
-            if not given.endswith(f"/{last}"):
-                self.found.add(file, line, f"{name} {given}", f"a folder's {last}")
-        if lanes > 1:
-            given, line = said.get("qos_sl2vl", ("", 0))
-            if given.split(",")[:lanes] != [str(lane) for lane in range(lanes)]:
-                self.found.add(
-                    file, line, f"qos_sl2vl {given}", f"a lane for each of {lanes} levels"
-                )
-            given, line = said.get("qos_max_vls", ("0", 0))
-            if not given.isdecimal() or not lanes <= int(given) < LANES:
-                self.found.add(file, line, f"qos_max_vls {given}", f"at least {lanes}")
+            if rule := rules.get(name):
+                fits, wanted = rule
+                if not fits(given, lanes, self.lids):
+                    self.found.add(file, line, f"{name} {given}", wanted.format(lanes))
+            elif name.startswith(STEERING):
+                self.found.add(file, line, f"{name} {given}", "no such setting")
+            else:
+                self.found.statement(file, line, f"{name} {given}")
 
     def follow(self) -> tuple[int, int]:
         """Pairs of switches with hosts, and those where all LIDs of the second are reached."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from compilers.readers.difference_list import DifferenceList
 
 CABLE = re.compile(r'\[(\d+)\](?:\(([0-9a-f]+)\))?\s+"([SH]-[0-9a-f]{16})"\[(\d+)\]')
-DEVICE = re.compile(r'(Ca|Switch)\s+\d+\s+"([SH]-[0-9a-f]{16})"\s+# "(.*)"')
-GUID_LINE = re.compile(r"(vendid|devid|sysimgguid|caguid|switchguid)=0x[0-9a-f]+(\([0-9a-f]+\))?")
+DEVICE = re.compile(r'(Ca|Switch)\s+(\d+)\s+"([SH]-[0-9a-f]{16})"\s+# "(.*)"')
+ATTRIBUTE = re.compile(r"(vendid|devid|sysimgguid|caguid|switchguid)=(\S+)")
 HEAD = re.compile(rb"^Unicast lids guid 0x([0-9a-f]{16})\n", re.MULTILINE)
 ENTRY = re.compile(r"0x([0-9a-f]{4}) (\d{3}) portguid 0x([0-9a-f]{16})")
 WIDTH, PORT = 39, slice(7, 10)
@@ -26,33 +26,68 @@ FIRST_MULTICAST = 0xC000
 class SubnetText:
     """The subnet: the name and line of every device by its id, cables, and hosts' port GUIDs.
 
-    cables: (id and port at the other end, line) by id and port. guids: the id by port GUID.
+    ports: how many a device has, by its id. cables: (id and port at the other end, line) by id and
+    port. guids: the id by port GUID.
     """
 
     names: dict[str, tuple[str, int]] = field(default_factory=dict)
+    ports: dict[str, int] = field(default_factory=dict)
     cables: dict[tuple[str, int], tuple[str, int, int]] = field(default_factory=dict)
     guids: dict[int, str] = field(default_factory=dict)
 
 
 def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
-    """The devices and cables of a file for ibsim; lines that make no sense go to `found`."""
+    """The devices and cables of a file for ibsim; lines that make no sense go to `found`.
+
+    Attributes of a device stand above it, its ports below (ibsim, README, "Net file format").
+    """
     subnet, here = SubnetText(), ""
+    above: dict[str, tuple[str, int]] = {}
     for line, text in enumerate(file.read_text().splitlines(), 1):
         if device := DEVICE.fullmatch(text):
-            here = device[2]
+            kind, ports, here, name = device.groups()
             if here in subnet.names:
                 found.add(file, line, f"{here} again", "one device of that id")
-            subnet.names[here] = (device[3], line)
+            subnet.names[here], subnet.ports[here] = (name, line), int(ports)
+            _attributes(file, line, (kind, here[2:]), above, found)
+            above = {}
         elif cable := CABLE.match(text):
             end = here, int(cable[1])
             if end in subnet.cables:
                 found.add(file, line, f"port {cable[1]} again", "one cable a port")
+            if not here or not 0 < int(cable[1]) <= subnet.ports[here]:
+                found.add(file, line, f"port {cable[1]} of {here}", "a port that it has")
             subnet.cables[end] = cable[3], int(cable[4]), line
+            if bool(cable[2]) != (here[:1] == "H"):
+                found.unread(file, line, text)
             if cable[2]:
                 subnet.guids[int(cable[2], 16)] = here
-        elif text and text[0] != "#" and not GUID_LINE.fullmatch(text):
+        elif (said := ATTRIBUTE.fullmatch(text)) and said[1] not in above:
+            above[said[1]] = said[2], line
+        elif text and text[0] != "#":
             found.unread(file, line, text)
+    for name, (value, line) in above.items():
+        found.add(file, line, f"{name}={value}", "a device below it")
     return subnet
+
+
+def _attributes(
+    file: Path,
+    line: int,
+    device: tuple[str, str],
+    above: dict[str, tuple[str, int]],
+    found: DifferenceList,
+) -> None:
+    """Compare the attributes of a device, which are its GUIDs and no vendor, with its id."""
+    kind, digits = device
+    own = "switchguid" if kind == "Switch" else "caguid"
+    short = f"({digits.lstrip('0')})" if kind == "Switch" else ""
+    wanted = {"vendid": "0x0", "devid": "0x0", "sysimgguid": f"0x{digits}"}
+    wanted[own] = f"0x{digits}{short}"
+    for name in wanted.keys() | above.keys():
+        value, at = above.get(name, ("nothing", line))
+        if value != wanted.get(name):
+            found.add(file, at, f"{name}={value}", wanted.get(name, "none such"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from compilers.readers.emitted_forwarding import Interface
 from compilers.readers.expected_facts import port_text
-from compilers.readers.routers.cli_sections import eos_routes
+from compilers.readers.routers.cli_sections import eos_commands
 from compilers.readers.routers.known_keys import READ, line_of
 from compilers.readers.routers.management import read_gateway, read_servers
 from compilers.readers.routers.router_text import (
@@ -72,8 +71,7 @@ def read_avd(text: str, file: str, apart: Collection[str] = ()) -> RouterText:
     _vrf(router, tree, six)
     commands = TextLines.of(tree.get("eos_cli", "").encode())
     line = np.full_like(commands.number, next(lines_of(text, ['"eos_cli"'])))
-    for number, command in eos_routes(router, replace(commands, number=line)):
-        router.unknown(number, command)
+    eos_commands(router, commands.numbered(line))
     # AVD's keys stand in the order of the alphabet, IPv6 before IPv4.
     for key in ("ipv6_static_routes", "static_routes"):
         _routes(router, tree.get(key, []), text)

@@ -6,7 +6,6 @@ In a table the route of the least metric whose next hop is up is taken.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -24,6 +23,8 @@ from compilers.readers.emitted_forwarding import (
     address_text,
     interface_network,
 )
+from compilers.readers.grammar.engine import Engine, Place
+from compilers.readers.grammar.rules import grammar
 from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.routers.iproute_marks import CLAIMED as MARKS_CLAIMED
 from compilers.readers.routers.iproute_marks import MarkedDevices, is_marked, way_to
@@ -31,12 +32,13 @@ from compilers.readers.script_text import unlike_file
 from compilers.readers.text_lines import TextLines
 
 MAIN = 254
-PARTS = ("addresses", "links", "routes", "rules")
-"""Files for `ip -batch`."""
-OURS = ["protocol", "80"]
+MAIN_RULE = 32766
+"""The preference of the rule that leads to table main."""
+LARGEST_WEIGHT = 256
+STEERING = ("routes.batch", "rules.batch")
+"""Files of which every line steers packets."""
 LAST = "4000000000"
 """The metric of routes that discard."""
-MACVLAN = ["type", "macvlan", "mode", "private"]
 SETTINGS = (
     "net/ipv4/ip_forward",
     "net/ipv6/conf/all/forwarding",
@@ -50,8 +52,6 @@ SETTINGS = (
     "net/ipv6/conf/all/ignore_routes_with_linkdown",
 )
 """What forwarding depends on."""
-ROUTES = dict.fromkeys(("route replace unreachable ", "route replace throw ", "route replace "))
-"""How routes begin: those that discard, those that throw on, and those to a nexthop object."""
 THROWN = -1
 """In the place of the metric of a route that throws on."""
 CLAIMED = MARKS_CLAIMED | {"hosts", "loopback", "far end", "setting", "mtu"}
@@ -76,34 +76,21 @@ class RouterFiles:
     def __post_init__(self) -> None:
         self.marks = MarkedDevices(self.folder)
 
-    def lines(self, name: str) -> list[tuple[int, str]]:
-        """The lines of a file that say something, with their numbers.
-
-        Raises:
-            OSError: there is no such file.
-        """
-        return self.but_routes(name, RouteLines(), {})
-
-    def but_routes(
-        self,
-        name: str,
-        routes: RouteLines,
-        heads: Mapping[str, bool | None],
-        comment: str = "#",
-    ) -> list[tuple[int, str]]:
-        """The lines of a file that say something, but for its routes, which are added to others.
+    def read(self, target: str, name: str, actor: KernelActor | None = None) -> Engine:
+        """Read a file by the grammar that stands beside its template.
 
         Args:
+            target: whose file it is.
             name: of the file.
-            routes: takes them.
-            heads: see `RouteLines.take`.
-            comment: how lines begin that say nothing.
+            actor: what its statements do.
 
         Raises:
             OSError: there is no such file.
+            UnicodeDecodeError: it is no text in UTF-8.
         """
-        others = routes.take(TextLines.read(self.folder / name), heads)
-        return [(line, text) for line, text in others if text and text[0] != comment]
+        engine = Engine(grammar(target, name), actor or KernelActor(self, name))
+        engine.read(TextLines.read(self.folder / name))
+        return engine
 
     def unknown(self, name: str, line: int, text: str) -> None:
         """A line that nobody understands."""
@@ -137,60 +124,7 @@ class RouterFiles:
             self.wrong(name, line, text)
         return None
 
-    def far_end(self, name: str, line: int, interface: str, node: str, port: str) -> None:
-        """What a description says of the other end of a link."""
-        file = str(self.folder / name)
-        self.claims.append(Claim("far end", (Interface(interface), node, port), file, line))
-
-    def read_links(self) -> None:
-        """links.batch: interfaces that are up, members of bridges, far ends."""
-        name = "links.batch"
-        for line, text in self.lines(name):
-            match text.split():
-                case ["link", "set", interface, "up"]:
-                    self.up.add(interface)
-                case ["link", "set", port, "mtu", size] if size.isdecimal():
-                    file = str(self.folder / name)
-                    self.claims.append(Claim("mtu", (Interface(port), int(size)), file, line))
-                case ["link", "set", port, "master", bridge, "up"]:
-                    self.members.setdefault(bridge, []).append(port)
-                case ["link", "add", device, "link", port, "address", mac, *words] if (
-                    words == MACVLAN and device not in self.marks.over
-                ):
-                    self.marks.over[device] = port, mac, line
-                case ["address", "replace", address, "dev", device, *words] if (
-                    device in self.marks.over and words in (["nodad"], ["scope", "host"])
-                ):
-                    self.address(name, line, device, address, " ".join(words[1:]))
-                case ["route", "replace", "throw", prefix, *way] if _thrown(way):
-                    self.marks.thrown.setdefault(_thrown(way), []).append(prefix)
-                case ["link", "add", bridge, "type", "bridge"]:
-                    self.members.setdefault(bridge, [])
-                case ["link", "set", interface, "alias", far] if ":" in far:
-                    node, _, port = far.partition(":")
-                    self.far_end(name, line, interface, node, port)
-                case ["link", "set", _, "down"]:
-                    self.wrong(name, line, text)
-                case _:
-                    self.unknown(name, line, text)
-
-    def read_rules(self) -> None:
-        """rules.batch: the table of what comes in on an interface."""
-        name = "rules.batch"
-        for line, text in self.lines(name):
-            match text.split():
-                case ["rule", "add", "iif", interface, "lookup", table, "pref", pref, *ours] if (
-                    ours == OURS
-                    and table.isdecimal()
-                    and pref.isdecimal()
-                    and 0 < int(pref) < 32766
-                    and self._led(interface, int(pref), int(table))
-                ):
-                    pass
-                case _:
-                    self.wrong(name, line, text)
-
-    def _led(self, interface: str, preference: int, table: int) -> bool:
+    def led(self, interface: str, preference: int, table: int) -> bool:
         """Note a rule; False where there is one already."""
         if interface not in self.marks.over:
             new = interface not in self.rules
@@ -210,7 +144,7 @@ class RouterFiles:
         known = {"node": self.folder.name, "links": links, "hosts": hosts, "host_ports": ports}
         known["link_local"] = "".join(fixed[:1])
         seed, name = 0, "sysctl.conf"
-        for line, text in self.lines(name):
+        for line, text in enumerate((self.folder / name).read_text().splitlines(), 1):
             key, _, value = text.partition(" = ")
             if key in SETTINGS and value.isdecimal():
                 file = str(self.folder / name)
@@ -221,31 +155,24 @@ class RouterFiles:
             for line, said in unlike_file(self.folder / name, f"{target}/{name}.j2", **all_known):
                 self.unknown(name, line, said)
 
-    def tables(
-        self, name: str, routes: RouteLines, said: Mapping[str, RouteWay | None]
-    ) -> dict[int, Lookup]:
-        """The tables of routes; those that discard, and those that make no sense, are noted.
+    def tables(self, name: str, engine: Engine, ways: Mapping[str, RouteWay]) -> dict[int, Lookup]:
+        """The tables of routes; those that discard or throw on are noted.
 
         Args:
             name: of the file where they stand.
-            routes: all of them.
-            said: what the text of each way says, without ports if it discards; None: nothing.
+            engine: that read it.
+            ways: what the text of each way says, without ports if it discards.
         """
-        file = str(self.folder / name)
-        last = [text for text, way in said.items() if not way or _ends(way)]
+        file, routes = str(self.folder / name), engine.routes.get("", RouteLines())
+        last = {text for text, way in ways.items() if _ends(way)}
         for prefix, text, line in routes.rows(*last):
-            way = said[text]
-            if way and way.metric == THROWN:
-                self.marks.thrown.setdefault(way.table, []).append(prefix)
-            elif way:
-                self.discards.append((prefix, file, line))
+            if ways[text].metric == THROWN:
+                self.marks.thrown.setdefault(ways[text].table, []).append(prefix)
             else:
-                self.wrong(name, line, f"{prefix} {text}")
+                self.discards.append((prefix, file, line))
         for prefix in routes.uncovered({prefix for prefix, *_ in self.discards}):
             self.wrong(name, 0, f"no route that discards what is near {prefix}")
-        return routes.tables(
-            file, {text: way for text, way in said.items() if not (way is None or _ends(way))}
-        )
+        return routes.tables(file, {text: way for text, way in ways.items() if text not in last})
 
     def switch(
         self, file: str, tables: Mapping[int, Lookup], hops: Collection[NextHop]
@@ -300,6 +227,116 @@ class RouterFiles:
         )
 
 
+@dataclass(slots=True)
+class KernelActor:
+    """What the statements of a file do: the verbs of the grammars of linux and frr.
+
+    ways: of each text behind a prefix, what such a route does. hops: by number of a nexthop object.
+    """
+
+    files: RouterFiles
+    name: str
+    ways: dict[str, RouteWay] = field(default_factory=dict)
+    hops: dict[int, NextHop] = field(default_factory=dict)
+    stages: dict[int, Stage] = field(default_factory=dict)
+
+    @property
+    def file(self) -> str:
+        """The whole name of the file."""
+        return str(self.files.folder / self.name)
+
+    def wrong(self, line: int, text: str) -> None:
+        """See `Actor.wrong`."""
+        self.files.wrong(self.name, line, text)
+
+    def unknown(self, line: int, text: str) -> None:
+        """See `Actor.unknown`: a rule or a route, whatever it says, changes where packets go."""
+        (self.files.wrong if self.name in STEERING else self.files.unknown)(self.name, line, text)
+
+    def refuse(self, place: Place) -> None:
+        """A statement that is known, and never right."""
+        self.wrong(place.line, place.text)
+
+    def up(self, place: Place, interface: str) -> None:  # noqa: ARG002
+        """An interface that is set up."""
+        self.files.up.add(interface)
+
+    def mtu(self, place: Place, port: str, size: int) -> None:
+        """The MTU of a port."""
+        self.files.claims.append(Claim("mtu", (port, size), self.file, place.line))
+
+    def bridge(self, place: Place, bridge: str) -> None:  # noqa: ARG002
+        """A bridge that is made."""
+        self.files.members.setdefault(bridge, [])
+
+    def member(self, place: Place, bridge: str, port: str) -> None:  # noqa: ARG002
+        """A port of a bridge."""
+        self.files.members.setdefault(bridge, []).append(port)
+
+    def device(self, place: Place, device: str, port: str, mac: str) -> None:
+        """A device for marked packets over a port."""
+        self.files.marks.over[device] = port, mac, place.line
+
+    def address(self, place: Place, interface: str, address: str, scope: str) -> None:
+        """An address of an interface."""
+        self.files.address(self.name, place.line, interface, address, scope)
+
+    def far_end(self, place: Place, interface: str, node: str, port: str) -> None:
+        """What is at the other end of a link."""
+        value = Interface(interface), node, port
+        self.files.claims.append(Claim("far end", value, self.file, place.line))
+
+    def node(self, place: Place, name: str) -> None:
+        """The name of the router."""
+        self.files.claims.append(Claim("node", (name,), self.file, place.line))
+
+    def rule(self, place: Place, interface: str, table: int, preference: int) -> None:
+        """The table of what comes in on an interface."""
+        if not 0 < preference < MAIN_RULE or not self.files.led(interface, preference, table):
+            self.wrong(place.line, place.text)
+
+    def nexthop(self, place: Place, number: int, address: str, port: str) -> None:
+        """A nexthop object: an address behind a port."""
+        self.hops[number] = NextHop(port, address_text(address), self.file, place.line)
+        self.stages[number] = ((way_to(port, address_text(address)), 1),)
+
+    def group(self, place: Place, number: int, members: str) -> None:
+        """A nexthop object that shares packets among others."""
+        parts = [member.partition(",") for member in members.split("/")]
+        numbers = [(int(to), int(w)) for to, _, w in parts if to.isdecimal() and w.isdecimal()]
+        known = [(to, w) for to, w in numbers if to in self.hops and 0 < w <= LARGEST_WEIGHT]
+        if len(known) < len(parts):
+            self.wrong(place.line, f"{place.text}, not of nexthops above with weights up to 256")
+        self.stages[number] = tuple((self.stages[to][0][0], w) for to, w in known)
+
+    def throw(self, place: Place, table: int, network: str) -> None:  # noqa: ARG002
+        """A prefix that a table throws on."""
+        self.files.marks.thrown.setdefault(table, []).append(network)
+
+    def way(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:
+        """A route: `discard [TABLE]`, `throw TABLE`, `hop TABLE METRIC NUMBER`, or one of FRR."""
+        way: RouteWay | None
+        if kind == "discard":
+            way = RouteWay(int(words[0]) if words else MAIN, int(LAST), ())
+            way = None if words and way.table == MAIN else way
+        elif kind == "throw":
+            way = RouteWay(int(words[0]), THROWN, ())
+        elif kind == "hop":
+            table, metric, number = map(int, words)
+            way = RouteWay(table, metric, self.stages.get(number, ((f"nexthop {number}", 1),)))
+        else:
+            way = self.static(place)
+        if way is None:
+            return None
+        text = f"{kind} {place.text}"
+        self.ways[text] = way
+        return "", text
+
+    def static(self, place: Place) -> RouteWay | None:  # noqa: ARG002
+        """A route of FRR."""
+        return None
+
+
 def read_linux(folder: Path) -> EmittedSwitch:
     """A switch of target linux, from its folder.
 
@@ -307,93 +344,16 @@ def read_linux(folder: Path) -> EmittedSwitch:
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    files = RouterFiles(folder)
-    loaded = (folder / "load.sh").read_text()
-    for name in ("sysctl.conf", *(f"{part}.batch" for part in PARTS)):
-        if not re.search(rf"^[^#\n]* {re.escape(name)}\b", loaded, re.MULTILINE):
-            files.wrong("load.sh", 0, f"no line that loads {name}")
-    files.read_links()
-    name = "addresses.batch"
-    for line, text in files.lines(name):
-        match text.split():
-            case ["address", "replace", address, "dev", interface, *rest] if rest in (
-                [],
-                ["nodad"],
-            ):
-                files.address(name, line, interface, address)
-            case _:
-                files.unknown(name, line, text)
-    files.read_rules()
+    files, name = RouterFiles(folder), "routes.batch"
+    routes = KernelActor(files, name)
+    for each in ("links.batch", "addresses.batch", "rules.batch"):
+        files.read("linux", each)
     files.read_settings("linux")
-    return _read_routes(files)
-
-
-def _read_routes(files: RouterFiles) -> EmittedSwitch:
-    name = "routes.batch"
-    file, routes = str(files.folder / name), RouteLines()
-    hops: dict[int, NextHop] = {}
-    groups: dict[int, list[tuple[int, int]]] = {}
-    for line, text in files.but_routes(name, routes, ROUTES):
-        match text.split():
-            case ["nexthop", "replace", "id", number, "via", address, "dev", port, *ours] if (
-                ours == OURS and number.isdecimal() and int(number) not in hops
-            ):
-                hops[int(number)] = NextHop(port, address_text(address), file, line)
-            case ["nexthop", "replace", "id", number, "group", members, *ours] if (
-                ours == OURS and number.isdecimal() and (shared := _group(members))
-            ):
-                groups[int(number)] = shared
-            case _:
-                files.wrong(name, line, text)
-    stages: dict[int, Stage] = {
-        number: ((way_to(str(hop.port), hop.address), 1),) for number, hop in hops.items()
-    }
-    for index, group in groups.items():
-        stages[index] = tuple(
-            (stages[to][0][0] if to in hops else f"nexthop {to}", weight) for to, weight in group
-        )
-    tables = files.tables(name, routes, {way: _route(way, stages) for way in routes.ways})
-    return files.switch(file, tables, hops.values())
-
-
-def _route(way: str, stages: Mapping[int, Stage]) -> RouteWay | None:
-    """What `nhid N metric M table T protocol 80` says, or what discards behind all others."""
-    match way.split():
-        case ["unreachable", "metric", last, *ours] if last == LAST and ours == OURS:
-            return RouteWay(MAIN, int(LAST), ())
-        case ["unreachable", "metric", last, "table", table, *ours] if (
-            last == LAST and ours == OURS and table.isdecimal() and int(table) != MAIN
-        ):
-            return RouteWay(int(table), int(LAST), ())
-        case ["throw", *rest] if number := _thrown(rest):
-            return RouteWay(number, THROWN, ())
-        case ["nhid", nexthop, "metric", metric, "table", table, *ours] if (
-            ours == OURS and nexthop.isdecimal() and metric.isdecimal() and table.isdecimal()
-        ):
-            stage = stages.get(int(nexthop), ((f"nexthop {nexthop}", 1),))
-            return RouteWay(int(table), int(metric), stage)
-    return None
+    engine = files.read("linux", name, routes)
+    tables = files.tables(name, engine, routes.ways)
+    return files.switch(str(folder / name), tables, routes.hops.values())
 
 
 def _ends(way: RouteWay) -> bool:
     """Whether a route throws on, or discards behind all tables."""
     return not way.stage and (way.metric == THROWN or way.table == MAIN)
-
-
-def _thrown(way: list[str]) -> int:
-    """The table that throws on by `metric 1 table T protocol 80`, 0: it is no such route."""
-    match way:
-        case ["metric", "1", "table", table, *ours] if ours == OURS and table.isdecimal():
-            return int(table)
-    return 0
-
-
-def _group(members: str) -> list[tuple[int, int]] | None:
-    """The nexthop objects of `ID,WEIGHT/ID,WEIGHT` and their weights."""
-    found = []
-    for member in members.split("/"):
-        number, _, weight = member.partition(",")
-        if not number.isdecimal() or not weight.isdecimal() or not 0 < int(weight) <= 256:
-            return None
-        found.append((int(number), int(weight)))
-    return found

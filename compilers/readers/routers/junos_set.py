@@ -53,6 +53,9 @@ def read_junos(text: str, file: str) -> RouterText:
             max(first, last), "cage", name, _number(parts), _number(speed.removesuffix("g"))
         )
     _forwarding_by_filter(router, others)
+    for name, found in router.interfaces.items():
+        if ("access" in found.words) != bool(found.vlan):
+            router.fault(found.line, f"interface {name} with only one of mode access and a VLAN")
     return router
 
 
@@ -146,7 +149,9 @@ def _other(router: RouterText, others: dict[Words, int], number: int, line: str)
         case ["set", "interfaces", name, "unit", "0", "family", "ethernet-switching", *rest]:
             if rest[:2] == ["vlan", "members"]:
                 router.interface(name, number).vlan = rest[2]
-            elif rest != ["interface-mode", "access"]:
+            elif rest == ["interface-mode", "access"]:
+                router.interface(name, number).words.add("access")
+            else:
                 router.fault(number, line)
         case ["set", "vlans", vlan, "vlan-id", tag]:
             others["vlans", vlan, "vlan-id", tag] = number

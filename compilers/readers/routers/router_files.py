@@ -12,7 +12,12 @@ from pathlib import Path
 
 from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.routers.avd_config import read_avd
-from compilers.readers.routers.cli_sections import read_eos, read_frr_under_sonic, read_nxos
+from compilers.readers.routers.cli_sections import (
+    CliReader,
+    read_eos,
+    read_frr_under_sonic,
+    read_nxos,
+)
 from compilers.readers.routers.eos_priorities import without_priorities
 from compilers.readers.routers.junos_set import read_junos
 from compilers.readers.routers.router_forwarding import (
@@ -29,9 +34,7 @@ from compilers.readers.strict_json import JsonError, parse
 
 def eos(folder: Path) -> EmittedSwitch:
     """A folder of target eos: the device's configuration, and AVD's, which says the same."""
-    return _eos(
-        read_router(read_eos, folder / "eos.cfg"), read_router(read_avd, folder / "avd.json")
-    )
+    return _eos(read_cli(read_eos, folder / "eos.cfg"), read_router(read_avd, folder / "avd.json"))
 
 
 def _eos(router: RouterText, avd: RouterText) -> EmittedSwitch:
@@ -44,9 +47,7 @@ def _eos(router: RouterText, avd: RouterText) -> EmittedSwitch:
 def lossless_eos(folder: Path) -> EmittedSwitch:
     """The same with lossless priorities, which are `eos_priorities`'s."""
     return _eos(
-        read_router(
-            lambda text, file: read_eos(without_priorities(text), file), folder / "eos.cfg"
-        ),
+        read_cli(lambda text, file: read_eos(without_priorities(text), file), folder / "eos.cfg"),
         read_router(lambda text, file: read_avd(_routes_alone(text), file), folder / "avd.json"),
     )
 
@@ -63,7 +64,7 @@ def _routes_alone(text: str) -> str:
 
 def nxos(folder: Path) -> EmittedSwitch:
     """A folder of target nxos."""
-    return forwarding(read_router(read_nxos, folder / "nxos.cfg"))
+    return forwarding(read_cli(read_nxos, folder / "nxos.cfg"))
 
 
 def junos(folder: Path) -> EmittedSwitch:
@@ -87,13 +88,29 @@ def sonic(folder: Path, hwsku: str = "", parts: Collection[str] = ()) -> Emitted
     """
     read = partial(read_sonic, hwsku=hwsku, parts=parts)
     router = read_router(read, folder / "config_db.json")
-    frr = read_router(read_frr_under_sonic, folder / "frr.conf")
+    frr = read_cli(read_frr_under_sonic, folder / "frr.conf")
     agree(router, frr)
     agree_on_facts(router, frr)
     if router.segments:
         inside = [p for p in router.transit.prefixes if in_block(p, router.segments)]
         router.transit = router.transit.without(inside)
     return forwarding(router, frr)
+
+
+def read_cli(read: CliReader, file: Path) -> RouterText:
+    """What a file in sections says, with static routes: statements about BGP have no place there.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: (file, line, text) it makes no sense.
+    """
+
+    def alone(text: str, name: str) -> RouterText:
+        router, engine = read(text, name)
+        router.strange = sorted([*router.strange, *((n, t) for t, n in engine.said.items())])
+        return router
+
+    return read_router(alone, file)
 
 
 def read_router(read: Callable[[str, str], RouterText], file: Path) -> RouterText:

@@ -38,6 +38,9 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
     for name in inside:
         if router.interfaces[name].vrf != router.vrf:
             router.fault(router.interfaces[name].line, f"{name} is in a VRF that is not there")
+    if router.entering.ways and not (inside or router.ingress):
+        line = min(router.entering.first_lines().values(), default=0)
+        router.fault(line, f"routes of VRF {router.vrf}, in which no packet comes in")
     ports = {port for name in (*router.ingress.values(), *inside) for port in router.ports(name)}
     hops = [*_next_hops(router, router.transit, ends), *_next_hops(router, router.entering, ends)]
     file = router.file

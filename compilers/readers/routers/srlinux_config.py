@@ -57,6 +57,7 @@ SRL_TOLD = {"code", "cage"}
 """What may stand in a configuration of SR Linux, and the facts that it tells in full."""
 ETHERNET_HEADER = 14
 """Counted in the MTU of a port, not in that of IP."""
+VRF = f"{SRL}network-instance:ip-vrf"
 WAY_KEYS = {"next-hop-group", "preference", "admin-state"}
 
 
@@ -103,8 +104,17 @@ def _interface(router: RouterText, interface: Tree, text: str) -> None:
     size = _physical(router, interface, line, text)
     for inner in interface.get("subinterface", []):
         found = router.interface(_port(f"{name}.{inner.get('index')}"), line)
-        if str(inner.get("type", "")).endswith("bridged"):
-            found.words.add("bridged")
+        match inner.get("type"):
+            case "srl_nokia-interfaces:bridged":
+                found.words.add("bridged")
+            case None if name.startswith(("irb", "lo")):
+                pass
+            case "srl_nokia-interfaces:routed" if not name.startswith(("irb", "lo")):
+                pass
+            case other:
+                router.fault(line, f"type {other} of {name}")
+        if "bridged" in found.words:
+            pass
         elif name.startswith("irb"):
             if "ip-mtu" in inner:
                 router.fact(line, "mtu of the hosts", inner["ip-mtu"])
@@ -241,7 +251,7 @@ def _managed_port(router: RouterText, interface: Tree, text: str) -> None:
 def _managed_instance(router: RouterText, instance: Tree, text: str) -> None:
     """The network instance of management: enabled, with one route at most."""
     line = line_of(text, (SRL_INSTANCES, instance["name"]))
-    up = instance.get("admin-state") == "enable" and instance.get("type", "").endswith(":ip-vrf")
+    up = instance.get("admin-state") == "enable" and instance.get("type") == VRF
     if not up or any(not entry["name"].endswith(".0") for entry in instance["interface"]):
         router.fault(
             line, f"network-instance {instance['name']} is no VRF of the port that is enabled"

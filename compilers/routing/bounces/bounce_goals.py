@@ -47,9 +47,16 @@ class BounceGoals:
     goal: NDArray[np.int32]
 
     @classmethod
-    def of(cls, tables: Tables, wiring: Wiring) -> BounceGoals:
-        """The goals of a whole ER_q, from minimal tables with direct classes."""
+    def of(
+        cls, tables: Tables, wiring: Wiring, module: NDArray[np.int32] | None = None
+    ) -> BounceGoals:
+        """The goals of a whole ER_q, from minimal tables with direct classes.
+
+        module: int32[S, K], the module of its switch that each link is on. With several, the next
+        in a ring is on another module, and the goals of each module's links take turns.
+        """
         far = wiring.far
+        module = np.zeros(far.shape, np.int32) if module is None else module
         links = far.shape[1]
         bounced, none = np.full(far.shape, -1, np.int16), np.zeros(far.shape, np.bool_)
         if links <= SMALLEST_WITH_GOALS:
@@ -67,9 +74,11 @@ class BounceGoals:
         nucleus = beside.all(axis=1)
         for centre in np.flatnonzero(quadric | nucleus):
             ring = far[centre][far[centre] >= 0]
+            at = module[centre, : len(ring)][~nucleus[ring]]
             ring = ring[~nucleus[ring]]
-            following[ring, link(ring, np.full(len(ring), centre))] = np.roll(ring, -1)
-        goal = _in_turn(following)
+            ring, after = _ring(ring, at)
+            following[ring, link(ring, np.full(len(ring), centre))] = after
+        goal = _in_turn(following, module)
 
         switch, back = np.nonzero(far >= 0)
         sender = far[switch, back]
@@ -101,16 +110,39 @@ class BounceGoals:
         return first
 
 
-def _in_turn(following: NDArray[np.int32]) -> NDArray[np.int32]:
+def _ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> tuple[Any, Any]:
+    """Switches and the next of each, on another module where that can be, never one another's next.
+
+    Those of one module take every other place of the ring, the largest module first.
+    """
+    size = np.bincount(module - module.min())[module - module.min()]
+    if size[0] < len(ring):
+        place = np.arange(len(ring))
+        place = np.concatenate((place[::2], place[1::2]))
+        ring, module = ring[(order := np.lexsort((ring, module, -size)))], module[order]
+        ring, module = ring[(order := np.argsort(place))], module[order]
+    after = np.roll(ring, -1)
+    odd = len(ring) % 2 and len(ring) > SMALLEST_WITH_GOALS
+    if odd and size[0] < len(ring) and module[-1] == module[0]:
+        after[-1], after[-2] = ring[1], ring[0]
+    return ring, after
+
+
+def _in_turn(following: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.int32]:
     """int32[S, K]: the goal of each neighbour, -1: none, from the rings that switches are in.
 
     Args:
         following: int32[S, K], the next switch in the ring of each neighbour; -1: it has no ring.
+        module: int32[S, K], the links of each of which take turns.
     """
     centre = following >= 0
     rings = np.count_nonzero(centre, axis=1)[:, None]
     first = np.argsort(~centre, axis=1, kind="stable")[:, :2]
-    turn = np.where(centre, np.cumsum(centre, axis=1), np.cumsum(~centre, axis=1) - 1)
+    turn = np.zeros(following.shape, np.int64)
+    for number in range(int(module.max(initial=0)) + 1):
+        own = module == number
+        turn += own * (np.cumsum(own & ~centre, axis=1) - 1)
+    turn = np.where(centre, np.cumsum(centre, axis=1), turn)
     goal = np.take_along_axis(
         following, np.take_along_axis(first, turn % 2 % np.maximum(rings, 1), 1), 1
     )

@@ -197,19 +197,30 @@ def _kept(
         return
     spare = beside_of(place, "next")
 
-    def put_aside() -> None:
-        exchange(spare, kept)
-        remove(spare)
-
     try:
         spare.mkdir()
         with _open_folder(spare) as descriptor:
             _lock(descriptor)
             link_files(place, spare, ours.gone)
-            yield put_aside
+            yield lambda: put_aside(spare, kept)
     finally:
         if not place.exists() or not os.path.samestat(place.stat(), os.fstat(new)):
             remove(spare)
+
+
+def put_aside(new: Path, kept: Path) -> None:
+    """Put a folder where one is kept, and remove that.
+
+    A kill in between leaves `new` as it is, never an older folder under its name.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    old = beside_of(kept, "part")
+    with suppress(FileNotFoundError):
+        kept.rename(old)
+    new.rename(kept)
+    remove(old)
 
 
 def link_files(old: Path, new: Path, names: Iterable[str]) -> None:

@@ -16,8 +16,8 @@ from compilers.tables.folders.artefact import (
     OTHER_FOLDER,
     PART,
     Ours,
-    exchange,
     is_part,
+    put_aside,
     put_folder,
     remove,
     replace_file,
@@ -172,17 +172,20 @@ def _seal(marked: Mapping[str, Any]) -> str:
 
 def mark(folder: Path) -> str:
     """The identity of the build that the mark in a folder is for, if it is this build; else ""."""
-    return str(marked(folder).get("build", ""))
+    try:
+        here = identity_of(read(folder, MANIFEST))
+    except DAMAGED:
+        return ""
+    return here if marked(folder).get("build") == here else ""
 
 
 def marked(folder: Path) -> Mapping[str, Any]:
-    """What the mark in a folder says, if it is of the build there and as it was written."""
+    """What the mark in a folder says; nothing where it is not as it was written."""
     try:
-        text, found = read(folder, MANIFEST), json.loads(read(folder, VERIFIED))
-        whole = found["build"] == identity_of(text) and found["digest"] == _seal(found)
+        found = json.loads(read(folder, VERIFIED))
+        return dict(found) if found["digest"] == _seal(found) else {}
     except DAMAGED:
         return {}
-    return dict(found) if whole else {}
 
 
 def require_verified(folder: Path, build: Build) -> None:
@@ -262,15 +265,16 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _collect(part: Path, name: str, kind: str) -> Path | None:
     place = part.with_name(name)
-    back = place if kind == "old" and not os.path.lexists(place) else None
-    if kind == "next" and is_build(place) and proved(part) and _names(part) != _names(place):
-        back = last(place)
-    if back:
-        exchange(part, back)
+    if kind == "old" and not os.path.lexists(place):
+        part.rename(place)
+        return place
+    if kind == "next" and is_build(place) and is_build(part) and _names(part) != _names(place):
+        put_aside(part, last(place))
+        return last(place)
     remove(part)
     if os.path.lexists(part):
         _remove_aloud(part)
-    return back
+    return None
 
 
 def _remove_aloud(part: Path) -> None:

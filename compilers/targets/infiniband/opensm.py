@@ -98,10 +98,10 @@ class Opensm(Target):
         folder: Path,
         only: Collection[int] | None,  # noqa: ARG002
         progress: Progress,
-        accept: tuple[str, ...],  # noqa: ARG002
+        accept: tuple[str, ...],
     ) -> EmittedReport:
         """See `Target.read_back`."""
-        return check_subnet(build, folder, progress, _layers(build, chosen))
+        return check_subnet(build, folder, progress, _layers(build, chosen), accept)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], OpensmVariables]:
         """See `Target.variables`."""

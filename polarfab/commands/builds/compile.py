@@ -44,6 +44,12 @@ if TYPE_CHECKING:
 @click.option(
     "--quick", is_flag=True, help="Try no failures: leave those of `protect` to `verify`."
 )
+@click.option(
+    "--cables-of",
+    metavar="BUILD",
+    type=click.Path(path_type=Path),
+    help="An earlier build: its cables stay where they are, but for ports that are disabled now.",
+)
 @click.option("--phase", type=click.IntRange(1), help="Tables for what is there after a phase.")
 @phases_option
 @json_option
@@ -52,6 +58,7 @@ def command(
     output: Path,
     no_verify: bool,
     quick: bool,
+    cables_of: Path | None,
     phase: int | None,
     phases: int | None,
     as_json: bool,
@@ -61,6 +68,9 @@ def command(
     Every ordered pair is walked through the tables before the build is good for use, and every
     failure that `protect` promises to survive. These take most of the time where no certificate
     covers them, and each is walked: --quick leaves them out, and the build says so.
+
+    Cables stay where an earlier build has them with --cables-of BUILD, or where the inventory says
+    `installed: true` and OUTPUT holds a build of the fabric.
 
     With --phase the racks of later phases of the installation (`polarfab cables`) are left out;
     vertices, ports, addresses and labels are those of the whole fabric.
@@ -84,12 +94,17 @@ def command(
                 progress=bar,
                 begun=lambda work, part: say_time(size, work, part=part),
             )
+        found.require_marked()
 
     fabric = Fabric.from_spec(fabric_file)
     if fabric.loaded and not no_verify:
         say_time(Size.of_spec(fabric.loaded.spec), "compile")
-    fabric = fabric.compile(phase or 0, phases or 0)
     before = fabric_in(output)
+    if cables_of is None and fabric.loaded and (hardware := fabric.loaded.inventory):
+        cables_of = output if hardware.installed and before == fabric.name else None
+        if hardware.installed and not cables_of:
+            say(f"installed: true: {output} has no earlier build of it, so cables are planned anew")
+    fabric = fabric.compile(phase or 0, phases or 0, Fabric.load(cables_of) if cables_of else None)
     fabric = fabric.save(output, not no_verify and prove)
     _say_replaced(before, fabric.name, output)
     warn_of_lost_links(fabric)
@@ -98,8 +113,6 @@ def command(
         for note in profile_notes(build):
             say(note)
     reports = found.reports if found else [None] * len(fabric.builds)
-    if found and found.unmarked:
-        say(found.unmarked)
     facts = [_facts(*pair) for pair in zip(fabric.planes, reports, strict=True)]
     seconds = round(perf_counter() - start, 3)
     where = {"folder": str(output), "seconds": seconds}

@@ -45,12 +45,11 @@ def _say_losses(build: Build, report: Report) -> None:
 
 def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The kinds of failures, from an option given several times or a list with commas."""
-    from compilers.proof.failures.failure_walks import FAILURE_KINDS
+    from compilers.proof.failures.risk_cases import require_kind
 
     chosen = [word for value in values for word in value.split(",")]
     for word in chosen:
-        if word not in FAILURE_KINDS:
-            raise InputError.of(f"one of {', '.join(FAILURE_KINDS)}", word, key="--failures")
+        require_kind(word)
     return tuple(dict.fromkeys(chosen))
 
 
@@ -80,18 +79,19 @@ def _emitted_place(
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.option(
     "--failures",
-    metavar="link|node|2|3",
+    metavar="KIND",
     multiple=True,
     callback=_kinds,
-    help="Try every failure of one link, of one node, or several at once; else what is promised.",
+    help="Try every failure of a link, node, module, cage, rack, trunk or risk; of 2 or 3 links or "
+    "nodes at once, or module+node; or of the groups in FILE.yaml. Else what is promised.",
 )
 @click.option("--quick", is_flag=True, help="Try no failures.")
 @click.option(
     "--sample",
     metavar="N|all",
     callback=_cases,
-    help="Try so many cases of two or three failures; by default all of two where that is quick, "
-    "else 1000.",
+    help="Try so many cases of several failures at once; by default all of two where that is "
+    "quick, else 1000.",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance: of the sample."
@@ -146,8 +146,8 @@ def command(
     Every port, weight, name and address is looked at for what it is.
 
     Under failures no controller acts, the switches repair what their tables let them. A build with
-    `protect: link` (or `node`) does not pass if it loses a pair; these failures are tried unless
-    --failures names others or --quick leaves them out, and the mark says which were.
+    `protect: link` (`node`, `module`) does not pass if it loses a pair; these failures are tried
+    unless --failures names others or --quick leaves them out, and the mark says which were.
 
     Large builds are judged by certificate: local conditions on tables and cables that imply what a
     walk of every packet finds. What they leave open is walked, and some destinations beside it.
@@ -205,7 +205,8 @@ def _emitted_facts(files: tuple[EmittedReport, ...]) -> dict[str, Any]:
 
 def _print(build: Build, report: Report, method: str) -> None:
     """Tables for people."""
-    from compilers.proof.proved import FAILURES, Proved
+    from compilers.proof.failures.risk_cases import kind_words
+    from compilers.proof.proved import Proved
 
     apart = (
         "legs",
@@ -229,13 +230,17 @@ def _print(build: Build, report: Report, method: str) -> None:
         free = "no deadlock" if report.channels.free else "deadlock"
         facts.append(("channels, by valley", f"{report.channels.count} ({free})"))
     if used := report.certificate:
-        what = " and ".join(FAILURES.get(word, word) for word in used.proved)
+        what = " and ".join(
+            word if word in ("delivery", "ways") else kind_words(word) for word in used.proved
+        )
         facts.append((f"by certificate: {what}", f"{used.destinations:,} destinations"))
         facts += [("destinations it left to a walk", used.flagged), ("walked beside", used.beside)]
     if used or method == "certificate":
         proved = used.proved if used else ()
         left = (case for case in report.failures if case.kind not in proved)
-        facts += [(f"walked: {FAILURES[c.kind]}", f"{c.cases:,} of {c.all_cases:,}") for c in left]
+        facts += [
+            (f"walked: {kind_words(c.kind)}", f"{c.cases:,} of {c.all_cases:,}") for c in left
+        ]
     if used and used.program:
         facts.append(("rows", "proved of the program that they are computed from"))
     if dead := report.to_dead_switch:

@@ -116,8 +116,13 @@ def _write(found: Sequence[GrowthReport], output: Path) -> None:
     from polarfab.fabric import Fabric
 
     reports: list[Report] = []
-    grown = Fabric.of(*(each.build for each in found))
-    fabric = grown.save(output, lambda written: reports.extend(written.verify().reports))
+
+    def prove(written: Fabric) -> None:
+        verification = written.verify()
+        verification.require_marked()
+        reports.extend(verification.reports)
+
+    fabric = Fabric.of(*(each.build for each in found)).save(output, prove)
     beside = output.with_name(f"{output.name}-added-cables.csv")
     write_file(beside, added_cables(found))
     files = [output, beside]

@@ -90,7 +90,7 @@ def by_case(build: Build) -> FailureReport:
     walks = Walks.of(build)
     rows = np.array(list(combinations(range(walks.elements), 2)))
     cases = FailureCases(len(rows), walks.elements, rows)
-    return failure_walks._judged(walks, "2", cases, np.flatnonzero(walks.ends))
+    return failure_walks._judged("2", cases, walks, np.flatnonzero(walks.ends))
 
 
 @pytest.mark.parametrize(

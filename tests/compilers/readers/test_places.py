@@ -31,14 +31,16 @@ def test_an_interface_that_is_not_there_has_no_line() -> None:
 
 def test_a_port_with_two_cables_is_named(tmp_path: Path) -> None:
     (tmp_path / "net").write_text(
+        "vendid=0x0\ndevid=0x0\nsysimgguid=0x0000000000000001\n"
+        "switchguid=0x0000000000000001(1)\n"
         'Switch 8 "S-0000000000000001" # "a"\n'
         '[3] "S-0000000000000002"[1]\n'
-        '[3](9) "S-0000000000000002"[2]\n'
+        '[3] "S-0000000000000002"[2]\n'
     )
     found = DifferenceList()
     read_subnet(tmp_path / "net", found)
     (example,) = found.examples
-    assert (example.line, example.says, found.count) == (3, "port 3 again", 1)
+    assert (example.line, example.says, found.count) == (7, "port 3 again", 1)
 
 
 def test_a_stranger_is_one_difference(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_sonic_with_segments(mode, case, tmp_path):
 
 def test_lines_of_other_sections_are_not_known():
     text = "hostname a\nntp server 1.2.3.4\nip access-list x\n  permit ip any any\n"
-    router = read_nxos(text, "a")
+    router, _ = read_nxos(text, "a")
     assert router.strange == [(3, "ip access-list x"), (4, "permit ip any any")]
 
 

@@ -30,7 +30,6 @@ from compilers.targets.openflow.flow_tables import Pipeline
 from extensions.clusters.simulators.simgrid_platform import files
 from extensions.simulation.simulated_network import SimulatedNetwork
 from inventory.problems import InputError
-from mininet_scenarios.verdict.predict import Prediction
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import routed
 
@@ -264,9 +263,8 @@ def test_rows_by_intermediate_lead_where_routes_lead(build: Build, tmp_path: Pat
         lambda build: SimulatedNetwork.of(build, 1),
         lambda build: next(iter(files(build))),
         lambda build: grow(build, "quadric", 1),
-        Prediction.of,
     ],
-    ids=["simulate", "export", "expand", "emulate"],
+    ids=["simulate", "export", "expand"],
 )
 def test_what_cannot_follow_says_so(follow: Callable[[Build], object]) -> None:
     with pytest.raises(InputError, match="cannot follow packets over intermediates, given valiant"):

@@ -11,7 +11,7 @@ from compilers.topology.families import FAMILIES
 from compilers.wiring.placement import clusters, settle
 from compilers.wiring.port_assignment import TypePorts
 from compilers.wiring.wiring import generated_inventory, wire
-from inventory.floor import Cable, Generate, RackGrid
+from inventory.floor import Cable, Generate, Placement, RackGrid
 from inventory.library import library_type
 from inventory.model import Inventory, Node, NodeType, PortBlock
 from inventory.problems import InputError
@@ -49,7 +49,8 @@ def test_groups_take_as_few_modules_as_they_can(sizes):
 @pytest.mark.parametrize(("q", "kind"), [(7, "copackaged-4x8"), (11, "copackaged-6x8")])
 def test_links_to_a_rack_share_a_module(q, kind):
     topology = polarfly(q)
-    settled = settle(topology, generated(kind))
+    filled = Placement(modules="filled")
+    settled = settle(topology, generated(kind).model_copy(update={"placement": filled}))
     found = clusters(topology)
     wiring = wire(topology, settled, 1, position=found.position)
     module = np.array((-1, *TypePorts.of(library_type(kind)).module))

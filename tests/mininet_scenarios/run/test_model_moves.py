@@ -36,7 +36,7 @@ def a_round_skipped(monkeypatch):
     def without_classes(*args):
         cells = right(*args)
         after = cells.after.copy()
-        after[:-1][cells.changed] = len(after) - 1
+        after[:, :-1][:, cells.changed] = after.shape[1] - 1
         return replace(cells, after=after)
 
     monkeypatch.setattr(update_proof.Cells, "of", without_classes)
@@ -83,6 +83,25 @@ def test_a_crash_after_which_nothing_goes_on_fails():
     grows = growth.scenario.model_copy(update={"timeline": timeline})
     grows = replace(growth, scenario=grows, document=None)
     assert "new build, every pair: delivered" in failed(rehearse(grows, Stays))
+
+
+@pytest.mark.parametrize(
+    ("topology", "balance"),
+    [
+        ("polarfly, q: 3", "balance: valiant, protect: link"),
+        ("hyperx, sides: 3x3", "balance: ecmp, transit: ecmp"),
+    ],
+)
+def test_a_fabric_moves_to_every_balance_and_back(tmp_path, topology, balance):
+    head = HEAD.replace("polarfly, q: 3", topology)
+    (tmp_path / "fabric.yaml").write_text(
+        f"name: lab\ntopology: {{family: {topology}}}\nrouting: {{{balance}}}\n"
+    )
+    (tmp_path / "plain.yaml").write_text(f"name: lab\ntopology: {{family: {topology}}}\n")
+    text = f"{PROBE}timeline: [{{build: fabric.yaml}}, {{build: plain.yaml}}]\n"
+    result = rehearse(scenario(tmp_path, text, head))
+    assert not failed(result)
+    assert len(result.happened) == 2
 
 
 DEAD = "generate: {type: copackaged-4x8}\ndead_links: [{a: n7, b: n12}]\n"
@@ -180,7 +199,6 @@ def test_builds_of_which_neither_has_all():
     [
         ("{build: nowhere.yaml}", r"nowhere.yaml: required a file"),
         ("{policy: {balance: most}}", r"yaml:3: timeline\[0\].policy.balance: required one of min"),
-        ("{policy: {balance: valiant}}", r"cannot follow packets over intermediates, given valian"),
         ("{expand: quadric 1}", r"yaml:3: timeline\[0\].expand: "),
         ("{controller: killed, in_round: 2}", r"yaml:3: timeline\[0\].in_round: required controll"),
         ("{policy: {protect: link}, node_down: 3}", r"given node_down and policy; one moment"),

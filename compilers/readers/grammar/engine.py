@@ -1,0 +1,344 @@
+"""The engine: reads a text from its first line to its last, as the device does.
+
+What stands above decides what a line means: the section that is open, and what was defined. Every
+statement that no rule of that place reads is unknown. Routes, of which a file may have tens of
+thousands, are taken in runs: a run has a place as a line has one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from compilers.readers.emitted_forwarding import Interface
+from compilers.readers.grammar.rules import PREFIX, Fields, Grammar, RouteHead, Rule, Verb
+from compilers.readers.route_tables import RouteLines
+from compilers.readers.statements import BETWEEN
+from compilers.readers.text_lines import TextLines
+
+ARGUMENT = re.compile(r"<([a-z]+\d?)>")
+NEVER = 1 << 60
+
+
+class Place(NamedTuple):
+    """A statement: its line, its text, and the texts of its fields and of its sections'."""
+
+    line: int
+    text: str
+    fields: Fields
+
+
+class Actor(Protocol):
+    """What the verbs of a grammar do: methods by their names, with a place and arguments."""
+
+    def wrong(self, line: int, text: str) -> None:
+        """Note what is missing, or understood and wrong."""
+
+    def unknown(self, line: int, text: str) -> None:
+        """Note a statement that no rule reads."""
+
+    def way(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:
+        """The table of a route and its one text; None where it makes no sense.
+
+        Args:
+            place: where such a route stands first; the text is that behind its prefix.
+            kind: of the route.
+            words: the other arguments of its rule.
+        """
+
+
+@dataclass(slots=True)
+class _Open:
+    """A line below which others may stand; rule is None where nobody knows it.
+
+    path: of a statement, behind those of the sections that it stands in. used: whether any do.
+    """
+
+    indent: int
+    line: int
+    text: str
+    rule: Rule | None
+    fields: Fields
+    path: str = ""
+    used: bool = False
+
+    @property
+    def section(self) -> bool:
+        """Whether it has an end of its own, where sections are ended by a word."""
+        return self.rule is not None and (self.used or self.path == self.text)
+
+
+class _Run(NamedTuple):
+    """Lines of routes that stand together: of a head, the first and the last of the text."""
+
+    head: int
+    first: int
+    last: int
+
+
+@dataclass(slots=True)
+class Engine:
+    """The reading of one text.
+
+    defined: the line of each definition. said: the statements of sections that are taken whole,
+    with their lines. routes: by table.
+    """
+
+    grammar: Grammar
+    actor: Actor
+    defined: dict[str, int] = field(default_factory=dict)
+    said: dict[str, int] = field(default_factory=dict)
+    routes: dict[str, RouteLines] = field(default_factory=dict)
+    _open: list[_Open] = field(default_factory=list)
+    _sections: dict[tuple[Rule, str], _Open] = field(default_factory=dict)
+    _seen: set[tuple[Rule, str]] = field(default_factory=set)
+    _only: list[tuple[Verb, Place]] = field(default_factory=list)
+    _wanted: list[tuple[str, Place]] = field(default_factory=list)
+    _last: str = ""
+    _single: dict[RouteHead, list[tuple[int, str]]] = field(default_factory=dict)
+
+    def read(self, lines: TextLines, *, whole: bool = True) -> None:
+        """Read all lines, and tell the actor what they say.
+
+        Args:
+            lines: of a file.
+            whole: whether they are all of it, so that what it has to say can be missing.
+
+        Raises:
+            UnicodeDecodeError: they are no text in UTF-8.
+        """
+        label = self._labels(lines)
+        taken = np.zeros(len(label), np.bool_)
+        for run in _runs(label):
+            part = lines[np.arange(run.first, run.last)]
+            if run.head < 0 or not self._taken(self.grammar.heads[run.head], part):
+                for number, text in part:
+                    self._line(number, text)
+            else:
+                taken[run.first : run.last] = True
+        for number, head in enumerate(self.grammar.heads):
+            self._routes(head, lines[taken & (label == number)])
+        if whole:
+            self._end()
+
+    def _labels(self, lines: TextLines) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """int64[n]: the head of routes that each line begins with, -1: it is another one."""
+        label = np.full(len(lines.number), -1, np.int64)
+        for number, head in reversed(list(enumerate(self.grammar.heads))):
+            label[lines.beginning(head.text)] = number
+            for plain in self.grammar.plain:
+                if plain.startswith(head.text):
+                    label[lines.beginning(plain)] = -1
+        return label
+
+    def _taken(self, head: RouteHead, part: TextLines) -> bool:
+        """Whether a run of routes stands where they belong."""
+        if head.section is None:
+            number, text = next(iter(part))
+            self._leave(number, text)
+            if self._last:
+                self.actor.wrong(number, f"{text}, behind {self._last}")
+            return not self._open
+        return bool(self._open) and self._open[-1].rule is head.section
+
+    def _line(self, number: int, line: str) -> None:
+        text = line.strip()
+        if not text or text[0] in self.grammar.comment:
+            return
+        indent = len(line) - len(line.lstrip())
+        if text in self.grammar.closes:
+            self._close(number, text, indent)
+            return
+        if self._last:
+            self.actor.wrong(number, f"{text}, behind {self._last}")
+        self._leave(number, line)
+        above = self._open[-1] if self._open else None
+        if above and above.rule and above.rule.deep:
+            path = f"{above.path}{BETWEEN}{text}"
+            above.used = True
+            self.said.setdefault(path, number)
+            self._open.append(_Open(indent, number, text, above.rule, above.fields, path))
+            return
+        rule, fields = None, dict[str, str]()
+        if above is None and not indent:
+            rule, fields = _read(self.grammar.rules, text)
+        elif above and above.rule:
+            rule, fields = _read(above.rule.inside, text)
+        if rule is None:
+            self._unread(number, text, above)
+            self._open.append(_Open(indent, number, text, None, {}))
+            return
+        fields = (above.fields if above else {}) | fields
+        place = Place(number, text, fields)
+        self._seen.add((rule, above.text if above else ""))
+        if rule.routes:
+            self._one_route(rule, place)
+            return
+        self._check(rule.checks, place)
+        for verb, *words in rule.verbs:
+            getattr(self.actor, verb)(place, *(_argument(word, fields) for word in words))
+        if rule.section:
+            opened = _Open(indent, number, text, rule, fields, text)
+            self._open.append(opened)
+            self._sections.setdefault((rule, text), opened)
+            if rule.deep:
+                self.said.setdefault(text, number)
+
+    def _leave(self, number: int, line: str) -> None:
+        """End the sections that a line no longer stands in."""
+        indent, text = len(line) - len(line.lstrip()), line.strip()
+        while self._open and self._open[-1].indent >= indent:
+            left = self._open.pop()
+            if self.grammar.closes and left.section:
+                self.actor.wrong(number, f"{text}, before {left.text} is ended")
+            elif left.rule and left.indent == indent and _read(left.rule.inside, text)[0]:
+                # The device tries the section that is open first, whatever a line's indentation.
+                self.actor.wrong(number, f"{text}, which is read as part of {left.text}")
+
+    def _close(self, number: int, text: str, indent: int) -> None:
+        """A word that ends a section."""
+        while self._open and self._open[-1].indent > indent:
+            left = self._open.pop()
+            if left.section:
+                self.actor.wrong(number, f"{text}, before {left.text} is ended")
+        kind = self.grammar.closes[text]
+        if self._open and self._open[-1].indent == indent:
+            left = self._open.pop()
+            if left.text.startswith(kind):
+                return
+        self.actor.wrong(number, f"{text}, where no section {kind} is open".replace("  ", " "))
+
+    def _unread(self, number: int, text: str, above: _Open | None) -> None:
+        rules = above.rule.inside if above and above.rule else self.grammar.rules
+        without = text.removeprefix("no ")
+        if without != text and _read(rules, without)[0]:
+            self.actor.wrong(number, text)  # it takes away what is needed
+        else:
+            self.actor.unknown(number, text)
+
+    def _check(self, checks: Sequence[Verb], place: Place) -> None:
+        for verb, *words in checks:
+            name = _filled(words, place.fields)
+            if verb == "define":
+                self.defined.setdefault(name, place.line)
+            elif verb == "say":
+                self.said.setdefault(place.text, place.line)
+            elif verb == "last":
+                self._last = place.text
+            elif verb == "wants":
+                self._wanted.append((name, place))
+            elif verb == "needs" and self.defined.get(name, NEVER) > place.line:
+                self.actor.wrong(place.line, f"{place.text}, before {name}")
+            elif verb == "absent" and name in self.defined:
+                self.actor.wrong(place.line, f"{place.text}, behind {name}")
+            elif verb in ("only", "iff"):
+                self._only.append(((verb, *["if"] * (verb == "iff"), *words), place))
+
+    def _one_route(self, rule: Rule, place: Place) -> None:
+        """A line of routes that stands where no run does: with other blanks before it."""
+        head = next(head for head in self.grammar.heads if rule in head.rules)
+        self._single.setdefault(head, []).append((place.line, place.text))
+
+    def _routes(self, head: RouteHead, lines: TextLines) -> None:
+        """The routes of a head, each way understood once."""
+        parts = [(lines, len(head.text))] if len(lines.number) else []
+        if single := self._single.get(head):
+            alone = TextLines.of("".join(f"{line}\n" for _, line in single).encode())
+            numbers = np.array([number for number, _ in single], np.int64)
+            parts.append((alone.numbered(numbers), len(head.text) - head.rules[0].indent))
+        for part, width in parts:
+            found = RouteLines()
+            found.add(part, width, head.rules[0].six)
+            keys: dict[str, dict[str, str]] = {}
+            for text, line in found.first_lines().items():
+                if key := self._way(head, line, text):
+                    keys.setdefault(key[0], {})[text] = key[1]
+            known = {text for some in keys.values() for text in some}
+            for prefix, text, line in found.rows(*(t for t in found.ways if t not in known)):
+                self.actor.wrong(line, f"{head.text.strip()} {prefix} {text}")
+            for table, texts in keys.items():
+                self.routes.setdefault(table, RouteLines()).absorb(found.reworded(texts))
+
+    def _way(self, head: RouteHead, line: int, text: str) -> tuple[str, str] | None:
+        """The table and the one text of a way."""
+        if not text:
+            return None
+        for rule in head.rules:
+            pattern, words = _behind_prefix(rule)
+            if found := pattern.fullmatch(text):
+                fields = {k: v for k, v in found.groupdict().items() if v is not None}
+                place = Place(line, text, fields)
+                self._check(rule.checks, place)
+                kind, *more = (_filled([word], fields) for word in words)
+                return self.actor.way(place, kind, *more)
+        return None
+
+    def _end(self) -> None:
+        """What the whole text has to have."""
+        for above in (None, *self._sections.values()):
+            inside = above.rule.inside if above and above.rule else self.grammar.rules
+            for rule in inside:
+                wanted = [v for v in rule.checks if v[0] in ("must", "iff")]
+                fields, text = (above.fields, above.text) if above else ({}, "")
+                if not wanted or (rule, text) in self._seen:
+                    continue
+                verb, *words = wanted[0]
+                if self._holds(["if", *words] if verb == "iff" else words, fields):
+                    missing = f"{text} without {rule.text}" if above else f"no line {rule.text}"
+                    self.actor.wrong(above.line if above else 1, missing)
+        for name, place in self._wanted:
+            if name not in self.defined:
+                self.actor.wrong(place.line, f"{place.text}, without {name}")
+        for (_, *words), place in self._only:
+            if not self._holds(words, place.fields):
+                self.actor.unknown(place.line, place.text)
+
+    def _holds(self, words: Sequence[str], fields: Fields) -> bool:
+        """Whether `if D`, `unless D` or nothing holds."""
+        if not words:
+            return True
+        names = _filled(words[1:], fields).split(" & ")
+        return all(name in self.defined for name in names) is (words[0] == "if")
+
+
+def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
+    """Lines of one head that stand together; all others between them."""
+    starts = np.flatnonzero(np.diff(label, prepend=-2))
+    for first, last in pairwise([*starts.tolist(), len(label)]):
+        yield _Run(int(label[first]), first, last)
+
+
+@lru_cache(1 << 16)
+def _read(rules: tuple[Rule, ...], text: str) -> tuple[Rule | None, Fields]:
+    """The first rule that reads a statement, and its fields."""
+    for rule in rules:
+        fields = rule.fields(text)
+        if fields is not None:
+            return rule, fields
+    return None, {}
+
+
+@lru_cache
+def _behind_prefix(rule: Rule) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """The pattern of what stands behind the prefix of a rule of routes, and its arguments."""
+    whole = rule.pattern.pattern
+    name = f"(?P<prefix{(PREFIX.search(rule.text) or ('', ''))[1]}>\\S+)\\ "
+    (_, *words), *_ = rule.verbs
+    return re.compile(whole[whole.index(name) + len(name) :]), tuple(words)
+
+
+def _filled(words: Sequence[str], fields: Mapping[str, str]) -> str:
+    return ARGUMENT.sub(lambda name: fields.get(name[1], ""), " ".join(words))
+
+
+def _argument(word: str, fields: Mapping[str, str]) -> str | int:
+    if word[:2] in ("#<", "@<"):
+        text = _filled([word[1:]], fields)
+        return int(text) if word[0] == "#" else Interface(text)
+    return ARGUMENT.sub(lambda name: fields.get(name[1], ""), word)

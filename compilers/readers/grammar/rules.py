@@ -1,0 +1,203 @@
+"""Grammars as data: the statements that a system understands, and what each of them means.
+
+A grammar is a text beside the templates of its target, `templates/TARGET/FILE.grammar`. A line is a
+rule: the pattern of a statement, and behind `=>` what it does, verbs with `;` between them. Rules
+that stand below another, further to the right, are those of its section. `#` begins a comment.
+
+Patterns have fields: `<a>` is a word, `<a#>` a number, `<a...>` the rest of the line, `<a=REGEX>`
+what a regular expression fits; parts in `[ ]` may be left out. A field `<prefix>`, `<prefix4>` or
+`<prefix6>` makes a rule one of routes, which are read by numpy: before it stand no other fields. A
+rule that ends in `**` takes all lines of its section as statements.
+
+Verbs of the engine, about order:
+
+    define D            D holds from here on; D has fields, as the arguments of all verbs have
+    needs D             a difference unless D was defined above
+    wants D             a difference unless D is defined anywhere
+    absent D            a difference if it was defined above
+    must [if|unless D]  a difference if the section has no such statement, by all of the file
+    only if|unless D    a difference if it has, likewise
+    iff D               must if D, only if D; D may be several, with & between them
+    last                nothing may follow
+    say                 it is a statement for others to find
+
+All others are methods of the actor (`engine.Actor`), with a place and the arguments: words, `#<a>`
+a number, `@<a>` a port.
+
+Directives: `%comment CHARS` say nothing at the beginning of a line; `%close WORD [SECTION]` ends a
+section, and with it every section has to be ended so.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from functools import lru_cache
+
+from templates import TEMPLATES
+
+FIELD = re.compile(r"<([a-z]+\d?)(#|\.\.\.|=[^>]+)?>")
+TOKEN = re.compile(r"<[a-z]+\d?(?:#|\.\.\.|=[^>]+)?>|\[|\]")
+PREFIX = re.compile(r"<prefix([46]?)>")
+DEEP = " **"
+ENGINE_VERBS = {*("say", "define", "needs", "wants", "absent"), *("must", "only", "iff", "last")}
+Verb = tuple[str, ...]
+Fields = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """A statement that is understood.
+
+    text: its pattern as it is written. checks, verbs: what it does: those of the engine, and those
+    of the actor. inside: the rules of its section. six: of a rule of routes, whether its prefixes
+    are IPv6 ones, None: either. deep: its section is taken whole. indent: where it stands.
+    """
+
+    text: str
+    pattern: re.Pattern[str]
+    checks: tuple[Verb, ...]
+    verbs: tuple[Verb, ...]
+    inside: tuple[Rule, ...]
+    indent: int
+    six: bool | None = None
+    routes: bool = False
+    deep: bool = False
+
+    @property
+    def head(self) -> str:
+        """The text before the first field."""
+        return TOKEN.split(self.text, maxsplit=1)[0]
+
+    @property
+    def section(self) -> bool:
+        """Whether other statements may stand below."""
+        return bool(self.inside) or self.deep
+
+    def fields(self, statement: str) -> Fields | None:
+        """The texts of the fields of a statement; None: it is another one."""
+        found = self.pattern.fullmatch(statement)
+        return {k: v for k, v in found.groupdict().items() if v is not None} if found else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RouteHead:
+    """How lines of routes begin, the rules that read what is behind their prefix, and where.
+
+    section: the rule whose section they stand in; None: none.
+    """
+
+    text: str
+    section: Rule | None
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grammar:
+    """The statements of a file.
+
+    comment: characters that begin lines that say nothing. closes: the section that a word ends, ""
+    any; where there is such a word every section ends so. rules: of statements in no section.
+    heads: those of routes. plain: how other statements begin that begin as routes do.
+    """
+
+    comment: str
+    closes: dict[str, str]
+    rules: tuple[Rule, ...]
+    heads: tuple[RouteHead, ...]
+    plain: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Grammar:
+        """Read a grammar.
+
+        Raises:
+            ValueError: a line is no rule.
+        """
+        comment, closes = "#", dict[str, str]()
+        lines: list[tuple[int, str]] = []
+        for line in text.splitlines():
+            words = line.split()
+            if not words or words[0][0] == "#":
+                continue
+            if words[0] == "%comment":
+                comment = words[1]
+            elif words[0] == "%close":
+                closes[words[1]] = " ".join(words[2:])
+            else:
+                lines.append((len(line) - len(line.lstrip()), line.strip()))
+        rules = tuple(_rules(lines))
+        heads = tuple(_heads(rules, None))
+        starts = tuple(head.text for head in heads)
+        plain = (" " * r.indent + r.head for r in _all(rules) if not r.routes)
+        return cls(comment, closes, rules, heads, tuple(p for p in plain if p.startswith(starts)))
+
+
+@lru_cache
+def grammar(target: str, file: str) -> Grammar:
+    """That of a file of a target."""
+    return Grammar.of((TEMPLATES / target / f"{file}.grammar").read_text())
+
+
+def _all(rules: tuple[Rule, ...]) -> list[Rule]:
+    return [each for rule in rules for each in (rule, *_all(rule.inside))]
+
+
+def _rules(lines: list[tuple[int, str]]) -> list[Rule]:
+    """The rules of lines with their indentation; those further right than the first are inside."""
+    found: list[Rule] = []
+    while lines:
+        indent, line = lines[0]
+        end = next((n for n, (far, _) in enumerate(lines[1:], 1) if far <= indent), len(lines))
+        found.append(_rule(indent, line, tuple(_rules(lines[1:end]))))
+        lines = lines[end:]
+    return found
+
+
+def _rule(indent: int, line: str, inside: tuple[Rule, ...]) -> Rule:
+    text, _, does = line.partition("=>")
+    text = text.strip()
+    deep = text.endswith(DEEP)
+    text = text.removesuffix(DEEP)
+    verbs = [tuple(shlex.split(verb)) for verb in does.split(";") if verb.strip()]
+    prefix = PREFIX.search(text)
+    return Rule(
+        text=text,
+        pattern=re.compile(_regex(text) + (r"(?: .*)?" if deep else "")),
+        checks=tuple(verb for verb in verbs if verb[0] in ENGINE_VERBS),
+        verbs=tuple(verb for verb in verbs if verb[0] not in ENGINE_VERBS),
+        inside=inside,
+        indent=indent,
+        six={"4": False, "6": True}.get(prefix[1]) if prefix else None,
+        routes=prefix is not None,
+        deep=deep,
+    )
+
+
+def _regex(text: str) -> str:
+    """The regular expression of a pattern."""
+    parts, last, seen = [], 0, set[str]()
+    for token in TOKEN.finditer(text):
+        parts.append(re.escape(text[last : token.start()]))
+        last = token.end()
+        if found := FIELD.fullmatch(token[0]):
+            name, kind = found.groups()
+            inner = {None: r"\S+", "#": r"\d+", "...": r".+"}.get(kind, (kind or "")[1:])
+            parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>{inner})")
+            seen.add(name)
+        else:
+            parts.append("(?:" if token[0] == "[" else ")?")
+    return "".join([*parts, re.escape(text[last:])])
+
+
+def _heads(rules: tuple[Rule, ...], section: Rule | None) -> list[RouteHead]:
+    """The heads of routes among rules, the longest first."""
+    by_head: dict[str, list[Rule]] = {}
+    found: list[RouteHead] = []
+    for rule in rules:
+        if rule.routes:
+            by_head.setdefault(" " * rule.indent + rule.head, []).append(rule)
+        found += _heads(rule.inside, rule)
+    found += [RouteHead(head, section, tuple(some)) for head, some in by_head.items()]
+    return sorted(found, key=lambda head: -len(head.text))

@@ -1,0 +1,207 @@
+"""A module, rack or trunk dies: nothing promised is lost, and walks agree with an oracle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from compilers.proof.explanation import explain, find_failures
+from compilers.proof.failures.failure_walks import walk_failures
+from compilers.proof.failures.risk_cases import named_elements, require_kind
+from compilers.proof.verification import judge
+from compilers.routing.protection import polarfly
+from compilers.wiring.shared_risk import find, groups, module_names
+from inventory.problems import InputError
+from polarfab.fabric import Fabric
+from tests.compilers.modular import modular, on_modules
+from tests.compilers.proof.oracle import ARRIVED, Oracle
+
+
+def lost_by_oracle(build, group):
+    """Ordered pairs that lose packets on some way while a group is down, and the longest path."""
+    found = Oracle(build, {frozenset(link) for link in group.links}, {*group.switches})
+    lost, longest = set(), 0
+    for s, d, paths in found.outcomes():
+        for path, outcome in paths:
+            if outcome == ARRIVED:
+                longest = max(longest, len(path) - 1)
+            else:
+                lost.add((s, d))
+    return lost, longest
+
+
+@pytest.mark.parametrize("kind", ["module", "rack", "trunk"])
+@pytest.mark.parametrize(
+    ("q", "modules", "routing"),
+    [
+        (4, 2, {"balance": "minimal"}),
+        (4, 3, {"balance": "compact-valiant"}),
+        (5, 2, {"balance": "compact-valiant", "adjacent": "bounce"}),
+        (3, 2, {"balance": "minimal"}),
+    ],
+)
+def test_walks_agree_with_the_oracle(q, modules, routing, kind):
+    build = modular(q, modules, placement="spread", **routing)
+    report = walk_failures(build, kind)
+    known = groups(build.wiring, build.hardware, kind)
+    lost = [lost_by_oracle(build, group)[0] for group in known]
+    assert report.cases == report.all_cases == len(known)
+    assert report.lost_pairs == sum(map(len, lost))
+
+
+@pytest.mark.parametrize("modules", [2, 3, 4, 8])
+@pytest.mark.parametrize("q", [4, 5, 7, 8])
+def test_no_module_loses_a_pair(q, modules):
+    """With the orders before this test, q = 7 lost 618 pairs on two modules, q = 8 280 on four."""
+    if modules <= q:
+        report = walk_failures(modular(q, modules), "module")
+        assert not report.lost_pairs
+        assert report.max_hops <= (8 if q == 4 else 6)
+
+
+@pytest.mark.parametrize("q", [4, 5, 7])
+def test_two_links_or_switches_still_lose_nothing(q):
+    for modules in (2, 4):
+        report = walk_failures(modular(q, modules), "2")
+        assert report.cases == report.all_cases
+        assert report.lost_pairs == report.cut_off == 0
+
+
+def test_the_example_loses_nothing_and_did():
+    """Of 57 modules with links each cut its switch off: all links were on one."""
+    fabric = Fabric.from_spec("examples/q7-copackaged/fabric.yaml").compile()
+    found = fabric.verify(failures=["module"])
+    assert found.passed
+    (report,) = found.reports[0].failures
+    assert (report.cases, report.lost_pairs) == (228, 0)
+    filled = modular(7, 4, placement="filled", protect="node")
+    report = walk_failures(filled, "module")
+    assert (report.cases, report.lost_pairs, report.cut_off) == (57, 57 * 112, 57 * 112)
+
+
+@pytest.mark.parametrize(
+    ("q", "ports", "before", "now"),
+    [(5, 3, 156, 5), (7, 4, 1_187, 7), (7, 2, 0, 0), (8, 3, 604, 0)],
+)
+def test_orders_alone_keep_cables(q, ports, before, now):
+    """Filled modules: all links where they were; `before` are the pairs that they lost."""
+    build = modular(q, 4, ports, placement="filled")
+    assert build.wiring.same_ports(replace(build, tables=by_turn(build)).wiring)
+    assert walk_failures(replace(build, tables=by_turn(build)), "module").lost_pairs == before
+    assert walk_failures(build, "module").lost_pairs == now
+
+
+def by_turn(build):
+    """The tables of a build as if all links were on one module."""
+    return polarfly(build.tables, build.wiring)
+
+
+def test_protection_against_modules_needs_some():
+    with pytest.raises(InputError, match="several modules"):
+        on_modules({"family": "polarfly", "q": 5}, 1, 8, protect="module")
+    with pytest.raises(InputError, match="several modules"):
+        Fabric.from_spec(
+            {
+                "name": "lab",
+                "topology": {"family": "polarfly", "q": 3},
+                "routing": {"protect": "module"},
+            }
+        ).compile()
+
+
+def test_a_build_that_loses_a_promised_module_is_refused():
+    """The promise fails where orders know nothing of modules."""
+    good = modular(7, 2)
+    bad = replace(good, tables=by_turn(good))
+    report = judge([bad], failures=["module"]).reports[0]
+    assert [case.kind for case in report.broken] == ["module"]
+    assert not report.passed
+
+
+def test_names_of_groups():
+    build = modular(7, 4)
+    names = [group.name for group in groups(build.wiring, build.hardware, "module")]
+    assert names[:4] == ["module:n0/m0", "module:n0/m1", "module:n0/m2", "module:n0/m3"]
+    wiring = build.wiring
+    group = find(wiring, build.hardware, "module:n0/m1")
+    there = {
+        wiring.port_name(s, int(wiring.port[s, k]))
+        for s in (0,)
+        for k in range(8)
+        if tuple(sorted((0, int(wiring.far[0, k])))) in group.links
+    }
+    assert {name.split("/")[0] for name in there} == {"m1"}
+    assert len(there) == len(group.links)
+    assert find(wiring, build.hardware, "trunk:rack1-rack0").links == (
+        find(wiring, build.hardware, "trunk:rack0-rack1").links
+    )
+    with pytest.raises(InputError, match="module:n0/m1"):
+        find(wiring, build.hardware, "module:n0/m11")
+    with pytest.raises(InputError, match="breakout"):
+        groups(wiring, build.hardware, "cage")
+    with pytest.raises(InputError, match="inventory"):
+        groups(wiring, None, "module")
+
+
+def test_explain_under_a_dead_module():
+    build = modular(7, 4)
+    group = find(build.wiring, build.hardware, "module:n0/m1")
+    dead = find_failures(build, "module:n0/m1")
+    assert len(dead) == len(group.links)
+    (other,) = {*group.links[0]} - {0}
+    (way,) = explain(build, 0, other, dead).failing
+    assert not way.fault
+    assert not {tuple(sorted(pair)) for pair in zip(way.path, way.path[1:], strict=False)} & {
+        *group.links
+    }
+
+
+def test_listed_risks(tmp_path):
+    ports = [{"name": "e{}", "count": 8, "role": "fabric"}, {"name": "h{}", "count": 1}]
+    inventory = {
+        "node_types": {"leaf": {"ports": ports}},
+        "generate": {"type": "leaf", "racks": {"units": 4}},
+        "shared_risks": [
+            {"name": "feed", "fails": ["n0", "rack:rack1"]},
+            {"name": "duct", "fails": ["n0", "trunk:rack0-rack2"]},
+        ],
+    }
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "inventory": inventory}
+    build = Fabric.from_spec(spec).compile().build
+    far = int(build.wiring.far[0][0])
+    inventory["shared_risks"][1]["fails"][0] = "n0-n99"
+    with pytest.raises(InputError, match=r"shared_risks\[1\].fails\[0\]"):
+        Fabric.from_spec(spec).compile()
+    inventory["shared_risks"][1]["fails"][0] = f"n0-n{far}"
+    build = Fabric.from_spec(spec).compile().build
+    known = named_elements(build, "risk")
+    assert [*known] == ["risk:feed", "risk:duct"]
+    report = walk_failures(build, "risk")
+    lost = [
+        lost_by_oracle(build, group)[0] for group in groups(build.wiring, build.hardware, "risk")
+    ]
+    assert report.lost_pairs == sum(map(len, lost)) > 0
+
+    file = tmp_path / "risks.yaml"
+    file.write_text("shared_risks:\n  - {name: duct, fails: [n0-n99]}\n")
+    with pytest.raises(InputError, match=r"risks.yaml:2: shared_risks\[0\].fails"):
+        walk_failures(build, str(file))
+    file.write_text(f"shared_risks:\n  - {{name: duct, fails: [n0-n{far}]}}\n")
+    assert walk_failures(build, str(file)).losses[0].failed == "duct"
+
+
+def test_several_kinds_at_once():
+    build = modular(4, 2)
+    report = walk_failures(build, "module+node", sample=10**6)
+    assert report.cases == report.all_cases == 42 * 21
+    assert walk_failures(build, "module+module", sample=50).cases == 50
+    assert walk_failures(build, "module+module").all_cases == 42 * 41 // 2
+    for wrong in ("modul", "module+", "4", "module+2"):
+        with pytest.raises(InputError, match="required"):
+            require_kind(wrong)
+
+
+def test_modules_are_called_by_what_their_ports_begin_with():
+    hardware = modular(4, 2).hardware
+    assert module_names(hardware.types[0])[:2] == ["m0", "m1"]

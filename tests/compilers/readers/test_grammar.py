@@ -1,0 +1,150 @@
+"""The engine and its grammars: order, sections, definitions, and what no rule reads."""
+
+import re
+from dataclasses import dataclass, field
+
+import pytest
+
+from compilers.readers.grammar.engine import Engine
+from compilers.readers.grammar.rules import ENGINE_VERBS, Grammar, Rule, grammar
+from compilers.readers.routers.cli_sections import RouterActor
+from compilers.readers.routers.frr_reader import FrrActor
+from compilers.readers.text_lines import TextLines
+from templates import TEMPLATES
+
+FILES = sorted(TEMPLATES.glob("*/*.grammar"))
+GRAMMAR = Grammar.of(r"""
+%comment !
+vrf <vrf>                         => define vrf <vrf>
+  route <prefix> <gateway>        => route inside <gateway>
+port <name>                       => note <name>
+  routed                          => define routed <name>; must unless access <name>
+  access <vlan#>                  => define access <name>; wants vlan <vlan>
+  address <a...>                  => needs routed <name>; absent access <name>; note <name> <a>
+vlan <n#>                         => define vlan <n>
+routing                           => iff routed eth1 & vrf red
+route <prefix> <gateway>[ via <port>] => route main <gateway> <port>
+policy **
+end                               => last
+""")
+CLOSED = Grammar.of("""
+%close exit
+%close exit-vrf vrf
+vrf <vrf>
+ route <prefix> <gateway> => route inside <gateway>
+router **
+name <name>
+""")
+
+
+@dataclass
+class Notes:
+    """What the engine tells: lines with a letter before them."""
+
+    told: list[str] = field(default_factory=list)
+
+    def wrong(self, line: int, text: str) -> None:
+        self.told.append(f"{line} wrong: {text}")
+
+    def unknown(self, line: int, text: str) -> None:
+        self.told.append(f"{line} unknown: {text}")
+
+    def way(self, place, kind, *words):  # noqa: ARG002
+        return kind, " ".join(words).strip()
+
+    def note(self, place, *words: str) -> None:
+        self.told.append(f"{place.line} {' '.join(words)}")
+
+
+def read(text: str, of: Grammar = GRAMMAR) -> tuple[list[str], Engine]:
+    notes = Notes()
+    engine = Engine(of, notes)
+    engine.read(TextLines.of(text.encode()))
+    return [told for told in notes.told if not told.split(" ", 1)[1].startswith("eth")], engine
+
+
+PORT = "port eth1\n  routed\n  address a b\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (PORT, []),
+        ("! a\n\nport eth1\n! b\n  routed\n", []),
+        ("port eth1\n  address a\n  routed\n", ["2 wrong: address a, before routed eth1"]),
+        ("port eth1\n", ["1 wrong: port eth1 without routed"]),
+        (PORT + "  access 3\nvlan 3\n", []),
+        (PORT + "  access 3\n", ["4 wrong: access 3, without vlan 3"]),
+        (PORT + "  other\n    inside\n", ["4 unknown: other", "5 unknown: inside"]),
+        (PORT + "  no routed\n", ["4 wrong: no routed"]),
+        ("  routed\n", ["1 unknown: routed"]),
+        ("vrf red\n" + PORT, ["1 wrong: no line routing"]),
+        ("routing\n", ["1 unknown: routing"]),
+        ("vrf red\n" + PORT + "routing\n", []),
+        (
+            "vrf red\nroute 10.0.0.0/8 a\n",
+            ["2 wrong: route 10.0.0.0/8 a, which is read as part of vrf red"],
+        ),
+        ("  route 10.0.0.0/8 a\n", ["1 unknown: route 10.0.0.0/8 a"]),
+        ("route 10.0.0.0/8 a b\n", ["1 wrong: route 10.0.0.0/8 a b"]),
+        ("end\nvlan 3\n", ["2 wrong: vlan 3, behind end"]),
+        ("end\nroute 10.0.0.0/8 a\n", ["2 wrong: route 10.0.0.0/8 a, behind end"]),
+    ],
+)
+def test_what_the_engine_tells(text: str, told: list[str]) -> None:
+    assert read(text)[0] == told
+
+
+def test_routes_and_statements() -> None:
+    text = "vrf red\n  route 1 a\n   route 2 b\nvlan 1\nroute 1 a via eth1\nroute 2 a\n"
+    told, engine = read(text + "policy p\n  one\n    two\n  three\n")
+    assert not told
+    assert list(engine.routes["inside"].rows("a", "b")) == [("1", "a", 2), ("2", "b", 3)]
+    assert list(engine.routes["main"].rows("a", "a eth1")) == [("1", "a eth1", 5), ("2", "a", 6)]
+    statements = ["policy p", "policy p / one", "policy p / one / two", "policy p / three"]
+    assert list(engine.said) == statements
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("vrf a\n route 1 b\nexit-vrf\nname c\n", []),
+        ("vrf a\n route 1 b\nname c\n", ["3 wrong: name c, before vrf a is ended"]),
+        ("vrf a\nexit-vrf\n route 1 b\n", ["3 unknown: route 1 b"]),
+        ("router a\nexit-vrf\n", ["2 wrong: exit-vrf, where no section vrf is open"]),
+        ("exit\n", ["1 wrong: exit, where no section is open"]),
+        ("router a\n b\n  c\n exit\nexit\nname d\n", []),
+        ("router a\n b\n  c\n d\nexit\n", ["4 wrong: d, before b is ended"]),
+    ],
+)
+def test_sections_that_a_word_ends(text: str, told: list[str]) -> None:
+    assert read(text, CLOSED)[0] == told
+
+
+def test_what_stands_behind_the_end_of_a_section_is_of_the_one_around_it() -> None:
+    told, engine = read("router a\n b\n  c\n exit\n  c\nexit\n", CLOSED)
+    assert not told
+    assert list(engine.said) == ["router a", "router a / b", "router a / b / c", "router a / c"]
+
+
+def rules(some: tuple[Rule, ...]) -> list[Rule]:
+    return [each for rule in some for each in (rule, *rules(rule.inside))]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_every_verb_is_known_and_every_field_is_there(file) -> None:
+    assert file.with_suffix(".j2").exists()
+    own = grammar(file.parent.name, file.stem)
+    actors = RouterActor, FrrActor
+
+    def look(some: tuple[Rule, ...], outer: set[str]) -> None:
+        for rule in some:
+            fields = outer | set(rule.pattern.groupindex)
+            for verb, *words in (*rule.checks, *rule.verbs):
+                known = verb in ENGINE_VERBS or verb == "route"
+                assert known or any(hasattr(actor, verb) for actor in actors), rule.text
+                named = set(re.findall(r"<([a-z]+\d?)>", " ".join(words)))
+                assert named <= fields, rule.text
+            look(rule.inside, fields)
+
+    look(own.rules, set())

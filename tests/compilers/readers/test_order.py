@@ -1,0 +1,174 @@
+"""Order, nesting and names: what a device reads from its files, line by line, from the first."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from tests.compilers.readers.emitted import IDENTITY, check, fabric, write
+from tests.compilers.routing.test_every_hop import HYPERX, compiled
+
+OPENSM = {"guids": "made-up"}
+CASES = {
+    "sonic": ("spread", "2/frr.conf", {}),
+    "nxos": ("spread, two hosts", "2/nxos.cfg", {}),
+    "eos": ("spread, two hosts", "2/eos.cfg", {}),
+    "linux": ("spread, repaired", "2/routes.batch", {}),
+    "frr": ("spread, repaired", "2/frr.conf", {}),
+    "junos": ("spread, two hosts", "2/junos.set", {}),
+    "srlinux": ("two hosts", "2/srlinux.json", {}),
+    "opensm": ("two hosts", "opensm.conf", OPENSM),
+    "subnet": ("two hosts", "fabric.net", OPENSM),
+}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder, done = tmp_path_factory.mktemp("order"), set()
+
+    def of(name):
+        case, file, options = CASES[name]
+        target = "opensm" if name == "subnet" else name
+        if target not in done:
+            write(target, fabric(case), folder / target, options)
+            done.add(target)
+        return target, fabric(case), folder / target, file, options
+
+    return of
+
+
+def moved(text, some, behind=None):
+    """The lines that fit one pattern, put behind the last that fits another; None: the end."""
+    lines = text.splitlines(keepends=True)
+    taken = [line for line in lines if re.match(some, line)]
+    kept = [line for line in lines if not re.match(some, line)]
+    assert taken
+    at = len(kept)
+    if behind is not None:
+        at = max(n for n, line in enumerate(kept, 1) if re.match(behind, line))
+    return "".join([*kept[:at], *taken, *kept[at:]])
+
+
+def swapped(text, first, second):
+    """The first line that fits one pattern in the place of the first that fits another."""
+    lines = text.splitlines(keepends=True)
+    one, two = (next(n for n, t in enumerate(lines) if re.match(p, t)) for p in (first, second))
+    lines[one], lines[two] = lines[two], lines[one]
+    return "".join(lines)
+
+
+def behind(text, some, added):
+    """A text with lines behind the first line that fits a pattern."""
+    lines = text.splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines, 1) if re.match(some, line))
+    return "".join([*lines[:at], added, *lines[at:]])
+
+
+def late(text, word):
+    """A text with a word of an interface behind its addresses."""
+    changed = re.sub(rf"( +{word}.*\n)((?: +ip(?:v6)? address .*\n)+)", r"\2\1", text)
+    assert changed != text
+    return changed
+
+
+CHANGES = {
+    # The routes of the VRF are then of the default one, and real FRR has none in it.
+    ("sonic", "exit-vrf early"): lambda t: moved(t, "exit-vrf", "vrf Vrf-hosts"),
+    ("sonic", "no exit-vrf"): lambda t: moved(t, "ip route 10.0.0.0/30", "vrf Vrf-hosts"),
+    ("sonic", "a route and the VRF"): lambda t: swapped(t, "ip route 10.0.0.0/30 ", "vrf Vrf"),
+    ("sonic", "two lines"): lambda t: swapped(t, "ip route 10.0.0.0/26", " ip route 10.0.0.4/30"),
+    ("sonic", "end early"): lambda t: swapped(t, "end", "vrf Vrf"),
+    ("nxos", "routes above their VRF"): lambda t: moved(t, "vrf context", "  ip route 10"),
+    ("nxos", "hostname inside"): lambda t: moved(t, "hostname", "  ip route 10.0.0.56/29"),
+    ("nxos", "a route in the VRF"): lambda t: swapped(t, "ip route 10.0.0.0/29", "  ipv6 route"),
+    ("nxos", "routed late"): lambda t: late(t, "no switchport"),
+    ("nxos", "feature last"): lambda t: moved(t, "feature interface-vlan"),
+    ("nxos", "VRF behind addresses"): lambda t: late(t, "vrf member"),
+    ("eos", "VRF last"): lambda t: moved(t, "vrf instance hosts"),
+    ("eos", "routed late"): lambda t: late(t, "no switchport"),
+    ("eos", "hostname inside"): lambda t: moved(t, "hostname", "   mtu|   switchport mode"),
+    ("linux", "nexthops last"): lambda t: moved(t, "nexthop"),
+    ("linux", "groups first"): lambda t: swapped(t, "nexthop .* via", "nexthop .* group"),
+    ("linux", "a link last"): lambda t: moved(t, "nexthop replace id 500002 via"),
+    ("frr", "an address elsewhere"): lambda t: moved(t, " ipv6 address fe80", "interface hosts"),
+    ("frr", "exit first"): lambda t: moved(t, "exit", "interface lo"),
+    ("junos", "a stray access mode"): lambda t: t + ACCESS,
+    ("srlinux", "a name"): lambda t: t.replace("srl_nokia-interfaces:bridged", INTERFAC, 1),
+    ("srlinux", "a type"): lambda t: t.replace("srl_nokia-network-instance:mac-vrf", "mac-vrf:", 1),
+    ("opensm", "one lane"): lambda t: re.sub("low .*", "low 0:64\nmax_op_vls 1", t),
+    ("opensm", "arbitration of one lane"): lambda t: re.sub("low .*", "low 0:64", t),
+    ("opensm", "no arbitration"): lambda t: re.sub("qos_vlarb.*\n", "", t),
+    ("opensm", "one lane at hosts"): lambda t: re.sub("qos_vlarb.*\n", "", t) + "qos_ca_max_vls 1",
+    ("opensm", "other levels at hosts"): lambda t: t + "qos_ca_sl2vl 0,0\n",
+    ("opensm", "any other setting"): lambda t: t + "force_heavy_sweep TRUE\n",
+    ("subnet", "a GUID of a host"): lambda t: re.sub("caguid=0x02", "caguid=0x03", t, count=1),
+    ("subnet", "of a switch"): lambda t: re.sub(r"(switchguid=0x)02", r"\g<1>03", t, count=1),
+    ("subnet", "of its port 0"): lambda t: re.sub(r"(switchguid=.*\()2", r"\g<1>3", t, count=1),
+    ("subnet", "of a system"): lambda t: re.sub("sysimgguid=0x02", "sysimgguid=0x03", t, count=1),
+    ("subnet", "ports of a switch"): lambda t: re.sub("Switch\t5", "Switch\t2", t, count=1),
+    ("subnet", "GUIDs last"): lambda t: moved(t, "switchguid"),
+    ("frr", "a table"): lambda t: t.replace("end\n", f"{NOWHERE}\nend\n"),
+    ("linux", "a table"): lambda t: t + LOST,
+}
+FELT_ELSEWHERE = {"an address elsewhere"}
+"""What the neighbours' next hops tell."""
+ACCESS = "set interfaces et-0/0/0 unit 0 family ethernet-switching interface-mode access\n"
+INTERFAC = "srl_nokia-interfac0s:bridged"
+NOWHERE = "ip route 10.0.0.0/25 reject 254 table 4999"
+LOST = "route replace unreachable 10.0.0.0/25 metric 4000000000 table 4999 protocol 80\n"
+
+
+@pytest.mark.parametrize(("name", "what"), CHANGES)
+def test_a_change_of_order_nesting_or_name_is_a_difference(name, what, written):
+    target, build, folder, file, options = written(name)
+    path = folder / file
+    before = path.read_text()
+    after = CHANGES[name, what](before)
+    assert after != before
+    path.write_text(after)
+    try:
+        report = check(target, build, folder, options)
+    finally:
+        path.write_text(before)
+    assert report.differences
+    near = folder if what in FELT_ELSEWHERE else path
+    assert any(example.file.startswith(str(near)) for example in report.examples)
+
+
+def test_a_port_that_is_not_there_in_a_group_of_ecmp(tmp_path):
+    build = replace(compiled(HYPERX), identity=IDENTITY)
+    write("ovs", build, tmp_path)
+    path = tmp_path / build.wiring.names[0] / "groups.txt"
+    text = path.read_text()
+    path.write_text(re.sub(r"(type=indirect,bucket=actions=.*output:)\d+", r"\g<1>99", text))
+    assert path.read_text() != text
+    report = check("ovs", build, tmp_path)
+    assert str(path.parent) in report.examples[0].file
+    assert report.delivered < report.pairs
+
+
+NO_PACKETS = {
+    "nxos": ("nxos.cfg", "vrf context hosts\n  ip route 10.0.0.0/27 Null0 254\n{}"),
+    "eos": ("eos.cfg", "vrf instance hosts\n{}"),
+    "sonic": ("frr.conf", "vrf Vrf-hosts\n ip route 10.0.0.0/27 blackhole 254 tag 2\n{}exit-vrf\n"),
+    "junos": ("junos.set", "{}"),
+}
+ROUTE = {
+    "nxos": "  ip route 10.0.0.12/30 Ethernet1/1 100.64.0.1 vrf default\n",
+    "eos": "ip route vrf hosts 10.0.0.12/30 egress-vrf default Ethernet1 100.64.0.1\n",
+    "sonic": " ip route 10.0.0.12/30 100.64.0.1 Ethernet0 nexthop-vrf default tag 2\n",
+    "junos": "set routing-instances polarfab routing-options static route 10.0.0.12/30"
+    " next-hop 100.64.0.1\n",
+}
+
+
+@pytest.mark.parametrize("name", NO_PACKETS)
+def test_routes_that_nothing_looks_up_are_differences(name, tmp_path):
+    build = fabric("minimal")
+    write(name, build, tmp_path)
+    file, section = NO_PACKETS[name]
+    path = tmp_path / "0" / file
+    text = path.read_text()
+    at = text.rindex("end\n") if name == "sonic" else len(text)
+    path.write_text(text[:at] + section.format(ROUTE[name]) + text[at:])
+    assert str(path) in [example.file for example in check(name, build, tmp_path).examples]

@@ -1,0 +1,131 @@
+"""Links over modules: evenly, with triangles parted, and as many cables between racks as before."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compilers.topology.triangles import apex_links
+from compilers.wiring.module_spread import dealt, half_turn, parted, runs, shares
+from compilers.wiring.shared_risk import modules_of
+from tests.compilers.modular import modular, on_modules
+
+
+@given(
+    st.lists(st.integers(0, 6), min_size=1, max_size=6), st.integers(0, 24), st.integers(0, 1 << 30)
+)
+def test_shares_are_as_even_as_room_allows(room, links, seed):
+    taken = np.random.default_rng(seed).integers(0, 3, len(room)).tolist()
+    links = min(links, sum(room))
+    share = shares(room, links, taken)
+    assert sum(share) == links
+    assert all(0 <= count <= most for count, most in zip(share, room, strict=True))
+    for one in range(len(room)):
+        for other in range(len(room)):  # nothing can be moved to make it more even
+            if share[one] and share[other] < room[other]:
+                assert share[one] + taken[one] <= share[other] + taken[other] + 1
+    for order in (runs, dealt):
+        assert Counter(order(share)) == Counter({m: n for m, n in enumerate(share) if n})
+
+
+@pytest.mark.parametrize("modules", [2, 3, 4, 6, 8])
+@pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11])
+def test_triangles_are_parted_and_modules_even(q, modules):
+    build = modular(q, modules, protect="none")
+    module, far = modules_of(build.wiring, build.hardware), build.wiring.far
+    apex = apex_links(far)
+    assert (np.take_along_axis(module, np.maximum(apex, 0).astype(int), 1) != module)[
+        apex >= 0
+    ].all()
+    for row in module:
+        count = np.bincount(row[row >= 0], minlength=modules)
+        assert count.max() - count.min() <= 1
+
+
+@pytest.mark.parametrize("q", [5, 7, 8])
+def test_racks_have_the_cables_that_they_had(q):
+    """Only ports differ: which switches are cabled, and how many cables join two racks, stays."""
+    spread, filled = (modular(q, 4, 8, way, protect="none") for way in ("spread", "filled"))
+    assert np.array_equal(spread.wiring.far, filled.wiring.far)
+    assert np.array_equal(spread.hardware.rack, filled.hardware.rack)
+    assert not np.array_equal(spread.wiring.port, filled.wiring.port)
+
+
+def test_the_half_turn_of_a_switch():
+    """Links 1 and 4, and 2 and 5, are of triangles; 0 and 3 are of none; 6 is not there."""
+    apex = np.array([[-1, 4, 5, -1, 1, 2, -1]], np.int16)
+    present = np.array([[True] * 6 + [False]])
+    assert half_turn(apex, present).tolist() == [[0, 1, 2, 3, 4, 5, 6]]
+    assert runs([2, 2, 2]) == [0, 0, 1, 1, 2, 2]
+    assert dealt([2, 1, 2]) == [0, 1, 2, 0, 2]
+
+
+@given(st.integers(2, 4), st.integers(2, 12), st.integers(0, 1 << 30))
+def test_exchanges_part_what_they_can(modules, pairs, seed):
+    """Triangles put on modules by chance: none is together unless links were fixed there."""
+    random = np.random.default_rng(seed)
+    apex = [k + pairs if k < pairs else k - pairs for k in range(2 * pairs)]
+    module = random.permutation(np.arange(2 * pairs) % modules).tolist()
+    found = parted(module, apex, set())
+    assert Counter(found) == Counter(module)
+    if modules > 2:
+        assert all(found[k] != found[apex[k]] for k in range(2 * pairs))
+    fixed = {0, 1}
+    kept = parted(module, apex, fixed)
+    assert [kept[k] for k in fixed] == [module[k] for k in fixed]
+
+
+def test_a_cable_by_hand_stays_and_the_rest_goes_around_it():
+    ports = [{"name": "m{module}/{}", "modules": 4, "count": 8, "role": "fabric"}, {"name": "h"}]
+    ports[1] |= {"count": 1, "role": "host"}
+    build = modular(7, 4, protect="none")
+    near = build.wiring.names[int(build.wiring.far[20, 3])]
+    cable = {"a": "n20", "a_port": "m3/8", "b": near, "b_port": "m3/8"}
+    inventory = {
+        "node_types": {"leaf": {"ports": ports}},
+        "generate": {"type": "leaf"},
+        "cables": [cable],
+    }
+    from compilers.pipeline import compile_fabric
+    from compilers.spec.fabric_file import load_fabric
+
+    keys = {"name": "lab", "topology": {"family": "polarfly", "q": 7}, "inventory": inventory}
+    pinned = compile_fabric(load_fabric(keys))
+    assert pinned.wiring.port_name(20, int(pinned.wiring.port[20, 3])) == "m3/8"
+    module = modules_of(pinned.wiring, pinned.hardware)
+    assert sorted(Counter(module[20].tolist()).values()) == [2, 2, 2, 2]
+    apex = apex_links(pinned.wiring.far)
+    assert all(module[20, k] != module[20, j] for k, j in enumerate(apex[20]) if j >= 0)
+
+
+def test_hosts_keep_the_ports_of_either_use_that_they_need():
+    """Links took ports of hosts, as the two blocks were taken for modules alike."""
+    ports = [{"name": "a{}", "count": 4, "role": "fabric"}, {"name": "h{}", "count": 2}]
+    inventory = {"node_types": {"leaf": {"ports": ports}}, "generate": {"type": "leaf"}}
+    from compilers.pipeline import compile_fabric
+    from compilers.spec.fabric_file import load_fabric
+
+    topology = {"family": "polarfly", "q": 3}
+    keys = {"name": "lab", "topology": topology, "hosts_per_node": 2, "inventory": inventory}
+    build = compile_fabric(load_fabric(keys))
+    assert build.wiring.host_port.tolist() == [[5, 6]] * 13
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        {"family": "pn", "q": 3},
+        {"family": "oft", "q": 3},
+        {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3},
+        {"family": "jellyfish", "nodes": 30, "degree": 6, "seed": 1},
+    ],
+)
+def test_other_graphs_are_even_too(topology):
+    build = on_modules(topology, 3, 8)
+    for row in modules_of(build.wiring, build.hardware):
+        count = np.bincount(row[row >= 0], minlength=3)
+        assert count.max() - count.min() <= 1

@@ -1,0 +1,102 @@
+"""Ways over intermediates and ways shared at every hop, against single packets of `explain`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.proof.explanation import explain
+from compilers.proof.walks.forwarding import Towards
+from compilers.proof.walks.single_packets import link_count, link_number
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from mininet_scenarios.scenario.engine import LinkChange, NodeChange
+from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.verdict.predict import Prediction, follow, ways
+
+FABRICS = {
+    "intermediates": ("{family: polarfly, q: 3}", "valiant"),
+    "every hop": ("{family: hyperx, sides: 3x3}", "ecmp, transit: ecmp"),
+    "a fat tree": ("{family: fat-tree, k: 4}", "ecmp, transit: ecmp"),
+}
+CASES = {"whole": ((), None), "a link down": ((0, 1), None), "a switch down": ((), 4)}
+
+
+def made(name: str, protect: str) -> Build:
+    topology, balance = FABRICS[name]
+    words = dict(part.split(": ") for part in f"balance: {balance}, protect: {protect}".split(", "))
+    family, *rest = topology.strip("{}").split(", ")
+    parameters = dict(part.split(": ") for part in (family, *rest))
+    known = {k: int(v) if v.isdigit() else v for k, v in parameters.items()}
+    return compile_fabric(load_fabric({"name": "lab", "topology": known, "routing": words}))
+
+
+def predicted(
+    known: Prediction, source: int, destination: int
+) -> set[tuple[tuple[int, ...], bool]]:
+    """The switches that packets of a pair pass by each way, and whether they arrive."""
+    f = known.forwarding
+    towards, at, column = (
+        Towards.of(f, np.array([destination])),
+        np.array([source]),
+        np.zeros(1, int),
+    )
+    found, parts = set(), 0.0
+    for way in ways(known.build, towards, at, column):
+        path = [source]
+        hops = follow(
+            towards, way, column, at, lambda _, out, p=path: p.append(int(f.end[out[0]]) // f.slots)
+        )
+        found.add((tuple(path), bool(hops[0] >= 0)))
+        parts += float(way.part[0])
+    assert parts == pytest.approx(1)
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("protect", ["none", "link"])
+@pytest.mark.parametrize("name", FABRICS)
+def test_every_way_is_one_that_single_packets_take(name: str, protect: str, case: str) -> None:
+    build = made(name, protect)
+    link, switch = CASES[case]
+    outage, dead = Outage(), []
+    if link:
+        link = (0, int(build.wiring.far[0, 0]))
+        outage = outage.after(LinkChange((link,), up=False))
+        dead.append(link_number(build, *link))
+    if switch is not None:
+        outage = outage.after(NodeChange((switch,), up=False))
+        dead.append(link_count(build) + switch)
+    known = Prediction.of(build, outage)
+    ends = [v for v in np.flatnonzero(build.topology.endpoints).tolist() if v != switch]
+    for source in ends[::2]:
+        for destination in ends:
+            if source == destination:
+                continue
+            told = explain(build, source, destination, dead or [link_count(build) + 10**6])
+            wanted = {(way.path, not way.fault) for way in told.failing}
+            found = predicted(known, source, destination)
+            assert {path for path, arrives in found if arrives} == {
+                path for path, arrives in wanted if arrives
+            }
+            assert any(not arrives for _, arrives in found) == any(
+                not arrives for _, arrives in wanted
+            )
+            hops = [len(path) - 1 for path, arrives in wanted if arrives]
+            every = all(arrives for _, arrives in wanted)
+            cell = source, destination
+            assert known.fewest[cell] == min(hops) if every else known.fewest[cell] < 0
+            assert known.most[cell] == max(hops, default=known.most[cell])
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_loads_are_within_their_bounds(name: str) -> None:
+    known = Prediction.of(made(name, "link"))
+    packets = np.ones((known.build.tables.switches,) * 2, np.int64)
+    packets[~known.build.topology.endpoints] = packets[:, ~known.build.topology.endpoints] = 0
+    np.fill_diagonal(packets, 0)
+    least, most = known.load_bounds(packets)
+    assert (least <= known.loads(packets)).all()
+    assert (known.loads(packets) <= most).all()
+    assert (least < most).any()
