@@ -104,7 +104,7 @@ class TopologySpec(Model):
 
     family: TypeName
     q: Whole | None = None
-    supernode: Literal["inductive-quad", "paley", "complete"] | None = None
+    supernode: Literal["inductive-quad", "paley", "complete", "bdf", "cayley"] | None = None
     degree: Annotated[Whole, Field(ge=0, le=1024)] | None = None
     file: Annotated[str, Field(min_length=1)] | None = None
     nodes: Whole | None = None
