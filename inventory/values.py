@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Strict, WithJsonSchema
@@ -27,6 +27,7 @@ METRES_TEXT = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
 GUID = re.compile(r"0x([0-9a-f]{16})|([0-9a-f]{4}(:[0-9a-f]{4}){3})", re.IGNORECASE)
 COLOUR = re.compile(r"[0-9A-Fa-f]{6}")
 DATAPATH_ID = re.compile(r"0[xX]([0-9A-Fa-f]{1,16})|((?=.*[A-Fa-f]|0)[0-9A-Fa-f]{16})")
+NO_INTERFACES = ip_network("0.0.0.0/8"), ip_network("240.0.0.0/4")
 LONG_NUMBER = re.compile(r"-?[1-9][0-9]{15,39}")
 
 
@@ -87,6 +88,9 @@ def _management(value: Any) -> Any:
         raise refusal("an IPv4 or IPv6 address", "without prefix length, zone or host name")
     if address.is_multicast or address.is_unspecified:
         raise refusal("a unicast IPv4 or IPv6 address")
+    if address.is_loopback or any(address in network for network in NO_INTERFACES):
+        required = "an address that an interface may have"
+        raise refusal(required, "not one of a loopback, a broadcast or a reserved range")
     return address
 
 
@@ -160,7 +164,10 @@ def _guid(value: Any) -> Any:
     match = GUID.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise refusal("a GUID such as 0x0002c90300001234", "16 hexadecimal digits after 0x")
-    return f"0x{(match[1] or match[2]).replace(':', '').lower()}"
+    digits = (match[1] or match[2]).replace(":", "").lower()
+    if digits in ("0" * 16, "f" * 16):
+        raise refusal("a GUID of a port", "0 and ffff:ffff:ffff:ffff stand for none and for all")
+    return f"0x{digits}"
 
 
 def _line(value: Any) -> Any:
