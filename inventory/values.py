@@ -184,29 +184,87 @@ def _colour(value: Any) -> Any:
     return text.lower()
 
 
-_WORD = WithJsonSchema({"type": ["string", "integer"], "pattern": f"^{NAME.pattern}$"})
-_MAC = WithJsonSchema({"type": "string", "pattern": f"^{MAC.pattern}$"})
+def _pattern(pattern: str, *types: str) -> WithJsonSchema:
+    """The schema of a text, or of the digits of a whole number, in place of its validator's."""
+    whole = {"minimum": 0} if "integer" in types else {}
+    kind = [*types] if types else "string"
+    return WithJsonSchema({"type": kind, "pattern": f"^({pattern})$", **whole})
+
+
+_WORD = _pattern(NAME.pattern, "string", "integer")
+_MAC = _pattern(MAC.pattern)
+_BARE = PORT_WORD.pattern.replace("[A-Za-z0-9._/:-]", r"[A-Za-z0-9._/:-]|\{(module|lane)?\}")
+_LINE = WithJsonSchema(
+    {
+        "type": ["string", "integer"],
+        "minLength": 1,
+        "maxLength": 100,
+        "pattern": "^[^\\x00-\\x1f]*$",
+    }
+)
+_ADDRESS = _pattern(
+    r"(?!127\.|0\.|22[4-9]\.|2[3-9][0-9]\.)[0-9]+(\.[0-9]+){3}|(?!::1?$|ff|FF)[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*"
+)
+_DATAPATH_ID = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "integer", "minimum": 1, "maximum": 2**64 - 1},
+            {"type": "string", "pattern": f"^({DATAPATH_ID.pattern}|{LONG_NUMBER.pattern})$"},
+        ]
+    }
+)
 Whole = Annotated[int, BeforeValidator(_whole), Strict()]
 Name = Annotated[str, BeforeValidator(_name), _WORD]
 Mac = Annotated[str, BeforeValidator(_mac), _MAC]
 TypeName = Annotated[str, BeforeValidator(_text), _WORD]
-DatapathId = Annotated[int, BeforeValidator(_datapath_id), Strict()]
+DatapathId = Annotated[int, BeforeValidator(_datapath_id), Strict(), _DATAPATH_ID]
 AsNumber = Annotated[
     Whole,
     AfterValidator(_as_number),
-    WithJsonSchema({"type": "integer", "minimum": FIRST_AS, "maximum": LAST_AS}),
+    WithJsonSchema(
+        {
+            "type": "integer",
+            "minimum": FIRST_AS,
+            "maximum": LAST_AS,
+            "not": {"enum": list(RESERVED_AS)},
+        }
+    ),
 ]
-Management = Annotated[IPv4Address | IPv6Address, BeforeValidator(_management)]
-PortName = Annotated[str, BeforeValidator(_port_name)]
-HostPattern = Annotated[str, BeforeValidator(_host_pattern)]
-SystemPortName = Annotated[str, BeforeValidator(_system_port_name)]
-Metres = Annotated[float, BeforeValidator(_metres)]
-Guid = Annotated[str, BeforeValidator(_guid)]
-Line = Annotated[str, BeforeValidator(_line)]
-Colour = Annotated[str, BeforeValidator(_colour)]
+Management = Annotated[IPv4Address | IPv6Address, BeforeValidator(_management), _ADDRESS]
+PortName = Annotated[
+    str,
+    BeforeValidator(_port_name),
+    WithJsonSchema({"type": ["string", "integer"], "minLength": 1, "pattern": f"^({_BARE})$"}),
+]
+HostPattern = Annotated[str, BeforeValidator(_host_pattern), _pattern(r"[A-Za-z0-9{][^ ]*\{[^ ]*")]
+SystemPortName = Annotated[str, BeforeValidator(_system_port_name), _pattern(SYSTEM_PORT.pattern)]
+Metres = Annotated[
+    float,
+    BeforeValidator(_metres),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 99999.999},
+                {"type": "string", "pattern": f"^{METRES_TEXT.pattern}$"},
+            ]
+        }
+    ),
+]
+Guid = Annotated[
+    str,
+    BeforeValidator(_guid),
+    _pattern(
+        r"0[xX](?!0{16}$|[fF]{16}$)[0-9A-Fa-f]{16}"
+        r"|(?!0000(:0000){3}$|[fF]{4}(:[fF]{4}){3}$)[0-9A-Fa-f]{4}(:[0-9A-Fa-f]{4}){3}"
+    ),
+]
+Line = Annotated[str, BeforeValidator(_line), _LINE]
+Colour = Annotated[str, BeforeValidator(_colour), _pattern(COLOUR.pattern, "string", "integer")]
 
 
-Vars = dict[Name, Any]
+NAMED = {"propertyNames": {"pattern": f"^({NAME.pattern})$"}}
+"""Of a mapping whose keys are names."""
+Vars = Annotated[dict[Name, Any], WithJsonSchema({"type": "object", **NAMED})]
 """The user's own variables, of any kind; templates see them as `vars`."""
 
 
