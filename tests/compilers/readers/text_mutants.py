@@ -31,7 +31,7 @@ class TextMutant:
 
 def mutants(text: str, count: int, seed: int) -> Iterator[TextMutant]:
     """So many different mutants of a text."""
-    rng, lines, seen = random.Random(seed), text.splitlines(), {text}
+    rng, lines, seen = random.Random(seed), text.splitlines(), {text}  # noqa: S311
     while len(seen) <= count:
         made = _mutant(lines, rng)
         if made and made.text not in seen:
