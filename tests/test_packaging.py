@@ -211,8 +211,11 @@ def test_commands_run_beside_files_of_the_same_names(python, desk):
 
 
 SCRIPT = """import polarfab
-fabric: polarfab.Fabric = polarfab.Fabric.from_spec("fabric.yaml").save("scripted")
-print(fabric.verify().passed, fabric.emulate(engine='model').passed)
+fabric: polarfab.Fabric = polarfab.Fabric.from_spec("fabric.yaml").compile()
+assert fabric.verify().passed
+fabric = fabric.save("scripted")
+fabric.render("frr", "scripted-frr")
+print(fabric.proved[0].delivery, fabric.emulate(engine='model').passed)
 """
 
 
@@ -226,7 +229,7 @@ def test_a_script_is_typed(python, desk):
     (desk / "script.py").write_text(SCRIPT + "fabric.verify(seed='1')\n")
     mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "script.py"]
     found = run(*mypy, cwd=desk, code=1).stdout.splitlines()
-    assert [line.partition(" ")[0] for line in found[:-1]] == ["script.py:4:"]
+    assert [line.partition(" ")[0] for line in found[:-1]] == ["script.py:7:"]
     assert found[0].endswith("[arg-type]")
 
 

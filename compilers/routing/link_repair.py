@@ -4,7 +4,8 @@ Routes are those of `compilers.routing.exact_rows`: destinations towards which s
 that failed are looked at, nothing else, and of their rows those change whose next hop is gone or no
 longer on a shortest path. In ER_q that is O(q) rows for a link. A row takes a class that the switch
 has for its new link: one whose alternates do not come back with this destination, else one without
-alternates. Classes change at the ends of failed links alone (`compilers.routing.class_repair`).
+alternates. Classes change at the ends of failed links alone (`compilers.routing.class_repair`),
+and where ways are shared at every hop also those with ways that lead no nearer any more.
 
 Destinations that are cut off lose their rows at those ends; rows elsewhere lead there. A switch
 without links keeps its program. A *drained* switch, of which nobody knows whether it still works,
@@ -21,11 +22,10 @@ from numpy.typing import NDArray
 
 from compilers.routing.class_repair import ClassParts, Left, refilled
 from compilers.routing.exact_rows import behind, nearer_links, with_rows
-from compilers.routing.intermediates import require_single_ways
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
 from compilers.tables.copy_on_write import CopyOnWrite
-from compilers.tables.intermediate_form import Routes, Tables, no_route
+from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
 from compilers.tables.walk import Walker
 from compilers.topology.distance import BEYOND, distances, table_of
 from compilers.wiring.wiring import Wiring
@@ -41,7 +41,8 @@ class Intact:
 
     endpoints: bool[S]. diameter: in links. cables: `Wiring.cables()`. link: int64[S, C], the link
     of each class by its place in `Wiring.port`, K where there is none. first_class: int64[S, K+1],
-    the first class of each link, -1 where there is none. egress: `Routes.egress`.
+    the first class of each link, -1 where there is none. egress: `Routes.egress`. every_hop: of
+    the build.
     """
 
     tables: Tables
@@ -54,15 +55,11 @@ class Intact:
     first_class: NDArray[np.int64]
     egress: CopyOnWrite
     class_parts: ClassParts
+    every_hop: bool
 
     @classmethod
     def of(cls, build: Build) -> Intact:
-        """Prepare a build; once, as it takes longer than a repair.
-
-        Raises:
-            InputError: packets in transit are shared over several ways.
-        """
-        require_single_ways(build, "a repair of its routes")
+        """Prepare a build; once, as it takes longer than a repair."""
         wiring, classes, cables = build.wiring, build.tables.classes, build.wiring.cables()
         order, links = wiring.port.shape
         place = np.full((order, cables.shape[1]), links)
@@ -86,6 +83,7 @@ class Intact:
             first_class=first_class,
             egress=CopyOnWrite(build.tables.routes.egress),
             class_parts=ClassParts.of(classes),
+            every_hop=build.every_hop,
         )
 
     def walker_of(self, routes: Routes) -> Walker:
@@ -108,7 +106,7 @@ class Repaired:
 
     walker: of these tables and all cables. rows: int64[n, 2], switch and prefix number. classes:
     int64[m, 2], switch and class. cut_off: pairs of a destination and a switch with links that no
-    path joins any more.
+    path joins any more. cables: `Wiring.cables()` where packets are shared at every hop, else None.
     """
 
     tables: Tables
@@ -116,6 +114,7 @@ class Repaired:
     rows: NDArray[np.int64]
     classes: NDArray[np.int64]
     cut_off: int = 0
+    cables: NDArray[np.int32] | None = None
 
     @property
     def switches(self) -> NDArray[np.int64]:
@@ -140,9 +139,10 @@ def repaired(
     live = (far >= 0) & ~avoided
     there = (np.count_nonzero(live, axis=1) > 0) & ~aside
     hurt = np.flatnonzero(avoided.any(axis=1) & there)
+    cables = intact.cables if intact.every_hop else None
     if not len(hurt):
         none = np.zeros((0, 2), np.int64)
-        return Repaired(intact.tables, intact.walker, none, none)
+        return Repaired(intact.tables, intact.walker, none, none, cables=cables)
     routes, removed = _without(intact, avoided, dead, hurt)
     ends = behind(routes, removed[:, 1])
     detours = _Detours.of(intact, routes, avoided, live, hurt, there)
@@ -158,12 +158,16 @@ def repaired(
         depth=found.depth,
     )
     classes, touched = refilled(left, intact.class_parts)
+    if intact.every_hop:
+        classes, more = detours.nearer_ways(classes, left.walker, ends)
+        touched = distinct(np.concatenate((touched, more)))
     return Repaired(
         tables=replace(tables, classes=classes),
         walker=left.walker,
         rows=distinct(np.concatenate((removed, np.column_stack(found.rows[:2])))),
         classes=touched,
         cut_off=found.cut_off,
+        cables=cables,
     )
 
 
@@ -228,6 +232,34 @@ class _Detours:
         depth = max((block.depth for block in blocks), default=0)
         cut_off = sum(block.cut_off for block in blocks)
         return _Found((switch, end, number), max(depth, self.intact.diameter), cut_off)
+
+    def nearer_ways(
+        self, classes: Classes, walker: Walker, ends: NDArray[np.int64]
+    ) -> tuple[Classes, NDArray[np.int64]]:
+        """Classes of ways that lead nearer to all that they serve; int64[m, 2], those that change.
+
+        walker: of the repaired routes. ends: the destinations to which some distance has changed.
+        """
+        order, count, ways = classes.alternate.shape
+        here = np.arange(order)[:, None]
+        leads = self.cables[here[..., None], classes.alternate]
+        leads[classes.alternate == 0] = -1
+        away = np.zeros((order, count, ways), np.bool_)
+        step = max(1, CELLS_AT_ONCE // order)
+        for some in (ends[first : first + step] for first in range(0, len(ends), step)):
+            distance, number = distances(self.table, some).T, walker.egress(some)
+            known = (number < count) & (distance != BEYOND)
+            served = np.where(known, number, 0).astype(np.intp)
+            for way in range(ways):
+                far = leads[here, served, way]
+                nearer = distance[far, np.arange(len(some))] + 1 == distance
+                switch, column = np.nonzero(known & (far >= 0) & ~nearer)
+                away[switch, served[switch, column], way] = True
+        alternate = np.where(away, np.uint16(0), classes.alternate)
+        weight = np.array(classes.weight)
+        weight[..., 1:][away] = 0
+        changed = np.argwhere(away.any(axis=2))
+        return replace(classes, alternate=alternate, weight=weight), changed
 
     def _some(self, ends: NDArray[np.int64]) -> _Found:
         there, distance = self.there, distances(self.table, ends).T

@@ -27,7 +27,8 @@ from compilers.targets.openflow.class_groups import (
     class_groups,
 )
 from compilers.targets.openflow.encoder import Encoder, Program
-from compilers.targets.openflow.group_and_flow_bytes import IPV6_NUMBER, xid_numbers
+from compilers.targets.openflow.flow_tables import MOST_BASIS
+from compilers.targets.openflow.group_and_flow_bytes import IPV6_NUMBER, shared, xid_numbers
 from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.profiles import Profile
 from compilers.update.difference import CLASS_PARTS
@@ -122,7 +123,8 @@ class _Part:
 class _Bundles:
     """What the bundles of switches are made of whose numbers are of one generation.
 
-    switch: int64[m], of each class concerned; old and new: their groups, a role after the other.
+    switch, number: int64[m], of each class concerned; old and new: their groups, a role after the
+    other. ways: int[m, 1 + A] twice, the ports of each that have a weight, before and after.
     """
 
     encoder: Encoder
@@ -131,6 +133,8 @@ class _Bundles:
     switch: Numbers
     old: list[Groups]
     new: list[Groups]
+    number: Numbers
+    ways: tuple[Numbers, Numbers]
 
     @classmethod
     def of(cls, encoder: Encoder, after: Classes, change: RepairRounds, shape: Shape) -> _Bundles:
@@ -140,17 +144,20 @@ class _Bundles:
         if change.last > 1:
             pairs = distinct(np.concatenate((pairs, change.entered)))
         switch, number = pairs.T
+        every_hop = encoder.build.every_hop
         old, new = (
-            list(class_groups(classes, switch, number, shape[0], encoder.marking))
+            list(class_groups(classes, switch, number, shape[0], encoder.marking, every_hop))
             for classes in (before, after)
         )
-        return cls(encoder, shape, change, pairs[:, 0], old, new)
+        ways = _ways(before, pairs), _ways(after, pairs)
+        return cls(encoder, shape, change, pairs[:, 0], old, new, number, ways)
 
     def parts(self) -> Iterator[_Part]:
         """Groups, rows, then removals of rows and of groups: one that others lead to comes first,
         and goes last.
         """
-        roles = list(zip(self.old, self.new, strict=True))
+        every = list(zip(self.old, self.new, strict=True))
+        roles = [(one, other) for one, other in every if one.made]
         put, gone = self._class_rows()
         for one, other in roles:
             differ = (one.port != other.port) | (one.weight != other.weight)
@@ -159,11 +166,13 @@ class _Bundles:
             stale = one.there & other.there & differ.any(axis=1)
             for block, switch in self._groups(other, stale):
                 yield self._part(group_changes(block), switch)
-        for (_, other), chosen in zip(roles, put, strict=True):
+        for (_, other), chosen in zip(every, put, strict=True):
             late = other.entering and self.change.last > 1
             yield self._rows(other, chosen, self.change.last if late else PREPARE)
+        if self.encoder.build.every_hop:
+            yield from self._shared_rows()
         yield from self._routes()
-        for (one, _), chosen in zip(roles, gone, strict=True):
+        for (one, _), chosen in zip(every, gone, strict=True):
             part = self._rows(one, chosen)
             yield replace(part, block=flow_deletions(part.block))
         for one, other in reversed(roles):
@@ -187,9 +196,29 @@ class _Bundles:
         before, after = (np.array([g.entry for g in side]) for side in (self.old, self.new))
         put = (after != NOT_LED) & (after != before)
         gone = (before != NOT_LED) & ~(before[:, None] == after).any(axis=1)
+        if self.encoder.build.every_hop:  # a row of several ways is where that of a group was
+            gone[0] &= np.count_nonzero(self.ways[1], axis=1) <= 1
         if self.change.last > 1:
             put, gone = put | (after == FROM_HOSTS), gone | (before == FROM_HOSTS)
         return put, gone
+
+    def _shared_rows(self) -> Iterator[_Part]:
+        """Rows of classes that packets from anywhere share over several ways.
+
+        Until the last round these are those that the class has before and after.
+        """
+        before, after = self.ways
+        both = np.where(before == after, after, 0)
+        for ways, stood, round in (
+            (both, before, PREPARE),
+            (after, both, self.change.last),
+        ):
+            several = np.count_nonzero(after, axis=1) > 1
+            for place in np.flatnonzero((ways != stood).any(axis=1) & several).tolist():
+                switch, ports = self.switch[place : place + 1], ways[place]
+                basis, number = int(switch[0]) & MOST_BASIS, int(self.number[place])
+                row = shared(number, ports[ports > 0], basis, self.shape[1])
+                yield self._part(row, switch, round)
 
     def _routes(self) -> Iterator[_Part]:
         switch, prefix, egress, round = self.change.rows.T
@@ -226,6 +255,13 @@ class _Bundles:
 
     def _part(self, block: Block, switch: Numbers, round: int = PREPARE) -> _Part:
         return _Part(block, switch, np.full(len(switch), round))
+
+
+def _ways(classes: Classes, pairs: Numbers) -> Numbers:
+    """int[n, 1 + A]: the ports of classes (switch and number) that have a weight, 0 for others."""
+    switch, number = pairs.T
+    ports = np.column_stack((classes.port[switch, number], classes.alternate[switch, number]))
+    return np.asarray(ports * (classes.weight[switch, number] > 0))
 
 
 def _differ(before: Classes, after: Classes, switch: Numbers, number: Numbers) -> Flags:

@@ -4,7 +4,8 @@ Both repairs say where they differ from the build, so nothing else is looked at.
 of `compilers.update.order` (docs/how-to/plan.md has the proof): a row changes after those that its
 packets meet next. Rows of aggregates only come and go here, they never lead elsewhere: one that
 goes is the last to, and one that comes back does so before its members lose the rows that they had
-meanwhile.
+meanwhile. Where packets are shared at every hop, classes have in between the ways that they have
+before and after, and a row changes after those that its packets meet next by any of these.
 Where a destination was cut off, packets are dropped once all others have their new ways, and rows
 that lead there change after that: sooner, they would meet an old row that may lead back.
 """
@@ -12,7 +13,7 @@ that lead there change after that: sooner, they would meet an old row that may l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 from typing import Any
 
@@ -22,8 +23,8 @@ from numpy.typing import NDArray
 from compilers.routing.exact_rows import behind
 from compilers.routing.link_repair import Repaired, distinct
 from compilers.routing.split_classes import rows_of
-from compilers.tables.intermediate_form import Routes, no_route
-from compilers.tables.walk import MOST_HOPS
+from compilers.tables.intermediate_form import Routes, Tables, no_route
+from compilers.tables.walk import MOST_HOPS, Walker
 
 Numbers = NDArray[Any]
 GONE = -1
@@ -92,7 +93,8 @@ class _Cells:
     row: int64[n], the changed row that does it; own: bool[n], whether that row serves nothing else.
     whole: int64[n], the changed row of its aggregate, GONE where there is none. ahead: int64[n],
     the next of the cells on the new path, n where there is none. drops: bool[n], cells that forward
-    no more. entered: int64[n, 2], switch and egress.
+    no more. entered: int64[n, 2], switch and egress. shared: int64[n], the level where packets are
+    shared at every hop, else 0.
     """
 
     row: NDArray[np.int64]
@@ -101,6 +103,7 @@ class _Cells:
     ahead: NDArray[np.int64]
     drops: NDArray[np.bool_]
     entered: NDArray[np.int64]
+    shared: NDArray[np.int64]
 
     @classmethod
     def of(cls, before: Repaired, after: Repaired, rows: NDArray[np.int64]) -> _Cells:
@@ -108,15 +111,22 @@ class _Cells:
         ends = behind(after.tables.routes, rows[:, 1])
         step = max(1, CELLS_AT_ONCE // len(after.tables.routes.egress))
         blocks = [ends[first : first + step] for first in range(0, max(len(ends), 1), step)]
-        return cls._joined([cls._towards(before, after, rows, some) for some in blocks])
+        ways = _ways(before, after)
+        return cls._joined([cls._towards(before, after, rows, some, ways) for some in blocks])
 
     @classmethod
     def _towards(
-        cls, before: Repaired, after: Repaired, rows: NDArray[np.int64], ends: NDArray[np.int64]
+        cls,
+        before: Repaired,
+        after: Repaired,
+        rows: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        ways: tuple[Walker, ...],
     ) -> _Cells:
         """Those of these destinations."""
         routes, now = after.tables.routes, after.walker.egress(ends)
-        switch, column = np.nonzero(now != before.walker.egress(ends))
+        changed = now != before.walker.egress(ends)
+        switch, column = np.nonzero(changed)
         own, whole = (_places(rows, switch, of[column]) for of in (ends, routes.aggregate[ends]))
         return cls(
             row=np.where(own >= 0, own, whole),
@@ -125,6 +135,7 @@ class _Cells:
             ahead=_ahead(after.walker.next_switch(ends), switch, column),
             drops=now[switch, column] == no_route(now),
             entered=np.column_stack((switch, now[switch, column])).astype(np.int64),
+            shared=_shared_levels(ways, ends, changed, now == no_route(now))[switch, column],
         )
 
     @classmethod
@@ -149,6 +160,8 @@ class _Cells:
         Args:
             gone: bool[rows], the rows that are there no more.
         """
+        if self.shared.any():  # without aggregates: such routes are searched
+            return _moved_down(self.shared)
         level = np.zeros(len(self.row) + 1, np.int64)
         waits = (self.whole >= 0) & (~self.own | gone[self.row])
         for _ in range(MOST_HOPS):
@@ -161,6 +174,46 @@ class _Cells:
                 return _moved_down(found)
             level[:-1] = found
         return np.where(self.drops, 2, 1)
+
+
+def _ways(before: Repaired, after: Repaired) -> tuple[Walker, ...]:
+    """Walkers of the new routes by each way that classes have before and after, the minimal one
+    first; none where packets are not shared at every hop.
+    """
+    if after.cables is None:
+        return ()
+    tables, cables = after.tables, after.cables
+    classes, old = tables.classes, before.tables.classes.alternate
+    ports = [classes.port]
+    for way in range(old.shape[2]):
+        port = classes.alternate[:, :, way]
+        ports.append(np.where((port > 0) & (old[:, :, way] == port), port, classes.port))
+    return tuple(
+        Walker.of(Tables(tables.routes, replace(classes, port=port.astype(np.int32))), cables)
+        for port in ports
+    )
+
+
+def _shared_levels(
+    ways: tuple[Walker, ...],
+    ends: NDArray[np.int64],
+    changed: NDArray[np.bool_],
+    drops: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """int64[S, D]: of cells that change, one more than the largest level that packets meet next."""
+    level = np.zeros(changed.shape, np.int64)
+    if not ways:
+        return level
+    column, here = np.arange(len(ends)), np.arange(len(changed))[:, None]
+    after = np.stack([walker.next_switch(ends) for walker in ways])
+    away = (after >= 0) & (after != here)
+    for _ in range(MOST_HOPS):
+        ahead = np.where(away, level[after, column], 0).max(axis=0)
+        found = np.where(changed & drops, CUT_OFF, ahead + changed)
+        if (found == level).all():
+            break
+        level = found
+    return level
 
 
 def _moved_down(level: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -213,7 +213,7 @@ def wire(
             host_port[v, h] = ports[h] if h in ports else next(others, 0)
     port, host_port = moved_to_spares(port, host_port, disabled, node_type, types, pins, host_pins)
 
-    made = _by_pattern(inventory.host_names, nodes, hosts.tolist())
+    made = _by_pattern(inventory.host_names, site, hosts.tolist())
     host_names = tuple(
         name
         for v, node in enumerate(nodes)
@@ -318,13 +318,16 @@ def place(order: int, inventory: Inventory) -> list[int]:
     return [fixed[v] if v in fixed else next(free) for v in range(order)]
 
 
-def _by_pattern(
-    pattern: str | None, nodes: Sequence[Node], hosts: Sequence[int]
-) -> list[list[str]]:
-    """The names that a pattern gives the hosts of each vertex; numbers count from 1, hosts too."""
+def _by_pattern(pattern: str | None, site: Site, hosts: Sequence[int]) -> list[list[str]]:
+    """The names that a pattern gives the hosts of each vertex.
+
+    Numbers count from 1 in the order in which the inventory lists nodes, hosts of a node from 1.
+    """
     if pattern is None:
-        return [[] for _ in nodes]
-    firsts = [0, *accumulate(hosts)]
+        return [[] for _ in site.nodes]
+    listed = sorted(range(len(hosts)), key=lambda v: site.placed[v])
+    before = accumulate((hosts[v] for v in listed), initial=0)
+    firsts = dict(zip(listed, before, strict=False))
     return [
         [
             pattern.format(
@@ -332,7 +335,7 @@ def _by_pattern(
             )
             for h in range(hosts[v])
         ]
-        for v, node in enumerate(nodes)
+        for v, node in enumerate(site.nodes)
     ]
 
 

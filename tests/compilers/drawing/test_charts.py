@@ -212,3 +212,10 @@ def test_few_values_have_shades_of_their_own_and_many_have_nine() -> None:
 def test_charts_that_cannot_be_drawn(show: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         draw_chart(build(3), show, pattern="adversarial")
+
+
+def test_a_legend_of_counts_has_whole_numbers() -> None:
+    scale = Scale.of(np.arange(29))
+    _, labels = scale.legend(0, 0, "cables")
+    assert [label.text for label in labels] == ["cables", "3", "15", "28"]
+    assert np.unique(scale.shades(np.array([3, 4]))).size == 2, "3 is the last of its shade"

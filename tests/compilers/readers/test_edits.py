@@ -170,7 +170,7 @@ EDITS = [
     ("nvue", "startup.yaml", '"192.0.2.250"', '"192.0.2.249"'),
     ("nvue", "startup.yaml", "        link:\n", "        link:\n          state: down\n"),
     ("linux", "load.sh", "set -eu\n", "set -eu\nip link set eth1 down\n"),
-    ("linux", "load.sh", "ip -force -batch", "ip -batch"),
+    ("linux", "load.sh", "ip -batch", "ip -force -batch"),
     ("linux", "load.sh", END, "tc qdisc add dev eth1 root netem loss 50%\n"),
     ("linux", "polarfab.service", "ExecStart=/bin/sh /etc/polarfab/load.sh watch\n", ""),
     ("linux", "polarfab.service", "load.sh watch", "load.sh"),

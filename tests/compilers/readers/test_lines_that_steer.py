@@ -52,8 +52,8 @@ LEFT_OUT = {
         "net/ipv6/conf/all/ignore_routes_with_linkdown = 1\n",
     ],
     ("linux", "load.sh"): [
-        "    ip $family -batch rules.batch\n",
-        "  ip -force -batch addresses.batch\n",
+        "    ip $family -batch rules.batch || ",
+        "  commands=$(usable)\n",
     ],
     ("nxos", "nxos.cfg"): ["vlan 2\n  name hosts\n"],
     ("srv6", "srv6-sysctl.conf"): [

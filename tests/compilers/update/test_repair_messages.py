@@ -36,6 +36,11 @@ FABRICS = [
 FABRICS += [(STAR, MINIMAL, ADDRESSED), (STAR, ("compact-valiant", "link"), "")]
 FABRICS += [("{family: polarfly, q: 3}", ("valiant", word), "") for word in ("none", "link")]
 FABRICS += [(STAR, ("valiant", "link"), ADDRESSED)]
+FABRICS += [
+    (topology, ("ecmp, transit: ecmp", protect), "")
+    for topology in ("{family: hyperx, sides: 3x3}", "{family: fat-tree, k: 4}")
+    for protect in ("none", "link")
+]
 
 
 def repair(whole, chance, links, nodes):

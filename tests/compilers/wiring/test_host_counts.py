@@ -83,6 +83,19 @@ def test_a_pattern_keeps_names_that_are_given() -> None:
     assert present(build)[:3] == ["storage", "gpu2", "gpu3"]
 
 
+def test_numbers_follow_the_list_of_nodes() -> None:
+    listed = [node | {"vertex": 12 - v} for v, node in enumerate(nodes(2, 1, 1))]
+    types = {"leaf": {"ports": PORTS, "host_count": 1}}
+    build = built({"node_types": types, "nodes": listed, "host_names": "gpu{number}"})
+    at = {name: i // 3 for i, name in enumerate(build.wiring.host_names)}
+    assert [build.wiring.names[at[f"gpu{n}"]] for n in (1, 2, 3, 4)] == [
+        "sw00",
+        "sw00",
+        "sw01",
+        "sw02",
+    ]
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
