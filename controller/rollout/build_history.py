@@ -72,7 +72,7 @@ class BuildHistory:
         allowed = unverified or self.unverified
 
         def fill(beside: Path) -> None:
-            unpack(data, beside)
+            unpack(data, beside, breathe)
             (beside / VERIFIED).unlink(missing_ok=True)
             _prove(beside, allowed, breathe)
 

@@ -1,8 +1,8 @@
 """The move journal of a controller without a store: its `Record` in a file beside the build folder.
 
 Each round is on the disk before it is sent, so a controller that was killed goes on with the move
-when it starts again, as its successor would with a store. Between moves there is no file, but for a
-build on trial.
+when it starts again, as its successor would with a store. Between moves there is a file where a
+build is on trial, or links or switches are dead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from compilers.tables.build import Build
 from compilers.tables.folders.artefact import replace_file
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.mover import Mover
+from controller.rollout.mover import Memory, Mover
 from controller.rollout.shared_record import Record, decoded, encoded
 from controller.switches.events import FileUnwritable
 from controller.switches.session import LiveFabric
@@ -56,7 +56,7 @@ class MoveJournal:
         if record == self._record:
             return True
         try:
-            if record.to or record.before:
+            if record.to or record.before or record.known:
                 replace_file(self.file, [encoded(record)])
             else:
                 self.file.unlink(missing_ok=True)
@@ -70,9 +70,13 @@ class MoveJournal:
 
 
 def journalled(
-    fabric: LiveFabric, foresee: Callable[[Build], Build], history: BuildHistory
+    fabric: LiveFabric,
+    foresee: Callable[[Build], Build],
+    history: BuildHistory,
+    memory: Memory | None = None,
 ) -> Mover:
-    """The mover of a controller without a store; it goes on with a move that a kill interrupted.
+    """The mover of a controller without a store; it goes on where one was killed: its move,
+    and what it knew of links and switches.
 
     Call it before switches connect.
 
@@ -80,7 +84,7 @@ def journalled(
         InputError: the journal cannot be read.
     """
     journal = MoveJournal(history.folder, fabric)
-    mover = Mover(fabric, foresee, journal.agree, history)
+    mover = Mover(fabric, foresee, journal.agree, history, memory=memory)
     if record := journal.read():
         try:
             mover.go_on(record, history.read)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from time import time
-from typing import Any
+from typing import Any, Protocol
 
 from compilers.tables.build import Build
 from compilers.update.loss import PairLoss, loss
@@ -38,6 +38,16 @@ class Trial:
     until: float
 
 
+class Memory(Protocol):
+    """What is known of links and switches, and outlives a process."""
+
+    def known(self) -> dict[str, Any]:
+        """As JSON."""
+
+    def take_over(self, known: dict[str, Any]) -> None:
+        """Begin with what another process has known, before switches connect."""
+
+
 class Mover:
     """Moves a fabric to other builds; `rollout` is the last move, None before the first.
 
@@ -48,6 +58,7 @@ class Mover:
         agree: called before each step of a move, and between moves; returns whether it may be taken
         (`controller.cluster.cluster_member`, `MoveJournal`).
         history: keeps the builds of a move, and those before; None to keep none.
+        memory: what is known of links and switches, which goes into each record.
         wall: the time of day, seconds since the epoch: trials outlive a process.
 
     trial: the build on trial that the fabric holds or is moved to. by: who asked for the last move.
@@ -60,14 +71,16 @@ class Mover:
         agree: Callable[[Record], bool] = lambda _: True,
         history: BuildHistory | None = None,
         wall: Callable[[], float] = time,
+        memory: Memory | None = None,
     ) -> None:
+        self.memory = memory
         self.fabric, self.foresee, self.history = fabric, foresee, history
         self.rollout: Rollout | None = None
         self.trial: Trial | None = None
         self.by = ""
         self._agree, self._wall = agree, wall
         self._retry, self._over = 0.0, inf
-        fabric.hooks.on_tick(self._tick)
+        fabric.ticks.append(self._tick)
         fabric.parts["rollout"] = self.status
 
     @property
@@ -175,7 +188,9 @@ class Mover:
             raise
 
     def agree(self, record: Record) -> bool:
-        """Whether this record is written; a build on trial is added to it."""
+        """Whether this record is written; a build on trial and what is dead are added to it."""
+        if self.memory:
+            record = replace(record, known=self.memory.known())
         if self.trial:
             record = replace(record, before=self.trial.before, until=self.trial.until)
         return self._agree(record)
@@ -208,6 +223,8 @@ class Mover:
         Raises:
             InputError: a build cannot be had, or no order of rows is safe.
         """
+        if self.memory:
+            self.memory.take_over(record.known)
         current = self.fabric.current
         old, new = (
             current if name == current.identity else read(name)
