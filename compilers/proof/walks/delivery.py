@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, packets
 from compilers.proof.certificate.certified import CERTIFIED, CertificateUse, by_chance, certify
 from compilers.proof.certificate.line_certificate import line_certificate
 from compilers.proof.certificate.minimal_rows import minimal_rows
+from compilers.proof.certificate.module_orbits import module_bounds
 from compilers.proof.certificate.program_certificate import program_certificate
 from compilers.proof.certificate.row_sample import sampled_rows_minimal
 from compilers.proof.certificate.star_classes import StarClasses
@@ -25,14 +27,13 @@ from compilers.proof.certificate.star_sets import StarSets
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
 from compilers.proof.certificate.two_link_detours import TriangleDetours
 from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
-from compilers.proof.failures.failure_walks import FailureReport, walk_failures
+from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
 from compilers.proof.failures.risk_cases import FAILURE_KINDS
 from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.soundness.build_soundness import promise, unsound, walkable
 from compilers.proof.soundness.policy_soundness import chooses
 from compilers.proof.soundness.unsound import SOUND, Unsound
-from compilers.proof.walks.alternate_ways import Ways, walk_ways
-from compilers.proof.walks.packet_states import LEAST_BLOCKS, Begun, Progress, packets
+from compilers.proof.walks import few_destinations
 from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
 from compilers.routing.marked_spread import keeps_marks
 from compilers.spec.policy import MARKED, PROMISED, VALIANT, WITHOUT_ALTERNATES
@@ -53,7 +54,7 @@ TWO_FAILURES_UP_TO = 1 << 17
 METHODS = ("auto", "walk", "certificate")
 WALKED_UP_TO = 1 << 18
 """The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 11."""
-DELIVERY, WAYS = "delivery", "ways"
+DELIVERY, WAYS, MODULE = "delivery", "ways", "module"
 WRONG_CERTIFICATE = Unsound.one(
     "certificate", "what a walk of a few destinations finds", "something else; all were walked"
 )
@@ -217,14 +218,16 @@ def verify(
     kinds = usual(build) if failures is None else tuple(failures)
     report = replace(report, promised=promised(build))
     if not certain:
-        report = _walked_ways(report, build, progress, workers)
+        report = _walked(report, build, kinds, progress, workers)
     else:
         whole = sample if isinstance(classes, TwoLinkClasses) else 0
         judged = _judged(build, kinds, whole)
         report = _certified(report, build, judged, classes, seed, progress, workers, begun)
+    if certain and MODULE in kinds and build.protect != "none":
+        report = _modules_certified(report, build, seed)
     done = {case.kind: case for case in report.failures}
-    walk = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
-    cases = [done.get(kind) or walk(build, kind) for kind in kinds]
+    others = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
+    cases = [done.get(kind) or others(build, kind) for kind in kinds]
     report = replace(report, failures=tuple(cases))
     if "node" in kinds and build.protect != "none":
         report = replace(report, to_dead_switch=dead_switch_traffic(build, seed))
@@ -284,13 +287,19 @@ def _classes(build: Build, program: bool) -> TwoLinkClasses | StarSets | None:
     return StarSets.of(star) if star else TwoLinkClasses.of(build, program)
 
 
-def _walked_ways(
-    report: Report, build: Build, progress: Progress | None, workers: Workers
+def _walked(
+    report: Report,
+    build: Build,
+    kinds: tuple[str, ...],
+    progress: Progress | None,
+    workers: Workers,
 ) -> Report:
-    """The report with all ways, where there are alternates."""
-    if not _spread(build):
+    """The report with all ways, where there are alternates, and failures of one link or node."""
+    single, spread = tuple(kind for kind in kinds if kind in PROMISED["node"]), _spread(build)
+    if not single and not spread:
         return report
-    return replace(report, ways=walk_ways(build, progress, workers=workers))
+    walked = walk(build, single, progress, workers=workers)
+    return replace(report, ways=walked.ways if spread else None, failures=walked.failures)
 
 
 def _certified(
@@ -311,12 +320,36 @@ def _certified(
     if found.wrong:
         wrong = Unsound.of((WRONG_CERTIFICATE, report.unsound))
         report = replace(report, unsound=wrong, certificate=None)
-        return _walked_ways(report, build, progress, workers)
+        return _walked(report, build, judged, progress, workers)
     already = report.certificate or CertificateUse((), 0, 0, 0)
     proved = (*already.proved, *((WAYS,) if spread else ()), *found.use.proved)
     use = replace(found.use, proved=proved, program=already.program)
     ways = found.ways if spread else None
     return replace(report, ways=ways, failures=found.failures, certificate=use)
+
+
+def _modules_certified(report: Report, build: Build, seed: int) -> Report:
+    """The report with all modules, if orbits prove that none loses a packet, as walks beside do.
+
+    Some destinations are walked beside the certificate.
+    """
+    bounds = module_bounds(build)
+    if bounds is None:
+        return report
+    before = (report.ways.max_hops if report.ways else report.max_hops) - 1
+    ends = np.flatnonzero(build.topology.endpoints)
+    beside = by_chance(ends, seed)
+    few = few_destinations.towards(build, beside)
+    walked = walk_failures(few, MODULE, destinations=beside)
+    links, more = before + bounds.links, bounds.more
+    if walked.lost_pairs or walked.max_hops > links or walked.stretch > more:
+        wrong = Unsound.of((WRONG_CERTIFICATE, report.unsound))
+        return replace(report, unsound=wrong)
+    exact = walked.max_hops == links and walked.stretch == more
+    found = replace(walked, max_hops=links, stretch=more, exact=exact)
+    use = report.certificate or CertificateUse((), len(ends), 0, len(beside))
+    use = replace(use, proved=(*use.proved, MODULE))
+    return replace(report, failures=(*report.failures, found), certificate=use)
 
 
 def _judged(build: Build, kinds: tuple[str, ...], sample: int | None) -> tuple[str, ...]:
