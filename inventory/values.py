@@ -262,7 +262,7 @@ Line = Annotated[str, BeforeValidator(_line), _LINE]
 Colour = Annotated[str, BeforeValidator(_colour), _pattern(COLOUR.pattern, "string", "integer")]
 
 
-NAMED = {"propertyNames": {"pattern": f"^({NAME.pattern})$"}}
+NAMED: dict[str, Any] = {"propertyNames": {"pattern": f"^({NAME.pattern})$"}}
 """Of a mapping whose keys are names."""
 Vars = Annotated[dict[Name, Any], WithJsonSchema({"type": "object", **NAMED})]
 """The user's own variables, of any kind; templates see them as `vars`."""
