@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from compilers.spec.policy import (
 )
 from compilers.spec.share import EQUAL_COST, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
+from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY, Values, findings
 from compilers.topology.families import FAMILIES, check_topology, hierarchy, likely
 from compilers.topology.labelled_graph import Family, Parameters
 from inventory.document_errors import M, sound
@@ -54,6 +56,7 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
     yield from _alone(routing)
     yield from _shortest(routing)
     yield from _marking(routing)
+    yield from findings(_values(data), OF_FABRIC)
     topology = section("topology", TopologySpec)
     if topology is None:
         return
@@ -77,6 +80,9 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
 def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
     """Mistakes in how the inventory's nodes fit the sizes that fabric.yaml says."""
     hosts, planes = _sizes(data)
+    types = hardware.inventory.node_types if hardware.inventory else {}
+    values = replace(_values(data), nodes=hardware.nodes, node_types=types)
+    yield from findings(values, OF_INVENTORY)
     for i, node in hardware.nodes:
         if len(node.hosts) > hosts:
             required, todo = f"at most {hosts} a node (hosts_per_node)", "raise hosts_per_node"
@@ -100,6 +106,25 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
         yield from _beyond_gateway(data, hardware.inventory)
         yield from _between_planes(hardware.inventory)
         yield from _vertices(data, hardware, planes)
+
+
+def _values(data: Data) -> Values:
+    """The well-formed values of fabric.yaml."""
+    topology = sound(TopologySpec, data.get("topology"))
+    meant = topology and likely(topology.family, topology.parameters())
+    order, members = (meant[0].order(meant[1]), hierarchy(meant[1])) if meant else (0, 1)
+    said = data.get("routing", {})
+    routing = sound(RoutingSpec, said) or RoutingSpec()
+    if "balance" not in routing.model_fields_set and isinstance(said, dict) and "balance" in said:
+        routing = RoutingSpec()  # what has an effect depends on a word that is wrong
+    return Values(
+        routing,
+        sound(AddressingSpec, data.get("addressing", {})) or AddressingSpec(),
+        sound(BaseSpec, data.get("base", {})) or BaseSpec(),
+        order,
+        members,
+        *_sizes(data),
+    )
 
 
 def _host_groups(inventory: Inventory, hosts: int) -> Iterator[Finding]:

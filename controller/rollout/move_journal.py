@@ -15,7 +15,8 @@ from compilers.tables.folders.artefact import replace_file
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import Memory, Mover
 from controller.rollout.shared_record import Record, decoded, encoded
-from controller.switches.events import FileUnwritable
+from controller.rollout.survey import Survey
+from controller.switches.events import FileUnwritable, JournalDamaged
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 
@@ -27,10 +28,10 @@ class MoveJournal:
         place = folder.resolve()
         self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
         self._record: Record | None = None
-        self._unwritable = False
+        self._unwritable = self.damaged = False
 
     def read(self) -> Record | None:
-        """The record that an earlier process left, or None.
+        """The record that an earlier process left, or None; one that is damaged is put aside.
 
         Raises:
             InputError: it cannot be read.
@@ -39,13 +40,13 @@ class MoveJournal:
             self._record = decoded(self.file.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError.of(
-                "the progress of a move",
-                str(error),
-                "remove it: the build of the folder is loaded on all switches at once",
-                str(self.file),
-            ) from error
+        except OSError as error:
+            given = error.strerror or str(error)
+            raise InputError.of("a journal that can be read", given, file=str(self.file)) from error
+        except (ValueError, TypeError) as error:
+            self.file.replace(self.file.with_name(f"{self.file.name}.damaged"))
+            self.fabric.tell(JournalDamaged(str(self.file), str(error)))
+            self.damaged = True
         return self._record
 
     def agree(self, record: Record) -> bool:
@@ -90,4 +91,6 @@ def journalled(
             mover.go_on(record, history.read)
         except InputError as error:
             fabric.cannot_load(f"the move in {journal.file.name} cannot be continued: {error}")
+    if journal.damaged:
+        Survey(mover)
     return mover

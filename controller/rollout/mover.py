@@ -62,6 +62,7 @@ class Mover:
         wall: the time of day, seconds since the epoch: trials outlive a process.
 
     trial: the build on trial that the fabric holds or is moved to. by: who asked for the last move.
+    unwritten: why the folder or the history could not be written after it.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Mover:
         self.fabric, self.foresee, self.history = fabric, foresee, history
         self.rollout: Rollout | None = None
         self.trial: Trial | None = None
-        self.by = ""
+        self.by = self.unwritten = ""
         self._agree, self._wall = agree, wall
         self._retry, self._over = 0.0, inf
         fabric.ticks.append(self._tick)
@@ -95,7 +96,8 @@ class Mover:
         still = {"state": "none", "build": self.fabric.identity}
         trial = self.trial or Trial("", 0.0)
         progress = self.rollout.status() if self.rollout else still
-        return progress | {"before": trial.before, "until": trial.until or None}
+        kept = {"before": trial.before, "until": trial.until or None}
+        return progress | kept | {"unwritten": self.unwritten}
 
     def require_settled(self) -> None:
         """Refuse where a move is in progress, or a build is on trial.
@@ -282,11 +284,16 @@ class Mover:
             self.fabric.cannot_load(str(error))
 
     def _keep(self, old: Current, target: Current) -> None:
+        """Keep both builds before anything changes.
+
+        Raises:
+            InputError: they cannot be written, or the folder will have no room for the target.
+        """
         if self.history:
-            with self._told():
-                self.history.note(old, "", spare=target.identity)
-                self.history.keep(old)
-                self.history.keep(target)
+            self.history.note(old, "", spare=target.identity)
+            self.history.keep(old)
+            self.history.keep(target)
+            self.history.require_room(target.identity)
 
     def _held(self, before: str) -> None:
         """The fabric holds another build than before: so does the folder, and the history."""
@@ -298,9 +305,11 @@ class Mover:
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Tell of a file that cannot be written, and go on."""
+        self.unwritten = ""
         try:
             yield
         except InputError as error:
+            self.unwritten = str(error)
             place = str(self.history.place) if self.history else ""
             self.fabric.tell(FileUnwritable(place, str(error)))
 

@@ -429,6 +429,29 @@ class BuildInherited(BuildEvent):
     folder_build: str
 
 
+class JournalDamaged(Event):
+    """The record of the fabric cannot be read: it is put aside, and the switches are read."""
+
+    kind = "journal-damaged"
+    subject = "{file}"
+    detail = "{reason}"
+    line = more = "{node} is damaged and put aside ({text}); switches are read, nothing is changed"
+
+    file: str
+    reason: str
+
+
+class BuildSurveyed(BuildEvent):
+    """So many of the switches that were read name this build: it is the fabric's."""
+
+    kind = "surveyed"
+    detail = "{switches} of {read} switches hold it"
+    line = more = "the fabric has build {node}: {text}"
+
+    switches: int
+    read: int
+
+
 class TrialOver(BuildEvent):
     """Nobody has confirmed a build that was applied for a trial: the fabric goes back."""
 

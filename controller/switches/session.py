@@ -93,7 +93,9 @@ class LiveFabric:
     """All switches of a build and their connections.
 
     A connection is identified by any hashable key. Not thread-safe. error_names gives the names of
-    error numbers. parts: the sections that other modules add to the status, by name.
+    error numbers. parts: the sections that other modules add to the status, by name. ticks: what is
+    called a few times a second. survey: gets each switch that is read and the cookie of its marker,
+    while nothing is to be changed.
     rejected: peers that were turned away. heard: the clock by which switches are silent or gone.
     Outgoing data is collected in an outbox, which the app empties with `take` after each call.
     """
@@ -104,6 +106,7 @@ class LiveFabric:
     clock: Callable[[], float] = monotonic
     upkeep: Upkeep | None = None
     ticks: list[Callable[[], None]] = field(default_factory=list)
+    survey: Callable[[int, int | None], None] | None = None
     errors: dict[str, str] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
     differences: dict[str, int] = field(
@@ -572,6 +575,13 @@ class LiveFabric:
         for what in ("added", "changed", "removed"):
             self.differences[what] += getattr(found, what)
         self.differences["none"] += not found.parts
+
+    def surveyed(self, switch: Switch, marker: int | None) -> bool:
+        """Whether switches are only read, and nothing is changed."""
+        if self.survey is None or switch.vertex is None:
+            return False
+        self.survey(switch.vertex, marker)
+        return True
 
     def synced(self, switch: Switch) -> None:
         """A switch holds its program, as it was read to do."""

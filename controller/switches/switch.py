@@ -67,6 +67,9 @@ class Owner(Protocol):
     def compared(self, switch: Switch, found: reconcile.Difference, corrects: bool) -> None:
         """The switch has been read; if `corrects`, it gets the difference now."""
 
+    def surveyed(self, switch: Switch, marker: int | None) -> bool:
+        """Whether switches are only read, and nothing is changed."""
+
     def synced(self, switch: Switch) -> None:
         """The switch holds its program, as it was read to do."""
 
@@ -234,6 +237,9 @@ class Switch:
         return program, reconcile.difference(program, held, self.owner.foreign)
 
     def _put_right(self, held: reconcile.Held) -> None:
+        if self.owner.surveyed(self, held.marker):
+            self._end_turn()
+            return
         program, found = self._difference(held)
         self.owner.compared(self, found, corrects=True)
         if not found.parts:

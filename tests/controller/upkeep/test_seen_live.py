@@ -122,6 +122,18 @@ def test_a_switch_that_holds_nothing_is_not_in_sync_and_is_tried_again(start, sw
     running.stop()
 
 
+def test_a_port_that_is_set_to_drop_is_a_dead_link(start, switches, probe):
+    running = start()
+    for flag in ("no-forward", "no-receive"):
+        switches.ofctl("mod-port", "s0", "s0-eth1", flag)
+        running.says(f"is down: port set to {flag}")
+        loses_nothing(probe)
+        switches.ofctl("mod-port", "s0", "s0-eth1", flag.removeprefix("no-"))
+        until(lambda: not running.status()["links"]["down"], "the link is up")
+    loses_nothing(probe)
+    running.stop()
+
+
 def test_a_restart_does_not_send_traffic_into_a_dead_switch(start, switches, probe):
     running = start("--patience", "0.5")
     conftest.leave(switches, f"s{BAD}")
