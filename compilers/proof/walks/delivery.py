@@ -19,6 +19,7 @@ from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, pack
 from compilers.proof.certificate.certified import CERTIFIED, CertificateUse, by_chance, certify
 from compilers.proof.certificate.line_certificate import line_certificate
 from compilers.proof.certificate.minimal_rows import minimal_rows
+from compilers.proof.certificate.module_orbits import module_bounds
 from compilers.proof.certificate.program_certificate import program_certificate
 from compilers.proof.certificate.row_sample import sampled_rows_minimal
 from compilers.proof.certificate.star_classes import StarClasses
@@ -32,6 +33,7 @@ from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.soundness.build_soundness import promise, unsound, walkable
 from compilers.proof.soundness.policy_soundness import chooses
 from compilers.proof.soundness.unsound import SOUND, Unsound
+from compilers.proof.walks import few_destinations
 from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
 from compilers.routing.marked_spread import keeps_marks
 from compilers.spec.policy import MARKED, PROMISED, VALIANT, WITHOUT_ALTERNATES
@@ -52,7 +54,7 @@ TWO_FAILURES_UP_TO = 1 << 17
 METHODS = ("auto", "walk", "certificate")
 WALKED_UP_TO = 1 << 18
 """The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 11."""
-DELIVERY, WAYS = "delivery", "ways"
+DELIVERY, WAYS, MODULE = "delivery", "ways", "module"
 WRONG_CERTIFICATE = Unsound.one(
     "certificate", "what a walk of a few destinations finds", "something else; all were walked"
 )
@@ -221,6 +223,8 @@ def verify(
         whole = sample if isinstance(classes, TwoLinkClasses) else 0
         judged = _judged(build, kinds, whole)
         report = _certified(report, build, judged, classes, seed, progress, workers, begun)
+    if certain and MODULE in kinds and build.protect != "none":
+        report = _modules_certified(report, build, seed)
     done = {case.kind: case for case in report.failures}
     others = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
     cases = [done.get(kind) or others(build, kind) for kind in kinds]
@@ -322,6 +326,30 @@ def _certified(
     use = replace(found.use, proved=proved, program=already.program)
     ways = found.ways if spread else None
     return replace(report, ways=ways, failures=found.failures, certificate=use)
+
+
+def _modules_certified(report: Report, build: Build, seed: int) -> Report:
+    """The report with all modules, if orbits prove that none loses a packet, as walks beside do.
+
+    Some destinations are walked beside the certificate.
+    """
+    bounds = module_bounds(build)
+    if bounds is None:
+        return report
+    before = (report.ways.max_hops if report.ways else report.max_hops) - 1
+    ends = np.flatnonzero(build.topology.endpoints)
+    beside = by_chance(ends, seed)
+    few = few_destinations.towards(build, beside)
+    walked = walk_failures(few, MODULE, destinations=beside)
+    links, more = before + bounds.links, bounds.more
+    if walked.lost_pairs or walked.max_hops > links or walked.stretch > more:
+        wrong = Unsound.of((WRONG_CERTIFICATE, report.unsound))
+        return replace(report, unsound=wrong)
+    exact = walked.max_hops == links and walked.stretch == more
+    found = replace(walked, max_hops=links, stretch=more, exact=exact)
+    use = report.certificate or CertificateUse((), len(ends), 0, len(beside))
+    use = replace(use, proved=(*use.proved, MODULE))
+    return replace(report, failures=(*report.failures, found), certificate=use)
 
 
 def _judged(build: Build, kinds: tuple[str, ...], sample: int | None) -> tuple[str, ...]:
