@@ -22,14 +22,11 @@ from compilers.spec.fabric_spec import (
     TopologySpec,
 )
 from compilers.spec.policy import (
-    CONSTRUCTED,
     ECMP,
     LARGEST_SEARCH,
-    LEAST_MARKED,
     MARKED,
     VALIANT,
     WITHOUT_ALTERNATES,
-    has_star_classes,
 )
 from compilers.spec.share import EQUAL_COST, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
@@ -279,12 +276,14 @@ def _several_shortest(
     """All shortest paths where there is but one, or where they are not looked for."""
     if routing.balance != ECMP:
         return
-    if family.name in CONSTRUCTED:
+    if family.single and family.constructed:
         required = "a family with several shortest paths between two switches"
         given = f"{ECMP} in {family.name}, which has one"
         todo = "write minimal, or spread or compact-valiant for longer paths as well"
         yield Finding(("routing", "balance"), required, given, todo)
-    elif has_star_classes(family.name, parameters, order := family.order(parameters)):
+    elif (order := family.order(parameters)) > LARGEST_SEARCH and family.constructed_classes(
+        parameters
+    ):
         required = f"another balance for more than {LARGEST_SEARCH:,} switches"
         given, todo = f"{ECMP} for {order:,}", "their alternates are constructed: compact-valiant"
         yield Finding(("routing", "balance"), required, given, todo)
@@ -292,8 +291,8 @@ def _several_shortest(
 
 def _whole_supernodes(routing: RoutingSpec, family: Family) -> Iterator[Finding]:
     """Ways shared at every hop where most rows serve a whole supernode."""
-    if routing.balance == routing.transit == ECMP and family.name == "polarstar":
-        required = "minimal in a polarstar, whose rows lead to whole supernodes: one way each"
+    if routing.balance == routing.transit == ECMP and family.by_supernodes:
+        required = f"minimal in a {family.name}, whose rows lead to whole supernodes: one way each"
         yield Finding(("routing", "transit"), required, ECMP, "remove `transit`")
 
 
@@ -331,19 +330,24 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
         except ValueError:
             required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
             yield Finding(("routing", word), required, text, "such as 1/q" if q else "such as 1/4")
-    if routing.balance == MARKED and q < LEAST_MARKED.get(family.name, q + 1):
+    if routing.balance == MARKED and not family.has_marks(parameters):
         required = f"a balance without marks in a {family.name}" + f" of q={q}" * bool(q)
-        able = ", ".join(f"{name} from q={least} on" for name, least in LEAST_MARKED.items())
+        able = ", ".join(
+            f"{name} from q={each.least_marked} on"
+            for name, each in FAMILIES.items()
+            if each.least_marked is not None and name == each.name
+        )
         todo = f"write valiant or compact-valiant: packets are marked in {able}"
         yield Finding(("routing", "balance"), required, MARKED, todo)
     order, policy = family.order(parameters), (routing.balance, routing.protect)
     plain = routing.balance in WITHOUT_ALTERNATES and routing.protect == "none"
-    constructed = family.name in CONSTRUCTED or order <= LARGEST_SEARCH
+    constructed = family.constructed or order <= LARGEST_SEARCH
     if routing.adjacent == "bounce" and not constructed:
         required = f"minimal in a {family.name} of more than {LARGEST_SEARCH:,} switches"
         todo = "remove it: bounced ways are searched for; in PolarFly they are constructed"
         yield Finding(("routing", "adjacent"), required, "bounce", todo)
-    star = has_star_classes(family.name, parameters, order)
+    star = order > LARGEST_SEARCH and not family.constructed
+    star = star and family.constructed_classes(parameters)
     if star and routing.disjoint == "edge" and routing.balance not in WITHOUT_ALTERNATES:
         yield Finding(
             ("routing", "disjoint"),
@@ -351,8 +355,8 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
             "edge",
             "its classes serve whole supernodes, of which some switch shares a link",
         )
-    searched = not star and family.name not in CONSTRUCTED and not plain
-    if order > LARGEST_SEARCH and family.name not in FAMILIES:
+    searched = not star and not family.constructed and not plain
+    if order > LARGEST_SEARCH and (family.compared or family.described):
         required = f"at most {LARGEST_SEARCH:,} switches in a {family.name}, which is searched"
         yield Finding(("topology",), required, f"{order:,}")
     elif order > LARGEST_SEARCH and searched:

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from compilers.spec.policy import CONSTRUCTED, ECMP, MARKED, WITHOUT_ALTERNATES, Policy
+from compilers.spec.policy import ECMP, MARKED, WITHOUT_ALTERNATES, Policy
 from compilers.spec.share import EQUAL_COST, LONGEST_EXPRESSION, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, meant_target, system_names
+from compilers.topology.families import family_of
 from inventory.names import NAME
 from inventory.values import (
     AsNumber,
@@ -131,7 +132,7 @@ class TopologySpec(Model):
 
     family: TypeName
     q: Whole | None = None
-    supernode: Literal["inductive-quad", "paley", "complete"] | None = None
+    supernode: Literal["inductive-quad", "paley", "complete", "bdf", "cayley"] | None = None
     degree: Annotated[Whole, Field(ge=0, le=1024)] | None = None
     file: Annotated[str, Field(min_length=1)] | None = None
     nodes: Whole | None = None
@@ -193,7 +194,9 @@ class RoutingSpec(Model):
         """
         if self.balance == MARKED:
             return False
-        return self.disjoint == "edge" or (self.disjoint == "auto" and family in CONSTRUCTED)
+        return self.disjoint == "edge" or (
+            self.disjoint == "auto" and family_of(family).constructed
+        )
 
     def policy(self, q: int | None, family: str) -> Policy:
         """The same as numbers; the shares have values at this q (`fabric_file` checks it)."""
