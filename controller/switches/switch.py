@@ -91,10 +91,10 @@ class Switch:
     foreign: rows and groups of others in the switch. shadowing: rows of others over ours.
     compared: when it was last read in full, by the fabric's clock. holds: how many rows and groups
     in all it held then. unread: it has confirmed changes since. drifts: readings in a row that
-    found something else than it had confirmed. tries: how often it was read again without success. again:
-    read it once more afterwards. generation: of the class and group numbers in its program. heard:
-    when it said something last. asked: since when it leaves a probe unanswered. told: its silence
-    was reported.
+    found something else than it had confirmed. tries: how often it was read again without success.
+    again: read it once more afterwards. generation: of the class and group numbers in its program.
+    heard: when it said something last. asked: since when it leaves a probe unanswered. told: its
+    silence was reported.
     """
 
     key: Hashable
