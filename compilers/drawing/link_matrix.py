@@ -16,8 +16,8 @@ from compilers.drawing.chart import Array, Chart, Grid, of_grids, short_number
 from compilers.drawing.positions import by_kind
 from compilers.evaluation.saturation import LinkLoads
 from compilers.evaluation.traffic import PATTERNS
+from compilers.forwarding.walks import Progress
 from compilers.proof.failures.link_losses import LinkLosses
-from compilers.proof.walks.packet_states import Progress
 from compilers.tables.build import Build
 from compilers.topology.layout import layout, layouts
 from inventory.problems import InputError, did_you_mean

@@ -9,7 +9,7 @@ import numpy as np
 from compilers.drawing.page import page_data
 from compilers.drawing.positions import RACKS, by_kind, noun_of, place
 from compilers.drawing.scene import compose, name_width
-from compilers.proof.walks.packet_states import Progress
+from compilers.forwarding.walks import Progress
 from compilers.routing.routes_by_family import minimal
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables

@@ -20,8 +20,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_loader
+from importlib.machinery import ExtensionFileLoader, ModuleSpec
+from importlib.util import module_from_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from types import FunctionType, SimpleNamespace
@@ -127,49 +127,47 @@ class Library:
         return {name: space[name] for name in self._signatures}
 
     @cached_property
-    def _file(self) -> Path:
-        """Where the library is kept: named by all that it is made of."""
+    def _file_name(self) -> str:
+        """The library's file, named by all that it is made of."""
         digest = hashlib.sha256(f"{np.__version__} {sys.version} {self.types}".encode())
         for name in (__name__, *self.modules):
             digest.update(Path(str(import_module(name).__file__)).read_bytes())
         end = sysconfig.get_config_var("EXT_SUFFIX")
-        return cache_folder() / f"{self.name}-{digest.hexdigest()[:16]}{end}"
+        return f"{self.name}-{digest.hexdigest()[:16]}{end}"
 
     def _loaded(self) -> Any:
         """The functions of the library, None where there is none that loads."""
-        if "_kernels" not in self.__dict__ and self._file.is_file():
+        for folder in () if "_kernels" in self.__dict__ else kept_in():
             with suppress(ImportError, OSError):
-                loader = ExtensionFileLoader(f"{self.name}_loops", str(self._file))
-                spec = spec_from_loader(loader.name, loader)
-                module = module_from_spec(spec) if spec else None
-                loader.exec_module(module) if module else None
-                exported = {name: s for name, s in self._signatures.items() if s}
+                name, file = f"{self.name}_loops", str(folder / self._file_name)
+                loader = ExtensionFileLoader(name, file)
+                module = module_from_spec(ModuleSpec(name, loader, origin=file))
+                loader.exec_module(module)
+                found = {n: (getattr(module, n), s) for n, s in self._signatures.items() if s}
                 self.__dict__["_kernels"] = SimpleNamespace(
-                    **{
-                        name: _spread(getattr(module, name)) if "P" in s else getattr(module, name)
-                        for name, s in exported.items()
-                    }
+                    **{n: _spread(f) if "P" in s else f for n, (f, s) in found.items()}
                 )
+                break
         return self.__dict__.get("_kernels")
 
     def _build(self) -> bool:
         """Translate the loops in another process; whether that went well, which takes seconds."""
         if "_failed" in self.__dict__:
             return False
-        with suppress(OSError), one_at_a_time():
-            if self._file.is_file():
-                return True
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            words = (self.name, ",".join(self.modules), self.first, self.types, str(self._file))
-            command = (sys.executable, "-m", "compilers.forwarding.machine_code", *words)
+        with one_at_a_time():
+            if self._loaded():
+                return True  # made by another process while this one waited
+            words = (self.name, ",".join(self.modules), self.first, self.types)
+            file = next(filter(_can_be_written, kept_in()), Path(os.devnull)) / self._file_name
             path = os.pathsep.join(entry for entry in sys.path if entry)
-            made = subprocess.run(
-                command,
-                capture_output=True,
-                check=False,
-                env={**os.environ, "PYTHONPATH": path},
-            )
-            if made.returncode == 0 and self._file.is_file():
+            with suppress(OSError):
+                subprocess.run(
+                    (sys.executable, "-m", "compilers.forwarding.machine_code", *words, str(file)),
+                    capture_output=True,
+                    check=False,
+                    env={**os.environ, "PYTHONPATH": path},
+                )
+            if self._loaded():
                 return True
         self.__dict__["_failed"] = True
         return False
@@ -217,33 +215,36 @@ def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda first, *rest: function(*first, *rest)
 
 
-def cache_folder() -> Path:
-    """The user's folder for what can be made again, or a temporary one where there is no home."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    with suppress(OSError):
-        folder = home / "polarfab"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
+def kept_in() -> list[Path]:
+    """Where machine code may be: beside the source's byte code, in the user's cache, or in a
+    temporary folder of the user's own. Those that cannot be written are for reading only.
+    """
+    folders = [Path(__file__).parent / "__pycache__"]
+    with suppress(RuntimeError):
+        folders.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "polarfab"))
     mine = Path(gettempdir(), f"polarfab-{os.getuid()}")
     with suppress(OSError):
         mine.mkdir(mode=0o700, exist_ok=True)
         if mine.stat().st_uid == os.getuid() and not mine.is_symlink():
-            return mine
-    return Path(os.devnull)  # nothing can be kept
+            folders.append(mine)
+    return folders
+
+
+def _can_be_written(folder: Path) -> bool:
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return os.access(folder, os.W_OK)
 
 
 def keep_somewhere() -> None:
-    """Have numba keep machine code in our own folder where it can keep it nowhere else.
-
-    It tries NUMBA_CACHE_DIR, `__pycache__` beside the source, then the user's cache; a package that
-    root installed, run by a user without a home, has none of these.
+    """Have numba keep machine code where a package that root installed, run by a user without a
+    home, can keep it nowhere else: it tries NUMBA_CACHE_DIR, `__pycache__` and the user's cache.
     """
     here, home = Path(__file__).parent, Path.home()
     if "NUMBA_CACHE_DIR" not in os.environ and not any(
         os.access(place, os.W_OK) for place in (here, home)
     ):
-        os.environ["NUMBA_CACHE_DIR"] = str(cache_folder())
+        os.environ["NUMBA_CACHE_DIR"] = str(kept_in()[-1])
 
 
 @contextmanager

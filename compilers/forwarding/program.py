@@ -20,7 +20,12 @@ Egress = NDArray[np.int16]
 
 LOOPS = Library(
     "forwarding",
-    ("compilers.forwarding.rule", "compilers.forwarding.tabulation"),
+    (
+        "compilers.forwarding.rule",
+        "compilers.forwarding.tabulation",
+        "compilers.forwarding.single_failures",
+        "compilers.forwarding.failure_sets",
+    ),
     "Program",
     PROGRAM_TYPES,
 )
@@ -97,6 +102,12 @@ def cable_numbers(far: NDArray[Any], far_link: NDArray[np.int16]) -> tuple[NDArr
     switch, link = np.nonzero(there & ~forth)
     number[switch, link] = number[far[switch, link], far_link[switch, link]]
     return number, count
+
+
+def cable_ends(far: NDArray[Any]) -> NDArray[np.int64]:
+    """int64[E, 2]: the switches that each cable joins, the smaller first, by its number."""
+    switch, link = np.nonzero(far > np.arange(len(far))[:, None])
+    return np.stack((switch, far[switch, link]), axis=1).astype(np.int64)
 
 
 def _links(link_at: NDArray[np.int16], ports: NDArray[Any]) -> NDArray[np.int16]:

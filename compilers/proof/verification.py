@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from compilers.forwarding.walks import Begun, Progress, packets
 from compilers.proof.failures.risk_cases import FAILURE_KINDS, require_kind
 from compilers.proof.proved import Proved
 from compilers.proof.soundness.build_soundness import unsound
 from compilers.proof.walks.delivery import METHODS, Report, verify
-from compilers.proof.walks.packet_states import Begun, Progress, packets
 from compilers.tables.build import Build
 from compilers.tables.folders.generations import mark_verified
 from compilers.tables.folders.plane_folders import first_alike

@@ -8,17 +8,16 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.walks import Begun, Progress, Walks, Ways
 from compilers.proof.certificate.certificate import Bits, Certificate
 from compilers.proof.certificate.class_certificate import class_certificate
 from compilers.proof.certificate.column_certificate import column_certificate
 from compilers.proof.certificate.star_certificate import star_certificate
 from compilers.proof.certificate.star_sets import StarSets
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
-from compilers.proof.failures.failure_walks import FailureReport, walk_failures
-from compilers.proof.walks.alternate_ways import Ways, walk_ways
+from compilers.proof.failures.failure_walks import FailureReport, walk_failures, walk_ways
 from compilers.proof.walks.few_destinations import towards
 from compilers.proof.walks.forwarding import Forwarding
-from compilers.proof.walks.packet_states import Begun, Progress
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 
@@ -121,7 +120,7 @@ class _Walks:
 
     found: Certificate
     part: Build
-    f: Forwarding
+    walks: Walks
     some: Bits
 
     @classmethod
@@ -136,13 +135,13 @@ class _Walks:
                     some[np.where(passed, length, -1).argmax()] = True
         walked = np.union1d(found.destinations[some], found.flagged)
         part = towards(build, walked)
-        return cls(found, part, Forwarding.of(part), some)
+        return cls(found, part, Walks.of(part, len(walked)), some)
 
     def ways(self) -> tuple[Ways, bool]:
         """All ways without failures, and whether a walk contradicts the certificate."""
         ends, longest = self.found.destinations, self.found.longest
-        flagged = walk_ways(self.part, None, ends[~self.found.delivers], self.f)
-        sample = walk_ways(self.part, None, ends[self.found.delivers & self.some], self.f)
+        flagged = walk_ways(self.part, None, ends[~self.found.delivers], self.walks)
+        sample = walk_ways(self.part, None, ends[self.found.delivers & self.some], self.walks)
         unlike = sample.strays > 0 or sample.max_hops > longest
         strays, longest = flagged.strays + sample.strays, max(flagged.max_hops, longest)
         return Ways(self.found.ways, strays, longest), unlike
@@ -159,7 +158,7 @@ class _Walks:
                 kind,
                 sample=EVERY_CASE,
                 destinations=found.destinations[where],
-                forwarding=self.f,
+                walks=self.walks,
             )
             for where in (~passed, passed & self.some)
         )

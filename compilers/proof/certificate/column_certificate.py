@@ -42,11 +42,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.walks import Progress
 from compilers.proof.certificate.certificate import Bits, Certificate
 from compilers.proof.certificate.class_neighbours import ClassNeighbours
 from compilers.proof.certificate.spread_columns import LinkSets, SpreadColumns, onward_sets
 from compilers.proof.walks.forwarding import Forwarding, Numbers, Towards
-from compilers.proof.walks.packet_states import Progress
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 from compilers.topology.distance import distances, neighbour_table

@@ -1,13 +1,12 @@
-"""Walks under failures: the way of every packet while links or switches are down.
+"""Walks of all packets: over every path, and while links or switches are down.
 
-No controller acts. From where a packet meets its first failure (`failure_starts`)
-the forwarding rule is followed, a link at a time. All cases of two failures are walked by the
-packets that meet both (`failure_pairs`); of more, or in a sample, each by itself.
+No controller acts. Failures of one link or one switch are walked by the tabulated rule
+(`compilers.forwarding.single_failures`), all others by the rule itself (`failure_sets`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import combinations
@@ -15,33 +14,25 @@ from math import comb
 
 import numpy as np
 
-from compilers.proof.failures.disconnected import disconnected
-from compilers.proof.failures.failure_pairs import meeting_two
-from compilers.proof.failures.failure_starts import starts
-from compilers.proof.failures.risk_cases import (
-    SINGLE,
-    at_once,
-    is_file,
-    joined,
-    named_elements,
-    padded,
-)
-from compilers.proof.walks.forwarding import Forwarding, Numbers
-from compilers.proof.walks.packet_states import (
-    ARRIVED,
-    LOOPED,
+from compilers.forwarding.walks import (
+    NO_CASES,
+    NO_ROWS,
     BlockWalk,
-    Followed,
+    Lengths,
+    Numbers,
     Progress,
-    Reached,
-    losers,
+    Walks,
+    Ways,
     packets,
 )
+from compilers.proof.failures.disconnected import disconnected
+from compilers.proof.failures.risk_cases import at_once, is_file, joined, named_elements, padded
 from compilers.tables.build import Build
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError
 
 LOSS_EXAMPLES = 10
+NO_DESTINATIONS = np.zeros(0, np.int64)
 SAMPLE = 1000
 PAIRS_UP_TO = 1 << 22
 """The most packets for which all pairs of failures are walked by default, in ten seconds or so."""
@@ -92,9 +83,9 @@ class FailureReport:
 class FailureCases:
     """The cases of a kind of failure that are tried, of `every` that there are.
 
-    rows: int64[n, F], the dead elements of each case (`Forwarding.element`), beyond the last of
-    them the number after all elements; None: all pairs of `elements`, of which case a·M + b has the
-    elements a and b. names: of the cases, where they are not named by their elements.
+    rows: int64[n, F], the elements that are down in each case (`Program`), E + S beyond the last;
+    None: all pairs of `elements`, of which case a·M + b has the elements a and b. names: of the
+    cases, where they are not named by their elements.
     """
 
     every: int
@@ -103,38 +94,36 @@ class FailureCases:
     names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, f: Forwarding, kind: str, sample: int, seed: int = 1) -> FailureCases:
+    def of(cls, walks: Walks, kind: str, sample: int, seed: int = 1) -> FailureCases:
         """All failures of one link or node; of several at once, `sample` cases at most."""
-        nodes = f.links + np.flatnonzero((f.end.reshape(f.switches, -1) >= 0).any(axis=1))
-        most = f.links + f.switches
+        nodes = walks.links + np.flatnonzero(walks.cabled)
+        most = walks.elements
         if kind in ("link", "node"):
-            single = np.arange(f.links) if kind == "link" else nodes
+            single = np.arange(walks.links) if kind == "link" else nodes
             return cls(len(single), most, single[:, None])
-        elements = np.concatenate((np.arange(f.links), nodes))
+        elements = np.concatenate((np.arange(walks.links), nodes))
         every = comb(len(elements), int(kind))
         if every <= sample:
             more = combinations(elements.tolist(), int(kind))
-            implied = int(kind) == 2 and not f.every_hop
+            implied = int(kind) == 2 and not walks.program.every_hop
             return cls(every, most, None if implied else np.array(list(more)))
         return cls(every, most, elements[_drawn(len(elements), int(kind), sample, seed)])
 
     @classmethod
-    def of_groups(
-        cls, build: Build, f: Forwarding, kind: str, sample: int, seed: int
-    ) -> FailureCases:
+    def of_groups(cls, walks: Walks, kind: str, sample: int, seed: int) -> FailureCases:
         """Failures of groups that share a risk, or of one of several kinds at once.
 
         Raises:
             InputError: the build has no groups of this kind.
         """
-        kinds, most = [kind] if is_file(kind) else kind.split("+"), f.links + f.switches
+        kinds, most = [kind] if is_file(kind) else kind.split("+"), walks.elements
         parts = []
         for word in kinds:
             if word in ("link", "node"):
-                each = cls.of(f, word, 0)
-                parts.append({each.name(build, f, n): (*each.dead(n),) for n in range(each.every)})
+                each = cls.of(walks, word, 0)
+                parts.append({each.name(walks, n): (*each.dead(n),) for n in range(each.every)})
             else:
-                parts.append(named_elements(build, word))
+                parts.append(named_elements(walks.build, word))
         names, dead = [list(part) for part in parts], [list(part.values()) for part in parts]
         same = len({*kinds}) == 1
         numbers, every = at_once(dead, same, sample if len(parts) > 1 else len(names[0]), seed)
@@ -142,11 +131,11 @@ class FailureCases:
         called = (" and ".join(names[i][n] for i, n in enumerate(case)) for case in numbers)
         return cls(every, most, padded(cases, most), tuple(called))
 
-    def name(self, build: Build, f: Forwarding, case: int) -> str:
+    def name(self, walks: Walks, case: int) -> str:
         """What fails in a case: its group, or its nodes and links."""
         if self.names:
             return self.names[case]
-        return " and ".join(element_name(build, f, part) for part in self.dead(case))
+        return " and ".join(map(walks.name, self.dead(case)))
 
     @property
     def tried(self) -> int:
@@ -164,12 +153,6 @@ class FailureCases:
             return list(divmod(case, self.elements))
         return [part for part in self.rows[case].tolist() if part < self.elements]
 
-    def walked(self, reached: Reached) -> Iterator[Followed]:
-        """All packets that meet a failure of a case, each followed to its end."""
-        if self.rows is None:
-            return meeting_two(reached)
-        return (Followed.of(reached.towards, met) for met in starts(reached, self.rows))
-
 
 def _drawn(elements: int, at_once: int, sample: int, seed: int) -> Numbers:
     """int64[sample, at_once]: different sets of elements, by chance."""
@@ -182,6 +165,56 @@ def _drawn(elements: int, at_once: int, sample: int, seed: int) -> Numbers:
     return np.array(sorted(chosen))
 
 
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """All ways of hosts' packets, and what failures do to them, by kind."""
+
+    ways: Ways
+    failures: tuple[FailureReport, ...]
+
+
+def walk_ways(
+    build: Build,
+    progress: Progress | None = None,
+    destinations: Numbers | None = None,
+    walks: Walks | None = None,
+    workers: Workers = THIS_PROCESS,
+) -> Ways:
+    """Walk every way that packets of hosts may take, without failures; arguments as of `walk`."""
+    return walk(build, (), progress, destinations, walks, workers).ways
+
+
+def walk(
+    build: Build,
+    kinds: Sequence[str],
+    progress: Progress | None = None,
+    destinations: Numbers | None = None,
+    walks: Walks | None = None,
+    workers: Workers = THIS_PROCESS,
+) -> Walked:
+    """Walk every way that packets of hosts may take, and try every failure of one link or switch.
+
+    Args:
+        build: its tables and wiring are walked.
+        kinds: some of "link" and "node".
+        progress: called with destinations done and all.
+        destinations: int64[D], ascending: the pairs towards these alone; None: all with hosts.
+        walks: of this build, where they are made already.
+        workers: that share the destinations.
+
+    Raises:
+        InputError: a failure can leave a marked packet no way.
+    """
+    walks = walks or Walks.of(build, None if destinations is None else len(destinations))
+    cases = tuple(FailureCases.of(walks, kind, 0) for kind in kinds)
+    for each in cases:
+        _require_ways(walks, each)
+    look = BlockWalk(partial(_single, tuple(kinds), cases), None if workers.remote else walks)
+    reports = tuple(_report(walks, *case) for case in zip(kinds, cases, strict=True))
+    found = look.over(build, workers, progress, destinations)
+    return reduce(_both, found, Walked(Ways(), reports))
+
+
 def walk_failures(
     build: Build,
     kind: str,
@@ -189,7 +222,7 @@ def walk_failures(
     seed: int = 1,
     progress: Progress | None = None,
     destinations: Numbers | None = None,
-    forwarding: Forwarding | None = None,
+    walks: Walks | None = None,
     workers: Workers = THIS_PROCESS,
 ) -> FailureReport:
     """Try every failure of a kind; of several at once, at most a sample.
@@ -202,56 +235,117 @@ def walk_failures(
         seed: of the sample.
         progress: called with destinations done and all.
         destinations: int64[D], ascending: the pairs towards these alone; None: all with hosts.
-        forwarding: of this build, where it is made already.
+        walks: of this build, where they are made already.
         workers: that share the destinations.
 
     Raises:
         InputError: so many failures can leave a marked packet no way, or there are no groups of
             this kind.
     """
-    f = forwarding or Forwarding.of(build)
+    if kind in ("link", "node"):
+        return walk(build, (kind,), progress, destinations, walks, workers).failures[0]
+    walks = walks or Walks.of(build, None if destinations is None else len(destinations))
     if sample is None:
         quick = kind == "2" and build.protect != "none" and packets(build) <= PAIRS_UP_TO
-        sample = comb(f.links + f.switches, 2) if quick else SAMPLE
-    if kind in SINGLE[:2] or kind.isdecimal():
-        cases = FailureCases.of(f, kind, sample, seed)
+        sample = comb(walks.elements, 2) if quick else SAMPLE
+    if kind.isdecimal():
+        cases = FailureCases.of(walks, kind, sample, seed)
     else:
-        cases = FailureCases.of_groups(build, f, kind, sample, seed)
-    _require_ways(f, cases)
-    walk = BlockWalk(partial(_block, kind, cases), None if workers.remote else f)
-    none = _Tally(build, f, cases).report(kind)
-    return reduce(_merged, walk.over(build, workers, progress, destinations), none)
+        cases = FailureCases.of_groups(walks, kind, sample, seed)
+    _require_ways(walks, cases)
+    look = BlockWalk(partial(_judged, kind, cases), None if workers.remote else walks)
+    found = look.over(build, workers, progress, destinations)
+    return reduce(_merged, found, _report(walks, kind, cases))
 
 
-def _require_ways(f: Forwarding, cases: FailureCases) -> None:
+def _require_ways(walks: Walks, cases: FailureCases) -> None:
     """Pass when a switch spreads marked packets over more ways than can be down at it.
 
     Then one of them is always up, and its packets are followed without failures, too.
     """
-    if not f.marks:
+    onward = walks.program.onward
+    if not len(onward):
         return
-    fewest = int(np.unpackbits(f.onward[f.end >= 0], axis=1).sum(axis=1, dtype=np.int64).min())
+    fewest = int(np.count_nonzero(onward, axis=2)[walks.program.far >= 0].min())
     most = cases.at_once
     if fewest <= most and cases.names:
-        most = max(_down_at_one(f, cases.dead(case)) for case in range(cases.tried))
+        most = max(_down_at_one(walks, cases.dead(case)) for case in range(cases.tried))
     if fewest <= most:
         required = f"fewer than {fewest} failures at once where packets are marked, a larger q, "
         raise InputError.of(required + "or another balance", f"{most}", key="failures")
 
 
-def _down_at_one(f: Forwarding, dead: list[int]) -> int:
+def _down_at_one(walks: Walks, dead: list[int]) -> int:
     """The most links of one switch that failures take, or lead to a switch that they take."""
-    link, switch = (np.isin(element[: len(f.end)], dead) for element in f.element)
-    count: Numbers = np.count_nonzero((link | switch).reshape(f.switches, f.slots), axis=1)
-    count[[part - f.links for part in dead if part >= f.links]] = 0
+    program = walks.program
+    down = np.isin(program.cable, dead) | np.isin(walks.links + program.far, dead)
+    count: Numbers = np.count_nonzero(down & (program.far >= 0), axis=1)
+    count[[part - walks.links for part in dead if part >= walks.links]] = 0
     return int(count.max())
 
 
-def _block(kind: str, cases: FailureCases, build: Build, reached: Reached) -> FailureReport:
-    """The report on the packets towards some destinations."""
-    tally = _Tally(build, reached.towards.forwarding, cases)
-    tally.add(reached)
-    return tally.report(kind)
+def _single(
+    kinds: tuple[str, ...], cases: tuple[FailureCases, ...], walks: Walks, block: Numbers
+) -> Walked:
+    """The ways to some destinations, and what single failures do to packets to them."""
+    ways, lengths, suspects = walks.single(block, "link" in kinds, "node" in kinds)
+    reports = [
+        _report(walks, kind, of_kind, lengths[kind == "node"])
+        for kind, of_kind in zip(kinds, cases, strict=True)
+    ]
+    if not len(suspects):
+        return Walked(ways, tuple(reports))
+    also, _, _ = walks.cases(suspects, NO_CASES)
+    for i, (kind, of_kind) in enumerate(zip(kinds, cases, strict=True)):
+        found = _judged(kind, of_kind, walks, suspects)
+        reports[i] = _merged(reports[i], found)
+    return Walked(ways.and_also(also), tuple(reports))
+
+
+def _judged(kind: str, cases: FailureCases, walks: Walks, block: Numbers) -> FailureReport:
+    """The report on the packets to some destinations, by the rule itself."""
+    if cases.rows is None:
+        lengths, lost = walks.two(block)
+    else:
+        _, lengths, lost = walks.cases(block, cases.rows)
+    return _report(walks, kind, cases, lengths, lost, block)
+
+
+def _report(
+    walks: Walks,
+    kind: str,
+    cases: FailureCases,
+    lengths: Lengths = Lengths(),  # noqa: B008 (a frozen value)
+    lost: Numbers = NO_ROWS,
+    block: Numbers = NO_DESTINATIONS,
+) -> FailureReport:
+    """The report on what is `lost` to a block of destinations; int64[m, 4] of `Walks.cases`."""
+    build, ends = walks.build, int(np.count_nonzero(walks.ends))
+    lost = lost[np.lexsort((lost[:, 2], lost[:, 1], lost[:, 0]))]
+    case, source, destination = lost[:, 0], lost[:, 1], block[lost[:, 2]]
+    promised = build.protect != "none" and len(lost)
+    first = (part[:LOSS_EXAMPLES].tolist() for part in (case, source, destination))
+    return FailureReport(
+        kind=kind,
+        cases=cases.tried,
+        all_cases=cases.every,
+        lost_pairs=len(lost),
+        looped=int(lost[:, 3].sum()),
+        max_hops=lengths.max_hops,
+        stretch=lengths.stretch,
+        losses=tuple(
+            FailureLoss(cases.name(walks, c), s, d) for c, s, d in zip(*first, strict=True)
+        ),
+        cut_off=disconnected(walks, cases.dead, case, source, destination) if promised else 0,
+        pairs=cases.tried * ends * (ends - 1),
+    )
+
+
+def _both(one: Walked, other: Walked) -> Walked:
+    """The walks to the destinations of both."""
+    pairs = zip(one.failures, other.failures, strict=True)
+    reports = tuple(_merged(mine, also) for mine, also in pairs)
+    return Walked(one.ways.and_also(other.ways), reports)
 
 
 def _merged(one: FailureReport, other: FailureReport) -> FailureReport:
@@ -265,86 +359,3 @@ def _merged(one: FailureReport, other: FailureReport) -> FailureReport:
         losses=(one.losses + other.losses)[:LOSS_EXAMPLES],
         cut_off=one.cut_off + other.cut_off,
     )
-
-
-class _Tally:
-    """Counts over all cases, towards some destinations."""
-
-    def __init__(self, build: Build, f: Forwarding, cases: FailureCases) -> None:
-        self.build, self.f, self.cases = build, f, cases
-        self.lost_pairs = self.looped = self.max_hops = self.stretch = self.cut_off = 0
-        self.losses: list[FailureLoss] = []
-
-    def add(self, reached: Reached) -> None:
-        """Follow the packets towards some destinations and count the outcomes."""
-        usual = self.f.walker.hops(reached.towards.destinations)
-        for walked in self.cases.walked(reached.told_apart(self.cases.at_once)):
-            arrived = walked.outcome == ARRIVED
-            self._lengths(walked, arrived, usual)
-            if not arrived.all():
-                self._lose(reached)
-                return
-
-    def _lose(self, reached: Reached) -> None:
-        """Follow all packets towards some destinations, and count those that are lost."""
-        ends, none = self.build.topology.endpoints, np.zeros(0, np.int64)
-        usual = self.f.walker.hops(reached.towards.destinations)
-        lost, looped = [none], [none]
-        for walked in self.cases.walked(reached):
-            arrived, looping = (walked.outcome == word for word in (ARRIVED, LOOPED))
-            self._lengths(walked, arrived, usual)
-            if not arrived.all():
-                lost.append(losers(reached, ends, walked.starts.take(~arrived)))
-            if looping.any():
-                looped.append(losers(reached, ends, walked.starts.take(looping)))
-        self.looped += len(np.unique(np.concatenate(looped)))
-        self._count(np.unique(np.concatenate(lost)), reached.towards.destinations)
-
-    def _lengths(self, walked: Followed, arrived: Numbers, usual: Numbers) -> None:
-        """The longest paths of the packets that arrived."""
-        if arrived.any():
-            met, hops = walked.starts.take(arrived), walked.hops[arrived]
-            added = hops - met.hops - usual[met.arc // self.f.slots, met.column]
-            self.max_hops = max(self.max_hops, int(hops.max()))
-            self.stretch = max(self.stretch, int(added.max()))
-
-    def _count(self, lost: Numbers, destinations: Numbers) -> None:
-        """Count lost pairs, numbered as `losers` has them, and name the first."""
-        self.lost_pairs += len(lost)
-        before, column = np.divmod(lost, len(destinations))
-        case, source = np.divmod(before, self.f.switches)
-        destination = destinations[column]
-        if self.build.protect != "none":
-            graph, dead = self.build.topology.graph, self.cases.dead
-            self.cut_off += disconnected(graph, self.f, dead, case, source, destination)
-        first = LOSS_EXAMPLES - len(self.losses)
-        named = (part[:first].tolist() for part in (case, source, destination))
-        self.losses += [
-            FailureLoss(self.cases.name(self.build, self.f, c), s, d)
-            for c, s, d in zip(*named, strict=True)
-        ]
-
-    def report(self, kind: str) -> FailureReport:
-        """The report on all cases."""
-        ends = int(np.count_nonzero(self.build.topology.endpoints))
-        return FailureReport(
-            kind=kind,
-            cases=self.cases.tried,
-            all_cases=self.cases.every,
-            lost_pairs=self.lost_pairs,
-            looped=self.looped,
-            max_hops=self.max_hops,
-            stretch=self.stretch,
-            losses=tuple(self.losses),
-            cut_off=self.cut_off,
-            pairs=self.cases.tried * ends * (ends - 1),
-        )
-
-
-def element_name(build: Build, f: Forwarding, element: int) -> str:
-    """The name of a number of `Forwarding.element`: a node's name, or `A-B` for a link."""
-    names = build.wiring.names
-    if element >= f.links:
-        return names[element - f.links]
-    one, other = f.ends(element)
-    return f"{names[one]}-{names[other]}"

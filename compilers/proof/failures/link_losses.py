@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.failures.failure_walks import FailureCases
-from compilers.proof.walks.forwarding import Forwarding
-from compilers.proof.walks.packet_states import ARRIVED, Progress, losers, reachable
+from compilers.forwarding.walks import BlockWalk, Numbers, Progress, Walks
 from compilers.tables.build import Build
+from compilers.workers.shards import THIS_PROCESS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,18 +33,17 @@ class LinkLosses:
             build: its tables and wiring are walked.
             progress: called with destinations done and all.
         """
-        f = Forwarding.of(build)
-        cases = FailureCases.of(f, "link", 0)
-        lost, longest = np.zeros(f.links, np.int64), np.zeros(f.links, np.int64)
-        for reached in reachable(build, f, progress):
-            width = f.switches * len(reached.towards.destinations)
-            for walked in cases.walked(reached):
-                arrived = walked.outcome == ARRIVED
-                np.maximum.at(longest, walked.starts.case[arrived], walked.hops[arrived])
-                gone = walked.starts.take(~arrived)
-                pairs = np.unique(losers(reached, build.topology.endpoints, gone))
-                lost += np.bincount(pairs // width, minlength=f.links)
-        arcs = np.flatnonzero(f.end >= 0)
-        first = arcs[np.unique(f.element[0][arcs], return_index=True)[1]]
-        ends = np.stack((first, f.end[first]), axis=1) // f.slots
-        return cls(ends.astype(np.int64), lost, longest)
+        walks = Walks.of(build)
+        lost, longest = np.zeros(walks.links, np.int64), np.zeros(walks.links, np.int64)
+        for of_block, pairs in BlockWalk(_losses, walks).over(build, THIS_PROCESS, progress):
+            np.maximum(longest, of_block, out=longest)
+            lost += pairs
+        return cls(walks.link_ends, lost, longest)
+
+
+def _losses(walks: Walks, block: Numbers) -> tuple[Numbers, Numbers]:
+    """The longest path under the failure of each link, and the pairs that lose packets."""
+    links = np.arange(walks.links)
+    longest = np.zeros(walks.links, np.int64)
+    _, _, lost = walks.cases(block, links[:, None], longest)
+    return longest, np.bincount(lost[:, 0], minlength=walks.links)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, packets
 from compilers.proof.certificate.certified import CERTIFIED, CertificateUse, by_chance, certify
 from compilers.proof.certificate.line_certificate import line_certificate
 from compilers.proof.certificate.minimal_rows import minimal_rows
@@ -25,14 +26,12 @@ from compilers.proof.certificate.star_sets import StarSets
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
 from compilers.proof.certificate.two_link_detours import TriangleDetours
 from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
-from compilers.proof.failures.failure_walks import FailureReport, walk_failures
+from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
 from compilers.proof.failures.risk_cases import FAILURE_KINDS
 from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.soundness.build_soundness import promise, unsound, walkable
 from compilers.proof.soundness.policy_soundness import chooses
 from compilers.proof.soundness.unsound import SOUND, Unsound
-from compilers.proof.walks.alternate_ways import Ways, walk_ways
-from compilers.proof.walks.packet_states import LEAST_BLOCKS, Begun, Progress, packets
 from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
 from compilers.routing.marked_spread import keeps_marks
 from compilers.spec.policy import MARKED, PROMISED, VALIANT, WITHOUT_ALTERNATES
@@ -217,14 +216,14 @@ def verify(
     kinds = usual(build) if failures is None else tuple(failures)
     report = replace(report, promised=promised(build))
     if not certain:
-        report = _walked_ways(report, build, progress, workers)
+        report = _walked(report, build, kinds, progress, workers)
     else:
         whole = sample if isinstance(classes, TwoLinkClasses) else 0
         judged = _judged(build, kinds, whole)
         report = _certified(report, build, judged, classes, seed, progress, workers, begun)
     done = {case.kind: case for case in report.failures}
-    walk = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
-    cases = [done.get(kind) or walk(build, kind) for kind in kinds]
+    others = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
+    cases = [done.get(kind) or others(build, kind) for kind in kinds]
     report = replace(report, failures=tuple(cases))
     if "node" in kinds and build.protect != "none":
         report = replace(report, to_dead_switch=dead_switch_traffic(build, seed))
@@ -284,13 +283,19 @@ def _classes(build: Build, program: bool) -> TwoLinkClasses | StarSets | None:
     return StarSets.of(star) if star else TwoLinkClasses.of(build, program)
 
 
-def _walked_ways(
-    report: Report, build: Build, progress: Progress | None, workers: Workers
+def _walked(
+    report: Report,
+    build: Build,
+    kinds: tuple[str, ...],
+    progress: Progress | None,
+    workers: Workers,
 ) -> Report:
-    """The report with all ways, where there are alternates."""
-    if not _spread(build):
+    """The report with all ways, where there are alternates, and failures of one link or node."""
+    single, spread = tuple(kind for kind in kinds if kind in PROMISED["node"]), _spread(build)
+    if not single and not spread:
         return report
-    return replace(report, ways=walk_ways(build, progress, workers=workers))
+    walked = walk(build, single, progress, workers=workers)
+    return replace(report, ways=walked.ways if spread else None, failures=walked.failures)
 
 
 def _certified(
@@ -311,7 +316,7 @@ def _certified(
     if found.wrong:
         wrong = Unsound.of((WRONG_CERTIFICATE, report.unsound))
         report = replace(report, unsound=wrong, certificate=None)
-        return _walked_ways(report, build, progress, workers)
+        return _walked(report, build, judged, progress, workers)
     already = report.certificate or CertificateUse((), 0, 0, 0)
     proved = (*already.proved, *((WAYS,) if spread else ()), *found.use.proved)
     use = replace(found.use, proved=proved, program=already.program)

@@ -13,11 +13,13 @@ from compilers.forwarding.program import LOOPS, program_of
 from tests.compilers.routed import routed
 
 MANY = 1 << 30
+SMALL = replace(LOOPS, name="small", modules=LOOPS.modules[:2])
+"""The loops that are translated quickly."""
 
 
 def kernels(choice: str, monkeypatch: pytest.MonkeyPatch) -> object:
     monkeypatch.setenv(machine_code.CHOICE, choice)
-    return replace(LOOPS).kernels(MANY)
+    return replace(SMALL).kernels(MANY)
 
 
 @pytest.mark.parametrize("choice", ["jit", "machine"])
@@ -34,8 +36,8 @@ def test_tabulation_is_the_same_in_machine_code(
 
 def test_few_packets_need_no_machine_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(machine_code.CHOICE, raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    library = replace(LOOPS)
+    monkeypatch.setattr(machine_code, "kept_in", lambda: [tmp_path])
+    library = replace(SMALL)
     assert library.kernels(machine_code.PYTHON_UP_TO) is library.python
     assert not any(tmp_path.rglob("*.so"))
 
@@ -44,10 +46,10 @@ def test_without_a_c_compiler_numba_translates_while_the_program_runs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv(machine_code.CHOICE, raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(machine_code, "kept_in", lambda: [tmp_path])
     monkeypatch.setenv("CC", "/nonexistent/cc")
     monkeypatch.setenv("PATH", str(tmp_path))
-    library = replace(LOOPS)
+    library = replace(SMALL)
     assert library.kernels(MANY) is library.jit
     assert not any(tmp_path.rglob("*.so"))
 
@@ -56,7 +58,10 @@ def test_a_library_that_does_not_load_is_not_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv(machine_code.CHOICE, raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    library = replace(LOOPS)
-    library._file.write_bytes(b"no library")
+    monkeypatch.setattr(machine_code, "kept_in", lambda: [tmp_path])
+    library = replace(SMALL)
+    folder = tmp_path / "polarfab"
+    monkeypatch.setattr(machine_code, "kept_in", lambda: [folder])
+    folder.mkdir()
+    (folder / library._file_name).write_bytes(b"no library")
     assert library.kernels(machine_code.PYTHON_UP_TO) is library.python

@@ -10,16 +10,16 @@ from functools import cache
 import numpy as np
 import pytest
 
+from compilers.forwarding.walks import Ways
 from compilers.pipeline import compile_fabric
 from compilers.proof.certificate import certified, class_certificate, column_certificate
 from compilers.proof.certificate.certified import Certified, certify
 from compilers.proof.certificate.minimal_rows import minimal_rows
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
 from compilers.proof.certificate.two_link_detours import TriangleDetours
-from compilers.proof.failures.failure_walks import FailureReport, walk_failures
+from compilers.proof.failures.failure_walks import FailureReport, walk_failures, walk_ways
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
-from compilers.proof.walks.alternate_ways import Ways, walk_ways
 from compilers.proof.walks.delivery import _walk_minimal, promised, verify
 from compilers.proof.walks.detours import BACK, LATER, NEXT_HOP, Detours
 from compilers.spec.fabric_file import load_fabric

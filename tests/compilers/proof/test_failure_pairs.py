@@ -9,11 +9,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from compilers.forwarding.walks import Walks
 from compilers.proof.failures import failure_walks
 from compilers.proof.failures.failure_walks import FailureCases, FailureReport, walk_failures
 from compilers.proof.walks.delivery import verify
-from compilers.proof.walks.forwarding import Forwarding
-from compilers.proof.walks.packet_states import reachable
 from compilers.routing.bounces.bounce_goals import BounceGoals
 from compilers.routing.policy_passes import choices
 from compilers.routing.routes_by_family import minimal
@@ -88,12 +87,10 @@ def test_a_rule_that_lacks_a_part_is_found(
 
 def by_case(build: Build) -> FailureReport:
     """The same walk, each case of two by itself."""
-    f = Forwarding.of(build)
-    rows = np.array(list(combinations(range(f.links + f.switches), 2)))
-    tally = failure_walks._Tally(build, f, FailureCases(len(rows), f.links + f.switches, rows))
-    for reached in reachable(build, f):
-        tally.add(reached)
-    return tally.report("2")
+    walks = Walks.of(build)
+    rows = np.array(list(combinations(range(walks.elements), 2)))
+    cases = FailureCases(len(rows), walks.elements, rows)
+    return failure_walks._judged("2", cases, walks, np.flatnonzero(walks.ends))
 
 
 @pytest.mark.parametrize(
@@ -131,20 +128,20 @@ def test_three_failures_are_measured() -> None:
 
 
 def test_every_three_failures_are_tried_where_they_are_few() -> None:
-    cases = FailureCases.of(Forwarding.of(protected("polarfly", q=2)), "3", EVERY)
+    cases = FailureCases.of(Walks.of(protected("polarfly", q=2)), "3", EVERY)
     dead = [cases.dead(case) for case in range(cases.tried)]
     assert dead == [list(case) for case in combinations(range(9 + 7), 3)]
 
 
 def test_three_failures_agree_with_single_packets() -> None:
     build = protected("polarfly", q=3)
-    f = Forwarding.of(build)
-    rows = FailureCases.of(f, "3", 30).rows
+    walks = Walks.of(build)
+    rows = FailureCases.of(walks, "3", 30).rows
     assert rows is not None
     lost = 0
     for case in rows.tolist():
-        links = {frozenset(f.ends(part)) for part in case if part < f.links}
-        switches = {part - f.links for part in case if part >= f.links}
+        links = {frozenset(walks.link_ends[part].tolist()) for part in case if part < walks.links}
+        switches = {part - walks.links for part in case if part >= walks.links}
         for _, _, paths in Oracle(build, links, switches).outcomes():
             lost += any(outcome != ARRIVED for _, outcome in paths)
     assert walk_failures(build, "3", 30).lost_pairs == lost

@@ -9,6 +9,9 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
+from compilers.forwarding import failure_sets, machine_code, rule, tabulation
+from compilers.forwarding.rule import DROP, OTHER, transit
+from compilers.forwarding.walks import Walks
 from compilers.proof.failures.failure_walks import (
     SAMPLE,
     FailureCases,
@@ -16,7 +19,6 @@ from compilers.proof.failures.failure_walks import (
     walk_failures,
 )
 from compilers.proof.walks.delivery import verify
-from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.tables.build import Build
 from tests.compilers.proof.oracle import ARRIVED, LOOPED, Oracle
 from tests.compilers.routed import routed
@@ -169,8 +171,7 @@ def test_failure_walker_agrees_with_single_packets(
     build = spoil(protected("polarfly", q=q))
     report = walk_failures(build, kind)
     lost, looped, longest = by_oracle(build, kind)
-    assert (report.lost_pairs, report.looped) == (lost, looped)
-    assert report.max_hops == longest or not longest
+    assert (report.lost_pairs, report.looped, report.max_hops) == (lost, looped, longest)
 
 
 @pytest.mark.parametrize(
@@ -223,25 +224,27 @@ def test_a_switch_that_forgets_where_a_packet_came_in_is_found(
     q: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What Open vSwitch does without rows for the in_port: it drops the packet."""
-    right = Towards._first_live
 
-    def forgets(self: Towards, ways, row, arcs, dead):  # type: ignore[no-untyped-def]
-        chosen = right(self, ways, row, np.full_like(arcs, -9), dead)
-        return np.where(chosen == arcs, -1, chosen)
+    def forgets(p, s, came, c, dead):  # type: ignore[no-untyped-def]
+        chosen = transit(p, s, OTHER, c, dead)
+        return DROP if chosen == came else chosen
 
-    monkeypatch.setattr(Towards, "_first_live", forgets)
+    monkeypatch.setenv(machine_code.CHOICE, "python")
+    monkeypatch.setattr(tabulation, "transit", forgets)
+    monkeypatch.setattr(failure_sets, "transit", forgets)
+    monkeypatch.setattr(rule, "transit", forgets)
     assert walk_failures(protected("polarfly", q=q), "link").lost_pairs > 0
 
 
 def two_by_oracle(build: Build, sample: int = SAMPLE) -> tuple[int, int]:
     """Lost and looping pairs over cases of two failures."""
-    f = Forwarding.of(build)
+    walks = Walks.of(build)
     lost = looped = 0
-    cases = FailureCases.of(f, "2", sample)
-    every = combinations(range(f.links + f.switches), 2) if cases.rows is None else cases.rows
+    cases = FailureCases.of(walks, "2", sample)
+    every = combinations(range(walks.elements), 2) if cases.rows is None else cases.rows
     for case in every:
-        links = {frozenset(f.ends(part)) for part in case if part < f.links}
-        switches = {part - f.links for part in case if part >= f.links}
+        links = {frozenset(walks.link_ends[part].tolist()) for part in case if part < walks.links}
+        switches = {part - walks.links for part in case if part >= walks.links}
         for _, _, paths in Oracle(build, links, switches).outcomes():
             lost += any(outcome != ARRIVED for _, outcome in paths)
             looped += any(outcome == LOOPED for _, outcome in paths)
@@ -301,3 +304,11 @@ def test_a_promise_that_was_not_made_cannot_be_broken() -> None:
     report = verify(routed(q=3), failures=("link", "node"))
     assert report.passed
     assert report.failures[0].lost_pairs > 0
+
+
+@pytest.mark.parametrize("kind", ["link", "node"])
+def test_packets_that_are_home_meet_no_failure(kind: str) -> None:
+    """Nothing is repaired, so no packet that met a failure was delivered."""
+    report = walk_failures(routed(q=7), kind)
+    assert report.lost_pairs > 0
+    assert (report.max_hops, report.stretch) == (0, 0)

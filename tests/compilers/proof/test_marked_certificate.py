@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from compilers.proof.certificate import class_certificate
 from compilers.proof.certificate.certified import certify
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
-from compilers.proof.walks.alternate_ways import walk_ways
+from compilers.proof.failures.failure_walks import walk_ways
 from compilers.proof.walks.delivery import verify
 from compilers.routing.marked_spread import onward_links
 from compilers.tables.build import Build
@@ -90,6 +90,7 @@ def none(wiring: Wiring) -> Onward:
 
 
 def spread_by(links: Callable[[Wiring], Onward], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compilers.forwarding.program.onward_links", links)
     monkeypatch.setattr("compilers.proof.walks.forwarding.onward_links", links)
     monkeypatch.setattr("compilers.routing.marked_spread.onward_links", links)
 

@@ -8,14 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from compilers.forwarding.walks import Walks
 from compilers.proof.certificate.certificate import Certificate
 from compilers.proof.certificate.star_certificate import star_certificate
 from compilers.proof.certificate.star_classes import StarClasses
 from compilers.proof.certificate.star_sets import StarSets
-from compilers.proof.failures.failure_walks import walk_failures
-from compilers.proof.walks.alternate_ways import walk_ways
+from compilers.proof.failures.failure_walks import walk_failures, walk_ways
 from compilers.proof.walks.delivery import verify
-from compilers.proof.walks.forwarding import Forwarding
 from compilers.tables.build import Build
 from tests.compilers.routed import by_class, routed
 
@@ -45,15 +44,15 @@ def spoilt(build: Build, count: int, random: np.random.Generator) -> Iterator[Bu
 
 def require_walks_agree(build: Build, found: Certificate) -> None:
     """Pass where walks find nothing that the certificate excludes."""
-    f = Forwarding.of(build)
-    ways = walk_ways(build, None, found.destinations[found.delivers], f)
+    walks = Walks.of(build)
+    ways = walk_ways(build, None, found.destinations[found.delivers], walks)
     assert not ways.strays
     assert ways.max_hops <= found.longest
-    assert walk_ways(build, forwarding=f).ways == found.ways
+    assert walk_ways(build, walks=walks).ways == found.ways
     for kind in KINDS:
         some = found.repairs[kind]
         report = walk_failures(
-            build, kind, sample=EVERY, destinations=found.destinations[some], forwarding=f
+            build, kind, sample=EVERY, destinations=found.destinations[some], walks=walks
         )
         assert not report.lost_pairs
         assert report.max_hops <= found.hops[kind].max(initial=0, where=some)

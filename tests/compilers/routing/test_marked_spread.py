@@ -20,10 +20,9 @@ from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.dead_switches import links_taken
-from compilers.proof.failures.failure_walks import walk_failures
+from compilers.proof.failures.failure_walks import walk_failures, walk_ways
 from compilers.proof.lossless.channels import channels
 from compilers.proof.soundness.build_soundness import promise
-from compilers.proof.walks.alternate_ways import walk_ways
 from compilers.proof.walks.delivery import verify
 from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.readers.openflow.openflow_messages import MessageReader

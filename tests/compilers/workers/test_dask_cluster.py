@@ -20,8 +20,8 @@ from distributed import Client, Future
 
 from compilers.evaluation.analysis.analyses import Options, analyse
 from compilers.evaluation.saturation import saturations
+from compilers.forwarding import walks
 from compilers.proof.verification import judge
-from compilers.proof.walks import packet_states
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
 from compilers.targets.rendering.plane_rendering import PlaneRendering
@@ -95,7 +95,7 @@ def test_four_workers_say_what_one_process_does_though_one_is_killed_half_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build = save(routed(q=5, spread=True, protect="node"), tmp_path / "build")
-    monkeypatch.setattr(packet_states, "FAILURE_CELLS_AT_ONCE", 1 << 10)
+    monkeypatch.setattr(walks, "CELLS_AT_ONCE", 1 << 10)
     alone, measured = proof(build, THIS_PROCESS), measures(build, THIS_PROCESS)
     with cluster(tmp_path, 4) as address, Client(address, set_as_default=False) as client:
         until(lambda: len(workers_of(client)) == 4, "four workers")

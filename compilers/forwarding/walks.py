@@ -1,0 +1,262 @@
+"""A build made ready for walks: every packet, over every path, under every failure asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.forwarding.program import LOOPS, Egress, cable_ends, egress_classes, program_of
+from compilers.forwarding.rule import Program
+from compilers.forwarding.single_failures import FIGURES, LONGEST, PATHS, SUSPECT
+from compilers.tables.build import Build
+from compilers.tables.walk import Walker
+from compilers.workers.shards import Workers, in_blocks, told
+
+Numbers = NDArray[np.int64]
+NO_CASES = np.zeros((0, 1), np.int64)
+CELLS_AT_ONCE = 1 << 18
+LEAST_BLOCKS = 4
+"""Blocks of destinations below which another process costs more than it saves."""
+Progress = Callable[[int, int], None]
+Begun = Callable[[str, float], None]
+"""Told what no certificate proves when its walk begins: a key of `compilers.estimates.WORKS`, and
+the part of that which is to be done."""
+T = TypeVar("T")
+NO_ROWS = np.zeros((0, 4), np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lengths:
+    """The longest path of a packet that met a failure and was delivered, in links, and the most
+    links that a repair adds; 0 where none was.
+    """
+
+    max_hops: int = 0
+    stretch: int = 0
+
+    def with_all(self, figures: NDArray[np.int64]) -> Lengths:
+        """The longest of these and int64[n, 2]."""
+        if not len(figures):
+            return self
+        most = np.maximum(figures.max(axis=0), (self.max_hops, self.stretch))
+        return Lengths(*map(int, most))
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """All ways that packets of hosts may take, over all pairs of switches.
+
+    ways: pairs times ports with a weight. strays: the places on the way from which a packet is not
+    delivered. max_hops: the links of the longest way.
+    """
+
+    ways: int = 0
+    strays: int = 0
+    max_hops: int = 0
+
+    def and_also(self, other: Ways) -> Ways:
+        """These and others, of other destinations."""
+        most = max(self.max_hops, other.max_hops)
+        return Ways(self.ways + other.ways, self.strays + other.strays, most)
+
+
+@dataclass(frozen=True, eq=False)
+class Walks:
+    """What walks over a build ask: its program, and the tabulation of that."""
+
+    build: Build
+    program: Program
+    walker: Walker
+    packets: int
+
+    @classmethod
+    def of(cls, build: Build, destinations: int | None = None) -> Walks:
+        """Lower the tables of a build to links, for walks to so many destinations; None: to all."""
+        walker, most = Walker.of(build.tables, build.wiring.cables()), packets(build)
+        ends = max(1, int(np.count_nonzero(build.topology.endpoints)))
+        count = most if destinations is None else most // ends * destinations
+        return cls(build, program_of(build), walker, count)
+
+    @cached_property
+    def ends(self) -> NDArray[np.bool_]:
+        """bool[S], the switches with hosts."""
+        return np.ascontiguousarray(self.build.topology.endpoints)
+
+    @cached_property
+    def kernels(self) -> Any:
+        """The loops, as fast as the walk is long."""
+        return LOOPS.kernels(self.packets)
+
+    @cached_property
+    def table(self) -> NDArray[np.int32]:
+        """The switch behind each class's minimal link, of `minimal_next`."""
+        table: NDArray[np.int32] = self.kernels.minimal_next(self.program)
+        return table
+
+    @cached_property
+    def tabulated(self) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.int16]]:
+        """The next hops of `tabulate`."""
+        step, shared, number = self.kernels.tabulate(self.program)
+        return step, shared, number
+
+    @property
+    def links(self) -> int:
+        """E, the links of the fabric."""
+        return int(self.program.cables)
+
+    @property
+    def switches(self) -> int:
+        """S."""
+        return len(self.program.far)
+
+    @property
+    def elements(self) -> int:
+        """E + S, the elements that can fail: links by their numbers, then switches."""
+        return self.links + self.switches
+
+    @cached_property
+    def cabled(self) -> NDArray[np.bool_]:
+        """bool[S], the switches with a link."""
+        return np.asarray((self.program.far >= 0).any(axis=1))
+
+    @cached_property
+    def link_ends(self) -> Numbers:
+        """int64[E, 2], of `cable_ends`."""
+        return cable_ends(self.program.far)
+
+    def name(self, element: int) -> str:
+        """The name of a node, or `A-B` of a link."""
+        names = self.build.wiring.names
+        if element >= self.links:
+            return names[element - self.links]
+        return "-".join(names[end] for end in self.link_ends[element].tolist())
+
+    def egress(self, destinations: Numbers) -> Egress:
+        """int16[D, S], of `egress_classes`."""
+        return egress_classes(self.build, destinations, self.walker)
+
+    def single(
+        self, destinations: Numbers, link: bool, node: bool
+    ) -> tuple[Ways, tuple[Lengths, Lengths], Numbers]:
+        """All paths to some destinations, and under each failure of one link, and of one switch.
+
+        Returns:
+            The paths, the lengths under failures of links and of nodes, and the destinations to
+            which packets are lost somewhere. Of these only the number of paths is counted.
+        """
+        figures = np.zeros((len(destinations), FIGURES + 4), np.int64)
+        if self.program.every_hop:
+            figures[:, SUSPECT] = True
+            return Ways(), (Lengths(), Lengths()), destinations
+        self.kernels.walk_paths(
+            self.program,
+            *self.tabulated,
+            self.table,
+            self.ends,
+            link,
+            node,
+            self.egress(destinations),
+            destinations,
+            figures,
+        )
+        good = figures[:, SUSPECT] == 0
+        paths = Ways(int(figures[good, PATHS].sum()), 0, int(figures[good, LONGEST].max(initial=0)))
+        of_kind = (figures[good, FIGURES + 2 * kind : FIGURES + 2 * kind + 2] for kind in range(2))
+        lengths, others = (Lengths().with_all(found) for found in of_kind)
+        return paths, (lengths, others), destinations[~good]
+
+    def cases(
+        self, destinations: Numbers, rows: Numbers, longest: Numbers | None = None
+    ) -> tuple[Ways, Lengths, Numbers]:
+        """All paths to some destinations, and under each set of failures.
+
+        Args:
+            destinations: int64[D].
+            rows: int64[n, F], the elements that are down in each case; E + S beyond the last.
+            longest: int64[n], raised to the longest path that met each case's failures.
+
+        Returns:
+            The paths, the lengths under failures, and int64[m, 4] as in `walk_cases`: what is lost.
+        """
+        figures = np.zeros((len(destinations), FIGURES + 2), np.int64)
+        case, part = np.nonzero(rows < self.elements)
+        element = rows[case, part]
+        first = np.concatenate(
+            ((0,), np.cumsum(np.bincount(element, minlength=self.elements)))
+        ).astype(np.int64)
+        lost: Numbers = self.kernels.walk_cases(
+            self.program,
+            self.ends,
+            self.egress(destinations),
+            destinations,
+            self.table,
+            np.ascontiguousarray(rows),
+            first,
+            case[np.argsort(element, kind="stable")].astype(np.int64),
+            rows.shape[1] > 1,
+            figures,
+            np.zeros(len(rows), np.int64) if longest is None else longest,
+        )
+        strays, longest = figures[:, SUSPECT].sum(), figures[:, LONGEST].max(initial=0)
+        paths = Ways(int(figures[:, PATHS].sum()), int(strays), int(longest))
+        return paths, Lengths().with_all(figures[:, FIGURES:]), lost
+
+    def two(self, destinations: Numbers) -> tuple[Lengths, Numbers]:
+        """All packets to some destinations that meet two failures, of all pairs.
+
+        Returns:
+            The lengths, and int64[m, 4] as in `lost_by_two`: what is lost.
+        """
+        figures = np.zeros((len(destinations), 3), np.int64)
+        egress = self.egress(destinations)
+        self.kernels.walk_two(self.program, self.ends, egress, destinations, self.table, figures)
+        lengths, loses = Lengths().with_all(figures[:, :2]), figures[:, 2] > 0
+        if not loses.any():
+            return lengths, NO_ROWS
+        failing = np.ones(self.elements, np.bool_)
+        failing[self.links :] = self.cabled
+        lost: Numbers = self.kernels.lost_by_two(
+            self.program, self.ends, egress[loses], destinations[loses], failing
+        )
+        lost[:, 2] = np.flatnonzero(loses)[lost[:, 2]]
+        return lengths, lost
+
+
+def packets(build: Build) -> int:
+    """The number of packets to follow without failures: pairs times ports of a class."""
+    ends = int(np.count_nonzero(build.topology.endpoints))
+    return ends * ends * int(build.tables.classes.weight.shape[2])
+
+
+@dataclass(frozen=True, slots=True)
+class BlockWalk(Generic[T]):
+    """What is made of the packets to a block of destinations.
+
+    look: at a block. walks: of the build, where they are made already.
+    """
+
+    look: Callable[[Walks, Numbers], T]
+    walks: Walks | None = None
+
+    def __call__(self, build: Build) -> Callable[[Numbers], T]:
+        """What is made of each block of this build."""
+        return partial(self.look, self.walks or Walks.of(build))
+
+    def over(
+        self,
+        build: Build,
+        workers: Workers,
+        progress: Progress | None = None,
+        destinations: Numbers | None = None,
+    ) -> Iterator[T]:
+        """One value for each block, in order; no `destinations`: those of all hosts."""
+        ends = np.flatnonzero(build.topology.endpoints)
+        towards = ends if destinations is None else destinations
+        cells = build.wiring.far.shape[0] * (build.wiring.far.shape[1] + 1)
+        blocks = in_blocks(towards, max(1, CELLS_AT_ONCE // cells))
+        yield from told(workers.over(self, build, blocks, least=LEAST_BLOCKS), blocks, progress)
