@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-
 from compilers.proof.certificate import class_certificate
 from compilers.proof.certificate.certified import certify
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
+from numpy.typing import NDArray
+
 from compilers.proof.failures.failure_walks import walk_ways
 from compilers.proof.walks.delivery import verify
 from compilers.routing.marked_spread import onward_links

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from compilers.forwarding.walks import Walks
 from compilers.proof.certificate.certificate import Certificate
 from compilers.proof.certificate.star_certificate import star_certificate
 from compilers.proof.certificate.star_classes import StarClasses
 from compilers.proof.certificate.star_sets import StarSets
+
+from compilers.forwarding.walks import Walks
 from compilers.proof.failures.failure_walks import walk_failures, walk_ways
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build

@@ -1,6 +1,6 @@
 """Some computed rows, chosen by chance, judged by nothing but prefixes, ports and cables.
 
-Beside a proof of the program that rows are computed from (`program_certificate`): rows that are
+Beside a proof of the program that rows are computed from (`extensions.scale.star_program`): rows that are
 decoded otherwise than the proof takes them to be are told here.
 """
 
