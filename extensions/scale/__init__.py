@@ -21,7 +21,7 @@ class ScaleProof:
         from extensions.scale.star_program import program_certificate
 
         counts = program_certificate(build) or line_certificate(build)
-        return counts if counts and sampled_rows_minimal(build, seed) else None
+        return () if counts and not sampled_rows_minimal(build, seed) else counts
 
     def two_failures(self, build: Build) -> TwoFailures | None:
         """What two failures do in a whole PolarFly, by its classes; None: not proved."""

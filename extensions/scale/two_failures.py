@@ -124,7 +124,7 @@ def _by_classes(classes: TwoLinkClasses) -> TwoFailures:
     stretch = np.full(len(far), APEXES)
     stretch[d] = ONE_WITHOUT
     stretch[d[there.any(axis=0)]] = TWO_WITHOUT
-    return TwoFailures(holds, stretch)
+    return TwoFailures(holds, stretch, stretch)
 
 
 def _sent(

@@ -47,10 +47,7 @@ class TwoLinkClasses:
         if not has_unique_paths(w.far, apex):
             return None
         use, count = PortUse.of(w), port.shape[1]
-        if isinstance(egress, LineEgress):
-            rows = egress.served(count)
-        else:
-            rows = _rows(egress, count)
+        rows = egress.served(count) if isinstance(egress, LineEgress) else _rows(egress, count)
         s, k = np.nonzero(w.far >= 0)
         direct = np.zeros(w.far.shape, np.intp)
         direct[s, k] = egress[s, w.far[s, k]]

@@ -42,23 +42,20 @@ class LocalProof:
     """What is proved of D destinations, all switches with hosts.
 
     delivers: bool[D], every packet of hosts arrives while all is up, over a minimal path if it
-    takes no alternate. repaired, stretch: by kind of failure, bool[D]: that, and nothing is lost;
-    int64[D]: no repair adds more links. longest: int64[D], the links of the longest path. ways:
-    int64[D], ports that hosts may choose. hop_counts: int64[D, MOST], pairs by links.
+    takes no alternate. repaired, stretch, hops: by kind of failure. bool[D]: that, and nothing is
+    lost; int64[D]: no repair adds more links; int64[D]: no packet that meets one takes more.
+    longest: int64[D], the links of the longest path. ways: int64[D], ports that hosts may choose.
+    hop_counts: int64[D, MOST], pairs by links.
     """
 
     destinations: Numbers
     delivers: Bits
     repaired: dict[str, Bits]
     stretch: dict[str, Numbers]
+    hops: dict[str, Numbers]
     longest: Numbers
     ways: Numbers
     hop_counts: Numbers
-
-    @property
-    def hops(self) -> dict[str, Numbers]:
-        """By kind of failure, int64[D]: no packet that meets one takes more links."""
-        return {kind: self.longest + added for kind, added in self.stretch.items()}
 
     @property
     def open(self) -> Numbers:
@@ -321,6 +318,7 @@ def local_proof(
         delivers,
         {kind: repaired[:, n] & delivers for n, kind in judged},
         {kind: stretch[:, n] for n, kind in judged},
+        {kind: longest + stretch[:, n] for n, kind in judged},
         longest,
         ways,
         hops,

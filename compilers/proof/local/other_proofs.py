@@ -17,11 +17,13 @@ from compilers.tables.build import Build
 class TwoFailures:
     """What two failures at once do to packets for each of S switches.
 
-    holds: bool[S], nothing is lost. stretch: int64[S], no repair adds more links.
+    holds: bool[S], nothing is lost. stretch: int64[S], no repair adds more links. beyond: int64[S],
+    no packet takes so many links more than the longest path without failures.
     """
 
     holds: NDArray[np.bool_]
     stretch: NDArray[Any]
+    beyond: NDArray[Any]
 
 
 class WholeFabricProof(Protocol):
@@ -29,6 +31,8 @@ class WholeFabricProof(Protocol):
 
     def delivery(self, build: Build, seed: int) -> tuple[int, ...] | None:
         """The pairs by links of their minimal path, if all pairs have one; None: not proved.
+
+        (): it is, and rows that are computed say otherwise.
 
         Args:
             build: sound cables and prefixes (`build_soundness.walkable`).
@@ -41,12 +45,14 @@ class WholeFabricProof(Protocol):
 
 def delivery(build: Build, seed: int) -> tuple[int, ...] | None:
     """What the first proof says that says something."""
-    return next(filter(None, (proof.delivery(build, seed) for proof in _proofs())), None)
+    found = (proof.delivery(build, seed) for proof in _proofs())
+    return next((counts for counts in found if counts is not None), None)
 
 
 def two_failures(build: Build) -> TwoFailures | None:
     """What the first proof says that says something."""
-    return next(filter(None, (proof.two_failures(build) for proof in _proofs())), None)
+    found = (proof.two_failures(build) for proof in _proofs())
+    return next((two for two in found if two is not None), None)
 
 
 def _proofs() -> Iterator[WholeFabricProof]:

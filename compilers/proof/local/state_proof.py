@@ -482,7 +482,11 @@ def prove_states(
     """Prove all states of packets to k destinations with hosts.
 
     Args:
-        p, only, cases, turn, words: of `cases_of_classes`.
+        p: what switches hold, without shares.
+        only: of `cases_of_classes`.
+        cases: the same.
+        turn: the same.
+        words: the same.
         sharing: uint8[S, C, B], links with a share, the highest bit for the first.
         marks: whether packets of hosts are marked, and spread by the next switch.
         ends: bool[S], switches with hosts.
@@ -493,7 +497,8 @@ def prove_states(
         egress: int16[n, k], the class of each of them for each destination.
         base: int16[S], the class of each of the others for all of them.
         kinds: bool[2], whether links and switches may be down.
-        delivers, repaired: bool[k], bool[k, 2], True; made False where it is not proved.
+        delivers: bool[k], True; made False where it is not proved.
+        repaired: bool[k, 2], the same of each kind of failure.
         stretch: int64[k, 2], 0; the most links that a repair adds.
         longest: int64[k], 0; no path of a host's packet has more links while all is up.
         ways: int64[k], 0; links that hosts may choose.

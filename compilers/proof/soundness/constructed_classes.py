@@ -28,10 +28,16 @@ def constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
     if polarfly.is_whole(topology) and shape[1] == 2 * links:
         edge = build.policy.get("disjoint", "edge") == "edge"
         found = alternate_links(wiring, edge, bounces(build) or build.balance == MARKED)
-    elif polarstar.is_whole(topology) and shape[1] == 3 * links:
-        if has_star_classes(topology.family, topology.parameters, shape[0]):
-            found = star_alternates(topology, links)
+    elif _has_star_classes(build, links):
+        found = star_alternates(topology, links)
     return np.zeros_like(found) if found is not None and none else found
+
+
+def _has_star_classes(build: Build, links: int) -> bool:
+    """Whether these are the three classes a link of a whole PolarStar."""
+    topology, (order, classes) = build.topology, build.tables.classes.port.shape
+    three = polarstar.is_whole(topology) and classes == 3 * links
+    return three and has_star_classes(topology.family, topology.parameters, order)
 
 
 def direct_rows(build: Build) -> Iterator[Unsound]:

@@ -197,7 +197,7 @@ def verify(
     local = method == "local" or (method == "auto" and packets(build) > WALKED_UP_TO)
     single = _repaired(build, kinds)
     proof, counts = None, other_proofs.delivery(build, seed) if local else None
-    if local and (counts is None or single or _spread(build)) and provable(build):
+    if local and (counts is None or (counts and (single or _spread(build)))) and provable(build):
         proof = local_proof(build, single, progress)
     report = _delivery(build, proof, counts, seed, progress, workers, begun)
     report = replace(report, promised=promised(build))
@@ -256,8 +256,10 @@ def _delivery(
 ) -> Report:
     """Minimal delivery, by what is proved of it, and by a walk of what is left.
 
-    counts: the pairs by links where all are proved at once.
+    counts: the pairs by links where all are proved at once; (): rows say otherwise.
     """
+    if counts == ():
+        return replace(_walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
     ends = np.flatnonzero(build.topology.endpoints)
     delivers = proof.delivers if proof else np.full(len(ends), counts is not None)
     if not delivers.any():
@@ -337,6 +339,7 @@ def _with_two(build: Build, proof: LocalProof) -> LocalProof:
         proof,
         repaired={**proof.repaired, "2": holds},
         stretch={**proof.stretch, "2": found.stretch[proof.destinations]},
+        hops={**proof.hops, "2": proof.longest + found.beyond[proof.destinations]},
     )
 
 
