@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from controller.cluster.cluster_member import ClusterMember
 from controller.cluster.roles import Roles
@@ -18,6 +18,9 @@ from controller.switches.events import CertificatesKept, CertificatesLoaded, Unn
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError
+
+if TYPE_CHECKING:
+    from controller.management.http_api import Api
 
 TICK = 0.25
 """Seconds between two reports."""
@@ -35,10 +38,12 @@ def app_class(framework: Framework) -> Any:
 
         reload moves the fabric that the reporter reports on to the build of its folder; member is
         set if this is one of several controllers, entrance if the listener is ours. others: whether
-        other apps run beside this one.
+        other apps run beside this one. api: the management API, once it is served.
         """
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)
+
+        api: Api | None = None
 
         def __init__(
             self,
@@ -162,6 +167,8 @@ def app_class(framework: Framework) -> Any:
                     self.hung_up = False
                     step("reading the build again", self.reload)
                     step("reading certificates again", partial(self.follow_files, now=True))
+                    if self.api:
+                        step("reading tokens again", self.api.read_tokens_again)
                 self.fabric.heard.look(self.inbox.oldest)
                 step("repairing and moving", self.fabric.tick)
                 if self.entrance:

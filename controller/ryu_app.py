@@ -52,7 +52,7 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
         history = BuildHistory(_folder(), unverified=bool(os.environ.get(UNVERIFIED)))
-        mover = journalled(reporter.fabric, keeper.foresee, history)
+        mover = journalled(reporter.fabric, keeper.foresee, history, keeper)
         others = not os.environ.get(ALONE)
 
         def reload() -> None:
@@ -68,6 +68,7 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
             **kwargs,
         )
         _hear_interrupts()
+        reporter.fabric.expect()
 
     def start(self) -> None:
         """Start handling and reporting, and looking whether both go on."""
@@ -143,7 +144,8 @@ def main() -> None:
     """ryu-manager with this app."""
     from ryu.cmd.manager import main as ryu_manager
 
-    ryu_manager(args=[*sys.argv[1:], "controller.ryu_app"], prog="ryu-manager")
+    # Ours is named first, and as an option: other apps may stand before or behind options.
+    ryu_manager(args=["--app-lists", "controller.ryu_app", *sys.argv[1:]], prog="ryu-manager")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from controller.switches.connections.file_limit import half_open_room
 from controller.switches.connections.listening import Entrance, check_free
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.current import Current
-from controller.switches.events import ApiClosed, Event
+from controller.switches.events import ApiClosed, ControllerEnded, Event
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import in_thread
@@ -82,9 +82,9 @@ def serve(
     history = BuildHistory(folder, settings.unverified)
     member, resign = None, None
     if settings.group:
-        new_mover = partial(Mover, fabric, keeper.foresee, history=history)
+        new_mover = partial(Mover, fabric, keeper.foresee, history=history, memory=keeper)
         member, resign = cluster_member.join(settings, new_mover, history, reporter.finish)
-    mover = member.mover if member else journalled(fabric, keeper.foresee, history)
+    mover = member.mover if member else journalled(fabric, keeper.foresee, history, keeper)
 
     def reload() -> None:
         with actions.asked(HANGUP, "reload", str(folder)):
@@ -99,8 +99,12 @@ def serve(
         pulse=pulse,
     )
     if api:
-        management.start(api, settings, reporter, keeper, app.flush, mover, actions, pulse, tls)
+        app.api = management.start(
+            api, settings, reporter, keeper, app.flush, mover, actions, pulse, tls
+        )
     services = manager.instantiate_apps()
+    if not member:
+        fabric.expect()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):
             raise RuntimeError(f"{framework.name} stopped listening")
@@ -109,6 +113,7 @@ def serve(
     pulse.notify("STOPPING=1")
     if resign:
         resign()
+    fabric.tell(ControllerEnded(signal.Signals(stop[0]).name))
     reporter.finish()
 
 

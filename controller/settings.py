@@ -18,6 +18,8 @@ LINK_RATE = 1000.0
 """Most LLDP frames a second that the controller sends."""
 DISCOVERY_PATIENCE = 5.0
 """Seconds that a switch may be disconnected before traffic is routed around it."""
+ARRIVAL = 30.0
+"""Seconds after the start in which a switch has to connect before it counts as gone."""
 AUDIT_PERIOD = 300.0
 """Seconds in which the audit reads every switch once."""
 PENALTY_STEP = 1000.0
@@ -229,7 +231,8 @@ class Duties:
 
     repair: tables follow failures. discover: send LLDP frames, at most `rate` a second. adapt:
     weights follow loads; None: only if the build asks for `ugal-pf`. link_rate: bit/s of a port, if
-    switches do not report it. patience: seconds that a switch may be disconnected.
+    switches do not report it. patience: seconds that a switch may be disconnected. arrival: seconds
+    after the start in which it has to connect.
     """
 
     repair: bool = True
@@ -238,6 +241,7 @@ class Duties:
     adapt: bool | None = None
     link_rate: float | None = None
     patience: float = DISCOVERY_PATIENCE
+    arrival: float = ARRIVAL
     damping: Damping = field(default_factory=Damping)
 
 
@@ -247,9 +251,10 @@ class Settings:
 
     insecure: plain text beyond loopback is allowed. foreign: treatment of foreign rows. http:
     address of the management API. http_needed: without it the controller does not start. tokens:
-    file of the tokens that allow changes. duties: failures and loads. audit: seconds in which every
-    switch is read once; 0: never. group: the other controllers of the fabric, or None. unverified:
-    builds whose walk finds faults are taken from a store, too.
+    file of the tokens that allow changes. token_to_read: reading needs one, too. duties: failures
+    and loads. audit: seconds in which every switch is read once; 0: never. group: the other
+    controllers of the fabric, or None. unverified: builds whose walk finds faults are taken from a
+    store, too.
     """
 
     listen: Address
@@ -258,6 +263,7 @@ class Settings:
     http: Address | None = None
     http_needed: bool = True
     tokens: Path | None = None
+    token_to_read: bool = False
     foreign: ForeignRows = "keep"
     status_file: Path | None = None
     as_json: bool = False
@@ -270,8 +276,12 @@ class Settings:
         """Refuse settings that would let strangers in by oversight.
 
         Raises:
-            InputError: plain text beyond loopback without `insecure`.
+            InputError: plain text beyond loopback without `insecure`, or no token to read with.
         """
+        if self.token_to_read and not self.tokens:
+            raise InputError.of(
+                key="--token-to-read", required="tokens, by --token-file", given="none"
+            )
         if self.insecure:
             return
         problems = [

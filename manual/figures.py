@@ -59,9 +59,10 @@ def pictures() -> Iterator[tuple[str, str]]:
     yield "ring.svg", overlaid(polarfab.draw(small), [(order, OTHER, "")])
     flown = polarfab.topology("polarfly", q=7)
     yield "polarfly-q7.svg", polarfab.draw(flown, racks=["quadrics", "fan3"])
-    before = polarfab.Fabric.from_spec(CABLED).compile()
-    spec = yaml.safe_load(CABLED.read_text()) | {"inventory": None, "routing": SMALL["routing"]}
     inventory = CABLED.with_name("inventory.yaml")
+    spec = yaml.safe_load(CABLED.read_text()) | {"inventory": None, "routing": {}}
+    before = polarfab.Fabric.from_spec(spec, inventory).compile()
+    spec["routing"] = SMALL["routing"]
     after = polarfab.Fabric.from_spec(spec, inventory).compile()
     yield "racks.svg", before.chart("racks")
     yield "load.svg", after.chart("load", pattern="tornado")

@@ -360,6 +360,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         folder: str | Path,
         *,
         templates: str | Path | None = None,
+        trust_templates: bool = False,
         options: Mapping[str, str] | None = None,
         nodes: Sequence[str] = (),
         unverified: bool = False,
@@ -374,6 +375,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             target: a name that `polarfab targets` lists.
             folder: where to; .tar, .tar.gz or .tar.zst: an archive of the same files.
             templates: a folder of your own templates, TARGET/FILE.j2.
+            trust_templates: let them do whatever Python may, not only print.
             options: of the target.
             nodes: only these switches.
             unverified: take tables that verification has not passed on.
@@ -390,10 +392,12 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         from compilers.estimates import Size, require
         from compilers.targets.rendering.plane_rendering import PlaneRendering
         from compilers.workers.choice import workers_at
+        from templates.sandbox import TrustedFolder
 
         if not nodes and not scheduler:
             require(Size.of_build(self.builds[0]), "render")
-        own = Path(templates) if templates else None
+        folder_of = TrustedFolder if trust_templates else Path
+        own = folder_of(templates) if templates else None
         with ExitStack() as stack:
             fabric = stack.enter_context(self.usable(unverified))
             pairs = zip(fabric.builds, fabric._folders, strict=True)

@@ -21,20 +21,33 @@ TEMPLATES = Path(__file__).parent
 def environment(own: Path | None = None, folders: Mapping[str, Path] | None = None) -> Environment:
     """The templates of all targets, `TARGET/FILE.j2`.
 
-    A variable that does not exist is an error, never an empty text.
+    A variable that does not exist is an error, never an empty text. With templates that are not the
+    package's all are in a sandbox (`templates.sandbox`), unless `own` is a `TrustedFolder`.
 
     Args:
         own: a folder of the user's, whose templates stand in for others.
         folders: those of targets of other packages, by target.
     """
-    loaders: list[BaseLoader] = [FileSystemLoader(own)] if own else []
-    loaders.append(PrefixLoader({n: FileSystemLoader(f) for n, f in (folders or {}).items()}))
-    loaders.append(FileSystemLoader(TEMPLATES))
-    return Environment(
-        loader=ChoiceLoader(loaders),
+    others = dict(folders or {})
+    kind, loader = Environment, FileSystemLoader
+    if own or any(TEMPLATES not in folder.parents for folder in others.values()):
+        from templates.sandbox import InsideLoader, Sandbox, TrustedFolder
+
+        if not isinstance(own, TrustedFolder):
+            kind, loader = Sandbox, InsideLoader
+    return kind(
+        loader=_loader(loader, own, others),
         undefined=StrictUndefined,
         autoescape=select_autoescape(["html.j2"]),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+
+
+def _loader(
+    kind: type[FileSystemLoader], own: Path | None, others: Mapping[str, Path]
+) -> BaseLoader:
+    loaders: list[BaseLoader] = [kind(own)] if own else []
+    loaders.append(PrefixLoader({name: kind(folder) for name, folder in others.items()}))
+    return ChoiceLoader([*loaders, FileSystemLoader(TEMPLATES)])

@@ -17,7 +17,6 @@ from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares, spares_
 from compilers.expansion.spare_ports import Spare, require_room
 from compilers.expansion.swapped_fabric import SwappedFabric
 from compilers.expansion.table_changes import changes, moved
-from compilers.routing.intermediates import require_direct
 from compilers.routing.policy_passes import choices
 from compilers.routing.search.shortest_paths import LARGEST_SHORTEST, links_taken, routes
 from compilers.spec.address_blocks import block_count
@@ -79,7 +78,6 @@ def grow(
             addresses, packets are marked, or the larger fabric has more than `LARGEST_SHORTEST`
             switches.
     """
-    require_direct(build, "a fabric that grows")
     topology = build.topology
     swaps = topology.family in GROWING
     base = SwappedFabric(topology, seed) if swaps else BaseFabric.of(topology)

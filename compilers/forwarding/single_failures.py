@@ -239,8 +239,11 @@ def walk_paths(
                     if not spreading[s]:
                         spreading[s], marking[u] = True, s
                         u += 1
+                    stuck = True
                     for k in range(links_of):
-                        leaves[s, k] |= p.onward[s, place - marked_from, k]
+                        if p.onward[s, place - marked_from, k]:
+                            leaves[s, k], stuck = True, False
+                    strays += stuck
                     continue
                 e = step[s, c, place, 0]
                 if e < 0 or s == d:
@@ -257,10 +260,10 @@ def walk_paths(
             for i in range(u):
                 s = marking[i]
                 stays = p.side[s] >= 0 and p.side[s] == p.side[d]
-                stuck, spreading[s] = True, False
+                spreading[s] = False
                 for k in range(links_of):
                     if leaves[s, k]:
-                        leaves[s, k], stuck = False, False
+                        leaves[s, k] = False
                         t, b = far[s, k], far_link[s, k]
                         if stays and spreads(p, egress[t]):
                             into = (t << bits) + marked_from + b
@@ -272,7 +275,6 @@ def walk_paths(
                         if depth[into] < links:
                             depth[into], later[m] = links, into
                             m += 1
-                strays += stuck
         strays += m
         suspect = strays > 0
         for i in range(n if (link or node) and not suspect else 0):

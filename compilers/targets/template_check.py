@@ -9,13 +9,16 @@ object has not) is an error when it is rendered.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 
 from jinja2 import Environment, TemplateNotFound, TemplateSyntaxError, meta, nodes
+from jinja2.exceptions import SecurityError
 
 from compilers.spec.target_names import target_names
 from inventory.problems import InputError, Problem, did_you_mean, few, nearest, shown
+from templates.sandbox import limited, require_inside
 
 Variables = Mapping[str, frozenset[str]]
 """The variables of each file of a target."""
@@ -132,14 +135,20 @@ class _Check:
         for name in sorted(names - self.read_already):
             self.read_already.add(name)
             try:
+                require_inside(self._own, name)
                 text = (self._own / name).read_text()
-                self._environment.compile(text, name)
-                self.trees[name] = self._environment.parse(text, name)
+                with limited() if self._environment.sandboxed else nullcontext():
+                    self._environment.compile(text, name)
+                    self.trees[name] = self._environment.parse(text, name)
             except TemplateSyntaxError as error:
                 given = error.message or type(error).__name__
                 self._add(name, error.lineno, "a Jinja2 template", given)
             except (OSError, UnicodeDecodeError) as error:
-                self._add(name, 0, "a text file that can be read", str(error))
+                self._add(name, 0, "a text file in the folder", str(error))
+            except RecursionError:
+                self._add(name, 0, "a Jinja2 template", "one that is nested too deep")
+            except SecurityError as error:
+                self._add(name, 0, "a template in its sandbox", error.message or "")
             else:
                 needed = set(self._needed(name))
                 self.needed |= needed

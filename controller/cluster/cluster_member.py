@@ -71,7 +71,7 @@ class ClusterMember:
         self._retry: float | None = None
         self._leader, self._trouble, self._told = "", "", set[int]()
         self.fabric.parts["leading"] = self.status
-        self.fabric.hooks.on_tick(self.tick)
+        self.fabric.ticks.append(self.tick)
 
     @property
     def lapsed(self) -> bool:
@@ -135,6 +135,7 @@ class ClusterMember:
             return
         self._retry, self._record, self.state = None, found.record, "leader"
         self.roles.lead(self.term)
+        self.fabric.expect()
 
     # Builds and events
 
@@ -223,5 +224,5 @@ def join(
         send_urgent,
         again,
     )
-    one.fabric.hooks.on_tick(campaign.tick)
+    one.fabric.ticks.append(campaign.tick)
     return one, campaign.end

@@ -17,6 +17,7 @@ from controller.switches.events import ApiOpened
 from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
+    from controller.management.http_api import Api
     from controller.upkeep.repair_keeper import Keeper
 
 NEEDED = ("werkzeug", "prometheus_client")
@@ -50,8 +51,8 @@ def start(
     actions: ActionLog,
     pulse: Pulse,
     tls: TlsFiles | None,
-) -> None:
-    """Serve the API and the status page.
+) -> Api:
+    """Serve the API and the status page; returns the application.
 
     Args:
         listener: of `opened`.
@@ -73,16 +74,21 @@ def start(
     from controller.management.metrics import Metrics
     from controller.management.moves import Moves
     from controller.management.overview import Overview
-    from controller.management.tokens import Tokens
+    from controller.management.tokens import Guesses, Tokens
     from controller.management.wsgi_server import serve
 
     tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
-    overview = Overview(reporter.fabric, ports, pulse)
-    metrics = Metrics(overview)
+    overview, guesses = Overview(reporter.fabric, ports, pulse), Guesses(reporter.fabric.clock)
+    metrics = Metrics(overview, guesses)
     moves = Moves(mover, mover.history, partial(eventlet.sleep, 0)) if mover.history else None
     reporter.observers += [overview.happened, metrics.happened]
-    server = serve(listener, Api(overview, metrics, tokens, flush, actions, moves), tls)
+    private = settings.token_to_read
+    api = Api(overview, metrics, tokens, flush, actions, moves, guesses, private)
+    server = serve(listener, api, tls)
     pulse.follow("answering HTTP requests", server)
     url = f"http{'s' * bool(tls)}://{settings.http}"
     access = "changes need a token" if tokens.known else "to read only, without --token-file"
+    if settings.token_to_read:
+        access = "all but health needs a token"
     reporter.fabric.tell(ApiOpened(url, access))
+    return api

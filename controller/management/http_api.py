@@ -24,7 +24,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -35,6 +36,7 @@ from werkzeug.exceptions import (
     HTTPException,
     NotFound,
     ServiceUnavailable,
+    TooManyRequests,
     Unauthorized,
 )
 from werkzeug.routing import Map, Rule
@@ -44,8 +46,9 @@ from controller.management.action_log import ActionLog, Actor
 from controller.management.metrics import Metrics
 from controller.management.moves import Moves
 from controller.management.overview import Overview
-from controller.management.tokens import Role, Tokens
+from controller.management.tokens import Guesses, Role, Tokens
 from controller.rollout.build_archive import MOST_BUILD, identity_in
+from controller.switches.events import TokenRefused, TokensKept, TokensLoaded
 from inventory.problems import InputError
 from templates import TEMPLATES
 
@@ -67,7 +70,9 @@ class _Request(Request):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The application. `flush` sends the contents of the fabric's outbox."""
+    """The application. flush: sends the contents of the fabric's outbox. private: reading needs a
+    token, too, but for the page itself and for health.
+    """
 
     overview: Overview
     metrics: Metrics
@@ -75,17 +80,23 @@ class Api:
     flush: Callable[[], None]
     actions: ActionLog
     moves: Moves | None = None
+    guesses: Guesses = field(default_factory=Guesses)
+    private: bool = False
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         """Answer a request; errors become responses, too."""
         request = _Request(environ)
         try:
             (method, *words), _ = _ROUTES.bind_to_environ(environ).match()
+            if self.private and method not in ("page", "health"):
+                self._authorise(request, "read")
             response: Response = getattr(self, method)(request, *words)
         except InputError as error:
             response = _json({"error": str(error)}, 400)
         except HTTPException as error:
             response = _json({"error": error.description or error.name}, error.code or 500)
+            if rest := getattr(error, "retry_after", None):
+                response.headers["Retry-After"] = str(rest)
             if isinstance(error, Unauthorized):
                 response.headers["WWW-Authenticate"] = "Bearer"
             if allowed := getattr(error, "valid_methods", None):
@@ -215,6 +226,18 @@ class Api:
         """Metrics in Prometheus' text format."""
         return Response(generate_latest(self.metrics.registry), content_type=CONTENT_TYPE_LATEST)
 
+    def read_tokens_again(self) -> None:
+        """Use the token file as it is now; one that cannot be used changes nothing."""
+        if self.tokens.file is None:
+            return
+        tell, name = self.overview.fabric.tell, str(self.tokens.file)
+        try:
+            self.tokens.read_again()
+        except InputError as error:
+            tell(TokensKept(name, str(error)))
+        else:
+            tell(TokensLoaded(name, len(self.tokens.known)))
+
     def _lead(self) -> None:
         """Leave changes to the leader."""
         found = self.overview.leading()
@@ -226,8 +249,14 @@ class Api:
             raise Forbidden(
                 "this controller was started without --token-file and accepts no changes"
             )
-        token = self.tokens.bearer(request.headers.get("Authorization"))
+        host, given = request.remote_addr or "", request.headers.get("Authorization")
+        if rest := self.guesses.rest(host):
+            raise TooManyRequests("too many wrong tokens from this host", retry_after=ceil(rest))
+        token = self.tokens.bearer(given)
         if token is None:
+            if given is not None:
+                self.guesses.wrong(host)
+                self.overview.fabric.rejected.add(TokenRefused, host, "a token that is not known")
             raise Unauthorized("required a token: Authorization: Bearer TOKEN")
         actor = Actor(token.name, token.role, request.remote_addr or "")
         if not token.may(role):

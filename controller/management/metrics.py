@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from controller.management.overview import Overview
+from controller.management.tokens import Guesses
 from controller.switches.events import Event, SwitchProgrammed
 
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
@@ -18,8 +19,8 @@ SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 class Metrics(Collector):
     """The metrics, in a registry of their own without the process's metrics."""
 
-    def __init__(self, overview: Overview) -> None:
-        self.overview = overview
+    def __init__(self, overview: Overview, guesses: Guesses | None = None) -> None:
+        self.overview, self.guesses = overview, guesses
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
         self._push = Histogram(
@@ -60,7 +61,8 @@ class Metrics(Collector):
         yield differences
         for name, what, count in (
             ("bugs", "Steps of the controller that failed.", health["bugs"]),
-            ("rejected_peers", "Connections that were turned away.", health["rejected_peers"]),
+            ("rejected_peers", "Peers that were turned away.", health["rejected_peers"]),
+            ("wrong_tokens", "Wrong tokens.", self.guesses.total if self.guesses else 0),
         ):
             counter = CounterMetricFamily(f"polarfab_{name}", what)
             counter.add_metric([], count)

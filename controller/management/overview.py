@@ -16,16 +16,23 @@ from controller.management.action_log import ActionTaken
 from controller.pulse import Pulse
 from controller.switches.events import (
     BuildLoaded,
+    DriftFound,
     Event,
+    ProgramForgotten,
     ProgramRefused,
     SwitchConnected,
     SwitchLeft,
     SwitchProgrammed,
 )
 from controller.switches.session import LiveFabric
+from controller.switches.switch import AMISS
 from controller.upkeep.link_events import LinkDown, LinkReused, LinkSuppressed, LinkUp
 from controller.upkeep.repair_keeper import Keeper
 
+Switched = (
+    SwitchConnected | SwitchProgrammed | DriftFound | ProgramForgotten | ProgramRefused | SwitchLeft
+)
+"""Events that tell the state of a switch."""
 KEPT = 1000
 """The number of events kept."""
 BUSIEST = 12
@@ -149,13 +156,13 @@ class Overview:
 
     def _switches(self, status: dict[str, Any]) -> list[dict[str, Any]]:
         fabric, drained = self.fabric, self.ports.drained if self.ports else None
-        connections, in_sync, ages = fabric.connections, fabric.in_sync, fabric.ages
+        connections, ages = fabric.connections, fabric.ages
         return [
             {
                 "name": name,
                 "datapath_id": f"{datapath:016x}",
                 "peer": connections.get(vertex, ""),
-                "state": _state(vertex in connections, vertex in in_sync, name in status["errors"]),
+                "state": _state(fabric.state(vertex)),
                 "drained": bool(drained is not None and drained[vertex]),
                 "error": status["errors"].get(name, ""),
                 "foreign": status["foreign"].get(name, 0),
@@ -217,14 +224,13 @@ class Overview:
 
 def _places(event: Event) -> list[tuple[str, str]]:
     """The switch, or the ends of the link, whose state an event tells; port "" is the switch."""
-    if isinstance(event, SwitchConnected | SwitchProgrammed | ProgramRefused | SwitchLeft):
+    if isinstance(event, Switched):
         return [(event.switch, "")]
     if isinstance(event, LinkDown | LinkUp | LinkSuppressed | LinkReused):
         return [(event.switch, event.port), (event.far_switch, event.far_port)]
     return []
 
 
-def _state(connected: bool, in_sync: bool, error: bool) -> str:
-    if not connected:
-        return "absent"
-    return "refused" if error and not in_sync else "in sync" if in_sync else "being programmed"
+def _state(state: str) -> str:
+    """The state of a switch in words: those of its conversation are one."""
+    return state if state in ("absent", "in sync", *AMISS) else "being programmed"

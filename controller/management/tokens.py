@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hmac
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Literal, get_args
 
 from inventory.problems import InputError
 
 LEAST_LENGTH = 16
 """Least characters of a token."""
+MOST_GUESSES, GUESS_PERIOD, MOST_GUESSERS = 10, 60.0, 1000
+"""Wrong tokens that a host may send in so many seconds, and the hosts that are counted."""
 NAME = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
 Role = Literal["read", "operate", "apply"]
 """What a token is for: reading what is not for everybody; reading switches again; other builds.
@@ -32,11 +36,12 @@ class Token:
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tokens:
-    """The accepted tokens; without any, all changes are refused."""
+    """The accepted tokens, and the file that has them; without any, all changes are refused."""
 
     known: tuple[Token, ...] = ()
+    file: Path | None = None
 
     @classmethod
     def read(cls, file: Path) -> Tokens:
@@ -47,6 +52,18 @@ class Tokens:
         Raises:
             InputError: the file cannot be read, others can read it, or a line is invalid.
         """
+        found = cls(file=file)
+        found.read_again()
+        return found
+
+    def read_again(self) -> None:
+        """Read the file again; those known stay if that fails.
+
+        Raises:
+            InputError: as for `read`.
+        """
+        if (file := self.file) is None:
+            return
         try:
             mode, text = file.stat().st_mode, file.read_text(encoding="ascii")
         except (OSError, UnicodeDecodeError) as error:
@@ -59,7 +76,7 @@ class Tokens:
         known = [_token(file, n, line) for n, line in lines if line and not line.startswith("#")]
         if not known:
             raise _refusal(file, "at least one token", "none", MAKE)
-        return cls(tuple(known))
+        self.known = tuple(known)
 
     def bearer(self, authorization: str | None) -> Token | None:
         """The token of this Authorization header; all are compared, in constant time."""
@@ -67,6 +84,34 @@ class Tokens:
         given = text.strip().encode()
         found = [token for token in self.known if hmac.compare_digest(given, token.secret)]
         return found[0] if found and scheme.lower() == "bearer" else None
+
+
+@dataclass(slots=True)
+class Guesses:
+    """Wrong tokens by the host that they came from: who sends many is not listened to for a while.
+
+    total: how many there were.
+    """
+
+    clock: Callable[[], float] = monotonic
+    total: int = 0
+    _wrong: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def rest(self, host: str) -> float:
+        """Seconds for which this host is not listened to; 0 if it is."""
+        count, since = self._wrong.get(host, (0, 0.0))
+        left = since + GUESS_PERIOD - self.clock()
+        if left <= 0:
+            self._wrong.pop(host, None)
+        return max(0.0, left) if count >= MOST_GUESSES else 0.0
+
+    def wrong(self, host: str) -> None:
+        """A host has sent a wrong token."""
+        self.total += 1
+        if host not in self._wrong and len(self._wrong) >= MOST_GUESSERS:
+            self._wrong.pop(next(iter(self._wrong)))
+        count, since = self._wrong.get(host, (0, self.clock()))
+        self._wrong[host] = count + 1, since
 
 
 MAKE = "make one with: openssl rand -hex 32"

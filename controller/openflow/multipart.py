@@ -41,6 +41,14 @@ def flows_wanted() -> bytes:
     return FLOW_REQUEST.pack(table=ALL_TABLES, out_port=ANY, out_group=ANY, **match)
 
 
+def flows_counted(cookie: int, mask: int) -> bytes:
+    """The body of a request for the number of flows of all tables with cookies like this."""
+    match = {"match_type": OXM_MATCH, "match_length": MATCH.size}
+    return FLOW_REQUEST.pack(
+        table=ALL_TABLES, out_port=ANY, out_group=ANY, cookie=cookie, cookie_mask=mask, **match
+    )
+
+
 def ports_wanted() -> bytes:
     """The body of a request for the counters of all ports."""
     return PORT_REQUEST.pack(port=ANY)

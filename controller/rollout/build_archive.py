@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import zlib
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from compilers.tables.folders.generations import MANIFEST, identity_of
+from compilers.tables.folders.generations import MANIFEST, VERIFIED, identity_of
 from inventory.problems import InputError
 
 MOST_BUILD = 1 << 30
 """Largest build in bytes, packed or not."""
+MOST_MANIFEST, SLICE = 4 << 20, 1 << 20
+"""Bytes: of the largest manifest, and that are unpacked at once."""
+LEAST_ROOM, BYTES_A_PAIR = 8 << 20, 64
+"""Bytes that any build may have unpacked, and more for each pair of its switches."""
 FAULTS = OSError, EOFError, NotImplementedError, RuntimeError, zlib.error
 """What `zipfile` raises for damaged files, besides its own."""
 NAMES = re.compile(r"(manifest|fabric|verified)\.json|arrays/[a-z0-9_]+\.npy")
@@ -36,8 +43,13 @@ def pack(folder: Path) -> bytes:
     return stream.getvalue()
 
 
-def unpack(data: bytes, folder: Path) -> None:
-    """Unpack a build into a folder.
+def unpack(data: bytes, folder: Path, breathe: Callable[[], None] = lambda: None) -> None:
+    """Unpack a build into a folder: the files that its manifest names, of these digests.
+
+    Args:
+        data: the ZIP file.
+        folder: which is made.
+        breathe: called after each slice, so that other work goes on.
 
     Raises:
         InputError: it is not a build, is too large, or the folder cannot be written.
@@ -45,15 +57,25 @@ def unpack(data: bytes, folder: Path) -> None:
     try:
         with ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
-            names = {entry.filename for entry in entries}
-            if MANIFEST not in names or not all(map(NAMES.fullmatch, names)):
+            digests, most = _manifest(archive)
+            names = [entry.filename for entry in entries]
+            if len(set(names)) < len(names) or not {*names} <= {*digests, MANIFEST, VERIFIED}:
+                raise BadZipFile("files that its manifest does not name")
+            if not all(map(NAMES.fullmatch, names)):
                 raise BadZipFile("files that do not belong to a build")
-            if sum(entry.file_size for entry in entries) > MOST_BUILD:
-                raise BadZipFile(f"more than {MOST_BUILD:,} bytes")
+            if sum(entry.file_size for entry in entries) > most:
+                raise BadZipFile(f"more than {most:,} bytes")
             (folder / "arrays").mkdir(parents=True)
             for entry in entries:
-                (folder / entry.filename).write_bytes(archive.read(entry))
-    except (BadZipFile, *FAULTS) as error:
+                digest = sha256()
+                with archive.open(entry) as packed, (folder / entry.filename).open("wb") as file:
+                    while piece := packed.read(SLICE):
+                        digest.update(piece)
+                        file.write(piece)
+                        breathe()
+                if digest.hexdigest() != digests.get(entry.filename, digest.hexdigest()):
+                    raise BadZipFile(f"{entry.filename} with another digest than in its manifest")
+    except (BadZipFile, ValueError, *FAULTS) as error:
         raise _problem("a ZIP file of a build folder", error) from error
 
 
@@ -65,12 +87,32 @@ def identity_in(data: bytes) -> str:
     """
     try:
         with ZipFile(io.BytesIO(data)) as archive:
-            entry = archive.getinfo(MANIFEST)
-            if entry.file_size > MOST_BUILD:
-                raise BadZipFile(f"more than {MOST_BUILD:,} bytes")
-            return identity_of(archive.read(entry).decode())
-    except (BadZipFile, KeyError, ValueError, *FAULTS) as error:
+            return identity_of(_text(archive))
+    except (BadZipFile, ValueError, *FAULTS) as error:
         raise _problem("a ZIP file of a build folder", error) from error
+
+
+def _text(archive: ZipFile) -> str:
+    """The manifest of a packed build.
+
+    Raises:
+        BadZipFile, ValueError: there is none, or it is no text.
+    """
+    if MANIFEST not in archive.namelist():
+        raise BadZipFile("no manifest")
+    entry = archive.getinfo(MANIFEST)
+    if entry.file_size > MOST_MANIFEST:
+        raise BadZipFile(f"a manifest of more than {MOST_MANIFEST:,} bytes")
+    return archive.read(entry).decode()
+
+
+def _manifest(archive: ZipFile) -> tuple[dict[str, str], int]:
+    """The digests of a build's files by their names, and the most bytes that they may have."""
+    said = json.loads(_text(archive))
+    files, switches = said.get("files"), said.get("switches")
+    if not isinstance(files, dict) or not isinstance(switches, int):
+        raise BadZipFile("a manifest that is none")
+    return files, min(MOST_BUILD, LEAST_ROOM + BYTES_A_PAIR * switches**2)
 
 
 def _problem(required: str, given: object) -> InputError:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shutil import disk_usage
 from time import time
 from typing import Any
 
@@ -27,6 +28,8 @@ BUILDS_KEPT = 5
 ENTRIES_KEPT = 100
 """Entries of the list that are kept."""
 LIST = "history.json"
+BLOCK, ROOM = 4096, 1 << 20
+"""Bytes that a file may take beyond its own, and that are left for journal, list and action log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class BuildHistory:
         allowed = unverified or self.unverified
 
         def fill(beside: Path) -> None:
-            unpack(data, beside)
+            unpack(data, beside, breathe)
             (beside / VERIFIED).unlink(missing_ok=True)
             _prove(beside, allowed, breathe)
 
@@ -126,6 +129,23 @@ class BuildHistory:
                 mark_verified(beside, current.identity, {"proved": asdict(current.proved)})
 
         put_folder(place, fill)
+
+    def require_room(self, identity: str) -> None:
+        """Refuse where a build that is kept could not be put into the controller's folder.
+
+        Raises:
+            InputError: the file system has too little room.
+        """
+        files = (self.place / identity).rglob("*")
+        needed = sum(file.stat().st_size + BLOCK for file in files) + ROOM
+        free = disk_usage(self.folder.parent).free
+        if free < needed:
+            raise InputError.of(
+                f"{needed:,} bytes of room for build {identity}, before anything is changed",
+                f"{free:,}",
+                "remove other files",
+                file=str(self.folder.parent),
+            )
 
     def install(self, identity: str, instead_of: str) -> None:
         """Put a build that is kept into the controller's folder, if that has this other one.

@@ -1,8 +1,8 @@
 """The move journal of a controller without a store: its `Record` in a file beside the build folder.
 
 Each round is on the disk before it is sent, so a controller that was killed goes on with the move
-when it starts again, as its successor would with a store. Between moves there is no file, but for a
-build on trial.
+when it starts again, as its successor would with a store. Between moves there is a file where a
+build is on trial, or links or switches are dead.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from pathlib import Path
 from compilers.tables.build import Build
 from compilers.tables.folders.artefact import replace_file
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.mover import Mover
+from controller.rollout.mover import Memory, Mover
 from controller.rollout.shared_record import Record, decoded, encoded
-from controller.switches.events import FileUnwritable
+from controller.rollout.survey import Survey
+from controller.switches.events import FileUnwritable, JournalDamaged
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 
@@ -27,10 +28,10 @@ class MoveJournal:
         place = folder.resolve()
         self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
         self._record: Record | None = None
-        self._unwritable = False
+        self._unwritable = self.damaged = False
 
     def read(self) -> Record | None:
-        """The record that an earlier process left, or None.
+        """The record that an earlier process left, or None; one that is damaged is put aside.
 
         Raises:
             InputError: it cannot be read.
@@ -39,13 +40,13 @@ class MoveJournal:
             self._record = decoded(self.file.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError.of(
-                "the progress of a move",
-                str(error),
-                "remove it: the build of the folder is loaded on all switches at once",
-                str(self.file),
-            ) from error
+        except OSError as error:
+            given = error.strerror or str(error)
+            raise InputError.of("a journal that can be read", given, file=str(self.file)) from error
+        except (ValueError, TypeError) as error:
+            self.file.replace(self.file.with_name(f"{self.file.name}.damaged"))
+            self.fabric.tell(JournalDamaged(str(self.file), str(error)))
+            self.damaged = True
         return self._record
 
     def agree(self, record: Record) -> bool:
@@ -56,7 +57,7 @@ class MoveJournal:
         if record == self._record:
             return True
         try:
-            if record.to or record.before:
+            if record.to or record.before or record.known:
                 replace_file(self.file, [encoded(record)])
             else:
                 self.file.unlink(missing_ok=True)
@@ -70,9 +71,13 @@ class MoveJournal:
 
 
 def journalled(
-    fabric: LiveFabric, foresee: Callable[[Build], Build], history: BuildHistory
+    fabric: LiveFabric,
+    foresee: Callable[[Build], Build],
+    history: BuildHistory,
+    memory: Memory | None = None,
 ) -> Mover:
-    """The mover of a controller without a store; it goes on with a move that a kill interrupted.
+    """The mover of a controller without a store; it goes on where one was killed: its move,
+    and what it knew of links and switches.
 
     Call it before switches connect.
 
@@ -80,10 +85,12 @@ def journalled(
         InputError: the journal cannot be read.
     """
     journal = MoveJournal(history.folder, fabric)
-    mover = Mover(fabric, foresee, journal.agree, history)
+    mover = Mover(fabric, foresee, journal.agree, history, memory=memory)
     if record := journal.read():
         try:
             mover.go_on(record, history.read)
         except InputError as error:
             fabric.cannot_load(f"the move in {journal.file.name} cannot be continued: {error}")
+    if journal.damaged:
+        Survey(mover)
     return mover

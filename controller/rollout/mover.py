@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from time import time
-from typing import Any
+from typing import Any, Protocol
 
 from compilers.tables.build import Build
 from compilers.update.loss import PairLoss, loss
@@ -38,6 +38,16 @@ class Trial:
     until: float
 
 
+class Memory(Protocol):
+    """What is known of links and switches, and outlives a process."""
+
+    def known(self) -> dict[str, Any]:
+        """As JSON."""
+
+    def take_over(self, known: dict[str, Any]) -> None:
+        """Begin with what another process has known, before switches connect."""
+
+
 class Mover:
     """Moves a fabric to other builds; `rollout` is the last move, None before the first.
 
@@ -48,9 +58,11 @@ class Mover:
         agree: called before each step of a move, and between moves; returns whether it may be taken
         (`controller.cluster.cluster_member`, `MoveJournal`).
         history: keeps the builds of a move, and those before; None to keep none.
+        memory: what is known of links and switches, which goes into each record.
         wall: the time of day, seconds since the epoch: trials outlive a process.
 
     trial: the build on trial that the fabric holds or is moved to. by: who asked for the last move.
+    unwritten: why the folder or the history could not be written after it.
     """
 
     def __init__(
@@ -60,14 +72,16 @@ class Mover:
         agree: Callable[[Record], bool] = lambda _: True,
         history: BuildHistory | None = None,
         wall: Callable[[], float] = time,
+        memory: Memory | None = None,
     ) -> None:
+        self.memory = memory
         self.fabric, self.foresee, self.history = fabric, foresee, history
         self.rollout: Rollout | None = None
         self.trial: Trial | None = None
-        self.by = ""
+        self.by = self.unwritten = ""
         self._agree, self._wall = agree, wall
         self._retry, self._over = 0.0, inf
-        fabric.hooks.on_tick(self._tick)
+        fabric.ticks.append(self._tick)
         fabric.parts["rollout"] = self.status
 
     @property
@@ -82,7 +96,8 @@ class Mover:
         still = {"state": "none", "build": self.fabric.identity}
         trial = self.trial or Trial("", 0.0)
         progress = self.rollout.status() if self.rollout else still
-        return progress | {"before": trial.before, "until": trial.until or None}
+        kept = {"before": trial.before, "until": trial.until or None}
+        return progress | kept | {"unwritten": self.unwritten}
 
     def require_settled(self) -> None:
         """Refuse where a move is in progress, or a build is on trial.
@@ -175,7 +190,9 @@ class Mover:
             raise
 
     def agree(self, record: Record) -> bool:
-        """Whether this record is written; a build on trial is added to it."""
+        """Whether this record is written; a build on trial and what is dead are added to it."""
+        if self.memory:
+            record = replace(record, known=self.memory.known())
         if self.trial:
             record = replace(record, before=self.trial.before, until=self.trial.until)
         return self._agree(record)
@@ -208,6 +225,8 @@ class Mover:
         Raises:
             InputError: a build cannot be had, or no order of rows is safe.
         """
+        if self.memory:
+            self.memory.take_over(record.known)
         current = self.fabric.current
         old, new = (
             current if name == current.identity else read(name)
@@ -265,11 +284,16 @@ class Mover:
             self.fabric.cannot_load(str(error))
 
     def _keep(self, old: Current, target: Current) -> None:
+        """Keep both builds before anything changes.
+
+        Raises:
+            InputError: they cannot be written, or the folder will have no room for the target.
+        """
         if self.history:
-            with self._told():
-                self.history.note(old, "", spare=target.identity)
-                self.history.keep(old)
-                self.history.keep(target)
+            self.history.note(old, "", spare=target.identity)
+            self.history.keep(old)
+            self.history.keep(target)
+            self.history.require_room(target.identity)
 
     def _held(self, before: str) -> None:
         """The fabric holds another build than before: so does the folder, and the history."""
@@ -281,9 +305,11 @@ class Mover:
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Tell of a file that cannot be written, and go on."""
+        self.unwritten = ""
         try:
             yield
         except InputError as error:
+            self.unwritten = str(error)
             place = str(self.history.place) if self.history else ""
             self.fabric.tell(FileUnwritable(place, str(error)))
 

@@ -1,4 +1,4 @@
-"""The record of a fabric's build and of the progress of a move, shared through a store.
+"""The record of a fabric: its build, the progress of a move, and what is dead in it; in a store.
 
 A controller records each round before it starts it. If it dies, every switch is at the recorded
 round or the one before (when going back: the one after), a mixture in which no packet is lost
@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Literal, Protocol
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
 
 RECORD_CHUNK_BYTES = 512 * 1024
 """Most bytes of a value: etcd takes requests of 1.5 MiB, and base64 lengthens them."""
@@ -26,6 +26,7 @@ class Record:
     """The identity of the current build; during a move also that of the target, the round that has
     begun, and whether it is carried out ("forth") or undone ("back").
 
+    known: dead links, drained switches and the like (`Keeper.known`).
     before, until: of a build on trial, the build that the fabric falls back to at this time, in
     seconds since the epoch, unless somebody confirms.
     """
@@ -36,6 +37,7 @@ class Record:
     way: Literal["forth", "back"] = "forth"
     before: str = ""
     until: float = 0.0
+    known: dict[str, Any] = field(default_factory=dict)
 
     @property
     def builds(self) -> set[str]:

@@ -103,10 +103,10 @@ class FaultReport(SwitchEvent):
 
 
 class ProgramRefused(FaultReport):
-    """A switch has refused its program and keeps its previous one."""
+    """A switch has refused its program and keeps what it had; it gets no transit."""
 
     kind = "refused"
-    line = "switch {node} refused its program and keeps the previous one: {text}"
+    line = "switch {node} refused its program and keeps what it had: {text}"
     more = "{count} more switches refused their program, the first of them {node}: {text}"
 
 
@@ -144,15 +144,34 @@ class RowsShadowed(SwitchEvent):
 
 
 class DriftFound(SwitchEvent):
-    """A switch in sync no longer held its program, and is put right: rows and groups that were
+    """A switch in sync no longer holds its program, and gets it again: rows and groups that were
     missing, altered, or too many.
     """
 
     kind = "drift"
     detail = "{added} rows and groups missing, {changed} altered, {removed} too many"
-    line = "switch {node} had drifted, and is put right: {text}"
-    more = "{count} more switches had drifted, the first of them {node}: {text}"
+    line = "switch {node} has drifted, and gets its program again: {text}"
+    more = "{count} more switches have drifted, the first of them {node}: {text}"
 
+    added: int
+    changed: int
+    removed: int
+
+
+class ProgramForgotten(SwitchEvent):
+    """A switch confirms its program and, as it was read so many times in a row, does not hold it:
+    it gets no transit until it does. Rows and groups that were missing, altered, or too many.
+    """
+
+    kind = "forgotten"
+    detail = (
+        "confirms its program and does not keep it, as it was read {times} times in a row: "
+        "{added} rows and groups missing, {changed} altered, {removed} too many"
+    )
+    line = "switch {node} {text}; it gets no transit"
+    more = "{count} more switches do not keep their program, the first of them {node}"
+
+    times: int
     added: int
     changed: int
     removed: int
@@ -255,7 +274,49 @@ class PeerMisnamed(PeerEvent):
     more = "peers on {count} more hosts are turned away, the first on {node}: {text}"
 
 
+class TokenRefused(PeerEvent):
+    """A client of the API has sent a token that is not known."""
+
+    kind = "token-refused"
+    line = "a client on {node} is refused: {text}"
+    more = "clients on {count} more hosts are refused, the first on {node}: {text}"
+
+
 # The controller itself
+
+
+class TokensLoaded(Event):
+    """The token file was read again, and has so many tokens."""
+
+    kind = "tokens"
+    subject = "{file}"
+    detail = "{tokens}"
+    line = more = "tokens were read again, {text} in {node}"
+
+    file: str
+    tokens: int
+
+
+class TokensKept(Event):
+    """The token file was read again and cannot be used: the tokens before stay."""
+
+    kind = "tokens-kept"
+    subject = "{file}"
+    detail = "{reason}"
+    line = more = "the tokens known stay, the file cannot be used: {text}"
+
+    file: str
+    reason: str
+
+
+class ControllerEnded(Event):
+    """The controller ends because of this signal; switches keep what they hold."""
+
+    kind = "ended"
+    subject = "{signal}"
+    line = more = "ended by {node}; switches keep what they hold"
+
+    signal: str
 
 
 class BugFound(Event):
@@ -366,6 +427,29 @@ class BuildInherited(BuildEvent):
     line = more = "the fabric holds build {node}, the folder {text}; SIGHUP moves the fabric there"
 
     folder_build: str
+
+
+class JournalDamaged(Event):
+    """The record of the fabric cannot be read: it is put aside, and the switches are read."""
+
+    kind = "journal-damaged"
+    subject = "{file}"
+    detail = "{reason}"
+    line = more = "{node} is damaged and put aside ({text}); switches are read, nothing is changed"
+
+    file: str
+    reason: str
+
+
+class BuildSurveyed(BuildEvent):
+    """So many of the switches that were read name this build: it is the fabric's."""
+
+    kind = "surveyed"
+    detail = "{switches} of {read} switches hold it"
+    line = more = "the fabric has build {node}: {text}"
+
+    switches: int
+    read: int
 
 
 class TrialOver(BuildEvent):

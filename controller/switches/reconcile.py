@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from compilers.targets.openflow.flow_tables import (
 )
 from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.protocol import (
+    AGGREGATE_STATS,
     ANY,
     BUNDLED,
     FLOW_MOD,
@@ -96,6 +98,33 @@ class Difference:
     shadowing: tuple[tuple[int, int], ...] = ()
 
 
+COUNTED = multipart.flows_counted(OURS, COOKIE_MASK)
+"""The body of a request for the number of our rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """How many of our rows a switch holds, and a digest of all its groups of ours."""
+
+    rows: int
+    groups: bytes
+
+    @classmethod
+    def of(cls, program: Program) -> Total:
+        """What a switch with this program tells."""
+        groups = {n: g for block in program.groups for n, g in _groups(block, GROUP_MOD, BUNDLED)}
+        return cls(sum(map(len, program.flows)), _digest(groups))
+
+    @classmethod
+    def read(cls, counted: bytes, groups: bytes) -> Total:
+        """From the bodies of the replies to `COUNTED` and to a request for groups.
+
+        Raises:
+            Malformed: they cannot be read.
+        """
+        return cls(AGGREGATE_STATS.read(counted).flows, _digest(_described(groups)))
+
+
 def held(flows: bytes, groups: bytes) -> Held:
     """The content of a switch, from the bodies of its replies.
 
@@ -114,12 +143,7 @@ def held(flows: bytes, groups: bytes) -> Held:
         others += entries(form[~mine])
         if (marked := cookies[mine & (cookies >> SHIFT != np.uint64(COOKIE) >> SHIFT)]).size:
             marker = int(marked[0])
-    found = (
-        group
-        for block in multipart.blocks(groups, GROUP_DESC.size)
-        for group in _groups(block, GROUP_DESC)
-    )
-    return Held(tuple(ours), frozenset(others), dict(found), marker)
+    return Held(tuple(ours), frozenset(others), _described(groups), marker)
 
 
 def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> Difference:
@@ -173,6 +197,21 @@ def _shadowing(program: Program, held: Held) -> tuple[tuple[int, int], ...]:
         return ()
     ours = (row for block in program.flows for row in _rows(block))
     return tuple(row_forms.place(row)[:2] for row in shadowing(held.foreign, ours))
+
+
+def _described(groups: bytes) -> dict[int, bytes]:
+    """The groups of a switch by number, as it describes them."""
+    blocks = multipart.blocks(groups, GROUP_DESC.size)
+    return {number: form for block in blocks for number, form in _groups(block, GROUP_DESC)}
+
+
+def _digest(groups: dict[int, bytes]) -> bytes:
+    """A digest of those groups that are ours."""
+    found = blake2b(digest_size=16)
+    for number in sorted(groups):
+        if 0 < number <= OUR_GROUPS:
+            found.update(b"%d:%d:" % (number, len(groups[number])) + groups[number])
+    return found.digest()
 
 
 def _groups(block: Block, layout: Layout, place: int = 0) -> Iterator[tuple[int, bytes]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from compilers.targets.openflow.protocol import MessageType, Multipart, header, message
 from controller.openflow.messages import Error, Names, SessionXid
@@ -25,12 +25,14 @@ from controller.switches.current import Current
 from controller.switches.events import (
     BuildKept,
     BuildLoaded,
+    DriftFound,
     DuplicateDatapath,
     Event,
     FabricComplete,
     FaultReport,
     MalformedMessage,
     PeerMisnamed,
+    ProgramForgotten,
     ProgrammedFault,
     ProgramRefused,
     RowsShadowed,
@@ -41,9 +43,8 @@ from controller.switches.events import (
     UnknownDatapath,
 )
 from controller.switches.fault_reports import fault_report, lesser_profiles
-from controller.switches.hooks import Adopt, Hooks
 from controller.switches.reconcile import Difference
-from controller.switches.switch import Switch
+from controller.switches.switch import AMISS, MOST_DRIFTS, Switch
 from controller.switches.transaction import Done, Outcome
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
@@ -51,7 +52,40 @@ PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
 MOST_UNKNOWN = 1000
 """Datapath ids that are not in the build and are kept for the status."""
 SWITCH_PATIENCE = 120.0
-"""Seconds that a switch may take to answer before its connection is closed."""
+"""Seconds that a switch that lives may take to answer a request before its connection is closed."""
+ASK_AFTER, MOST_ASKED = 2.0, 500
+"""Seconds of silence after which a switch is asked whether it is alive, and how many are asked in a
+second at most: a larger fabric asks less often."""
+SILENCE, WORKING = 8.0, 64
+"""Seconds that a switch may take to answer that; as long again for each so many switches that have
+work of ours at the time, as they may all be one busy process."""
+SLOW = 1.0
+"""Seconds without an answer after which others do not wait for a switch."""
+
+
+class Upkeep(Protocol):
+    """Who watches a fabric and adapts its programs (`controller.upkeep.repair_keeper`)."""
+
+    def adopt(self, current: Current) -> Current:
+        """A build is being loaded; returns it, or a replacement."""
+
+    def described(self, vertex: int, ports: bytes) -> None:
+        """A switch has described its ports (`ofp_port`), before its rows are read."""
+
+    def port_status(self, vertex: int, message: bytes) -> None:
+        """A switch reports a change of a port."""
+
+    def packet_in(self, vertex: int, message: bytes) -> None:
+        """A switch sends a packet."""
+
+    def fit(self, vertex: int, fit: bool) -> None:
+        """A switch was read to hold its program, or it is known not to."""
+
+    def left(self, vertex: int) -> None:
+        """A switch has left."""
+
+    def expect(self) -> None:
+        """Switches may connect from now on; those that do not are gone."""
 
 
 @dataclass(slots=True)
@@ -59,7 +93,9 @@ class LiveFabric:
     """All switches of a build and their connections.
 
     A connection is identified by any hashable key. Not thread-safe. error_names gives the names of
-    error numbers. parts: the sections that other modules add to the status, by name.
+    error numbers. parts: the sections that other modules add to the status, by name. ticks: what is
+    called a few times a second. survey: gets each switch that is read and the cookie of its marker,
+    while nothing is to be changed.
     rejected: peers that were turned away. heard: the clock by which switches are silent or gone.
     Outgoing data is collected in an outbox, which the app empties with `take` after each call.
     """
@@ -68,7 +104,9 @@ class LiveFabric:
     error_names: Names
     foreign: ForeignRows = "keep"
     clock: Callable[[], float] = monotonic
-    hooks: Hooks = field(default_factory=Hooks)
+    upkeep: Upkeep | None = None
+    ticks: list[Callable[[], None]] = field(default_factory=list)
+    survey: Callable[[int, int | None], None] | None = None
     errors: dict[str, str] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
     differences: dict[str, int] = field(
@@ -78,6 +116,7 @@ class LiveFabric:
     _switches: dict[Hashable, Switch] = field(default_factory=dict)
     _present: dict[int, Hashable] = field(default_factory=dict)
     _programmed: set[int] = field(default_factory=set)
+    _retries: dict[Hashable, float] = field(default_factory=dict)
     _connected: dict[int, float] = field(default_factory=dict)
     _began: float | None = None
     _events: list[Event] = field(default_factory=list)
@@ -110,7 +149,7 @@ class LiveFabric:
 
     @property
     def complete(self) -> bool:
-        """Whether every switch has its program."""
+        """Whether every switch was read to hold its program."""
         return len(self._programmed) == self.expected
 
     # Called by the app
@@ -143,7 +182,7 @@ class LiveFabric:
             self._outbox.append(Out(key, priority, data))
 
         talk = Conversation(send, partial(self._fault, key), self.heard)
-        switch = Switch(key, datapath_id, peer, talk, self, certificate)
+        switch = Switch(key, datapath_id, peer, talk, self, certificate, heard=self.heard())
         self._switches[key] = switch
         self._place(key, switch)
 
@@ -157,12 +196,17 @@ class LiveFabric:
         if switch is None or switch.vertex is None:
             return
         kind, _, xid = header(message)
+        switch.heard, switch.asked = self.heard(), None
         if (kind, xid) == (MessageType.ECHO_REPLY, SessionXid.PROBE):
             self._alive(switch)
         elif kind in _ANSWERS:
             switch.talk.received(message)
-        if kind not in _OWN and self._present.get(switch.vertex) == key:
-            self.hooks.message(kind, switch.vertex, message)
+        elif self.upkeep is None or self._present.get(switch.vertex) != key:
+            return
+        elif kind == MessageType.PORT_STATUS:
+            self.upkeep.port_status(switch.vertex, message)
+        elif kind == MessageType.PACKET_IN:
+            self.upkeep.packet_in(switch.vertex, message)
 
     def closed(self, key: Hashable) -> None:
         """A connection has ended."""
@@ -172,6 +216,7 @@ class LiveFabric:
         if switch.vertex is not None:
             self._one_less(key, switch.vertex)
         self._claims.ended(key)
+        self._retries.pop(key, None)
         switch.lost()
 
     def malformed(self, key: Hashable, text: str) -> None:
@@ -181,10 +226,11 @@ class LiveFabric:
             self.tell(MalformedMessage(self.names[switch.vertex], text))
 
     def tick(self) -> None:
-        """Time passes: settle claims, give requests up, close silent connections.
+        """Time passes: settle claims, give requests up, close silent connections, read switches
+        again that are not in sync.
 
         Raises:
-            ExceptionGroup: what has failed of the handlers, which come last.
+            ExceptionGroup: what has failed of `ticks`, which come last: each gets its turn.
         """
         self.rejected.tick()
         for vertex in self._claims.unanswered():
@@ -192,21 +238,71 @@ class LiveFabric:
             self._close(dead)
             self._one_less(dead, vertex)
             self._switches[dead].vertex = None
-        awaited = ((key, one) for key, one in self._switches.items() if one.talk.awaits)
-        for key, switch in awaited:
+        self._look_for_silence()
+        now = self.clock()
+        for key in [key for key, at in self._retries.items() if at <= now]:
+            del self._retries[key]
+            if key in self._switches:
+                self._switches[key].retry()
+        failed = []
+        for one in self.ticks:
+            try:
+                one()
+            except Exception as error:
+                failed.append(error)
+        if failed:
+            raise ExceptionGroup("; ".join(map(repr, failed)), failed)
+
+    def _look_for_silence(self) -> None:
+        """Ask those that have said nothing for a while, and cut off who does not answer."""
+        awaited = [one for one in self._switches.values() if one.talk.awaits]
+        for switch in awaited:
             switch.talk.tick()
-            if not switch.told and switch.talk.overdue(SWITCH_PATIENCE):
-                switch.told = True
-                if switch.vertex is not None:
-                    self.tell(SwitchSilent(self.names[switch.vertex], SWITCH_PATIENCE))
-                self._close(key)
-        self.hooks.tick()
+            if switch.talk.overdue(SWITCH_PATIENCE):
+                self._silent(switch, SWITCH_PATIENCE)
+        now, patience = self.heard(), SILENCE * (1 + len(awaited) // WORKING)
+        rest = max(ASK_AFTER, len(self._present) / MOST_ASKED)
+        for vertex, key in self._present.items():
+            switch = self._switches[key]
+            if switch.told:
+                continue
+            if switch.asked is None:
+                if now - switch.heard >= rest:
+                    self.probe(vertex)
+            elif now - switch.asked > patience:
+                self._silent(switch, patience)
+
+    def _silent(self, switch: Switch, patience: float) -> None:
+        if not switch.told:
+            switch.told = True
+            if switch.vertex is not None:
+                self.tell(SwitchSilent(self.names[switch.vertex], patience))
+            self._close(switch.key)
 
     # Called by other parts of the controller
 
+    def expect(self) -> None:
+        """Switches may connect from now on; those that do not are gone."""
+        if self.upkeep:
+            self.upkeep.expect()
+
+    def probe(self, vertex: int) -> None:
+        """Ask a connected switch whether it is alive, unless it is asked already."""
+        switch = self._switches[self._present[vertex]]
+        if switch.asked is None:
+            switch.asked = self.heard()
+            self._outbox.append(Out(switch.key, SendPriority.URGENT, PROBE))
+
+    @property
+    def slow(self) -> frozenset[int]:
+        """The connected switches that have not answered for a while, and may be hung."""
+        now = self.heard()
+        found = ((v, self._switches[key].asked) for v, key in self._present.items())
+        return frozenset(v for v, asked in found if asked is not None and now - asked > SLOW)
+
     def load(self, current: Current) -> None:
         """Make this build the current one: every switch is read again and reconciled."""
-        self.current = self.hooks.loaded(current)
+        self.current = self.upkeep.adopt(current) if self.upkeep else current
         self._admission.most = most_at_once(self.expected)
         self._programmed.clear()
         self._present.clear()
@@ -218,10 +314,10 @@ class LiveFabric:
             switch.vertex = None
             self._place(key, switch)
 
-    def adopt(self, adopt: Adopt) -> None:
-        """Register a handler that may replace builds being loaded; apply it to the current one."""
-        self.hooks.on_load(adopt)
-        self.current = adopt(self.current)
+    def watched_by(self, upkeep: Upkeep) -> None:
+        """Have the fabric watched, and its current build adopted."""
+        self.upkeep = upkeep
+        self.current = upkeep.adopt(self.current)
 
     def cannot_load(self, text: str) -> None:
         """A build could not be loaded: the current one stays."""
@@ -246,11 +342,15 @@ class LiveFabric:
     def change(self, vertex: int, parts: Sequence[bytes], done: Done) -> None:
         """Apply these messages (bundled adds) to a switch atomically, after earlier changes.
 
+        The audit reads it in full soon.
+
         Raises:
             KeyError: it is not connected.
         """
         switch = self._switches[self._present[vertex]]
-        switch.again |= switch.state == "reading"  # the reading in progress is out of date
+        # A reading in progress is out of date.
+        switch.again |= switch.state in ("reading", "checking")
+        switch.unread = True
         switch.talk.bundle(parts, done)
 
     def ask(self, vertex: int, kind: Multipart, body: bytes, answer: Answer) -> None:
@@ -260,6 +360,22 @@ class LiveFabric:
             KeyError: it is not connected.
         """
         self._switches[self._present[vertex]].talk.ask(kind, body, answer)
+
+    def drifted(self, vertex: int, found: Difference) -> None:
+        """The audit has found that a switch in sync does not hold its program any more.
+
+        Raises:
+            KeyError: it is not connected.
+        """
+        switch = self._switches[self._present[vertex]]
+        self._programmed.discard(vertex)
+        self.tell(DriftFound(self.names[vertex], found.added, found.changed, found.removed))
+        if switch.drifted():
+            switch.forget()
+            self.forgets(switch, found)
+            self.turn_over(switch)
+        else:
+            switch.wait()
 
     def tell(self, event: Event) -> None:
         """Report an event."""
@@ -275,8 +391,23 @@ class LiveFabric:
 
     @property
     def in_sync(self) -> frozenset[int]:
-        """The vertices whose switches hold their program."""
+        """The vertices whose switches were read to hold their program."""
         return frozenset(self._programmed)
+
+    def state(self, vertex: int) -> str:
+        """What is known of a switch: "absent", or the state of its connection."""
+        if vertex in self._programmed:
+            return "in sync"
+        key = self._present.get(vertex)
+        return "absent" if key is None else self._switches[key].state
+
+    def due(self, vertex: int, rest: float) -> bool:
+        """Whether a switch in sync has confirmed changes and is to be read in full; one that had
+        drifted is left alone for so many seconds.
+        """
+        switch = self._switches[self._present[vertex]]
+        at = switch.compared
+        return switch.unread and (not switch.drifts or at is None or self.clock() - at >= rest)
 
     def generation(self, vertex: int) -> int:
         """The generation of the class and group numbers in a switch that is in sync.
@@ -334,6 +465,11 @@ class LiveFabric:
             "expected": self.expected,
             "programmed": [self.names[v] for v in sorted(self._programmed)],
             "complete": self.complete,
+            "amiss": {
+                self.names[v]: one.state
+                for v, one in sorted(switches.items())
+                if one.state in AMISS
+            },
             "errors": self.errors | {self.names[v]: text for v, text in self.duplicates.items()},
             "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
             "foreign": {self.names[v]: s.foreign for v, s in sorted(switches.items()) if s.foreign},
@@ -367,7 +503,7 @@ class LiveFabric:
             self._close(key)
         elif vertex in self._present:
             if self._claims.add(vertex, key):
-                self._outbox.append(Out(self._present[vertex], SendPriority.URGENT, PROBE))
+                self.probe(vertex)
             else:
                 self._close(key)
         else:
@@ -393,7 +529,8 @@ class LiveFabric:
         claims = self._claims.take(vertex)
         if claims is None:
             self.tell(SwitchLeft(self.names[vertex]))
-            self.hooks.present(vertex, False)
+            if self.upkeep:
+                self.upkeep.left(vertex)
         else:
             self._settle(claims, self._switches[claims], vertex)
 
@@ -418,8 +555,9 @@ class LiveFabric:
 
     def described(self, switch: Switch, ports: bytes) -> None:
         """A switch has described its ports."""
-        if switch.vertex is not None and self._present.get(switch.vertex) == switch.key:
-            self.hooks.ports(switch.vertex, ports)
+        mine = switch.vertex is not None and self._present.get(switch.vertex) == switch.key
+        if mine and switch.vertex is not None and self.upkeep:
+            self.upkeep.described(switch.vertex, ports)
 
     def compared(self, switch: Switch, found: Difference, corrects: bool) -> None:
         """A switch has been read; if `corrects`, it gets the difference now."""
@@ -438,8 +576,15 @@ class LiveFabric:
             self.differences[what] += getattr(found, what)
         self.differences["none"] += not found.parts
 
+    def surveyed(self, switch: Switch, marker: int | None) -> bool:
+        """Whether switches are only read, and nothing is changed."""
+        if self.survey is None or switch.vertex is None:
+            return False
+        self.survey(switch.vertex, marker)
+        return True
+
     def synced(self, switch: Switch) -> None:
-        """A switch holds its program."""
+        """A switch holds its program, as it was read to do."""
         vertex = switch.vertex
         if vertex is None or self._present.get(vertex) != switch.key:
             return
@@ -448,7 +593,8 @@ class LiveFabric:
         self.errors.pop(name, None)
         now, since = self.clock(), self._connected.pop(vertex, None)
         self.tell(SwitchProgrammed(name, None if since is None else now - since))
-        self.hooks.present(vertex, True)
+        if self.upkeep:
+            self.upkeep.fit(vertex, True)
         if self.complete:
             seconds = now - (now if self._began is None else self._began)
             self._began = None
@@ -458,10 +604,29 @@ class LiveFabric:
         """A switch has refused its program; None if it could not be read."""
         if switch.vertex is not None:
             self._note(ProgramRefused, switch.vertex, outcome)
+            self._unfit(switch.vertex)
+
+    def forgets(self, switch: Switch, found: Difference) -> None:
+        """A switch confirms its program and, as it was read, does not keep it."""
+        if switch.vertex is not None:
+            name = self.names[switch.vertex]
+            event = ProgramForgotten(name, switch.drifts, found.added, found.changed, found.removed)
+            self.errors[name] = event.text
+            if switch.drifts == MOST_DRIFTS:  # the first time; it is read again and again
+                self.tell(event)
+            self._unfit(switch.vertex)
+
+    def _unfit(self, vertex: int) -> None:
+        self._programmed.discard(vertex)
+        if self.upkeep:
+            self.upkeep.fit(vertex, False)
 
     def turn_over(self, switch: Switch) -> None:
-        """Another switch may be read and programmed."""
+        """Another switch may be read and programmed; this one is read again if it is amiss."""
         self._admission.end(switch.key)
+        if switch.state in AMISS and not switch.gone:
+            self._retries[switch.key] = self.clock() + switch.rest
+            switch.tries += 1
 
     def ask_turn(self, switch: Switch) -> None:
         """Queue a switch for reading."""
@@ -473,7 +638,7 @@ class LiveFabric:
     def _fault(self, key: Hashable, error: Error) -> None:
         """An error has arrived that answers nothing in progress."""
         switch = self._switches.get(key)
-        if switch is None or switch.vertex is None or switch.state != "programmed":
+        if switch is None or switch.vertex is None or switch.state != "in sync":
             return
         name = self.names[switch.vertex]
         if name not in self.errors:
@@ -484,8 +649,9 @@ class LiveFabric:
         event = fault_report(
             kind, self.names[vertex], outcome, self.current.programs, self.error_names
         )
-        self.errors[event.switch] = event.reason
-        self.tell(event)
+        if self.errors.get(event.switch) != event.reason:
+            self.errors[event.switch] = event.reason
+            self.tell(event)
 
 
 _ANSWERS = frozenset(
@@ -496,4 +662,3 @@ _ANSWERS = frozenset(
         MessageType.EXPERIMENTER,
     }
 )
-_OWN = _ANSWERS | {MessageType.HELLO, MessageType.ECHO_REQUEST, MessageType.ECHO_REPLY}

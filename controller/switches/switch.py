@@ -1,4 +1,8 @@
-"""One connected switch: it waits for admission, is read, and is reconciled. No I/O."""
+"""One connected switch: it waits for admission, is read, is reconciled, and is read back. No I/O.
+
+A switch is *in sync* when what it says that it holds is its program. After a commit its rows are
+counted and its groups read; the rolling audit then reads it in full.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from compilers.targets.openflow.encoder import Program
 from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import Multipart
@@ -22,12 +27,25 @@ from controller.switches.transaction import Outcome
 
 CONTENT = {Multipart.FLOW: flows_wanted(), Multipart.GROUP_DESC: b""}
 """Requests for what a switch holds."""
+TOTAL = {Multipart.AGGREGATE: reconcile.COUNTED, Multipart.GROUP_DESC: b""}
+"""Requests for the number of our rows, and for all groups."""
 FEATURES = {Multipart.GROUP_FEATURES: b"", Multipart.TABLE_FEATURES: b""}
 FEATURES_PATIENCE = 10.0
 """Seconds after which features that a switch has not told count as refused."""
 MOST_TIMEOUTS = 5
 """Bundles that a switch may let time out, one after the other, before that is a refusal."""
+MOST_DRIFTS = 3
+"""Readings in a row that find another content than the switch has confirmed, before it is taken not
+to keep what it is given."""
+FIRST_RETRY, LAST_RETRY = 1.0, 30.0
+"""Seconds until a switch that is not in sync is read again, at first and at most."""
 
+State = Literal[
+    "waiting", "reading", "changing", "checking", "in sync", "refused", "unknown", "drifting"
+]
+"""refused: it refuses its program. unknown: it does not say what it holds. drifting: it confirms
+its program and does not keep it. These three are read again with growing waits."""
+AMISS: frozenset[State] = frozenset({"refused", "unknown", "drifting"})
 Replies = Mapping[Multipart, bytes | None]
 
 
@@ -49,14 +67,20 @@ class Owner(Protocol):
     def compared(self, switch: Switch, found: reconcile.Difference, corrects: bool) -> None:
         """The switch has been read; if `corrects`, it gets the difference now."""
 
+    def surveyed(self, switch: Switch, marker: int | None) -> bool:
+        """Whether switches are only read, and nothing is changed."""
+
     def synced(self, switch: Switch) -> None:
-        """The switch holds its program."""
+        """The switch holds its program, as it was read to do."""
 
     def tell(self, event: Event) -> None:
         """Report an event."""
 
     def refused(self, switch: Switch, outcome: Outcome | None) -> None:
         """The switch has refused its program; None if it could not be read."""
+
+    def forgets(self, switch: Switch, found: reconcile.Difference) -> None:
+        """The switch confirms its program and, as it was read, does not keep it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,9 +89,11 @@ class Switch:
 
     certificate: the nodes that its certificate names; None without TLS.
     foreign: rows and groups of others in the switch. shadowing: rows of others over ours.
-    compared: when it was last compared with its program, by the fabric's clock. again: read it once
-    more afterwards. generation: of the class and group numbers in its program. told: its silence
-    was reported.
+    compared: when it was last read in full, by the fabric's clock. unread: it has confirmed changes
+    since. drifts: readings in a row that found something else than it had confirmed. tries: how
+    often it was read again without success. again: read it once more afterwards. generation: of the
+    class and group numbers in its program. heard: when it said something last. asked: since when it
+    leaves a probe unanswered. told: its silence was reported.
     """
 
     key: Hashable
@@ -77,12 +103,17 @@ class Switch:
     owner: Owner
     certificate: frozenset[str] | None = None
     vertex: int | None = None
-    state: Literal["waiting", "reading", "changing", "programmed", "refused"] = "waiting"
+    state: State = "waiting"
     foreign: int = 0
     shadowing: int = 0
     compared: float | None = None
+    unread: bool = False
+    drifts: int = 0
+    tries: int = 0
     again: bool = False
     generation: int = 0
+    heard: float = 0.0
+    asked: float | None = None
     told: bool = False
     gone: bool = False
     able: Profile = OVS
@@ -90,14 +121,27 @@ class Switch:
     _timeouts: int = 0
     _limits: Limits | None = None
     _before: reconcile.Held | None = None
+    _total: reconcile.Total | None = None
 
     def wait(self) -> None:
         """Queue the switch for reading; if it is being read, read it once more afterwards."""
-        if self.state in ("reading", "changing"):
+        self._total = None
+        if self.state in ("reading", "changing", "checking"):
             self.again = True
             return
         self.state = "waiting"
         self.owner.ask_turn(self)
+
+    def retry(self) -> None:
+        """Read a switch anew that is not in sync: what it can hold may be another now."""
+        if self.state in AMISS:
+            self._known, self._limits = False, None
+            self.wait()
+
+    @property
+    def rest(self) -> float:
+        """Seconds until it is read again: each time twice as long."""
+        return float(min(FIRST_RETRY * 2**self.tries, LAST_RETRY))
 
     def read(self) -> None:
         """Request its ports and content; ports first: the program may depend on them.
@@ -117,11 +161,13 @@ class Switch:
 
         def told(replies: Replies) -> None:
             found: reconcile.Difference | None = None
-            unmoved = self.vertex is not None and self.state == "programmed" and not self.talk.busy
+            unmoved = self.vertex is not None and self.state == "in sync" and not self.talk.busy
             try:
                 if unmoved and (held := _held(replies)) is not None:
-                    found = self._difference(held)
+                    _, found = self._difference(held)
                     self.owner.compared(self, found, corrects=False)
+                    if not found.parts:
+                        self.unread, self.drifts, self.tries = False, 0, 0
             finally:
                 done(found)
 
@@ -144,12 +190,12 @@ class Switch:
         if self.vertex is None or self.again:
             self._end_turn()
             return
-        held, vertex = _held(replies), self.vertex
+        held = _held(replies)
         if held is None:
             self._refuse(None)
         elif self._known or is_open_vswitch(replies[Multipart.DESC]):
             self._known = True
-            self._put_right(vertex, held)
+            self._put_right(held)
         else:
             self._learn()
 
@@ -179,8 +225,8 @@ class Switch:
         if (now := programs.profile(vertex)) != before:
             self.owner.tell(profile_report(self.owner.current, vertex, now))
 
-    def _difference(self, held: reconcile.Held) -> reconcile.Difference:
-        """The difference to the program that it is to hold now."""
+    def _difference(self, held: reconcile.Held) -> tuple[Program, reconcile.Difference]:
+        """The program that it is to hold now, and the difference to that."""
         if self.vertex is None:
             raise ValueError("a switch that is not in this build")
         self.generation = generation_of(held.marker)
@@ -188,29 +234,41 @@ class Switch:
         programs.told(self.vertex, self.able)
         self.talk.bundles = programs.profile(self.vertex).bundles
         program = programs.program(self.vertex, self.generation)
-        return reconcile.difference(program, held, self.owner.foreign)
+        return program, reconcile.difference(program, held, self.owner.foreign)
 
-    def _put_right(self, vertex: int, held: reconcile.Held) -> None:
-        found = self._difference(held)
+    def _put_right(self, held: reconcile.Held) -> None:
+        if self.owner.surveyed(self, held.marker):
+            self._end_turn()
+            return
+        program, found = self._difference(held)
         self.owner.compared(self, found, corrects=True)
         if not found.parts:
+            self.drifts, self.unread = 0, False
             self._sync()
             return
+        if self._total is not None and self.drifted():
+            self._forgets(found)
+            return
         self._before = held if self._before is None else self._before
-        if self._limits is not None:
-            program = self.owner.current.programs.program(vertex, self.generation)
-            if text := self._limits.exceeded(program):
-                self._fail(Outcome(committed=False, text=text))
-                return
-        self.state = "changing"
+        if self._limits is not None and (text := self._limits.exceeded(program)):
+            self._fail(Outcome(committed=False, text=text))
+            return
+        self.state, self._total = "changing", reconcile.Total.of(program)
         self.talk.bundle(found.parts, self._changed)
+
+    def drifted(self) -> bool:
+        """A reading has found something else than was confirmed; whether that is too often."""
+        self.drifts += 1
+        return self.drifts >= MOST_DRIFTS
 
     def _changed(self, outcome: Outcome) -> None:
         if outcome.lost:
             return
         if outcome.committed:
-            self._sync()
-        elif outcome.timed_out and self._timeouts < MOST_TIMEOUTS:
+            self._check()
+            return
+        self._total = None
+        if outcome.timed_out and self._timeouts < MOST_TIMEOUTS:
             self._timeouts += 1
             self.again = True
             self._end_turn()
@@ -256,19 +314,56 @@ class Switch:
 
         self.talk.ask_all(CONTENT, told)
 
+    def _check(self) -> None:
+        """Count its rows and read its groups: that it has confirmed a change proves nothing."""
+
+        def told(replies: Replies) -> None:
+            if self.gone:
+                return
+            counted, groups = (replies[kind] for kind in TOTAL)
+            if self.vertex is None or self.again:
+                self._end_turn()
+                return
+            known = counted is not None and groups is not None
+            if not known or reconcile.Total.read(counted or b"", groups or b"") != self._total:
+                self.read()
+            elif self.drifts >= MOST_DRIFTS:
+                self._forgets()
+            else:
+                self._sync()
+
+        if self.again:
+            self._end_turn()
+            return
+        self.state, self.unread = "checking", True
+        self.talk.ask_all(TOTAL, told)
+
     def _sync(self) -> None:
-        self.state, self._before, self._timeouts = "programmed", None, 0
+        self.state, self._before, self._timeouts = "in sync", None, 0
+        self._total = None
         if not self.again:
             self.owner.synced(self)
         self._end_turn()
 
+    def _forgets(self, found: reconcile.Difference | None = None) -> None:
+        """It is not in sync before a later reading finds its program untouched."""
+        self.forget()
+        if found:
+            self.owner.forgets(self, found)
+        self._end_turn()
+
+    def forget(self) -> None:
+        """It is taken not to keep what it is given."""
+        self.state, self._before, self._total, self._timeouts = "drifting", None, None, 0
+
     def _refuse(self, outcome: Outcome | None) -> None:
-        self.state, self._before, self._timeouts = "refused", None, 0
+        self.state = "unknown" if outcome is None else "refused"
+        self._before, self._total, self._timeouts = None, None, 0
         self.owner.refused(self, outcome)
         self._end_turn()
 
     def _end_turn(self) -> None:
-        if self.state not in ("programmed", "refused"):
+        if self.state not in ("in sync", *AMISS):
             self.state = "waiting"
         self.owner.turn_over(self)
         if self.again and self.vertex is not None:

@@ -1,7 +1,7 @@
-"""Damping of links that flap (RFC 2439, §4, for links instead of routes).
+"""Damping of links and switches that flap (RFC 2439, §4, for these instead of routes).
 
-Each time a link goes down its penalty grows by one step; it halves in every half-life. Above the
-upper threshold the link is suppressed: it counts as dead even when up, until the penalty has fallen
+Each time one goes down its penalty grows by one step; it halves in every half-life. Above the
+upper threshold it is suppressed: it counts as dead even when up, until the penalty has fallen
 below the lower one. A ceiling bounds how long that takes. The caller passes the time.
 """
 
@@ -16,7 +16,7 @@ from controller.settings import PENALTY_STEP, Damping
 
 
 class Penalties:
-    """The penalties of n links."""
+    """The penalties of n links, or of n switches."""
 
     def __init__(self, count: int, damping: Damping) -> None:
         self.damping = damping
@@ -32,6 +32,11 @@ class Penalties:
         before = bool(self.suppressed[link])
         self.suppressed[link] |= self._penalty[link] > self.damping.suppress
         return bool(self.suppressed[link]) and not before
+
+    def hold(self, number: int, seconds: float, now: float) -> None:
+        """Suppress one for so long, as another controller has known it."""
+        self.suppressed[number], self._since[number] = True, now
+        self._penalty[number] = self.damping.reuse * 2 ** (seconds / self.damping.half_life)
 
     def release(self, now: float) -> NDArray[np.int64]:
         """int64[n]: the links that became usable since the last call."""

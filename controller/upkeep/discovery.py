@@ -108,10 +108,9 @@ class Discovery:
         self._from[at], self._heard[at], self._at[of] = of, now, at
         return True
 
-    def unseen(self, now: float) -> NDArray[np.bool_]:
-        """bool[E]: planned links of which a direction is not received, though it should be by now.
-
-        It should be once both switches have had a session for long enough.
+    def unseen(self, now: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """bool[E] each: planned links of which a direction is not received, though it should be by
+        now, and those that are seen. It should be once both switches have had a session for long.
         """
         ready = (
             now - self._since[self.cables.ends[..., 0]].max(axis=1, initial=NEVER_SEEN) > self.age
@@ -119,7 +118,7 @@ class Discovery:
         heard = self._fresh(now, self._near) & (self._from[self._near] == self._far)
         heard &= self._fresh(now, self._far) & (self._from[self._far] == self._near)
         missed: NDArray[np.bool_] = ready & ~heard
-        return missed
+        return missed, heard
 
     def wired(self, now: float) -> Wired:
         """The cables seen now, one a port."""

@@ -58,18 +58,18 @@ class LinkReused(LinkEvent):
 
 
 class SwitchDrained(SwitchEvent):
-    """A switch has been disconnected for this many seconds; traffic is routed around it."""
+    """Traffic is routed around a switch: it is disconnected, or does not hold its program."""
 
     kind = "drained"
-    detail = "{seconds:g} s"
-    line = "switch {node} has been disconnected for {text}: traffic is routed around it"
-    more = "{count} more switches are disconnected: traffic is routed around them"
+    detail = "{reason}"
+    line = "switch {node} {text}: traffic is routed around it"
+    more = "{count} more switches are gone or not fit: traffic is routed around them"
 
-    seconds: float
+    reason: str
 
 
 class SwitchReturned(SwitchEvent):
-    """A disconnected switch is back; traffic is routed through it again."""
+    """A switch was read to hold its program again; traffic is routed through it."""
 
     kind = "back"
     line = "switch {node} is back: traffic is routed through it again"

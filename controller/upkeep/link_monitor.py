@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import time
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,14 @@ import numpy as np
 from compilers.audit.move_text import sentence
 from compilers.audit.resolve import PortFinder
 from compilers.audit.wiring_audit import WiringAudit
-from compilers.targets.openflow.protocol import PORT, PORT_DELETED, PORT_DOWN
+from compilers.targets.openflow.protocol import (
+    PORT,
+    PORT_BLOCKED,
+    PORT_DELETED,
+    PORT_DOWN,
+    PORT_NO_FORWARD,
+    PORT_NO_RECEIVE,
+)
 from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import port_status
 from controller.openflow.multipart import records
@@ -27,26 +35,35 @@ from controller.upkeep.link_events import (
     SwitchDrained,
     SwitchReturned,
 )
-from controller.upkeep.link_state import Links, News
+from controller.upkeep.link_state import DOWN, Links, News
 
 LOOK = 1.0
 """Seconds between two evaluations of discovery."""
+BY_LINK = frozenset({"down", "unseen", "links"})
+"""What is known of links, and not of switches."""
 
 
 class Watching:
     """The observed state of a wiring's links."""
 
-    def __init__(self, wiring: Wiring, duties: Duties, clock: Callable[[], float]) -> None:
-        self.wiring, self._clock = wiring, clock
+    def __init__(
+        self,
+        wiring: Wiring,
+        duties: Duties,
+        clock: Callable[[], float],
+        wall: Callable[[], float] = time,
+    ) -> None:
+        self.wiring, self._clock, self._wall = wiring, clock, wall
         self.links = Links(wiring, duties.damping, duties.patience)
+        self._arrival = duties.arrival
         self.discovery = Discovery(wiring, duties.rate) if duties.discover else None
-        self._patience = duties.patience
         self._ports, self._looked = PortFinder(wiring), -np.inf
         self._miswired: WiringAudit | None = None
         self._told: tuple[str, ...] = ()
         self._found: tuple[str, ...] = ()
         self._since = 0.0
         self._events: list[Event] = []
+        self._fit: set[int] = set()
 
     def described(self, vertex: int, body: bytes) -> None:
         """A switch has described its ports.
@@ -55,16 +72,31 @@ class Watching:
             Malformed: it cannot be read.
         """
         known, now = records(body, PORT), self._clock()
-        up = (known["config"] | known["state"]) & PORT_DOWN == 0
         numbers = known["port"].astype(np.int64)
-        self.links.present(vertex, True, now)
-        self.links.ports(vertex, dict(zip(numbers.tolist(), up.tolist(), strict=True)), now)
+        faults = map(_fault, known["config"].tolist(), known["state"].tolist())
+        self.links.connected(vertex, now)
+        self.links.ports(vertex, dict(zip(numbers.tolist(), faults, strict=True)), now)
         if self.discovery:
             self.discovery.present(vertex, numbers, now)
 
+    def expect(self) -> None:
+        """Switches may connect from now on; those that have not after a while are gone."""
+        self.links.expect(self._clock() + self._arrival)
+
+    def fit(self, vertex: int, fit: bool) -> None:
+        """A switch was read to hold its program, which counts from the next look on, with that of
+        others: one repair for all that return. Or it is known not to hold it.
+        """
+        if fit:
+            self._fit.add(vertex)
+        else:
+            self._fit.discard(vertex)
+            self.links.unfit(vertex, self._clock())
+
     def left(self, vertex: int) -> None:
         """A switch has left."""
-        self.links.present(vertex, False, self._clock())
+        self._fit.discard(vertex)
+        self.links.left(vertex, self._clock())
         if self.discovery:
             self.discovery.present(vertex, None, self._clock())
 
@@ -76,8 +108,8 @@ class Watching:
         """
         said = port_status(message)
         there = said.reason != PORT_DELETED
-        up = there and not (said.config | said.state) & PORT_DOWN
-        self.links.port(vertex, said.port, up, self._clock())
+        fault = _fault(said.config, said.state) if there else DOWN
+        self.links.port(vertex, said.port, fault, self._clock())
         if self.discovery:
             self.discovery.port(vertex, said.port, there)
 
@@ -95,12 +127,15 @@ class Watching:
         return self.discovery.due(self._clock()) if self.discovery else []
 
     def look(self) -> None:
-        """Update links from discovery, and look for miswires."""
+        """Update switches by what was read, links by discovery, and look for miswires."""
         now = self._clock()
+        for vertex in self._fit:
+            self.links.fit(vertex)
+        self._fit.clear()
         if self.discovery is None or now - self._looked < LOOK:
             return
         self._looked = now
-        self.links.unseen(self.discovery.unseen(now), now)
+        self.links.unseen(*self.discovery.unseen(now), now)
         self._miswired = self.discovery.miswired(now)
         moves = self._miswired.moves if self._miswired else ()
         told = tuple(sentence(move, self._ports) for move in moves)
@@ -137,9 +172,43 @@ class Watching:
             "miswired": list(self._told),
         }
 
+    def known(self) -> dict[str, Any]:
+        """What another process has to know of links and switches (`Links.known`), by names of nodes
+        and numbers of ports.
+        """
+        names, port = self.wiring.names, self.wiring.port
+
+        def named(what: str, one: list[Any]) -> list[Any]:
+            vertex, *rest = one
+            if what in BY_LINK:
+                rest[0] = int(port[vertex, rest[0]])
+            return [names[vertex], *rest]
+
+        found = self.links.known(self._clock(), self._wall())
+        return {what: [named(what, one) for one in some] for what, some in found.items()}
+
+    def take_over(self, known: dict[str, Any]) -> None:
+        """Begin with what another process has known; of nodes and ports that are here."""
+        vertex_of = {name: vertex for vertex, name in enumerate(self.wiring.names)}
+        place, found = self.links.cables.place, dict[str, list[list[Any]]]()
+        for what, some in known.items():
+            if what == "unseen" and not self.discovery:
+                continue  # nothing would tell that they are seen again
+            for name, *rest in some:
+                vertex = vertex_of.get(name)
+                if vertex is None:
+                    continue
+                if what in BY_LINK:
+                    in_range = 0 <= rest[0] < place.shape[1]
+                    rest[0] = int(place[vertex, rest[0]]) if in_range else -1
+                    if rest[0] < 0:
+                        continue
+                found.setdefault(what, []).append([vertex, *rest])
+        self.links.take_over(found, self._clock(), self._wall())
+
     def _event(self, news: News) -> Event:
         if news.what == "drained":
-            return SwitchDrained(self.wiring.names[news.switch], self._patience)
+            return SwitchDrained(self.wiring.names[news.switch], news.why)
         if news.what == "back":
             return SwitchReturned(self.wiring.names[news.switch])
         ends = self._ends(news.switch, news.link)
@@ -158,3 +227,16 @@ class Watching:
         w, far = self.wiring, int(self.wiring.far[switch, link])
         here = w.port_name(switch, int(w.port[switch, link]))
         return w.names[switch], here, w.names[far], w.port_name(far, int(w.far_port[switch, link]))
+
+
+def _fault(config: int, state: int) -> str:
+    """Why a port carries nothing, or "": its state and the flags that were set on it."""
+    if (config | state) & PORT_DOWN:
+        return DOWN
+    flags = (
+        (config & PORT_NO_RECEIVE, "no-receive"),
+        (config & PORT_NO_FORWARD, "no-forward"),
+        (state & PORT_BLOCKED, "blocked"),
+    )
+    found = [name for is_set, name in flags if is_set]
+    return f"port set to {', '.join(found)}" if found else ""

@@ -1,18 +1,25 @@
 """Link state: port states, discovery and lost switches in, dead links and drained switches out.
 
-A link is broken while a port at either end is down, or while discovery does not see it as planned.
-It is dead while it is broken or suppressed (`damping`). A switch that stays disconnected is
-*drained*: it may still forward, as only its management may have failed, so it keeps the traffic to
-itself and gets no transit. Switches that leave within a fifth of that time are drained together:
-that is one failure, and one repair. If most switches disconnect at once, the fault is taken to be
-the controller's own and nothing is drained. No I/O; the caller passes the time.
+A link is broken while a port at either end is down or set to drop packets, or while discovery does
+not see it as planned. It is dead while it is broken or suppressed (`damping`). A switch is
+*drained* when it
+
+- stays disconnected for longer than the patience, or has not connected so long after the start,
+- was read not to hold its program, or
+- flaps (`damping`), that is, leaves again and again.
+
+It may still forward, so it keeps the traffic to itself and gets no transit. It is back when it was
+read to hold its program. Switches that leave within a fifth of the patience are drained together:
+that is one failure, and one repair. If most switches are amiss at once, the fault is taken to be
+the controller's own, and no more are drained. What is known of links and switches can be taken over
+by another process. No I/O; the caller passes the time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +30,7 @@ from controller.upkeep.damping import Penalties
 
 TOGETHER = 0.2
 """The part of the patience by which a switch may be drained early, with one that left before it."""
+DOWN = "port down"
 What = Literal["down", "up", "suppressed", "reused", "drained", "back"]
 
 
@@ -30,7 +38,8 @@ What = Literal["down", "up", "suppressed", "reused", "drained", "back"]
 class News:
     """A change of the `link`-th link of `switch`, or of the switch itself (-1).
 
-    why: the reason that a link is down. seconds: the time for which it is suppressed.
+    why: the reason that a link is down, or a switch drained. seconds: the time for which a link is
+    suppressed.
     """
 
     what: What
@@ -71,7 +80,7 @@ class LinkEnds:
 
 
 class Links:
-    """The state of all links of a fabric.
+    """The state of all links and switches of a fabric.
 
     dead: bool[S, K] and drained: bool[S], both as of the last `settle`.
     """
@@ -79,16 +88,21 @@ class Links:
     def __init__(
         self, wiring: Wiring, damping: Damping | None = None, patience: float = DISCOVERY_PATIENCE
     ) -> None:
+        order = len(wiring.far)
         self.cables = LinkEnds.of(wiring)
         self.patience = patience
         self.penalties = Penalties(len(self.cables.ends), damping or Damping())
+        self.flaps = Penalties(order, damping or Damping())
         self.dead = np.zeros(wiring.far.shape, np.bool_)
-        self.drained = np.zeros(len(wiring.far), np.bool_)
+        self.drained = np.zeros(order, np.bool_)
         self._port_down = np.zeros((*self.dead.shape,), np.bool_)
         self._unseen = np.zeros(len(self.cables.ends), np.bool_)
         self._broken = np.zeros(len(self.cables.ends), np.bool_)
-        self._known = np.zeros(len(wiring.far), np.bool_)
-        self._gone = np.full(len(wiring.far), np.inf)
+        self._known = np.zeros(order, np.bool_)
+        self._here = np.zeros(order, np.bool_)
+        self._lost = np.zeros(order, np.bool_)
+        self._due = np.full(order, np.inf)
+        self._why = [""] * order
         self._news: list[News] = []
         self._judged = False
 
@@ -97,79 +111,163 @@ class Links:
         """bool[E]: the dead links."""
         return self._broken.copy()
 
-    def ports(self, vertex: int, up: dict[int, bool], now: float) -> None:
-        """Set all ports of a switch, by number; a missing port is down.
+    def ports(self, vertex: int, faults: dict[int, str], now: float) -> None:
+        """Set all ports of a switch, by number: what is wrong, or ""; a missing port is down.
 
         A switch with none of its links' ports is not cabled yet, and its links are unknown.
         """
         place = self.cables.place[vertex]
         planned = np.flatnonzero(place >= 0)
-        if up.keys().isdisjoint(planned.tolist()):
+        if faults.keys().isdisjoint(planned.tolist()):
             return
-        working = np.array([up.get(port, False) for port in planned.tolist()], np.bool_)
-        changed = self._port_down[vertex, place[planned]] == working
-        for port, works in zip(planned[changed].tolist(), working[changed].tolist(), strict=True):
-            self.port(vertex, port, works, now)
+        down = np.array([bool(faults.get(port, DOWN)) for port in planned.tolist()], np.bool_)
+        for port in planned[self._port_down[vertex, place[planned]] != down].tolist():
+            self.port(vertex, port, faults.get(port, DOWN), now)
 
-    def port(self, vertex: int, port: int, up: bool, now: float) -> None:
-        """A port is up or down; ports without a link are ignored."""
-        place = self.cables.place[vertex]
-        link = int(place[port]) if 0 <= port < len(place) else -1
-        if link >= 0 and self._port_down[vertex, link] == up:
-            self._port_down[vertex, link] = not up
-            self._judge([int(self.cables.number[vertex, link])], now)
+    def port(self, vertex: int, port: int, fault: str, now: float) -> None:
+        """What is wrong with a port, or "" if it works; ports without a link are ignored."""
+        link = self._link(vertex, port)
+        if link >= 0 and self._port_down[vertex, link] != bool(fault):
+            self._port_down[vertex, link] = bool(fault)
+            self._judge([int(self.cables.number[vertex, link])], now, fault)
 
-    def unseen(self, unseen: NDArray[np.bool_], now: float) -> None:
-        """bool[E]: the links that discovery does not see as planned."""
-        changed = np.flatnonzero(unseen != self._unseen)
-        self._unseen = unseen.copy()
+    def unseen(self, unseen: NDArray[np.bool_], seen: NDArray[np.bool_], now: float) -> None:
+        """bool[E] each: links that discovery should see as planned and does not, and those that it
+        sees. Of the others it cannot tell, and what was known of them holds.
+        """
+        found = (self._unseen | unseen) & ~seen
+        changed = np.flatnonzero(found != self._unseen)
+        self._unseen = found
         self._judge(changed.tolist(), now)
 
-    def present(self, vertex: int, up: bool, now: float) -> None:
-        """A switch has connected, or has left."""
-        if up:
-            self._known[vertex] = True
-            self._gone[vertex] = np.inf
-        elif self._known[vertex]:
-            self._gone[vertex] = min(self._gone[vertex], now)
+    def expect(self, by: float) -> None:
+        """Switches that have not connected by this time count as gone."""
+        self._known[:] = True
+        missing = np.flatnonzero(~self._here & ~np.isfinite(self._due))
+        self._due[missing] = by
+        for vertex in missing.tolist():
+            self._why[vertex] = "has not connected"
+
+    def connected(self, vertex: int, now: float) -> None:
+        """A switch has connected; one that was away has to show what it holds (`fit`)."""
+        self._known[vertex] = self._here[vertex] = True
+        if self._lost[vertex] and not self.drained[vertex]:
+            self._due[vertex] = max(self._due[vertex], now + self.patience)
+        elif not self.drained[vertex]:
+            self._due[vertex] = np.inf
+
+    def left(self, vertex: int, now: float) -> None:
+        """A switch has left."""
+        self._here[vertex] = False
+        if not self._known[vertex]:
+            return
+        self._amiss(vertex, now + self.patience, f"has been disconnected for {self.patience:g} s")
+        if self.flaps.flap(vertex, now):
+            self._why[vertex] = f"flaps and is not used for {self.flaps.wait(vertex, now):.0f} s"
+
+    def fit(self, vertex: int) -> None:
+        """A switch was read to hold its program."""
+        self._due[vertex], self._lost[vertex] = np.inf, False
+
+    def unfit(self, vertex: int, now: float) -> None:
+        """A switch was read not to hold its program."""
+        self._amiss(vertex, now, "does not hold its program")
 
     def settle(self, now: float) -> tuple[bool, list[News]]:
         """Update `dead` and `drained`; returns whether they have changed, and the news."""
         released = self.penalties.release(now).tolist()
         for number in released:
             self._tell("reused", number)
+        self.flaps.release(now)
         dead = self.dead
         if self._judged or released:  # this is asked of every switch that describes its ports
             lost = self.penalties.suppressed | self._broken
             dead, self._judged = np.append(lost, False)[self.cables.number], False
         away = self._away(now)
-        if 2 * np.count_nonzero(np.isfinite(self._gone)) > np.count_nonzero(self._known):
-            away &= self.drained
         for vertex in np.flatnonzero(away != self.drained).tolist():
-            self._news.append(News("drained" if away[vertex] else "back", vertex))
+            drained = bool(away[vertex])
+            why = self._why[vertex] if drained else ""
+            self._news.append(News("drained" if drained else "back", vertex, why=why))
         changed = dead is not self.dead and bool((dead != self.dead).any())
         changed |= bool((away != self.drained).any())
         self.dead, self.drained = dead, away
         news, self._news = self._news, []
         return changed, news
 
-    def _away(self, now: float) -> NDArray[np.bool_]:
-        """bool[S]: switches that have been disconnected for long, and those that left with them."""
-        gone = now - self._gone
-        away = gone >= self.patience
-        if (away & ~self.drained).any():
-            away = gone >= (1 - TOGETHER) * self.patience
-        return away | (self.drained & (gone > 0))
+    def known(self, now: float, wall: float) -> dict[str, Any]:
+        """What another process has to know, as JSON: drained switches, ports that are down, links
+        that discovery misses, and until when (seconds since the epoch, wall is now) which links and
+        switches are suppressed. Nothing where all is well.
+        """
+        ends = self.cables.ends
+        found = {
+            "drained": np.argwhere(self.drained).tolist(),
+            "down": np.argwhere(self._port_down).tolist(),
+            "unseen": ends[self._unseen, 0].tolist(),
+            "links": [
+                [*ends[n, 0].tolist(), round(wall + self.penalties.wait(n, now), -1)]
+                for n in np.flatnonzero(self.penalties.suppressed).tolist()
+            ],
+            "switches": [
+                [v, round(wall + self.flaps.wait(v, now), -1)]
+                for v in np.flatnonzero(self.flaps.suppressed).tolist()
+            ],
+        }
+        return {what: some for what, some in found.items() if some}
 
-    def _judge(self, numbers: Iterable[int], now: float) -> None:
-        """Update the state of these links."""
+    def take_over(self, known: dict[str, Any], now: float, wall: float) -> None:
+        """Begin with what another process has known (`known`); switches that are drained come back
+        when they were read to hold their program.
+        """
+        for (vertex,) in known.get("drained", ()):
+            self._known[vertex] = self._lost[vertex] = self.drained[vertex] = True
+            self._due[vertex], self._why[vertex] = now, "is drained since before"
+        for vertex, link in known.get("down", ()):
+            self._port_down[vertex, link] = True
+        for vertex, link in known.get("unseen", ()):
+            self._unseen[self.cables.number[vertex, link]] = True
+        for vertex, link, until in known.get("links", ()):
+            self.penalties.hold(int(self.cables.number[vertex, link]), until - wall, now)
+        for vertex, until in known.get("switches", ()):
+            self.flaps.hold(vertex, until - wall, now)
+            self._why[vertex] = "flaps"
+        down = np.zeros(len(self._broken) + 1, np.bool_)
+        down[self.cables.number[self._port_down]] = True
+        self._broken = down[:-1] | self._unseen
+        lost = self.penalties.suppressed | self._broken
+        self.dead = np.append(lost, False)[self.cables.number]
+
+    def _link(self, vertex: int, port: int) -> int:
+        place = self.cables.place[vertex]
+        return int(place[port]) if 0 <= port < len(place) else -1
+
+    def _amiss(self, vertex: int, due: float, why: str) -> None:
+        """Without news that it is fit, a switch is away from this time on."""
+        self._lost[vertex] = True
+        if due < self._due[vertex]:
+            self._due[vertex] = due
+        if not self.drained[vertex]:
+            self._why[vertex] = why
+
+    def _away(self, now: float) -> NDArray[np.bool_]:
+        """bool[S]: switches that get no transit, and those that left with them."""
+        away: NDArray[np.bool_] = self._due <= now
+        if (away & ~self.drained).any():
+            away = self._due <= now + TOGETHER * self.patience
+        away |= self.flaps.suppressed | (self.drained & np.isfinite(self._due))
+        if 2 * np.count_nonzero(away | self._lost) > np.count_nonzero(self._known):
+            away &= self.drained
+        return away
+
+    def _judge(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:
+        """Update the state of these links; fault: of the port that has changed."""
         for number in numbers:
             down = [bool(self._port_down[s, k]) for s, k in self.cables.ends[number].tolist()]
             broken = any(down) or bool(self._unseen[number])
             if broken == self._broken[number]:
                 continue
             self._broken[number], self._judged = broken, True
-            why = "port down" if any(down) else "not seen"
+            why = fault if any(down) else "not seen"
             self._tell("down" if broken else "up", number, why if broken else "")
             if broken and self.penalties.flap(number, now):
                 self._tell("suppressed", number, seconds=self.penalties.wait(number, now))

@@ -1,6 +1,6 @@
 """The keeper of a running fabric: repairs failures, reports miswires, lets weights follow load.
 
-It is called by the fabric's hooks and replaces the switches' programs (`live_programs`). One change
+It is the upkeep of a `LiveFabric` and replaces the switches' programs (`live_programs`). One change
 of tables is computed and sent at a time; events in the meantime are handled together after it. A
 change of many rows is computed in the background. The keeper pauses while a build is rolled out.
 No I/O.
@@ -21,7 +21,6 @@ from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.openflow.protocol import MessageType
 from compilers.update.repair_rounds import RepairRounds
 from controller.settings import Duties
 from controller.switches.current import Current
@@ -72,15 +71,10 @@ class Keeper:
         self.fabric, self.duties, self._start = fabric, duties or Duties(), start
         self.rounds = Rounds(fabric, self._finished, fabric.heard)
         self._kept: _Kept | None = None
-        self.repairs = 0
-        hooks = fabric.hooks
-        hooks.on_ports(self._described)
-        hooks.on_presence(self._present)
-        hooks.on_tick(self._tick)
-        hooks.on(MessageType.PORT_STATUS, self._port_status)
-        hooks.on(MessageType.PACKET_IN, self._packet_in)
+        self.repairs, self._expects = 0, False
+        fabric.ticks.append(self._tick)
         fabric.parts["links"] = self.status
-        fabric.adopt(self._adopt)
+        fabric.watched_by(self)
 
     # For the status and the status page
 
@@ -147,16 +141,47 @@ class Keeper:
             return build
         return replace(build, tables=failures.around(Intact.of(build)).tables)
 
-    # Hooks
+    # What is known, for the next process
 
-    def _adopt(self, current: Current) -> Current:
+    def known(self) -> dict[str, Any]:
+        """What another process has to know of links and switches, as JSON."""
+        return self._kept.watching.known() if self._kept else {}
+
+    def take_over(self, known: dict[str, Any]) -> None:
+        """Begin with what another process has known; call it before switches connect."""
+        if (kept := self._kept) and known:
+            kept.watching.take_over(known)
+            self._repaired_at_once(kept)
+
+    def expect(self) -> None:
+        """Switches may connect from now on; those that do not are gone."""
+        self._expects = True
+        if self._kept:
+            self._kept.watching.expect()
+
+    def _repaired_at_once(self, kept: _Kept) -> None:
+        """Have the programs avoid what is dead, before switches are read."""
+        failures = Failures.of(kept.watching.links)
+        if self.duties.repair and failures:
+            kept.repair = failures.around(kept.intact)
+            kept.programs.hold(kept.repair.tables)
+
+    # Called by the fabric
+
+    def adopt(self, current: Current) -> Current:
         """A build is loaded; programs that are not the compiled ones are left to their owner."""
         self.rounds.forget()
         build, programs = current.build, current.programs
         if build is None or not isinstance(programs, Encoder):
             return current
         before, duties = self._kept, self.duties
-        watching = before.watching if before and _same_cables(before.build, build) else None
+        watching = Watching(build.wiring, duties, self.fabric.heard)
+        if before and _same_cables(before.build, build):
+            watching = before.watching
+        elif before:
+            watching.take_over(before.watching.known())
+            if self._expects:
+                watching.expect()
         if duties.adapt and not build.tables.classes.alternate.shape[2]:
             raise InputError.of(
                 key="--adapt",
@@ -172,14 +197,11 @@ class Keeper:
             programs=LivePrograms(build, programs, discovers=duties.discover),
             intact=intact,
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
-            watching=watching or Watching(build.wiring, duties, self.fabric.heard),
+            watching=watching,
             adaptation=Adaptation(build, now, duties.link_rate, self._start) if asked else None,
             backoff=Backoff(now),
         )
-        failures = Failures.of(kept.watching.links)
-        if duties.repair and failures:
-            kept.repair = failures.around(intact)
-            kept.programs.hold(kept.repair.tables)
+        self._repaired_at_once(kept)
         return replace(current, programs=kept.programs)
 
     def _active(self) -> _Kept | None:
@@ -194,26 +216,34 @@ class Keeper:
         ours = kept is not None and self.fabric.identity == kept.build.identity
         return kept if ours and kept and vertex < kept.build.tables.switches else None
 
-    def _described(self, vertex: int, ports: bytes) -> None:
+    def described(self, vertex: int, ports: bytes) -> None:
+        """A switch has described its ports, before its rows are read."""
         if kept := self._watched(vertex):
             kept.watching.described(vertex, ports)
             if kept.adaptation:
                 kept.adaptation.meter.ports(vertex, ports)
             self._settle(kept)
 
-    def _present(self, vertex: int, up: bool) -> None:
-        kept = self._watched(vertex)
-        if kept and not up:
+    def fit(self, vertex: int, fit: bool) -> None:
+        """A switch was read to hold its program, or is known not to."""
+        if kept := self._watched(vertex):
+            kept.watching.fit(vertex, fit)
+
+    def left(self, vertex: int) -> None:
+        """A switch has left."""
+        if kept := self._watched(vertex):
             kept.watching.left(vertex)
             if kept.adaptation:
                 kept.adaptation.left(vertex)
 
-    def _port_status(self, vertex: int, message: bytes) -> None:
+    def port_status(self, vertex: int, message: bytes) -> None:
+        """A switch reports a change of a port."""
         if kept := self._watched(vertex):
             kept.watching.port_status(vertex, message)
             self._settle(kept)
 
-    def _packet_in(self, vertex: int, message: bytes) -> None:
+    def packet_in(self, vertex: int, message: bytes) -> None:
+        """A switch sends a packet: one of discovery, perhaps."""
         if kept := self._watched(vertex):
             kept.watching.packet_in(vertex, message)
 

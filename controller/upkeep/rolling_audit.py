@@ -1,7 +1,8 @@
-"""The rolling audit: switches in sync are read in turn, and put right where they have drifted.
+"""The rolling audit: switches in sync are read in turn, and corrected where they have drifted.
 
-The switch that was compared with its program the longest time ago comes next, so that all are seen
-once in a period. The audit stands still while tables change. No I/O.
+A switch that has confirmed changes comes first: what it was counted to hold is read in full soon.
+Of the others the one that was compared with its program the longest time ago comes next, so that
+all are seen once in a period. The audit stands still while tables change. No I/O.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from heapq import nsmallest
 
-from controller.switches.events import DriftFound
 from controller.switches.reconcile import Difference
 from controller.switches.session import LiveFabric
 
 READINGS_AT_ONCE = 8
 """Switches that the audit reads at the same time; slow ones hold up the audit, not the fabric."""
+REST = 5.0
+"""Seconds after which one that had drifted is read again."""
 
 
 class RollingAudit:
@@ -30,7 +32,7 @@ class RollingAudit:
         self._asked: set[int] = set()
         self._begun: dict[int, float] = {}
         self._allowed, self._since = 0.0, fabric.clock()
-        fabric.hooks.on_tick(self._tick)
+        fabric.ticks.append(self._tick)
 
     def _tick(self) -> None:
         fabric, now = self._fabric, self._fabric.clock()
@@ -38,26 +40,25 @@ class RollingAudit:
         # What was not used in a second is lost: no burst follows a pause.
         self._allowed = min(self._allowed + (now - self._since) * rate, max(rate, 1.0))
         self._since = now
-        room = min(int(self._allowed), READINGS_AT_ONCE - len(self._asked))
+        room = READINGS_AT_ONCE - len(self._asked)
         if room < 1 or self._change() is None:
             return
-        ages = fabric.ages
+        there, ages = fabric.in_sync - self._asked, fabric.ages
+        urgent = sorted(vertex for vertex in there if fabric.due(vertex, REST))[:room]
 
         def last(vertex: int) -> tuple[float, int]:
             return max(now - ages.get(vertex, now), self._begun.get(vertex, 0)), vertex
 
-        for vertex in nsmallest(room, fabric.in_sync - self._asked, key=last):
-            self._allowed -= 1
+        turn = min(int(self._allowed), room - len(urgent))
+        self._allowed -= turn
+        for vertex in urgent + nsmallest(turn, there.difference(urgent), key=last):
             self._asked.add(vertex)
             self._begun[vertex] = now
             fabric.compare(vertex, partial(self._compared, vertex, self._change()))
 
     def _compared(self, vertex: int, change: int | None, found: Difference | None) -> None:
-        """Put a switch right that differs, if it is not the tables that have changed meanwhile."""
+        """Correct a switch that differs, if it is not the tables that have changed meanwhile."""
         self._asked.discard(vertex)
         if found is None or not found.parts or self._change() != change:
             return
-        self._fabric.tell(
-            DriftFound(self._fabric.names[vertex], found.added, found.changed, found.removed)
-        )
-        self._fabric.reconcile(vertex)
+        self._fabric.drifted(vertex, found)

@@ -1,7 +1,7 @@
 """Rounds of changes: each is sent when every switch has confirmed the one before.
 
-A switch that does not answer delays the others for a limited time; one that refuses is read and
-reconciled. No I/O.
+A switch that takes long is asked whether it is alive; one that does not answer is not waited for.
+One that refuses is read and reconciled. No I/O.
 """
 
 from __future__ import annotations
@@ -49,8 +49,15 @@ class Rounds:
 
     def tick(self) -> None:
         """Time passes."""
-        if self._waits and self._clock() >= self._until:
+        if not self._waits:
+            return
+        for vertex in self._waits:
+            if self._switches.connected_now(vertex):
+                self._switches.probe(vertex)
+        self._waits -= self._switches.slow
+        if self._clock() >= self._until:
             self._waits.clear()
+        if not self._waits:
             self._next()
 
     def forget(self) -> None:
@@ -65,7 +72,7 @@ class Rounds:
             self._until = self._clock() + ROUND_PATIENCE
             self._number += 1
             there = self._switches.in_sync
-            self._waits = set(messages) & there
+            self._waits = set(messages) & there - self._switches.slow
             for vertex, parts in messages.items():
                 if vertex in there:
                     self._switches.change(vertex, parts, self._done(vertex, self._number))

@@ -1,7 +1,7 @@
 """Timing of a link repair, from the port-status message to the last byte queued.
 
-The simulated switches confirm everything at once and hold nothing, so only the controller is
-timed: link state, new tables, rounds, messages, sessions.
+The simulated switches hold their programs when they connect, confirm everything at once and keep
+nothing, so only the controller is timed: link state, new tables, rounds, messages, sessions.
 """
 
 from __future__ import annotations
@@ -15,17 +15,27 @@ from numpy.typing import NDArray
 
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
-from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.encoder import Encoder, Program
 from compilers.targets.openflow.group_and_flow_bytes import BUNDLE
-from compilers.targets.openflow.message_parts import bundle
+from compilers.targets.openflow.message_parts import Block, bundle
 from compilers.targets.openflow.protocol import (
+    BUNDLED,
+    DESCRIPTION,
+    FLOW_MOD,
+    FLOW_STATS,
+    GROUP_DESC,
+    GROUP_MOD,
     HEADER,
+    MORE_PARTS,
     MULTIPART,
     PORT_DOWN,
     PORT_MODIFIED,
     PORT_STATUS,
     Bundle,
+    Layout,
     MessageType,
+    Multipart,
     header,
     message,
 )
@@ -36,6 +46,8 @@ from controller.switches.transaction import COMMIT
 from controller.upkeep.repair_keeper import Keeper
 from extensions.bench.peer_timings import Timing
 
+PART_BYTES = 60_000
+"""Bytes of a part of a reply."""
 LINKS_TIMED, REPAIR_REPEATS = 12, 5
 
 
@@ -45,13 +57,14 @@ def repair_timings(build: Build) -> list[Timing]:
     Raises:
         ValueError: the build was never saved, so it has no identity.
     """
-    fabric = LiveFabric(
-        current_of(build, Encoder(build)), lambda kind, code: (str(kind), str(code))
-    )
+    encoder = Encoder(build)
+    fabric = LiveFabric(current_of(build, encoder), lambda kind, code: (str(kind), str(code)))
     keeper = Keeper(fabric, Duties(damping=Damping(suppress=1e9), adapt=False))
     for vertex, datapath_id in enumerate(build.wiring.datapath_id.tolist()):
         fabric.connected(vertex, datapath_id)
-    _confirm(fabric)
+    _confirm(fabric, encoder)
+    if not fabric.complete:
+        raise ValueError("simulated switches that do not hold their programs")
     intact, found = Intact.of(build), []
     switch, link = np.nonzero(build.wiring.far > np.arange(len(build.wiring.far))[:, None])
     for number in np.linspace(0, len(switch) - 1, LINKS_TIMED).astype(int).tolist():
@@ -88,21 +101,44 @@ def _timed(fabric: LiveFabric, vertex: int, port: int, up: bool) -> float:
     return perf_counter() - start
 
 
-def _confirm(fabric: LiveFabric) -> None:
-    """Answer messages until the outbox stays empty."""
+def _confirm(fabric: LiveFabric, encoder: Encoder | None = None) -> None:
+    """Answer messages until the outbox stays empty; encoder: of the programs that switches hold."""
     while out := fabric.take():
         for sent in out:
-            for answer in _answers(sent.data or b""):
+            program = encoder.program(int(str(sent.key)), 0) if encoder else None
+            for answer in _answers(sent.data or b"", program):
                 fabric.received(sent.key, answer)
 
 
-def _answers(sent: bytes) -> Iterator[bytes]:
+def _answers(sent: bytes, program: Program | None) -> Iterator[bytes]:
     kind, _, xid = header(sent)
     if kind == MessageType.MULTIPART_REQUEST:
-        kind = MULTIPART.read(sent, HEADER.size).kind
-        yield message(MessageType.MULTIPART_REPLY, xid, MULTIPART.pack(kind=kind))
+        kind, said = MULTIPART.read(sent, HEADER.size).kind, b""
+        if kind == Multipart.DESC:
+            said = DESCRIPTION.pack(hardware=b"Open vSwitch")
+        if program and kind in (Multipart.FLOW, Multipart.GROUP_DESC):
+            flows = kind == Multipart.FLOW
+            form = (FLOW_MOD, FLOW_STATS) if flows else (GROUP_MOD, GROUP_DESC)
+            blocks = program.flows if flows else program.groups
+            said = b"".join(_reported(block, *form) for block in blocks)
+        for first in range(0, max(len(said), 1), PART_BYTES):
+            part, more = said[first : first + PART_BYTES], first + PART_BYTES < len(said)
+            head = MULTIPART.pack(kind=kind, flags=MORE_PARTS * more)
+            yield message(MessageType.MULTIPART_REPLY, xid, head + part)
     elif kind == MessageType.BARRIER_REQUEST:
         yield message(MessageType.BARRIER_REPLY, xid)
     elif sent.startswith(COMMIT):
         yield bundle(Bundle.COMMIT_REPLY, BUNDLE, xid)
         yield message(MessageType.BARRIER_REPLY, header(sent, len(COMMIT))[2])
+
+
+def _reported(block: Block, layout: Layout, form: Layout) -> bytes:
+    """What is added, as a switch that holds it reports it."""
+    said, rest = heads(block, layout, BUNDLED), block[:, BUNDLED + layout.size :]
+    found = np.zeros((len(block), form.size + rest.shape[1]), np.uint8)
+    head = heads(found, form)
+    for name in form.formats.keys() & layout.formats.keys():
+        head[name] = said[name]
+    head["length"] = found.shape[1]
+    found[:, form.size :] = rest
+    return found.tobytes()

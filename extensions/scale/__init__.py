@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from compilers.proof.local.other_proofs import TwoFailures
+    from compilers.proof.local.other_proofs import ModuleBounds, TwoFailures
     from compilers.tables.build import Build
 
 ENTRY_POINTS = {"polarfab.proofs": {"scale": "extensions.scale:PROOF"}}
@@ -28,6 +28,12 @@ class ScaleProof:
         from extensions.scale.two_failures import two_failures
 
         return two_failures(build)
+
+    def modules(self, build: Build) -> ModuleBounds | None:
+        """What the death of any one module of a whole PolarFly does, by orbits."""
+        from extensions.scale.module_orbits import module_bounds
+
+        return module_bounds(build)
 
 
 PROOF = ScaleProof()

@@ -11,7 +11,7 @@ import numpy as np
 from compilers.demand.demand_file import read_demand
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.traffic import PATTERNS
-from compilers.proof.explanation import find_failure
+from compilers.proof.explanation import find_failures
 from compilers.proof.lossless.channels import channels
 from compilers.proof.walks.forwarding import Forwarding
 from compilers.tables.build import Build
@@ -184,9 +184,12 @@ def with_channels(
 
 def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:
     """The links that go down, of a node all."""
-    forwarding = Forwarding.of(build)
-    number = find_failure(build, word)
-    if number < forwarding.links:
-        return (forwarding.ends(number),)
-    switch, far = number - forwarding.links, build.wiring.far
-    return tuple((switch, int(other)) for other in np.unique(far[switch][far[switch] >= 0]))
+    forwarding, links = Forwarding.of(build), dict[tuple[int, int], None]()
+    for number in find_failures(build, word):
+        if number < forwarding.links:
+            links[forwarding.ends(number)] = None
+            continue
+        switch, far = number - forwarding.links, build.wiring.far
+        near = np.unique(far[switch][far[switch] >= 0])
+        links |= dict.fromkeys((switch, int(other)) for other in near)
+    return tuple(links)

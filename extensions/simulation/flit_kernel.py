@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from extensions.simulation import packet_kernel as packets
 from extensions.simulation.just_in_time import compiled, inner
-from extensions.simulation.marked_packets import mark_for, onward, spreads
 from extensions.simulation.packet_kernel import (
     ACCEPTED,
     COUNTS,
@@ -36,12 +35,12 @@ from extensions.simulation.packet_kernel import (
     SwitchRules,
     choices,
     destination,
-    hashed,
     made_next,
 )
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from extensions.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
-from extensions.simulation.way_choice import drawn, entering, transit
+from extensions.simulation.table_ways import by_tables
+from extensions.simulation.way_choice import drawn
 
 FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT, LISTED = range(9)
 """Columns of a buffer: the first packet's place, packets, flits, flits of the first that have left,
@@ -340,34 +339,19 @@ def _route(
     net: SimulatedNetwork, rules: SwitchRules, state: FlitState, vc: int, switch: int
 ) -> int:
     ports = net.links + net.hosts
-    width = net.order.shape[0] // net.switches
     here = vc * (rules.depth + 2) + state.buffer[vc, FRONT]
     goal, arc = state.slot[here, 0], vc // rules.vcs
-    row = switch * width + net.number[switch, goal // ports]
-    entered, marks = arc - switch * ports >= net.links, len(net.onward) > 0
+    entered = arc - switch * ports >= net.links
     if rules.policy >= SHORTEST:
         out, state.slot[here, 3] = without_tables(
             net, rules.policy, rules.samples, switch, goal // ports, state.slot[here, 3],
             entered, state.port, state.streams, 2 * len(state.host),
         )  # fmt: skip
-    elif entered:
-        u = then = 0.0
-        if rules.policy:
-            u = drawn(state.streams, 2 * len(state.host))
-            if marks:
-                then = drawn(state.streams, 2 * len(state.host))
-            if rules.flows:
-                then = hashed(goal, arc, int(u * rules.flows))
-                u = hashed(arc, goal, int(u * rules.flows))
-        threshold = rules.threshold * rules.length
-        to, policy = goal // ports, rules.policy
-        out = entering(net, row, arc, to, state.dead, policy, threshold, state.port, u)
-        if marks:
-            state.slot[here, 3] = mark_for(net, row, out, then)
-    elif marks and spreads(net, switch, goal // ports, state.slot[here, 3]):
-        out = onward(net, arc, state.slot[here, 3], state.dead)
     else:
-        out = transit(net, row, arc, state.dead)
+        out, state.slot[here, 3] = by_tables(
+            net, rules.policy, rules.threshold * rules.length, rules.flows, goal, arc,
+            state.slot[here, 3], state.dead, state.port, state.streams, 2 * len(state.host),
+        )  # fmt: skip
     return int(goal) if out == HOME else out
 
 

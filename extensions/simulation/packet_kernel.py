@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from extensions.simulation.host_messages import HostMessages, due, packet_came, packet_sent
 from extensions.simulation.just_in_time import compiled, inner
-from extensions.simulation.marked_packets import mark_for, onward, spreads
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from extensions.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
-from extensions.simulation.way_choice import ADAPTIVE, drawn, entering, transit
+from extensions.simulation.table_ways import by_tables
+from extensions.simulation.way_choice import ADAPTIVE, drawn
 
 NEVER = 2**31 - 1
 WIRE = 2
@@ -112,7 +112,7 @@ class PacketState(NamedTuple):
         ports, order = net.ports, net.switches
         buffers = order * ports * rules.vcs
         longest = rules.depth * rules.vcs * rules.length + 64
-        told = rules.policy >= SHORTEST or len(net.onward) > 0
+        told = rules.policy >= SHORTEST or len(net.onward) > 0 or net.carries
         sends = np.flatnonzero(net.endpoints & (traffic.volume > 0))
         host = (sends[:, None] * ports + net.links + np.arange(net.hosts)).ravel()
         chance = np.repeat(load * traffic.volume[sends] / rules.length, net.hosts)
@@ -235,13 +235,13 @@ def advance(
     """Let the cycles from start to end pass."""
     slot, queue, port, counts = state.slot, state.queue, state.port, state.counts
     ports, depth, vcs, length = net.links + net.hosts, rules.depth, rules.vcs, rules.length
-    width = net.order.shape[0] // net.switches
     mask = len(state.wheel) - 1
     hold = (length + 1) // 2
     room = depth * vcs * length
     senders = len(state.host)
     dead, messages = state.dead, state.messages
     collective, marks = len(messages.goal) > 0, len(net.onward) > 0
+    told = len(state.via) > 0
     for t in range(start, end):
         if rules.policy >= ADAPTIVE:
             freed = state.freed[t % CREDIT]
@@ -257,30 +257,19 @@ def advance(
                 here = vc * depth + queue[vc, 0]
                 arc = vc // vcs
                 switch, goal = arc // ports, slot[here, 0]
-                row = switch * width + net.number[switch, goal // ports]
                 entered = arc - switch * ports >= net.links
                 if rules.policy >= SHORTEST:
                     out, state.via[here] = without_tables(
                         net, rules.policy, rules.samples, switch, goal // ports, state.via[here],
                         entered, port, state.streams, 2 * senders,
                     )  # fmt: skip
-                elif entered:
-                    u = then = 0.0
-                    if rules.policy:
-                        u = drawn(state.streams, 2 * senders)
-                        if marks:
-                            then = drawn(state.streams, 2 * senders)
-                        if rules.flows:
-                            then = hashed(goal, arc, int(u * rules.flows))
-                            u = hashed(arc, goal, int(u * rules.flows))
-                    to, least = goal // ports, rules.threshold
-                    out = entering(net, row, arc, to, dead, rules.policy, least, port, u)
-                    if marks:
-                        state.via[here] = mark_for(net, row, out, then)
-                elif marks and spreads(net, switch, goal // ports, state.via[here]):
-                    out = onward(net, arc, state.via[here], dead)
                 else:
-                    out = transit(net, row, arc, dead)
+                    out, via = by_tables(
+                        net, rules.policy, rules.threshold, rules.flows, goal, arc,
+                        state.via[here] if told else DIRECT, dead, port, state.streams, 2 * senders,
+                    )  # fmt: skip
+                    if told:
+                        state.via[here] = via
                 if out == HOME:
                     out = goal
                 if out < 0 or slot[here, 3] >= MOST_HOPS:
@@ -360,7 +349,7 @@ def advance(
                         continue
                     slot[into, 0], slot[into, 1] = slot[here, 0], slot[here, 1]
                     slot[into, 3] = slot[here, 3] + 1
-                    if rules.policy >= SHORTEST:
+                    if rules.policy >= SHORTEST or net.carries:
                         state.via[into] = state.via[here]
                     elif marks:  # only over the first link
                         entered = arc - switch * ports >= net.links
@@ -381,16 +370,6 @@ def advance(
                     freed[freed[-1]] = net.end[arc]
                     freed[-1] += 1
             state.waiting[switch] = kept
-
-
-@inner
-def hashed(source: int, destination: int, flow: int) -> float:
-    """The number of [0, 1) that a flow is hashed to."""
-    z = np.uint64(source) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(destination)
-    z = (z ^ (z >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(flow)
-    z = (z ^ (z >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @inner

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from compilers.demand.traffic_matrix import Traffic
 from compilers.proof.lossless.channels import rising
 from compilers.proof.walks.forwarding import HOME, NOWHERE, Forwarding, Towards
-from compilers.routing.intermediates import require_direct
+from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import require_short_marks
+from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.topology.distance import distances, table_of
 
@@ -35,7 +36,8 @@ class SimulatedNetwork(NamedTuple):
     endpoints: bool[S], the switches with hosts. distance: uint8[S, S], links of a shortest path;
     empty where tables are followed. turning: int32[n], switches that a packet may be sent by.
     onward: bool[S·L, K], by the arc that a marked packet came in by, the links that it is spread
-    over; empty where none is marked.
+    over; empty where none is marked. carries: packets go by one of `turning`, drawn at random.
+    every_hop: those in transit take the ways of hosts' packets, too.
     """
 
     switches: int
@@ -53,6 +55,8 @@ class SimulatedNetwork(NamedTuple):
     distance: NDArray[np.uint8]
     turning: NDArray[np.int32]
     onward: NDArray[np.bool_]
+    carries: bool
+    every_hop: bool
 
     @property
     def ports(self) -> int:
@@ -69,9 +73,8 @@ class SimulatedNetwork(NamedTuple):
         """Join the tables of a build with `hosts` hosts a switch.
 
         Raises:
-            InputError: its packets go by intermediates, or can stay marked.
+            InputError: its packets can stay marked.
         """
-        require_direct(build, "a simulation")
         require_short_marks(build, "a simulation")
         forwarding = Forwarding.of(build)
         old, links = forwarding.slots, forwarding.slots - 1
@@ -91,7 +94,7 @@ class SimulatedNetwork(NamedTuple):
         up[:, :links] = rising(build)
         weight = np.zeros((order, width, len(forwarding.weighted)), np.int32)
         weight[:, :-2] = build.tables.classes.weight
-        ways = by_row(forwarding.weighted)
+        ways, carries = by_row(forwarding.weighted), build.balance == VALIANT
         return cls(
             switches=order,
             links=links,
@@ -106,8 +109,10 @@ class SimulatedNetwork(NamedTuple):
             up=up.ravel(),
             endpoints=np.array(build.topology.endpoints),
             distance=np.zeros((0, 0), np.uint8),
-            turning=np.zeros(0, np.int32),
+            turning=intermediates(build).astype(np.int32)[: None if carries else 0],
             onward=_onward(forwarding, hosts),
+            carries=carries,
+            every_hop=build.every_hop,
         )
 
     @property

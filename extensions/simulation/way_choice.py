@@ -34,19 +34,41 @@ def drawn(streams: NDArray[np.uint64], which: int) -> float:
 
 
 @inner
+def hashed(source: int, destination: int, flow: int) -> float:
+    """The number of [0, 1) that a flow is hashed to."""
+    z = np.uint64(source) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(destination)
+    z = (z ^ (z >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(flow)
+    z = (z ^ (z >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@inner
+def came_by_a_way(net: SimulatedNetwork, row: int, arc: int) -> bool:
+    """Whether a packet came in by one of the ways of its class, whose packets share several."""
+    several = came = 0
+    for i in range(net.ways.shape[1]):
+        several += net.ways[row, i] >= 0 and net.weight[row, i] > 0
+        came += net.ways[row, i] == arc and net.weight[row, i] > 0
+    return several > 1 and came > 0
+
+
+@inner
 def transit(net: SimulatedNetwork, row: int, arc: int, dead: NDArray[np.bool_]) -> int:
     """The way out of a packet that came in by an arc; `HOME`: delivered here, `NOWHERE`: dropped.
 
     row: of the switch's class for the destination. dead: bool[S·L].
     """
     out = int(net.order[row, 0])
-    if out == HOME or (out >= 0 and out != arc and not dead[out]):
+    shared = net.every_hop and came_by_a_way(net, row, arc)
+    if out == HOME or (out >= 0 and out != arc and not dead[out] and not shared):
         return out
-    back = out == arc
-    ways = net.bounce if back else net.order
+    ways = net.bounce if out == arc or shared else net.order
     for way in ways[row]:
         if way >= 0 and way != arc and not dead[way]:
             return int(way)
+    if shared and out >= 0 and out != arc and not dead[out]:
+        return out
     for way in net.order[row]:
         if way >= 0 and way == arc and not dead[way]:
             return int(way)

@@ -12,7 +12,7 @@ from mininet.cli import CLI
 from mininet.log import lg, setLogLevel
 from mininet.node import Switch
 
-from compilers.proof.explanation import find_failure, find_switch
+from compilers.proof.explanation import find_failures, find_switch
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS
 from inventory.problems import InputError
@@ -94,11 +94,11 @@ class FabricPrompt(CLI):  # type: ignore[misc]
 
     def _change(self, line: str, up: bool) -> None:
         f = self.predicted.whole
-        element = find_failure(self.build, line.strip())
-        if element >= f.links:
-            self.faults.suffer(NodeChange((element - f.links,), up))
-        else:
-            self.faults.suffer(LinkChange((f.ends(element),), up))
+        elements = find_failures(self.build, line.strip())
+        if nodes := tuple(element - f.links for element in elements if element >= f.links):
+            self.faults.suffer(NodeChange(nodes, up))
+        if links := tuple(f.ends(element) for element in elements if element < f.links):
+            self.faults.suffer(LinkChange(links, up))
         self.faults.settle()
         now = self.predicted.under(self.faults.outage)
         power = self.faults.outage.up(f.switches) & self.build.topology.endpoints

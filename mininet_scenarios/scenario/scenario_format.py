@@ -132,10 +132,11 @@ class TimelineEntry(Model):
     """One event of a timeline, and what is expected from then on.
 
     Exactly one of: link_down, link_up (links A-B); node_down, node_up (nodes); rack_down, rack_up
-    (racks of the fabric's layout: all their nodes); plane_down, plane_up (all nodes of one of
-    several planes, from 1); miswire (two links A-B and C-D whose cables are
-    swapped at B and D), rewire (the same two, put right); controller; each (every link or every
-    node fails and comes back, one after the other; a sample of so many by chance).
+    (racks of the fabric's layout: all their nodes); group_down, group_up (what shares a risk, such
+    as module:N/M, trunk:C0-C1 or risk:NAME of the inventory); plane_down, plane_up (all nodes of
+    one of several planes, from 1); miswire (two links A-B and C-D whose cables are swapped at B and
+    D), rewire (the same two, put right); controller; each (every link, node or group of a kind
+    fails and comes back, one after the other; a sample of so many by chance).
 
     at: seconds after the timeline began; without it the event waits until the fabric has dealt with
     the one before.
@@ -147,12 +148,14 @@ class TimelineEntry(Model):
     node_up: Elements | None = None
     rack_down: Name | None = None
     rack_up: Name | None = None
+    group_down: Line | None = None
+    group_up: Line | None = None
     plane_down: PlaneNumber | None = None
     plane_up: PlaneNumber | None = None
     miswire: Pair | None = None
     rewire: Pair | None = None
     controller: Literal["killed", "started"] | None = None
-    each: Literal["link", "node"] | None = None
+    each: Literal["link", "node", "module", "cage", "rack", "trunk", "risk"] | None = None
     build: Line | None = None
     policy: RoutingSpec | None = None
     expand: Annotated[str, Field(pattern=r"^[a-z]+(:[0-9]{1,4})?$")] | None = None

@@ -13,6 +13,7 @@ from compilers.proof.walks.forwarding import Forwarding
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from compilers.topology.layout import layout
+from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, find, groups
 from inventory.problems import InputError, Problem, did_you_mean
 from inventory.yamlfile import Document
 from mininet_scenarios.scenario.engine import (
@@ -123,6 +124,8 @@ class _Reader:
             "node_up": lambda m: self._nodes(m, m.node_up or (), up=True),
             "rack_down": lambda m: self._rack(m, m.rack_down or "", up=False),
             "rack_up": lambda m: self._rack(m, m.rack_up or "", up=True),
+            "group_down": lambda m: self._group(m, m.group_down or "", up=False),
+            "group_up": lambda m: self._group(m, m.group_up or "", up=True),
             "plane_down": lambda m: self._plane(m, m.plane_down or 0, up=False),
             "plane_up": lambda m: self._plane(m, m.plane_up or 0, up=True),
             "miswire": lambda m: self._swap(m, m.miswire or (), repaired=False),
@@ -161,6 +164,13 @@ class _Reader:
         what = f"rack {name} {_state(up)}"
         yield Case(what, what, NodeChange(members, up), moment.expect, moment.at)
 
+    def _group(self, moment: TimelineEntry, word: str, up: bool) -> Iterator[Case]:
+        group = find(self.build.wiring, self.build.hardware, word)
+        what, at = f"{word} {_state(up)}", moment.at
+        for event in _of_group(group, up):
+            yield Case(what, what, event, moment.expect, at)
+            at = 0 if at is None else at
+
     def _plane(self, moment: TimelineEntry, plane: int, up: bool) -> Iterator[Case]:
         known = self.build.hardware
         if plane != max(known.plane if known else 0, 1):
@@ -185,7 +195,24 @@ class _Reader:
         expect = _without_loss(moment.expect) if moment.in_round else moment.expect
         yield Case(what, what, event, expect, moment.at)
 
+    def _each_group(self, moment: TimelineEntry, kind: str) -> Iterator[Case]:
+        known = groups(self.build.wiring, self.build.hardware, kind)
+        if mixed := [group.name for group in known if group.links and group.switches]:
+            required = "groups of links alone or of nodes alone, for `each`"
+            raise InputError.of(required, f"{mixed[0]} of both", "use group_down for it")
+        if moment.sample and moment.sample < len(known):
+            random = np.random.default_rng(moment.seed)
+            some = np.sort(random.permutation(len(known))[: moment.sample])
+            known = tuple(known[n] for n in some.tolist())
+        for group in known:
+            (down,), (up,) = _of_group(group, False), _of_group(group, True)
+            called = f"each {kind} down, {len(known)}"
+            yield Case(f"{group.name} down", called, down, moment.expect, undo=up)
+
     def _each(self, moment: TimelineEntry) -> Iterator[Case]:
+        if moment.each in GROUP_KINDS:
+            yield from self._each_group(moment, moment.each)
+            return
         f, names = self.forwarding, self.build.wiring.names
         links = moment.each == "link"
         all_there = np.flatnonzero(self.build.topology.present)
@@ -212,6 +239,12 @@ class _Reader:
         one, other = f.ends(element)
         # In the order of the word: which end a swap moves depends on it.
         return (one, other) if word.startswith(f"{self.build.wiring.names[one]}-") else (other, one)
+
+
+def _of_group(group: RiskGroup, up: bool) -> list[Event]:
+    """The events of a group: its nodes, then its links."""
+    nodes = [NodeChange(group.switches, up)] if group.switches else []
+    return [*nodes, *([LinkChange(group.links, up)] if group.links else [])]
 
 
 def _move(moment: TimelineEntry, folder: Path) -> Case:

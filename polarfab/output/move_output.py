@@ -11,12 +11,14 @@ from polarfab.output.verb_output import print_json, say
 
 
 def say_moved(state: dict[str, Any], as_json: bool, identity: str) -> None:
-    """Print how a move ended; exit code 1 if the running build stays."""
+    """Print how a move ended; exit code 1 if the running build stays, or the folder has another."""
     if as_json:
         print_json(state)
     else:
         say(_words(state, identity))
-    if state["state"] == "failed":
+    if unwritten := state.get("unwritten"):
+        say(f"the controller could not write it down: {unwritten}")
+    if state["state"] == "failed" or unwritten:
         raise click.exceptions.Exit(1)
 
 

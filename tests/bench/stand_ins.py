@@ -23,6 +23,7 @@ from compilers.targets.openflow.bundled_blocks import PLACE, entries, heads, res
 from compilers.targets.openflow.group_and_flow_bytes import BUNDLE
 from compilers.targets.openflow.message_parts import Block, bundle
 from compilers.targets.openflow.protocol import (
+    AGGREGATE_STATS,
     BUNDLE_ADD,
     BUNDLE_CONTROL,
     BUNDLED,
@@ -152,6 +153,8 @@ class StandIn:
             for place in range(0, len(block), each := PART_BYTES // block.shape[1]):
                 yield _part(wanted, xid, block[place : place + each].tobytes(), MORE_PARTS)
         body = DESCRIPTION if wanted == Multipart.DESC else b""
+        if wanted == Multipart.AGGREGATE:
+            body = AGGREGATE_STATS.pack(flows=sum(map(len, self.rows)))
         if wanted == Multipart.PORT_DESC:
             described = np.zeros(len(self.ports), PORT.dtype)
             described["port"] = self.ports

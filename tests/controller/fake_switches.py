@@ -32,6 +32,7 @@ from compilers.targets.openflow.protocol import (
     ErrorType,
     FlowCommand,
     GroupCommand,
+    Malformed,
     MessageType,
     Multipart,
     OnfMessage,
@@ -125,6 +126,8 @@ class FakeSwitch:
                 restated(group, GROUP_FORM, GROUP_DESC, group=number)
                 for number, group in self.groups.items()
             )
+        if wanted == Multipart.AGGREGATE:
+            return protocol.AGGREGATE_STATS.pack(flows=len(self.flows))
         if wanted == Multipart.DESC:
             return DESCRIPTION
         layout = PORT if wanted == Multipart.PORT_DESC else PORT_STATS
@@ -194,14 +197,22 @@ class FakeNetwork:
         """Carry messages until nobody has anything to say."""
         while out := self.fabric.take():
             for message in out:
-                self.deliver(message.key, bytes(message.data))
+                if message.data is None:
+                    self.fabric.closed(message.key)
+                else:
+                    self.deliver(message.key, bytes(message.data))
 
     def deliver(self, key, data):
         while data:
             size = protocol.header(data)[1]
             if key not in self.silent:
                 for answer in self.switches[key].answer(data[:size]):
-                    self.fabric.received(key, answer)
+                    try:
+                        self.fabric.received(key, answer)
+                    except Malformed as error:
+                        self.fabric.malformed(key, str(error))
+                        self.fabric.closed(key)
+                        return
             data = data[size:]
 
     def tick(self, seconds=0.25):

@@ -118,7 +118,7 @@ def test_a_refused_program_leaves_the_old_one(switches, builds, controller, fram
     assert rows(switches, "s4") == before
     assert has_program(switches, 4, builds[0])
     assert all(has_program(switches, v, builds[1]) for v in range(SWITCHES) if v != 4)
-    bad.says("switch 4 refused its program and keeps the previous one")
+    bad.says("switch 4 refused its program and keeps what it had")
     assert bad.log.read_text().count("refused") == 1
     bad.stop(signal.SIGINT)
 
@@ -138,6 +138,7 @@ def test_unverified_and_json(tmp_path, run):
     warning, *lines = allowed.log.read_text().splitlines()
     assert "unverified" in warning
     events = [json.loads(line) for line in lines]
+    assert (events[-1]["event"], events[-1]["node"]) == ("ended", "SIGTERM")
     programmed = {event["node"] for event in events if event["event"] == "programmed"}
     assert programmed == {str(v) for v in range(SWITCHES)}
 
@@ -263,7 +264,7 @@ def test_what_drifted_is_put_right_and_rows_over_ours_are_told(switches, builds,
         until(lambda: has_program(switches, 3, builds[0]), "the groups of 3")
         until(lambda: has_program(switches, 5, builds[0]), "the rows of 5")
         assert audited.wait_for(SWITCHES, "shadowed")["shadowed"] == {"7": 1}
-        audited.says("switch 3 had drifted, and is put right")
+        audited.says("switch 3 has drifted, and gets its program again")
         audited.says("switch 7 does not forward as compiled: rows of others over its program: 1")
     finally:
         for name in ("s7", "s8"):

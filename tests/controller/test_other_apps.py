@@ -56,7 +56,7 @@ def test_a_learning_switch_and_a_poller_run_beside_ours(tmp_path):
         process = subprocess.Popen(
             [
                 *("prlimit", f"--nofile={FILES}:{FILES}", sys.executable),
-                *(MORTAL, "ticks", "ryu-manager", *apps, *THEIRS),
+                *(MORTAL, "ticks", "ryu-manager", *THEIRS, *apps),
             ],
             stdout=log,
             stderr=log,

@@ -26,6 +26,14 @@ class TwoFailures:
     beyond: NDArray[Any]
 
 
+@dataclass(frozen=True, slots=True)
+class ModuleBounds:
+    """What no packet exceeds from where it meets a dead module: links in all, and links more."""
+
+    links: int
+    more: int
+
+
 class WholeFabricProof(Protocol):
     """What an entry point of the group `polarfab.proofs` names."""
 
@@ -42,6 +50,9 @@ class WholeFabricProof(Protocol):
     def two_failures(self, build: Build) -> TwoFailures | None:
         """What any two failures do, where minimal delivery and single repairs are proved."""
 
+    def modules(self, build: Build) -> ModuleBounds | None:
+        """Bounds under the death of any one module, if no packet is lost, as above."""
+
 
 def delivery(build: Build, seed: int) -> tuple[int, ...] | None:
     """What the first proof says that says something."""
@@ -53,6 +64,12 @@ def two_failures(build: Build) -> TwoFailures | None:
     """What the first proof says that says something."""
     found = (proof.two_failures(build) for proof in _proofs())
     return next((two for two in found if two is not None), None)
+
+
+def modules(build: Build) -> ModuleBounds | None:
+    """What the first proof says that says something."""
+    found = (proof.modules(build) for proof in _proofs())
+    return next((bounds for bounds in found if bounds is not None), None)
 
 
 def _proofs() -> Iterator[WholeFabricProof]:

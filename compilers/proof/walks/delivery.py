@@ -25,6 +25,7 @@ from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof, p
 from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.soundness.build_soundness import promise, unsound, walkable
 from compilers.proof.soundness.unsound import SOUND, Unsound
+from compilers.proof.walks import few_destinations
 from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
 from compilers.spec.policy import MARKED, PROMISED, VALIANT
 from compilers.tables.build import Build
@@ -46,7 +47,7 @@ WALKED_UP_TO = 1 << 25
 """The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 31."""
 OPEN_TO_TWO = 64
 """Destinations that are walked where two failures leave them open; of more, a sample is."""
-DELIVERY, WAYS = "delivery", "ways"
+DELIVERY, WAYS, MODULE = "delivery", "ways", "module"
 WRONG_PROOF = Unsound.one(
     "local proof", "what a walk of a few destinations finds", "something else; all were walked"
 )
@@ -215,6 +216,8 @@ def verify(
         report = _judged(report, build, both, seed, progress, workers, begun)
     else:
         report = _walked(report, build, kinds, progress, workers)
+    if local and MODULE in kinds and build.protect != "none":
+        report = _modules(report, build, seed)
     done = {case.kind: case for case in report.failures}
     others = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
     cases = [done.get(kind) or others(build, kind) for kind in kinds]
@@ -316,6 +319,25 @@ def _judged(
     use = replace(found.use, proved=(DELIVERY, *((WAYS,) if spread else ()), *kinds))
     ways = found.ways if spread else None
     return replace(report, ways=ways, failures=found.failures, local=use)
+
+
+def _modules(report: Report, build: Build, seed: int) -> Report:
+    """The report with all modules, if it is proved that none loses a packet, and walks agree."""
+    bounds = other_proofs.modules(build)
+    if bounds is None:
+        return report
+    before = (report.ways.max_hops if report.ways else report.max_hops) - 1
+    ends = np.flatnonzero(build.topology.endpoints)
+    some = by_chance(ends, seed)
+    walked = walk_failures(few_destinations.towards(build, some), MODULE, destinations=some)
+    links, more = before + bounds.links, bounds.more
+    if walked.lost_pairs or walked.max_hops > links or walked.stretch > more:
+        return replace(report, unsound=Unsound.of((WRONG_PROOF, report.unsound)))
+    exact = walked.max_hops == links and walked.stretch == more
+    found = replace(walked, max_hops=links, stretch=more, exact=exact)
+    use = report.local or LocalUse((), len(ends), 0, len(some))
+    use = replace(use, proved=(*use.proved, MODULE))
+    return replace(report, failures=(*report.failures, found), local=use)
 
 
 def _repaired(build: Build, kinds: tuple[str, ...]) -> tuple[str, ...]:

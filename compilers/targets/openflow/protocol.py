@@ -30,8 +30,9 @@ ORDERED_ATOMIC = 3
 """Flags of a bundle: its messages in their order, and all of them or none."""
 OXM_MATCH = 1
 """`ofp_match_type`: fields in the extensible form (§7.2.3)."""
-PORT_DOWN = 1
-"""Bit 0 of a port's config, taken down, and of its state, no link (§7.2.1)."""
+PORT_DOWN, PORT_BLOCKED, PORT_NO_RECEIVE, PORT_NO_FORWARD = 1, 2, 4, 32
+"""Bits of a port's config: taken down, drops what it receives, drops what it should send; of its
+state: no link, blocked by another protocol (§7.2.1)."""
 PORT_DELETED, PORT_MODIFIED = 1, 2
 """`ofp_port_reason`: the port is gone, or has changed (§7.4.3)."""
 MORE_PARTS = 1
@@ -138,6 +139,7 @@ class Multipart(IntEnum):
 
     DESC = 0
     FLOW = 1
+    AGGREGATE = 2
     PORT_STATS = 4
     GROUP = 6
     GROUP_DESC = 7
@@ -367,7 +369,9 @@ ENTRY = Layout("length H")
 FLOW_REQUEST = Layout(
     "table B, 3x, out_port L, out_group L, 4x, cookie Q, cookie_mask Q", MATCH, "4x"
 )
-"""`ofp_flow_stats_request`, with a match without fields."""
+"""`ofp_flow_stats_request`, with a match without fields; an aggregate request is the same."""
+AGGREGATE_STATS = Layout("packets Q, bytes Q, flows L, 4x")
+"""`ofp_aggregate_stats_reply` (§7.3.5.3)."""
 FLOW_STATS = Layout(
     "length H, table B, 1x, seconds L, nanoseconds L, priority H, idle_timeout H, hard_timeout H",
     "flags H, 4x, cookie Q, packets Q, bytes Q",

@@ -20,6 +20,8 @@ from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
 from templates import environment
 
+UNSAFE = "print only what the target gives, or say --trust-templates if you trust who wrote it"
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -75,7 +77,7 @@ class Renderer:
     ) -> None:
         self.target = target
         self.written = Written()
-        self._own = own
+        self._own, self._folder = own, folder
         self._environment = environment(own, {target: folder})
         self._files = {
             kind: [file for file, other in files.items() if other is kind]
@@ -167,17 +169,24 @@ class Renderer:
         self.written += Written(1, size)
 
     def _render(self, file: str, variables: Mapping[str, Any]) -> str:
+        from templates.sandbox import rendered
+
         name = f"{self.target}/{file}.j2"
         try:
+            if self._environment.sandboxed:
+                return rendered(self._environment, name, variables)
             return self._environment.get_template(name).render(variables)
         except Exception as error:
-            if not self._own:
+            if not self._own and not self._environment.sandboxed:
                 raise
-            raise _failed(self._own, name, variables, error) from error
+            raise _failed(self._own or self._folder, name, variables, error) from error
 
 
 def _failed(own: Path, name: str, variables: Mapping[str, Any], error: Exception) -> InputError:
     """What a template of the user's did when it was rendered, at the innermost line of its own."""
+    from jinja2.exceptions import SecurityError
+
+    unsafe = isinstance(error, SecurityError | OverflowError)
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if Path(frame.filename).is_relative_to(own)]
     text = str(error).replace(object_type_repr(UserVariables()), "vars")
@@ -186,7 +195,9 @@ def _failed(own: Path, name: str, variables: Mapping[str, Any], error: Exception
     return InputError.of(
         file=inside[-1].filename if inside else str(own / name),
         line=(inside[-1].lineno or 0) if inside else 0,
-        required="a template of the documented variables",
+        required="a template in its sandbox"
+        if unsafe
+        else "a template of the documented variables",
         given=(given or type(error).__name__) + switch,
-        todo="see the page of the target in docs/",
+        todo=UNSAFE if unsafe else "see the page of the target in docs/",
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.explanation import find_failure, find_switch
+from compilers.proof.explanation import find_failures, find_switch
 from compilers.tables.build import Build
 from compilers.topology.distance import components, neighbour_table
 from compilers.topology.graph import Graph
@@ -111,7 +111,8 @@ def plan_trees(
         build: one plane.
         kind: DISJOINT, no link is in two trees, or LOW_DEPTH, short and two on a link.
         root: the switch at the root of every tree; None: where each is least deep, or was grown.
-        fail: what is down, nodes, and links as `A-B`; trees that lose links are joined again.
+        fail: what is down, nodes, links as `A-B`, groups such as `module:A/0`; trees that lose
+            links are joined again.
         members: switches to reach from the root; none for all.
 
     Raises:
@@ -121,7 +122,7 @@ def plan_trees(
     _connected(graph, int(everyone.sum()), "compile the build again without what is cut off")
     trees, bound = _of_kind(build.topology, kind)
     made, remade = trees, tuple[int, ...]()
-    if down := [find_failure(build, word) for word in fail]:
+    if down := [element for word in fail for element in find_failures(build, word)]:
         nodes = sum(each >= graph.size for each in set(down))
         graph = _left(graph, down)
         _connected(graph, int(everyone.sum()) - nodes, "name fewer failures, or the nodes, too")
@@ -183,7 +184,7 @@ def _connected(graph: Graph, there: int, todo: str) -> None:
 
 
 def _left(graph: Graph, down: Sequence[int]) -> Graph:
-    """The graph without links and nodes that are down, numbered as `find_failure` has them."""
+    """The graph without links and nodes that are down, numbered as `find_failures` has them."""
     edges, numbers = graph.edges(), np.array(down)
     gone = np.isin(edges, numbers - len(edges)).any(axis=1)
     gone |= np.isin(np.arange(len(edges)), numbers)

@@ -68,6 +68,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "--token-file", type=FILE, help="Tokens, one a line, of those who may change things by the API."
 )
 @click.option(
+    "--token-to-read", is_flag=True, help="Reading by the API needs a token, too, but for health."
+)
+@click.option(
     "--status-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Keep the state of the fabric in this file, as JSON.",
@@ -115,6 +118,14 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="SECONDS",
     help="How long a switch may be gone before traffic goes around it.",
 )
+@click.option(
+    "--arrival",
+    default=30.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="When a switch that has not connected since the start counts as gone.",
+)
 @unverified_option("its tables may lose packets or loop")
 @click.option(
     "--store",
@@ -137,6 +148,7 @@ def command(
     audit: float,
     http: str | None,
     token_file: Path | None,
+    token_to_read: bool,
     status_file: Path | None,
     repair: bool,
     discover: bool,
@@ -145,6 +157,7 @@ def command(
     link_rate: float | None,
     damping: str,
     patience: float,
+    arrival: float,
     unverified: bool,
     store: str | None,
     name: str | None,
@@ -170,6 +183,7 @@ def command(
         http=None if http == "none" else Address.parse(http or API, "--http"),
         http_needed=bool(http),
         tokens=token_file,
+        token_to_read=token_to_read,
         foreign="remove" if foreign == "remove" else "keep",
         status_file=status_file,
         as_json=as_json,
@@ -181,6 +195,7 @@ def command(
             adapt=adapt,
             link_rate=link_rate * 1e6 if link_rate else None,
             patience=patience,
+            arrival=arrival,
             damping=Damping.parse(damping, "--damping"),
         ),
         group=StoreGroup.parse(store, name or gethostname()) if store else None,

@@ -10,12 +10,13 @@ import click
 
 from polarfab.durations import in_words
 from polarfab.output.verb_output import json_option, print_json, print_table, say
-from polarfab.shared_options import authority, controller_url
+from polarfab.shared_options import authority, controller_url, token_file
 
 
 @click.command("status")
 @click.argument("named", metavar="[URL]", required=False)
 @controller_url()
+@token_file
 @authority
 @click.option("--all", "everything", is_flag=True, help="List every switch, not only those amiss.")
 @click.option("--history", is_flag=True, help="List the builds that the fabric held, instead.")
@@ -23,6 +24,7 @@ from polarfab.shared_options import authority, controller_url
 def command(
     named: str | None,
     url: str,
+    token_file: Path | None,
     authority: Path | None,
     everything: bool,
     history: bool,
@@ -35,7 +37,7 @@ def command(
     """
     from controller.management.client import Client
 
-    client = Client.to(named or url, "--to", authority=authority)
+    client = Client.to(named or url, "--to", token_file, authority)
     if history:
         _past(client.get("history"), as_json)
         return

@@ -37,6 +37,11 @@ MOST_NAMED = 10
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Templates of your own, instead of the target's or besides.",
 )
+@click.option(
+    "--trust-templates",
+    is_flag=True,
+    help="Take --templates out of their sandbox: they may do whatever you may.",
+)
 @only_nodes
 @unverified_option()
 @click.option("--no-check", is_flag=True, help="Do not read the files back.")
@@ -48,6 +53,7 @@ def command(
     target: str,
     output: Path,
     templates: Path | None,
+    trust_templates: bool,
     words: tuple[str, ...],
     names: tuple[str, ...],
     unverified: bool,
@@ -71,6 +77,8 @@ def command(
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
 
+    if trust_templates and not templates:
+        raise click.UsageError("--trust-templates is about --templates")
     options = read(words)
     fabric = Fabric.load(folder)
     if unverified:
@@ -85,6 +93,7 @@ def command(
                 target,
                 output,
                 templates=templates,
+                trust_templates=trust_templates,
                 options=options,
                 nodes=names,
                 unverified=unverified,

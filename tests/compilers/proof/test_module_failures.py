@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from compilers.proof.explanation import explain, find_failures
@@ -12,6 +13,8 @@ from compilers.proof.failures.risk_cases import named_elements, require_kind
 from compilers.proof.verification import judge
 from compilers.routing.protection import polarfly
 from compilers.wiring.shared_risk import find, groups, module_names
+from extensions.clusters.trees.tree_set import plan_trees
+from extensions.simulation.build_simulation import _links
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.modular import modular, on_modules
@@ -205,3 +208,19 @@ def test_several_kinds_at_once():
 def test_modules_are_called_by_what_their_ports_begin_with():
     hardware = modular(4, 2).hardware
     assert module_names(hardware.types[0])[:2] == ["m0", "m1"]
+
+
+def test_the_library_takes_names_of_groups():
+    """A simulation, trees and the prompt of an emulation take what `explain --fail` takes."""
+    build = modular(5, 4)
+    group = find(build.wiring, build.hardware, "module:n3/m1")
+    assert {*_links(build, "module:n3/m1")} == {*group.links}
+    assert len(_links(build, "n3")) == np.count_nonzero(build.wiring.far[3] >= 0)
+    left = plan_trees(build, fail=["module:n3/m1"])
+    edges = {
+        (min(v, up), max(v, up))
+        for tree in left.trees
+        for v, up in enumerate(tree.parent.tolist())
+        if up >= 0
+    }
+    assert not edges & {*group.links}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from ipaddress import IPv6Network
@@ -17,7 +16,6 @@ import pytest
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import LinkLoads, throughput
 from compilers.evaluation.traffic import over_intermediates
-from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.walks.delivery import verify
@@ -28,7 +26,6 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.targets.openflow.flow_tables import Pipeline
 from extensions.clusters.simulators.simgrid_platform import files
-from extensions.simulation.simulated_network import SimulatedNetwork
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import routed
@@ -257,18 +254,9 @@ def test_rows_by_intermediate_lead_where_routes_lead(build: Build, tmp_path: Pat
         path.write_text(text)
 
 
-@pytest.mark.parametrize(
-    "follow",
-    [
-        lambda build: SimulatedNetwork.of(build, 1),
-        lambda build: next(iter(files(build))),
-        lambda build: grow(build, "quadric", 1),
-    ],
-    ids=["simulate", "export", "expand"],
-)
-def test_what_cannot_follow_says_so(follow: Callable[[Build], object]) -> None:
+def test_an_export_that_cannot_follow_says_so() -> None:
     with pytest.raises(InputError, match="cannot follow packets over intermediates, given valiant"):
-        follow(over(q=3))
+        next(iter(files(over(q=3))))
 
 
 @pytest.mark.parametrize("target", ["linux", "frr", "eos", "sonic", "opensm"])

@@ -38,8 +38,8 @@ MOVES = {
     "protection with intermediates": lambda: (build(POLARFLY, VALIANT), build(POLARFLY, PROTECTED)),
     "links die with intermediates": lambda: (build(POLARFLY, PROTECTED), dead(PROTECTED)),
     "a rack more with intermediates": lambda: (
-        build(POLARFLY),
-        grown(build(POLARFLY), "quadric", 1),
+        build(POLARFLY, PROTECTED),
+        grown(build(POLARFLY, PROTECTED), "quadric", 1),
     ),
     "minimal to every hop": lambda: (build(GRID), build(GRID, SHARED)),
     "every hop to minimal": lambda: (build(GRID, SHARED_PROTECTED), build(GRID)),

@@ -8,6 +8,7 @@ from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.message_parts import bundle
 from compilers.targets.openflow.protocol import (
+    AGGREGATE_STATS,
     BUNDLE_CONTROL,
     ERROR,
     EXPERIMENTER_ERROR,
@@ -62,10 +63,13 @@ class Endpoint:
                 Multipart.DESC: lambda: DESCRIPTION,
                 Multipart.FLOW: self._flows,
                 Multipart.GROUP_DESC: self._groups,
+                Multipart.AGGREGATE: lambda: AGGREGATE_STATS.pack(flows=len(self.switch.rows)),
             }
             yield multipart(what, xid, told.get(what, bytes)())
         elif kind == MessageType.BARRIER_REQUEST:
             yield protocol.message(MessageType.BARRIER_REPLY, xid)
+        elif kind == MessageType.ECHO_REQUEST:
+            yield protocol.message(MessageType.ECHO_REPLY, xid)
         elif kind == MessageType.EXPERIMENTER:
             yield from self._bundle(xid, message)
 

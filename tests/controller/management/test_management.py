@@ -17,7 +17,7 @@ from controller.management.action_log import ActionLog, Actor
 from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
-from controller.management.tokens import Token, Tokens
+from controller.management.tokens import GUESS_PERIOD, MOST_GUESSES, Guesses, Token, Tokens
 from controller.switches.current import current_of, read_build
 from controller.switches.events import BuildLoaded, ProgramRefused, SwitchLeft, SwitchProgrammed
 from controller.switches.session import LiveFabric
@@ -387,3 +387,49 @@ def test_the_dashboard_names_only_metrics_that_exist(api):
     known |= {"polarfab_sync_seconds_bucket", "polarfab_port_utilisation"}
     assert len(named) == 10
     assert named <= known
+
+
+def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path):
+    """1,400 a second were neither limited, logged nor counted."""
+    now, actions = [0.0], ActionLog(tmp_path / "build", overview.fabric.tell)
+    guesses = Guesses(lambda: now[0])
+    tokens = Tokens((Token("alice", "apply", TOKEN.encode()),))
+    metrics = Metrics(overview, guesses)
+    app = Api(overview, metrics, tokens, lambda: None, actions, guesses=guesses)
+    api = Client(app)
+    overview.fabric.drain()
+    for number in range(MOST_GUESSES):
+        wrong = bearer(f"guess-{number:016}")
+        assert api.post("/api/reconcile", headers=wrong).status_code == 401
+    for token in ("guess-0123456789", TOKEN):
+        refused = api.post("/api/reconcile", headers=bearer(token))
+        assert refused.status_code == 429
+        assert int(refused.headers["Retry-After"]) == GUESS_PERIOD
+    other = {"environ_base": {"REMOTE_ADDR": "192.0.2.9"}, "headers": bearer(TOKEN)}
+    assert api.post("/api/reconcile", **other).status_code == 202
+    told = [str(event) for event in overview.fabric.drain() if event.kind == "token-refused"]
+    assert told == ["a client on  is refused: a token that is not known"]
+    assert f"polarfab_wrong_tokens_total {MOST_GUESSES}.0" in api.get("/metrics").text
+    now[0] += GUESS_PERIOD
+    assert api.post("/api/reconcile", headers=bearer(TOKEN)).status_code == 202
+
+
+def test_tokens_are_read_again(overview, tmp_path):
+    file = tmp_path / "tokens"
+    file.write_text(f"alice apply {TOKEN}\nrita read {READER}\n")
+    file.chmod(0o600)
+    actions = ActionLog(tmp_path / "build", overview.fabric.tell)
+    app = Api(overview, Metrics(overview), Tokens.read(file), lambda: None, actions, private=True)
+    api = Client(app)
+    overview.fabric.drain()
+    assert api.get("/api/health").status_code == 503
+    for path in ("/api/state", "/metrics", "/api/events"):
+        assert api.get(path).status_code == 401
+        assert api.get(path, headers=bearer(READER)).status_code == 200
+    file.write_text(f"alice apply {TOKEN}\n")
+    app.read_tokens_again()
+    assert api.get("/api/state", headers=bearer(READER)).status_code == 401
+    file.write_text("short\n")
+    app.read_tokens_again()
+    assert api.get("/api/state", headers=bearer(TOKEN)).status_code == 200
+    assert [event.kind for event in overview.fabric.drain()][-1] == "tokens-kept"

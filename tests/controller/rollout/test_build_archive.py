@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+from hashlib import sha256
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import pytest
@@ -60,6 +62,49 @@ def test_what_is_squeezed_and_garbled_is_refused(tmp_path, read):
 
 
 def test_a_build_that_is_too_large_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(build_archive, "MOST_BUILD", 100)
+    monkeypatch.setattr(build_archive, "MOST_MANIFEST", 100)
     with pytest.raises(InputError, match="more than 100 bytes"):
         build_archive.unpack(packed({"manifest.json": b"x" * 101}), tmp_path / "folder")
+
+
+ZEROS = "arrays/zeros.npy"
+
+
+def upload(files, switches=7, **more):
+    """A packed build whose manifest names these files."""
+    said = {
+        "switches": switches,
+        "files": {n: sha256(data).hexdigest() for n, data in files.items()},
+    }
+    return packed({"manifest.json": json.dumps(said), **files, **more}, ZIP_DEFLATED)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (upload({}, **{ZEROS: bytes(1000)}), "does not name"),
+        (upload({ZEROS: bytes(9 << 20)}), "more than 8,391,744 bytes"),
+        (
+            packed(
+                {
+                    "manifest.json": json.dumps({"switches": 7, "files": {ZEROS: "0" * 64}}),
+                    ZEROS: b"1",
+                }
+            ),
+            "another digest",
+        ),
+    ],
+    ids=["unnamed", "large", "other"],
+)
+def test_an_upload_has_what_its_manifest_names_and_no_more(tmp_path, data, why):
+    """4 MB with 900 MB of zeros were unpacked, and an echo waited for 15 s."""
+    with pytest.raises(InputError, match=why):
+        build_archive.unpack(data, tmp_path / "folder")
+    assert sum(file.stat().st_size for file in tmp_path.rglob("*.npy")) <= 1
+
+
+def test_other_work_goes_on_while_an_upload_is_unpacked(tmp_path):
+    breaths = []
+    data = upload({ZEROS: bytes(5 << 20)})
+    build_archive.unpack(data, tmp_path / "folder", lambda: breaths.append(1))
+    assert len(breaths) > 5

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from compilers.tables.folders.build_folder import load, save
 from compilers.update.move_plan import plan
+from controller.rollout import build_history
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled
 from controller.rollout.mover import FALL_BACK_RETRY, RETURN_PATIENCE
@@ -145,9 +147,49 @@ def test_a_journal_whose_builds_are_gone_is_told(site):
     site.start()
     assert "0000000000000000" in site.told("kept")[0]
     site.until(lambda: site.holds(site.old.identity))
+
+
+def test_a_damaged_journal_is_put_aside_and_the_fabric_is_read(site):
+    """It stopped the start; without it the folder's build was loaded on all switches at once."""
+    site.move()
+    site.until(lambda: site.holds(site.new.identity))
+    site.step()
+    save(build(Q3), site.folder)
+    before = [dict(end.switch.rows) for end in site.ends.values()]
     site.journal.write_text("{")
-    with pytest.raises(InputError, match="progress of a move"):
-        site.start()
+    site.start()
+    assert site.fabric.identity == site.old.identity
+    site.walking = True
+    site.until(lambda: site.holds(site.new.identity))
+    assert [dict(end.switch.rows) for end in site.ends.values()] == before
+    assert site.fabric.differences["added"] == site.fabric.differences["removed"] == 0
+    told = [event.kind for event in site.fabric.drain()]
+    assert ("journal-damaged" in told, "surveyed" in told) == (True, True)
+    assert site.journal.with_name(".build.journal.damaged").read_text() == "{"
+
+
+def test_without_room_nothing_is_changed(site, monkeypatch):
+    """`rollback` ended well on a full disk, and the folder kept the other build."""
+    site.until(lambda: site.fabric.complete)
+    before = [dict(end.switch.rows) for end in site.ends.values()]
+    monkeypatch.setattr(build_history, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(InputError, match="bytes of room for build"):
+        site.move()
+    assert not site.mover.busy
+    assert site.fabric.identity == site.old.identity
+    assert [dict(end.switch.rows) for end in site.ends.values()] == before
+
+
+def test_a_folder_that_cannot_be_written_after_a_move_is_said(site, monkeypatch):
+    site.move()
+
+    def fails(*_):
+        raise InputError.of("a folder", "a full disk")
+
+    monkeypatch.setattr(site.mover.history, "install", fails)
+    site.until(lambda: site.holds(site.new.identity))
+    site.step()
+    assert "a full disk" in site.mover.status()["unwritten"]
 
 
 @pytest.mark.parametrize("killed", [False, True])

@@ -34,7 +34,8 @@ class Shape:
 
     metadata: any, not just masks on it. claims: its features name fast failover all the same.
     told_rows: how many rows a table holds by its features, where that is not so. features: whether
-    it tells those of tables and groups; properties: whether also those of each table.
+    it tells those of tables and groups; properties: whether also those of each table. lies: whether
+    it confirms changes and makes none.
     """
 
     bundles: bool = True
@@ -51,6 +52,7 @@ class Shape:
     told_rows: int | None = None
     features: bool = True
     properties: bool = True
+    lies: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,13 +117,14 @@ class ConformingSwitch:
             return of.message(kind + 1, xid, body)
         if kind == of.MessageType.MULTIPART_REQUEST:
             what = of.MULTIPART.read(body).kind
-            said = of.MULTIPART.pack(kind=what) + self._report(what)
+            said = of.MULTIPART.pack(kind=what) + self._report(what, body)
             return of.message(of.MessageType.MULTIPART_REPLY, xid, said)
         if kind == of.MessageType.EXPERIMENTER:
             return self._experimenter(xid, body)
         if kind in (of.MessageType.FLOW_MOD, of.MessageType.GROUP_MOD):
-            self._change(self.tables, kind, body)
-            self._changed()
+            if not self.shape.lies:
+                self._change(self.tables, kind, body)
+                self._changed()
         elif kind not in UNANSWERED:
             raise Refused(of.ErrorType.BAD_REQUEST, 1)
         return b""
@@ -137,7 +140,8 @@ class ConformingSwitch:
         if said.request == of.Bundle.OPEN:
             self._bundle = self.tables.copy()
         elif said.request == of.Bundle.COMMIT:
-            self.tables, self._bundle = self._bundle, None
+            if not self.shape.lies:
+                self.tables, self._bundle = self._bundle, None
             self._changed()
         answer = of.BUNDLE_CONTROL.pack(**said._asdict() | {"request": said.request + 1})
         return of.message(of.MessageType.EXPERIMENTER, xid, answer)
@@ -243,7 +247,11 @@ class ConformingSwitch:
 
     # What it tells
 
-    def _report(self, what):
+    def _report(self, what, body):
+        if what == of.Multipart.AGGREGATE:
+            said = of.FLOW_REQUEST.read(body, of.MULTIPART.size)
+            rows = [row.said.cookie & said.cookie_mask for row in self.tables.rows.values()]
+            return of.AGGREGATE_STATS.pack(flows=rows.count(said.cookie))
         if what == of.Multipart.FLOW:
             return b"".join(map(_flow_stats, self.tables.rows.values()))
         if what == of.Multipart.GROUP_DESC:

@@ -91,6 +91,20 @@ def barrier(fabric, key, xid):
     return sent(fabric, key)
 
 
+def check(fabric, key, rows=2):
+    """Answer the question how many rows the switch holds, and which groups."""
+    asked = questions(fabric, key)
+    fabric.received(key, multipart(2, asked[2], protocol.AGGREGATE_STATS.pack(flows=rows)))
+    fabric.received(key, multipart(7, asked[7]))
+
+
+def commit(fabric, key, xid=COMMITTED):
+    """The switch confirms its bundle, and holds what it should."""
+    fabric.received(key, REPLY)
+    fabric.received(key, protocol.message(protocol.MessageType.BARRIER_REPLY, xid))
+    check(fabric, key)
+
+
 def connect(fabric, key, datapath_id, peer=""):
     """A switch that holds nothing, up to its filled bundle."""
     fabric.connected(key, datapath_id, peer)
@@ -100,8 +114,7 @@ def connect(fabric, key, datapath_id, peer=""):
 def program(fabric, key, datapath_id, peer=""):
     connect(fabric, key, datapath_id, peer)
     assert barrier(fabric, key, OPENED) == rows.commit() + rows.barrier(1)
-    fabric.received(key, REPLY)
-    barrier(fabric, key, COMMITTED)
+    commit(fabric, key)
 
 
 def kinds(fabric):

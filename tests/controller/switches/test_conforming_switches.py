@@ -79,14 +79,19 @@ ONE_HOST = replace(routed(q=3, spread=True, protect="link"), identity="012345678
 
 
 class InMemory:
-    """A controller without sockets, and its fabric."""
+    """A controller without sockets, and its fabric; odd: switches of another shape.
 
-    def __init__(self, shape, build=BUILD):
-        self.now = [100.0]
+    hung: those that say nothing, and whose connections stay.
+    """
+
+    def __init__(self, shape, build=BUILD, odd=None):
+        self.now, self.hung = [100.0], set()
         current = Current(build.identity, build.wiring.names, Encoder(build), build)
         self.sessions = LiveFabric(current, names, clock=lambda: self.now[0])
         self.keeper = Keeper(self.sessions, Duties(damping=Damping(suppress=1e6)))
         self.fabric = ConformingFabric(build, shape, self.sessions.received)
+        for vertex, other in (odd or {}).items():
+            self.fabric.switches[vertex].shape = other
         for vertex, switch in enumerate(self.fabric.switches):
             self.sessions.connected(vertex, switch.datapath_id)
         self.run()
@@ -94,6 +99,11 @@ class InMemory:
     def run(self):
         while out := self.sessions.take():
             for one in out:
+                if one.data is None:
+                    self.sessions.closed(one.key)
+                    continue
+                if one.key in self.hung:
+                    continue
                 answers = self.fabric.switches[one.key].take(bytes(one.data))
                 while answers:
                     length = int.from_bytes(answers[2:4], "big")

@@ -1,4 +1,4 @@
-"""Sessions as other parts of the controller use them: builds, changes, hooks, requests."""
+"""Sessions as other parts of the controller use them: builds, changes, upkeep, requests."""
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from tests.controller.switches.session_talk import (
     REPLY,
     Programs,
     barrier,
+    commit,
     connect,
     entries,
     error,
@@ -37,8 +38,7 @@ def test_another_build_is_loaded_while_it_runs(fabric):
     data = tell(fabric, 2, entries(Programs().program(1)))
     assert row(0).tobytes() in data
     assert barrier(fabric, 2, 11 << 24 | 2) == rows.commit() + rows.barrier(3)
-    fabric.received(2, REPLY)
-    barrier(fabric, 2, 11 << 24 | 3)
+    commit(fabric, 2, 11 << 24 | 3)
     assert fabric.status()["programmed"] == ["x"]
 
 
@@ -79,17 +79,31 @@ def test_a_change_that_a_switch_takes_along_is_told_when_the_switch_has_left(fab
 
 def test_messages_of_a_kind_go_to_those_who_want_them(fabric):
     seen, present = [], []
-    fabric.hooks.on(
-        protocol.MessageType.PORT_STATUS, lambda vertex, data: seen.append((vertex, data))
-    )
-    fabric.hooks.on_presence(lambda vertex, up: present.append((vertex, up)))
+
+    class Upkeep:
+        def __getattr__(self, _):
+            return lambda *_: None
+
+        def port_status(self, vertex, message):
+            seen.append((vertex, message))
+
+        def fit(self, vertex, fit):
+            present.append((vertex, fit))
+
+        def left(self, vertex):
+            present.append((vertex, None))
+
+        def adopt(self, current):
+            return current
+
+    fabric.watched_by(Upkeep())
     program(fabric, "k", 12)
     status = protocol.message(protocol.MessageType.PORT_STATUS, 0, bytes(72))
     fabric.received("k", status)
     fabric.received("k", protocol.message(protocol.MessageType.PACKET_IN, 0))
     fabric.closed("k")
     assert seen == [(1, status)]
-    assert present == [(1, True), (1, False)]
+    assert present == [(1, True), (1, None)]
 
 
 def test_questions_of_others_are_answered(fabric):

@@ -125,7 +125,7 @@ def test_a_fabric_as_planned_is_seen_and_has_no_miswires() -> None:
     wiring = routed(q=3).wiring
     found = begun(wiring)
     run(found, planned(wiring), 0.0, 3 * found.age)
-    assert not found.unseen(3 * found.age).any()
+    assert not found.unseen(3 * found.age)[0].any()
     assert found.miswired(3 * found.age) is None
     assert len(found.wired(3 * found.age).cables) == 24
 
@@ -133,10 +133,12 @@ def test_a_fabric_as_planned_is_seen_and_has_no_miswires() -> None:
 def test_nothing_is_missed_before_it_could_have_been_heard() -> None:
     wiring = routed(q=3).wiring
     found = begun(wiring)
-    assert not found.unseen(found.age).any()
-    assert found.unseen(found.age + 0.1).all()
+    assert not found.unseen(found.age)[0].any()
+    assert found.unseen(found.age + 0.1)[0].all()
     found.present(0, None, 0.0)
-    assert not found.unseen(found.age + 0.1)[found.cables.number[0, :4][wiring.far[0] >= 0]].any()
+    assert not found.unseen(found.age + 0.1)[0][
+        found.cables.number[0, :4][wiring.far[0] >= 0]
+    ].any()
 
 
 def test_a_cable_that_is_cut_in_one_direction_is_not_seen() -> None:
@@ -147,10 +149,10 @@ def test_a_cable_that_is_cut_in_one_direction_is_not_seen() -> None:
     silent = (u, int(wiring.port[u, k]))
     end = 10.0 + 2 * found.age
     run(found, lambda v, p: None if (v, p) == silent else cable(v, p), 10.0, end)
-    assert np.flatnonzero(found.unseen(end)).tolist() == [5]
+    assert np.flatnonzero(found.unseen(end)[0]).tolist() == [5]
     assert found.miswired(end) is None
     run(found, cable, end, end + found.age)
-    assert not found.unseen(end + found.age).any()
+    assert not found.unseen(end + found.age)[0].any()
 
 
 def test_exchanged_plugs_are_told_with_the_move_that_repairs_them() -> None:
@@ -166,7 +168,7 @@ def test_exchanged_plugs_are_told_with_the_move_that_repairs_them() -> None:
     assert len(report.misplaced) == 2
     assert len(report.moves) == 1
     assert report.moves[0].kind == "swap"
-    assert found.unseen(end).sum() == 2
+    assert found.unseen(end)[0].sum() == 2
 
 
 def test_lies_are_not_counted() -> None:

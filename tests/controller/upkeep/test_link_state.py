@@ -7,7 +7,7 @@ import pytest
 
 from controller.settings import PENALTY_STEP, Damping
 from controller.upkeep.damping import Penalties
-from controller.upkeep.link_state import LinkEnds, Links
+from controller.upkeep.link_state import DOWN, LinkEnds, Links
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
@@ -15,7 +15,7 @@ from tests.compilers.routed import routed
 def fabric() -> tuple[Links, LinkEnds]:
     links = Links(routed(q=3).wiring, patience=5)
     for vertex in range(13):
-        links.present(vertex, True, 0.0)
+        links.connected(vertex, 0.0)
     links.settle(0.0)
     return links, links.cables
 
@@ -38,7 +38,7 @@ def test_a_fabric_where_no_link_has_changed_is_not_looked_through() -> None:
     """A controller of 3,783 switches asks it of every switch that describes its ports."""
     links, cables = fabric()
     before = links.dead
-    links.ports(4, dict.fromkeys(np.flatnonzero(cables.place[4] >= 0).tolist(), True), 1.0)
+    links.ports(4, dict.fromkeys(np.flatnonzero(cables.place[4] >= 0).tolist(), ""), 1.0)
     assert links.settle(1.0) == (False, [])
     assert links.dead is before
 
@@ -49,14 +49,14 @@ def test_a_port_that_goes_down_kills_the_link_at_both_ends_until_both_are_up() -
     wiring = routed(q=3).wiring
     ports = (u, int(wiring.port[u, k])), (v, int(wiring.port[v, j]))
     for vertex, port in ports:
-        links.port(vertex, port, False, 1.0)
+        links.port(vertex, port, DOWN, 1.0)
     changed, news = links.settle(1.0)
     assert changed
     assert [(n.what, n.switch, n.link, n.why) for n in news] == [("down", u, k, "port down")]
     assert set(map(tuple, np.argwhere(links.dead))) == {(u, k), (v, j)}
-    links.port(*ports[0], True, 2.0)
+    links.port(*ports[0], "", 2.0)
     assert links.settle(2.0) == (False, [])
-    links.port(*ports[1], True, 2.0)
+    links.port(*ports[1], "", 2.0)
     assert kinds(links, 2.0) == ["up"]
     assert not links.dead.any()
 
@@ -64,16 +64,16 @@ def test_a_port_that_goes_down_kills_the_link_at_both_ends_until_both_are_up() -
 def test_ports_that_a_switch_has_not_are_down_and_host_ports_do_not_matter() -> None:
     links, _ = fabric()
     wiring = routed(q=3).wiring
-    links.port(0, int(wiring.host_port[0, 0]), False, 0.0)
-    links.port(0, 4000, False, 0.0)
+    links.port(0, int(wiring.host_port[0, 0]), DOWN, 0.0)
+    links.port(0, 4000, DOWN, 0.0)
     assert links.settle(0.0) == (False, [])
-    here = {int(p): True for p in wiring.port[0] if p}
+    here = {int(p): "" for p in wiring.port[0] if p}
     del here[1]
     links.ports(0, here, 0.0)
     assert kinds(links, 0.0) == ["down"]
-    links.ports(0, here | {1: True}, 0.0)
+    links.ports(0, here | {1: ""}, 0.0)
     assert kinds(links, 0.0) == ["up"]
-    links.ports(0, {int(wiring.host_port[0, 0]): True}, 0.0)  # not cabled yet
+    links.ports(0, {int(wiring.host_port[0, 0]): ""}, 0.0)  # not cabled yet
     assert kinds(links, 0.0) == []
 
 
@@ -81,11 +81,13 @@ def test_a_link_that_discovery_does_not_see_is_dead() -> None:
     links, _ = fabric()
     unseen = np.zeros(24, np.bool_)
     unseen[3] = True
-    links.unseen(unseen, 0.0)
+    links.unseen(unseen, ~unseen, 0.0)
     assert [n.why for n in links.settle(0.0)[1]] == ["not seen"]
     assert links.dead.sum() == 2
     unseen[3] = False
-    links.unseen(unseen, 1.0)
+    links.unseen(unseen, unseen, 1.0)
+    assert kinds(links, 1.0) == [], "it cannot tell"
+    links.unseen(unseen, ~unseen, 1.0)
     assert kinds(links, 1.0) == ["up"]
 
 
@@ -95,8 +97,8 @@ def test_a_flapping_link_is_suppressed_and_used_again_when_it_is_calm() -> None:
     port = int(routed(q=3).wiring.port[u, k])
     told = []
     for flap in range(3):
-        links.port(u, port, False, float(flap))
-        links.port(u, port, True, flap + 0.1)  # within one tick: it counts all the same
+        links.port(u, port, DOWN, float(flap))
+        links.port(u, port, "", flap + 0.1)  # within one tick: it counts all the same
         told += kinds(links, flap + 0.2)
     assert told == ["down", "up", "down", "up", "down", "suppressed", "up"]
     assert links.dead.sum() == 2
@@ -111,8 +113,8 @@ def test_a_suppressed_link_that_is_down_when_it_is_calm_stays_dead() -> None:
     (u, k), _ = cables.ends[0].tolist()
     port = int(routed(q=3).wiring.port[u, k])
     for flap in range(4):
-        links.port(u, port, True, float(flap))
-        links.port(u, port, False, float(flap))
+        links.port(u, port, "", float(flap))
+        links.port(u, port, DOWN, float(flap))
     links.settle(4.0)
     changed, news = links.settle(100.0)
     assert (changed, [n.what for n in news]) == (False, ["reused"])
@@ -135,27 +137,29 @@ def test_penalties_halve_and_have_a_ceiling() -> None:
 
 def test_a_switch_that_is_gone_is_drained_after_a_while_and_comes_back() -> None:
     links, _ = fabric()
-    links.present(4, False, 1.0)
+    links.left(4, 1.0)
     assert links.settle(5.9) == (False, [])
     assert kinds(links, 6.0) == ["drained"]
     assert np.flatnonzero(links.drained).tolist() == [4]
-    links.present(4, True, 7.0)
+    links.connected(4, 7.0)
+    assert links.settle(7.0) == (False, []), "it has not shown what it holds"
+    links.fit(4)
     assert kinds(links, 7.0) == ["back"]
 
 
 def test_when_most_switches_are_gone_nothing_more_is_drained() -> None:
     links, _ = fabric()
-    links.present(0, False, 0.0)
+    links.left(0, 0.0)
     assert kinds(links, 6.0) == ["drained"]
     for vertex in range(1, 9):
-        links.present(vertex, False, 6.0)
+        links.left(vertex, 6.0)
     assert links.settle(20.0) == (False, [])
     assert np.flatnonzero(links.drained).tolist() == [0]
 
 
 def test_switches_that_were_never_there_are_not_lost() -> None:
     links = Links(routed(q=3).wiring)
-    links.present(3, False, 0.0)
+    links.left(3, 0.0)
     assert links.settle(100.0) == (False, [])
 
 
@@ -174,14 +178,91 @@ def test_damping_as_it_is_written() -> None:
 def test_switches_that_leave_within_a_fifth_of_the_patience_are_drained_together() -> None:
     links, _ = fabric()
     for vertex, at in ((2, 1.0), (5, 1.5), (7, 2.0), (9, 2.1)):
-        links.present(vertex, False, at)
+        links.left(vertex, at)
     assert links.settle(5.9) == (False, [])
     assert kinds(links, 6.0) == ["drained"] * 3
     assert np.flatnonzero(links.drained).tolist() == [2, 5, 7]
     assert links.settle(6.5) == (False, [])
     assert kinds(links, 7.1) == ["drained"]
-    links.present(7, True, 8.0)
+    links.connected(7, 8.0)
+    links.fit(7)
     assert kinds(links, 8.0) == ["back"]
-    links.present(7, False, 8.5)
+    links.left(7, 8.5)
     assert links.settle(13.4) == (False, [])
     assert kinds(links, 13.5) == ["drained"]
+
+
+def test_a_switch_that_returns_and_does_not_show_its_program_gets_no_transit() -> None:
+    links, _ = fabric()
+    links.left(4, 1.0)
+    links.connected(4, 3.0)
+    assert links.settle(7.9) == (False, [])
+    assert kinds(links, 8.0) == ["drained"]
+    links.fit(4)
+    assert kinds(links, 9.0) == ["back"]
+    links.unfit(4, 10.0)
+    (news,) = links.settle(10.0)[1]
+    assert (news.what, news.why) == ("drained", "does not hold its program")
+
+
+def test_a_switch_that_reboots_in_a_loop_is_not_used_until_it_is_calm() -> None:
+    """3 s up, 6.5 s away: its neighbours' traffic was lost half of the time."""
+    links, _ = fabric()
+    now, told = 0.0, []
+    for _ in range(8):
+        links.left(4, now)
+        told += kinds(links, now + 6.4)
+        links.connected(4, now + 6.5)
+        links.fit(4)
+        told += kinds(links, now + 6.6)
+        now += 9.5
+    assert told == ["drained", "back"] * 3 + ["drained"]
+    assert "flaps" in links._why[4]
+    assert kinds(links, now + 100.0) == ["back"]
+
+
+def test_a_switch_that_never_came_is_gone_and_others_are_not() -> None:
+    links = Links(routed(q=3).wiring, patience=5)
+    links.expect(30.0)
+    for vertex in range(12):
+        links.connected(vertex, 2.0)
+    assert links.settle(29.9) == (False, [])
+    (news,) = links.settle(30.0)[1]
+    assert (news.what, news.switch, news.why) == ("drained", 12, "has not connected")
+    links.connected(12, 40.0)
+    assert links.settle(40.0) == (False, [])
+    links.fit(12)
+    assert kinds(links, 41.0) == ["back"]
+
+
+def test_what_was_known_is_taken_over() -> None:
+    links, cables = fabric()
+    (u, k), _ = cables.ends[0].tolist()
+    (v, j), _ = cables.ends[9].tolist()
+    port = routed(q=3).wiring.port
+    assert links.known(0.0, 1000.0) == {}
+    for flap in range(4):
+        links.port(u, int(port[u, k]), "", float(flap))
+        links.port(u, int(port[u, k]), DOWN, float(flap))
+    links.port(u, int(port[u, k]), "", 4.0)
+    links.port(v, int(port[v, j]), DOWN, 4.0)
+    links.left(11, 4.0)
+    links.settle(20.0)
+    known = links.known(20.0, 1000.0)
+    assert known.keys() == {"drained", "down", "links"}
+    other = Links(routed(q=3).wiring, patience=5)
+    other.take_over(known, 500.0, 1000.0)
+    assert (other.dead == links.dead).all()
+    assert np.flatnonzero(other.drained).tolist() == [11]
+    assert other.known(500.0, 1000.0) == known
+    for vertex in range(11):
+        other.connected(vertex, 501.0)
+    other.port(v, int(port[v, j]), "", 501.0)
+    assert kinds(other, 501.0) == ["up"]
+    assert np.flatnonzero(other.drained).tolist() == [11]
+    other.connected(11, 502.0)
+    assert kinds(other, 502.0) == []
+    other.fit(11)
+    assert kinds(other, 503.0) == ["back"]
+    assert kinds(other, 600.0) == ["reused"]
+    assert not other.dead.any()

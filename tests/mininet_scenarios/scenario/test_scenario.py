@@ -7,9 +7,11 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from compilers.pipeline import compile_fabric
 from compilers.tables.folders.build_folder import save
 from inventory.problems import InputError
 from mininet_scenarios.scenario.scenario_file import Scenario, load_scenario, schema, shipped
+from mininet_scenarios.scenario.timeline_events import cases
 
 FABRIC = "fabric: {name: lab, topology: {family: polarfly, q: 3}}\n"
 
@@ -140,3 +142,51 @@ def test_an_unknown_name_says_which_was_meant_or_where_they_are():
             "SCENARIO: required a scenario file, a build or the name of a scenario, "
             f"given {name}; {todo}"
         )
+
+
+GROUPS = """name: groups
+fabric:
+  name: lab
+  topology: {family: polarfly, q: 4}
+  routing: {protect: module}
+  inventory: inventory.yaml
+engine: model
+timeline:
+  - {each: module, sample: 3, expect: {lost: 0}}
+  - {group_down: "module:n3/m1", expect: {lost: 0}}
+  - {group_up: "module:n3/m1"}
+  - {group_down: "risk:feed"}
+"""
+
+
+RISKS = """node_types:
+  leaf:
+    ports:
+      - {name: "m{module}/{}", modules: 2, count: 4, role: fabric}
+      - {name: "h{}", role: host, count: 1}
+generate: {type: leaf, racks: {units: 5}}
+shared_risks: [{name: feed, fails: [n0, "module:n1/m0"]}]
+"""
+
+
+def test_groups_that_share_a_risk_fail(tmp_path):
+    """A module takes its links; a group of nodes and links is two events, one after the other."""
+    file = tmp_path / "scenario.yaml"
+    file.write_text(GROUPS)
+    (tmp_path / "inventory.yaml").write_text(RISKS)
+    loaded = load_scenario(str(file))
+    build = compile_fabric(loaded.fabric)
+    found = cases(loaded.scenario, build, loaded.document)
+    assert [case.group for case in found[:3]] == ["each module down, 3"] * 3
+    assert all(case.event.links == case.undo.links for case in found[:3])
+    down, up = found[3:5]
+    assert down.event.links == up.event.links
+    assert all(3 in link for link in down.event.links)
+    nodes, links = found[5:]
+    assert nodes.event.switches == (0,)
+    assert all(1 in link for link in links.event.links)
+    for wrong, words in (("each: risk", "use group_down"), ("each: cage", "breakout")):
+        file.write_text(GROUPS.replace("each: module", wrong))
+        loaded = load_scenario(str(file))
+        with pytest.raises(InputError, match=words):
+            cases(loaded.scenario, build, loaded.document)

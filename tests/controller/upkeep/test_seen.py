@@ -1,0 +1,183 @@
+"""In sync means read back: switches that lie, forget, refuse or hang, and time is the test's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from controller.switches.session import ASK_AFTER, SILENCE, SLOW
+from controller.switches.switch import LAST_RETRY, MOST_DRIFTS
+from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
+from tests.compilers.routed import routed
+from tests.controller.switches.conforming_switch import Shape
+from tests.controller.switches.test_conforming_switches import InMemory
+
+BUILD = replace(routed(q=3), identity="0123456789abcdef")
+BAD, PERIOD, TICK = 3, 300.0, 0.25
+
+
+def network(shape=None, audit=PERIOD, **shapes):
+    net = InMemory(Shape(**shapes), BUILD, {BAD: shape} if shape else None)
+    RollingAudit(net.sessions, audit, lambda: net.keeper.change)
+    return net
+
+
+def wait(net, seconds):
+    for _ in range(round(seconds / TICK)):
+        net.tick(TICK)
+
+
+def kinds(net):
+    return [event.kind for event in net.sessions.drain() if event.node == str(BAD)]
+
+
+def lost(net):
+    """Pairs of hosts that lose packets, but for those of the bad switch."""
+    return [(a, b) for a, b in net.fabric.lost() if BAD not in (a[0], b[0])]
+
+
+def drained(net):
+    return np.flatnonzero(net.keeper.drained).tolist()
+
+
+def forgets_all(switch):
+    switch.tables.rows.clear()
+    switch.tables.groups.clear()
+    switch._changed()
+
+
+@pytest.mark.parametrize("bundles", [True, False])
+def test_a_switch_that_confirms_everything_and_holds_nothing_is_found_at_once(bundles):
+    liar = Shape(lies=True) if bundles else Shape(lies=True, bundles=False)
+    net = network(liar)
+    wait(net, 1)
+    assert net.sessions.state(BAD) == "drifting"
+    assert net.sessions.missing() == [str(BAD)]
+    assert not net.sessions.complete
+    text = net.sessions.errors[str(BAD)]
+    assert text.startswith("confirms its program and does not keep it, as it was read ")
+    assert kinds(net).count("forgotten") == 1
+    assert drained(net) == [BAD]
+    assert lost(net) == []
+    wait(net, 120)
+    assert kinds(net) == [], "it is tried again, and told once"
+    net.fabric.switches[BAD].shape = Shape()
+    wait(net, 2 * LAST_RETRY + 2)
+    assert net.sessions.complete
+    assert net.sessions.errors == {}
+    assert drained(net) == []
+    assert net.fabric.lost() == []
+
+
+def test_what_was_counted_only_is_read_in_full_soon():
+    net = network()
+    wait(net, TICK * (len(net.fabric.switches) // READINGS_AT_ONCE + 2))
+    assert not any(net.sessions.due(v, REST) for v in range(13))
+    switch = net.fabric.switches[BAD]
+    key, row = next((k, r) for k, r in switch.tables.rows.items() if r.table == 1)
+    kept, commit = replace(row, instructions=b""), switch._changed
+
+    def altered():
+        """Each commit leaves another row than was sent, and as many."""
+        if key in switch.tables.rows:
+            switch.tables.rows[key] = kept
+        commit()
+
+    switch._changed = altered
+    net.sessions.drain()
+    link = net.fabric.links[7]
+    net.fabric.cable(link, up=False)
+    net.run()
+    wait(net, 1)
+    altered()
+    wait(net, 3 * REST + 2)
+    assert net.sessions.state(BAD) in ("drifting", "in sync")
+    net.sessions.reconcile(BAD)
+    net.run()
+    wait(net, 1)
+    assert net.sessions.state(BAD) == "drifting", "a count proves nothing for ever"
+    assert not net.sessions.complete
+
+
+def test_one_that_drifts_again_and_again_gets_no_transit():
+    net = network(audit=10.0)
+    wait(net, 2)
+    net.sessions.drain()
+    told = []
+    for drift in range(1, MOST_DRIFTS + 1):
+        forgets_all(net.fabric.switches[BAD])
+        for _ in range(round(12 / TICK)):
+            net.tick(TICK)
+            told += kinds(net)
+            if told.count("drift") == drift:
+                break
+    assert told.count("drift") == MOST_DRIFTS
+    assert told[-1] == "forgotten"
+    assert not net.sessions.complete
+    net.tick(TICK)
+    assert drained(net) == [BAD]
+    assert lost(net) == []
+    wait(net, 2 * LAST_RETRY)
+    assert net.sessions.complete, "calm again"
+    assert net.fabric.lost() == []
+
+
+def test_a_refusal_is_tried_again_with_growing_waits_and_new_limits():
+    net = network(Shape(bundles=False, rows=10), bundles=False)
+    switch = net.fabric.switches[BAD]
+    assert net.sessions.state(BAD) == "refused"
+    assert "of which the switch holds 10" in net.sessions.errors[str(BAD)]
+    asked, report = [], switch._report
+
+    def told(what, body):
+        if what == 12:  # table features
+            asked.append(net.now[0])
+        return report(what, body)
+
+    switch._report = told
+    wait(net, 100)
+    rests = [round(b - a) for a, b in pairwise(asked)]
+    assert rests == sorted(rests)
+    assert rests[:3] == [2, 4, 8]
+    assert max(rests) == LAST_RETRY
+    assert lost(net) == []
+    assert drained(net) == [BAD]
+    switch.shape = Shape(bundles=False)
+    wait(net, LAST_RETRY + 1)
+    assert net.sessions.complete
+    assert net.fabric.lost() == []
+
+
+def test_a_hung_switch_is_cut_off_in_seconds_and_delays_no_other():
+    net = network()
+    wait(net, 2)
+    net.hung.add(BAD)
+    wait(net, ASK_AFTER + SLOW + 2 * TICK)
+    assert net.sessions.slow == {BAD}
+    link = next(one for one in net.fabric.links if BAD in (one[0], net.fabric.far[one][0]))
+    near = next(end for end in (link, net.fabric.far[link]) if end[0] != BAD)
+    net.fabric.cable(near, up=False, tell=False)
+    net.sessions.received(near[0], net.fabric.switches[near[0]].link(near[1], False))
+    net.run()
+    assert not net.keeper.rounds.busy, "all others are repaired, and at once"
+    assert "repaired" in [event.kind for event in net.sessions.drain()]
+    wait(net, SILENCE)
+    assert not net.sessions.connected_now(BAD)
+    wait(net, 6)
+    assert drained(net) == [BAD]
+    assert lost(net) == []
+
+
+def test_a_switch_that_hangs_in_a_round_is_not_waited_for_long():
+    net = network()
+    wait(net, 2)
+    net.hung.add(BAD)
+    link = next(one for one in net.fabric.links if BAD in (one[0], net.fabric.far[one][0]))
+    near = next(end for end in (link, net.fabric.far[link]) if end[0] != BAD)
+    net.sessions.received(near[0], net.fabric.switches[near[0]].link(near[1], False))
+    net.run()
+    wait(net, SLOW + 3 * TICK)
+    assert not net.keeper.rounds.busy

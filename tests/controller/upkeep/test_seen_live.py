@@ -1,0 +1,185 @@
+"""What the controller says is what it has seen: the 13 switches of ER_3 on real Open vSwitch, and
+packets between all hosts, sent and collected by the test itself.
+
+Each of these lost packets for good, while the status said that all was well.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+
+import numpy as np
+import pytest
+
+from compilers.tables.folders.build_folder import load
+from mininet_scenarios.ovs.collecting import Collectors
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric
+from mininet_scenarios.ovs.packets import HostPackets, Postman
+from mininet_scenarios.scenario.engine import SILENT, HostSample
+from tests.controller import conftest
+from tests.controller.conftest import SWITCHES, compile_into, own_network, polarfab
+from tests.waiting import until
+
+pytestmark = pytest.mark.live
+SPEC = "name: seen\ntopology: {family: polarfly, q: 3}\n"
+BAD = 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("seen")
+    (folder / "fabric.yaml").write_text(SPEC)
+    return compile_into(folder / "build", folder / "fabric.yaml", quick=True)
+
+
+@pytest.fixture(scope="module")
+def switches(tmp_path_factory):
+    with own_network(), PrivateOvs(tmp_path_factory.mktemp("ovs")) as ovs:
+        yield ovs
+
+
+class Probe:
+    """Packets between the first hosts of all switches."""
+
+    def __init__(self, ovs, build):
+        self.hosts = HostSample.of(build, 1)
+        self.collectors = Collectors(ovs, len(self.hosts))
+        self.postman = Postman(build, self.hosts, 4)
+        self.packets = HostPackets.of(2 * self.hosts.every_pair())
+
+    def lost(self):
+        """The pairs of switches that have lost a packet, but for those of the bad one's host."""
+        hops = self.collectors.exchange(self.postman, self.packets, lambda *_: None)
+        ends = np.stack((self.packets.source, self.packets.destination), axis=1)[hops == SILENT]
+        return {(a, b) for a, b in ends.tolist() if BAD not in (a, b)}
+
+
+@pytest.fixture(scope="module")
+def probe(switches, folder):
+    build = load(folder)
+    OvsFabric(build, switches, HostSample.of(build, 1)).start()
+    return Probe(switches, build)
+
+
+@pytest.fixture
+def start(probe, folder, run, switches, monkeypatch):
+    """Run the controller with these options over the whole fabric."""
+    assert probe
+    monkeypatch.setattr(conftest, "BRIDGES", {f"s{v}": v for v in range(SWITCHES)})
+    (folder.parent / ".build.journal").unlink(missing_ok=True)
+
+    def started(*options, complete=SWITCHES, **how):
+        running = run(polarfab(folder, "os-ken", *options), **how)
+        running.wait_for(complete)
+        return running
+
+    yield started
+    for table in range(3):
+        switches.vsctl("remove", "bridge", f"s{BAD}", "flow_tables", str(table))
+
+
+def limit(ovs, rows=5):
+    """The bad switch holds no more than so many routes."""
+    table = ["--", "--id=@t", "create", "flow_table", f"flow_limit={rows}"]
+    ovs.vsctl("set", "bridge", f"s{BAD}", "flow_tables:1=@t", *table)
+
+
+def empty(ovs):
+    """The bad switch forgets what it holds."""
+    ovs.ofctl("del-flows", f"s{BAD}")
+    ovs.ofctl("del-groups", f"s{BAD}")
+
+
+def others(running):
+    """All switches but the bad one hold their program."""
+    return set(running.status()["programmed"]) == {str(v) for v in range(SWITCHES) if v != BAD}
+
+
+def loses_nothing(probe):
+    until(lambda: not probe.lost(), "no pair loses packets")
+    assert probe.lost() == set(), "and it stays so"
+
+
+def test_a_switch_that_holds_nothing_is_not_in_sync_and_is_tried_again(start, switches, probe):
+    running = start("--audit", "2")
+    assert probe.lost() == set()
+    limit(switches)
+    empty(switches)
+    running.says(f"switch {BAD} refused its program and keeps what it had")
+    until(lambda: others(running), "it is not in sync")
+    loses_nothing(probe)
+    status = running.status()
+    assert not status["complete"]
+    assert list(status["errors"]) == [str(BAD)]
+    assert status["links"]["drained"] == [str(BAD)]
+    switches.vsctl("remove", "bridge", f"s{BAD}", "flow_tables", "1")
+    running.wait_for(SWITCHES, "complete")
+    assert running.status()["errors"] == {}
+    until(lambda: not running.status()["links"]["drained"], "it gets transit again")
+    loses_nothing(probe)
+    running.stop()
+
+
+def test_a_port_that_is_set_to_drop_is_a_dead_link(start, switches, probe):
+    running = start()
+    for flag in ("no-forward", "no-receive"):
+        switches.ofctl("mod-port", "s0", "s0-eth1", flag)
+        running.says(f"is down: port set to {flag}")
+        loses_nothing(probe)
+        switches.ofctl("mod-port", "s0", "s0-eth1", flag.removeprefix("no-"))
+        until(lambda: not running.status()["links"]["down"], "the link is up")
+    loses_nothing(probe)
+    running.stop()
+
+
+def test_a_restart_does_not_send_traffic_into_a_dead_switch(start, switches, probe):
+    running = start("--patience", "0.5")
+    conftest.leave(switches, f"s{BAD}")
+    empty(switches)
+    running.says(f"switch {BAD} has been disconnected for 0.5 s: traffic is routed around it")
+    loses_nothing(probe)
+    running.stop(signal.SIGTERM)
+    alive = [f"s{v}" for v in range(SWITCHES) if v != BAD]
+    again = start("--patience", "0.5", complete=SWITCHES - 1, bridges=alive)
+    assert probe.lost() == set()
+    assert again.status()["links"]["drained"] == [str(BAD)]
+    again.process.kill()
+    again.process.wait()
+    third = start("--patience", "0.5", complete=SWITCHES - 1, bridges=alive)
+    assert probe.lost() == set()
+    conftest.connect(switches, third.port, f"s{BAD}")
+    third.wait_for(SWITCHES, "complete")
+    third.says(f"switch {BAD} is back")
+    loses_nothing(probe)
+    third.stop()
+
+
+def test_a_switch_that_never_came_is_gone(start, switches, probe):
+    """Where nothing is known of before: the record is lost, or it died between two processes."""
+    conftest.leave(switches, f"s{BAD}")
+    empty(switches)
+    alive = [f"s{v}" for v in range(SWITCHES) if v != BAD]
+    running = start("--arrival", "1", complete=SWITCHES - 1, bridges=alive)
+    running.says(f"switch {BAD} has not connected: traffic is routed around it")
+    loses_nothing(probe)
+    running.stop()
+
+
+def test_a_returning_switch_that_refuses_its_program_gets_no_transit(start, switches, probe):
+    running = start("--patience", "0.5")
+    conftest.leave(switches, f"s{BAD}")
+    running.says(f"switch {BAD} has been disconnected")
+    limit(switches)
+    empty(switches)
+    loses_nothing(probe)
+    conftest.connect(switches, running.port, f"s{BAD}")
+    running.says(f"switch {BAD} refused its program")
+    for _ in range(5):
+        assert probe.lost() == set()
+    assert not re.search(f"switch {BAD} is back", running.log.read_text())
+    switches.vsctl("remove", "bridge", f"s{BAD}", "flow_tables", "1")
+    running.says(f"switch {BAD} is back")
+    loses_nothing(probe)
+    running.stop()
