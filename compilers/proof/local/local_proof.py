@@ -114,7 +114,7 @@ def _program(build: Build) -> Program:
     """What switches hold, without shares and marks."""
     wiring, classes = build.wiring, build.tables.classes
     far = np.ascontiguousarray(wiring.far, np.int32)
-    link_at = links_by_port(wiring)
+    link_at = links_by_port(wiring.far, wiring.port)
     back = np.where(far >= 0, link_at[np.maximum(far, 0), wiring.far_port], -1).astype(np.int16)
     cable, cables = cable_numbers(far, back)
     order = np.empty((*classes.port.shape, 1 + classes.protection.shape[2]), np.int16)

@@ -11,7 +11,7 @@ from compilers.proof.soundness.policy_soundness import bounces
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.routing.alternates import alternate_links
 from compilers.routing.star.star_choices import star_alternates
-from compilers.spec.policy import MARKED, WITHOUT_ALTERNATES, has_star_classes
+from compilers.spec.policy import MARKED, WITHOUT_ALTERNATES, constructs_classes
 from compilers.tables.build import Build
 from compilers.topology import polarfly, polarstar
 from inventory.problems import Finding
@@ -37,7 +37,7 @@ def _has_star_classes(build: Build, links: int) -> bool:
     """Whether these are the three classes a link of a whole PolarStar."""
     topology, (order, classes) = build.topology, build.tables.classes.port.shape
     three = polarstar.is_whole(topology) and classes == 3 * links
-    return three and has_star_classes(topology.family, topology.parameters, order)
+    return three and constructs_classes(topology.family, topology.parameters, order)
 
 
 def direct_rows(build: Build) -> Iterator[Unsound]:
