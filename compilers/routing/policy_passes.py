@@ -43,7 +43,7 @@ def choices(
     # Direct classes first: an adjacent switch has other alternates or none, and another repair.
     tables = split_direct(tables, wiring)
     if topology.family not in CONSTRUCTED or not whole:
-        return alternate_search.with_choices(tables, wiring, topology, policy)
+        return alternate_search.with_choices(tables, wiring, topology, policy, module)
     bounced = None
     if policy.bounces:
         bounced = conic_bounces(int(topology.parameters["q"]), wiring)
