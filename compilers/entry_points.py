@@ -5,6 +5,7 @@
 | `polarfab.verbs` | a verb of the command line | a `click.Command` |
 | `polarfab.functions` | a function of `import polarfab` | the function |
 | `polarfab.targets` | a system that `render` writes for | a class of `polarfab.Target` |
+| `polarfab.families` | a family of topologies | a class of `polarfab.Family` |
 | `polarfab.exports` | a format of `export` | a function from builds, one a plane, to files |
 
 Packages register by the entry points of their metadata; each extension in `extensions/` by the same
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands ne
     from importlib.metadata import EntryPoint
 
 VERBS, FUNCTIONS = "polarfab.verbs", "polarfab.functions"
-TARGETS, EXPORTS = "polarfab.targets", "polarfab.exports"
+TARGETS, EXPORTS, FAMILIES = "polarfab.targets", "polarfab.exports", "polarfab.families"
 
 EXTENSIONS = Path(__file__).resolve().parents[1] / "extensions"
 PACKAGE = f"{__package__.removesuffix('compilers')}extensions"

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compilers.memory import GB, available
-from compilers.spec.policy import LARGEST_SEARCH, has_star_classes
+from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
 from compilers.tables.computed_array import STORED_CELLS
 from compilers.tables.intermediate_form import empty_egress
 from compilers.topology.families import (
-    FAMILIES,
     build_topology,
     check_topology,
-    family_named,
+    family_of,
     hierarchy,
     parameters,
 )
@@ -68,11 +67,12 @@ class Size:
     def of_family(cls, family: str, given: Mapping[str, int | str | None]) -> Size:
         """The graph of a family, its parameters right; of one without algebra only the order."""
         known = {name: value for name, value in given.items() if value is not None}
-        if family not in FAMILIES and (found := family_named(family)):
+        found = family_of(family)
+        if found.compared or "q" not in found.parameters:
             return cls(family, found.order(known))
-        values, known_as = parameters(family, known), FAMILIES[family].name
+        values, known_as = parameters(family, known), found.name
         links = int(values["q"]) + 1 + int(values.get("degree", 0))
-        size = cls(known_as, FAMILIES[family].order(values), links * (1 + (family == "oft")))
+        size = cls(known_as, found.order(values), links * (1 + (family == "oft")))
         return replace(size, graph=size.ends * (5 if known_as == POLARFLY else 12))
 
     @classmethod
@@ -80,7 +80,7 @@ class Size:
         """What compiling a spec makes."""
         family, values = spec.topology.family, spec.topology.parameters()
         size, q = cls.of_family(family, values), spec.topology.q or 0
-        if family not in FAMILIES and size.switches <= LARGEST_SEARCH:
+        if not size.degree and size.switches <= LARGEST_SEARCH:
             size = cls.of_topology(build_topology(family, values))
         members = hierarchy(values)
         # In PolarStar a row for each member of the q + 2 near supernodes, one a supernode beyond.
@@ -90,7 +90,7 @@ class Size:
         policy = spec.routing.policy(q, family)
         spread = policy.balances or policy.protects
         cells = size.switches * rows
-        by_class = spread and has_star_classes(size.family, values, size.switches)
+        by_class = spread and constructs_classes(size.family, values, size.switches)
         computed = size.family == POLARFLY or (members > 1 and (by_class or not spread))
         if computed and cells > STORED_CELLS:
             cells = 0
@@ -114,7 +114,7 @@ class Size:
             build.wiring.port.shape[1],
             stored=egress.nbytes if isinstance(egress, np.ndarray) else 0,
             spread=spread,
-            by_class=spread and has_star_classes(family.family, family.parameters, len(egress)),
+            by_class=spread and constructs_classes(family.family, family.parameters, len(egress)),
             shares=prod(classes.weight.shape),
         )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
-from compilers.spec.policy import KEEPS_MARKS, MARKED, WITHOUT_ALTERNATES
+from compilers.spec.policy import MARKED, WITHOUT_ALTERNATES
 from compilers.spec.share import EQUAL_COST
 from compilers.targets.features import (
     ADJACENT_NEEDS,
@@ -22,6 +22,7 @@ from compilers.targets.features import (
     TRANSIT_NEEDS,
     WEIGHTS,
 )
+from compilers.topology.families import family_of
 from inventory.problems import Finding, InputError, Problem, few
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -104,7 +105,7 @@ def _target(name: str) -> Target:
 
 def _needs(routing: RoutingSpec, word: str, family: str) -> frozenset[str]:
     if word == "balance":
-        keeps = routing.balance == MARKED and family == KEEPS_MARKS
+        keeps = routing.balance == MARKED and family_of(family).keeps_marks
         return BALANCE_NEEDS[routing.balance] | ({KEPT_MARKS} if keeps else set())
     if word == "protect":
         return PROTECT_NEEDS[routing.protect]

@@ -7,7 +7,8 @@ The public Python API; what it needs is imported on first use:
     assert fabric.verify().passed
     fabric.save("build")
 
-`Target`, `Option`, `Capabilities` and `Build` are for packages that bring a target of their own.
+`Target`, `Option`, `Capabilities` and `Build` are for packages that bring a target of their own,
+`Family` and `Topology` for those that bring a family of topologies.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
     from compilers.targets.target import Target
+    from compilers.topology.labelled_graph import Family, Topology
     from inventory.problems import InputError
     from mininet_scenarios.run.emulation import WrongTables
     from mininet_scenarios.run.plane_emulation import emulate
@@ -35,9 +37,11 @@ __all__ = [
     "EmittedWrongError",
     "EngineError",
     "Fabric",
+    "Family",
     "InputError",
     "Option",
     "Target",
+    "Topology",
     "WrongTables",
     "analyse",
     "design",
@@ -51,9 +55,11 @@ HOMES = {
     "EmittedWrongError": "compilers.readers.emitted_report",
     "EngineError": "mininet_scenarios.scenario.engine",
     "Fabric": "polarfab.fabric",
+    "Family": "compilers.topology.labelled_graph",
     "InputError": "inventory.problems",
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",
+    "Topology": "compilers.topology.labelled_graph",
     "WrongTables": "mininet_scenarios.run.emulation",
     "emulate": "mininet_scenarios.run.plane_emulation",
     **dict.fromkeys(("analyse", "design", "draw", "topology"), "polarfab.topologies"),

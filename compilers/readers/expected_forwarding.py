@@ -18,6 +18,7 @@ from compilers.readers.expected_carried import CARRIED
 from compilers.readers.expected_facts import FACTS
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
+from compilers.topology.families import family_of
 from compilers.wiring.addressing import format_mac
 
 Value = tuple[str | int, ...]
@@ -158,7 +159,7 @@ def _marked(build: Build, minimal: int, ways: dict[int, int]) -> dict[int, int]:
 
 def _keeps(build: Build) -> bool:
     """Whether packets stay marked at switches of their destination's side."""
-    return build.balance == "spread" and build.topology.family == "pn"
+    return build.balance == "spread" and family_of(build.topology.family).keeps_marks
 
 
 def _direct(build: Build, vertex: int, egress: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -18,6 +18,8 @@ KEYS = (
     *("afi-safi-name", "id"),
 )
 """What tells the entries of a list apart, in the models that are read here."""
+NEIGHBOUR = re.compile(r" / neighbor (\S+)")
+GROUP = re.compile(r"peer[- ]group (\S+)$")
 Found = dict[str, str]
 """The texts of fields."""
 
@@ -59,6 +61,23 @@ class Statements:
             if statement not in self._understood:
                 yield line, statement
 
+    def unmade(self, templates: Iterable[str]) -> Iterator[tuple[int, str]]:
+        """Statements about a neighbour or a group above the one that makes it.
+
+        Args:
+            templates: of statements that make one, `peer`, perhaps of a `group`; none: any do.
+        """
+        patterns = [_pattern(template, frozenset()) for template in templates]
+        made: set[str] = set()
+        for statement, line in self.said.items() if patterns else ():
+            about = NEIGHBOUR.search(statement)
+            found = next(filter(None, (p.fullmatch(statement) for p in patterns)), None)
+            group = GROUP.search(statement)
+            if (group and group[1] not in made) or (about and not found and about[1] not in made):
+                yield line, f"{statement}, above what makes it"
+            if found:
+                made.add(found["peer"])
+
     def lacking(self) -> Iterator[str]:
         """What is missing."""
         yield from (f"nothing of {statement}" for statement in dict.fromkeys(self.missing))
@@ -79,7 +98,10 @@ def in_tree(tree: Any, place: str = "", line: int = 0) -> Iterator[tuple[str, in
     elif isinstance(tree, list):
         for each in tree:
             if isinstance(each, dict) and each:
-                key = next(key for key in (*KEYS, *each) if key in each)
+                key = next((key for key in KEYS if key in each), "")
+                if not key:
+                    yield from in_tree(each, f"{place} without a name", line)
+                    continue
                 rest = {word: value for word, value in each.items() if word != key}
                 yield from in_tree(rest, f"{place} {each[key]}", line)
             else:

@@ -21,8 +21,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.policy import ECMP, LEAST_MARKED, VALIANT
+from compilers.spec.policy import ECMP, VALIANT
 from compilers.tables.build import Build
+from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, InputError
@@ -42,7 +43,7 @@ def without_hosts(topology: Topology, wiring: Wiring) -> Iterator[Finding]:
             f"{VALIANT}, and {len(lacking):,} switches without, such as "
             f"{wiring.names[int(lacking[0])]}",
             "write spread, which carries every permutation"
-            if topology.family in LEAST_MARKED
+            if family_of(topology.family).least_marked is not None
             else "write ecmp, which spreads over all shortest ways, or compact-valiant",
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +22,15 @@ from compilers.spec.fabric_spec import (
     TopologySpec,
 )
 from compilers.spec.policy import (
-    CONSTRUCTED,
     ECMP,
     LARGEST_SEARCH,
-    LEAST_MARKED,
     MARKED,
     VALIANT,
     WITHOUT_ALTERNATES,
-    has_star_classes,
 )
 from compilers.spec.share import EQUAL_COST, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
+from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY, Values, findings
 from compilers.topology.families import FAMILIES, check_topology, hierarchy, likely
 from compilers.topology.labelled_graph import Family, Parameters
 from inventory.document_errors import M, sound
@@ -57,6 +56,7 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
     yield from _alone(routing)
     yield from _shortest(routing)
     yield from _marking(routing)
+    yield from findings(_values(data), OF_FABRIC)
     topology = section("topology", TopologySpec)
     if topology is None:
         return
@@ -80,6 +80,9 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
 def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
     """Mistakes in how the inventory's nodes fit the sizes that fabric.yaml says."""
     hosts, planes = _sizes(data)
+    types = hardware.inventory.node_types if hardware.inventory else {}
+    values = replace(_values(data), nodes=hardware.nodes, node_types=types)
+    yield from findings(values, OF_INVENTORY)
     for i, node in hardware.nodes:
         if len(node.hosts) > hosts:
             required, todo = f"at most {hosts} a node (hosts_per_node)", "raise hosts_per_node"
@@ -103,6 +106,25 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
         yield from _beyond_gateway(data, hardware.inventory)
         yield from _between_planes(hardware.inventory)
         yield from _vertices(data, hardware, planes)
+
+
+def _values(data: Data) -> Values:
+    """The well-formed values of fabric.yaml."""
+    topology = sound(TopologySpec, data.get("topology"))
+    meant = topology and likely(topology.family, topology.parameters())
+    order, members = (meant[0].order(meant[1]), hierarchy(meant[1])) if meant else (0, 1)
+    said = data.get("routing", {})
+    routing = sound(RoutingSpec, said) or RoutingSpec()
+    if "balance" not in routing.model_fields_set and isinstance(said, dict) and "balance" in said:
+        routing = RoutingSpec()  # what has an effect depends on a word that is wrong
+    return Values(
+        routing,
+        sound(AddressingSpec, data.get("addressing", {})) or AddressingSpec(),
+        sound(BaseSpec, data.get("base", {})) or BaseSpec(),
+        order,
+        members,
+        *_sizes(data),
+    )
 
 
 def _host_groups(inventory: Inventory, hosts: int) -> Iterator[Finding]:
@@ -254,12 +276,14 @@ def _several_shortest(
     """All shortest paths where there is but one, or where they are not looked for."""
     if routing.balance != ECMP:
         return
-    if family.name in CONSTRUCTED:
+    if family.single and family.constructed:
         required = "a family with several shortest paths between two switches"
         given = f"{ECMP} in {family.name}, which has one"
         todo = "write minimal, or spread or compact-valiant for longer paths as well"
         yield Finding(("routing", "balance"), required, given, todo)
-    elif has_star_classes(family.name, parameters, order := family.order(parameters)):
+    elif (order := family.order(parameters)) > LARGEST_SEARCH and family.constructed_classes(
+        parameters
+    ):
         required = f"another balance for more than {LARGEST_SEARCH:,} switches"
         given, todo = f"{ECMP} for {order:,}", "their alternates are constructed: compact-valiant"
         yield Finding(("routing", "balance"), required, given, todo)
@@ -267,8 +291,8 @@ def _several_shortest(
 
 def _whole_supernodes(routing: RoutingSpec, family: Family) -> Iterator[Finding]:
     """Ways shared at every hop where most rows serve a whole supernode."""
-    if routing.balance == routing.transit == ECMP and family.name == "polarstar":
-        required = "minimal in a polarstar, whose rows lead to whole supernodes: one way each"
+    if routing.balance == routing.transit == ECMP and family.by_supernodes:
+        required = f"minimal in a {family.name}, whose rows lead to whole supernodes: one way each"
         yield Finding(("routing", "transit"), required, ECMP, "remove `transit`")
 
 
@@ -306,19 +330,24 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
         except ValueError:
             required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
             yield Finding(("routing", word), required, text, "such as 1/q" if q else "such as 1/4")
-    if routing.balance == MARKED and q < LEAST_MARKED.get(family.name, q + 1):
+    if routing.balance == MARKED and not family.has_marks(parameters):
         required = f"a balance without marks in a {family.name}" + f" of q={q}" * bool(q)
-        able = ", ".join(f"{name} from q={least} on" for name, least in LEAST_MARKED.items())
+        able = ", ".join(
+            f"{name} from q={each.least_marked} on"
+            for name, each in FAMILIES.items()
+            if each.least_marked is not None and name == each.name
+        )
         todo = f"write valiant or compact-valiant: packets are marked in {able}"
         yield Finding(("routing", "balance"), required, MARKED, todo)
     order, policy = family.order(parameters), (routing.balance, routing.protect)
     plain = routing.balance in WITHOUT_ALTERNATES and routing.protect == "none"
-    constructed = family.name in CONSTRUCTED or order <= LARGEST_SEARCH
+    constructed = family.constructed or order <= LARGEST_SEARCH
     if routing.adjacent == "bounce" and not constructed:
         required = f"minimal in a {family.name} of more than {LARGEST_SEARCH:,} switches"
         todo = "remove it: bounced ways are searched for; in PolarFly they are constructed"
         yield Finding(("routing", "adjacent"), required, "bounce", todo)
-    star = has_star_classes(family.name, parameters, order)
+    star = order > LARGEST_SEARCH and not family.constructed
+    star = star and family.constructed_classes(parameters)
     if star and routing.disjoint == "edge" and routing.balance not in WITHOUT_ALTERNATES:
         yield Finding(
             ("routing", "disjoint"),
@@ -326,8 +355,8 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
             "edge",
             "its classes serve whole supernodes, of which some switch shares a link",
         )
-    searched = not star and family.name not in CONSTRUCTED and not plain
-    if order > LARGEST_SEARCH and family.name not in FAMILIES:
+    searched = not star and not family.constructed and not plain
+    if order > LARGEST_SEARCH and (family.compared or family.described):
         required = f"at most {LARGEST_SEARCH:,} switches in a {family.name}, which is searched"
         yield Finding(("topology",), required, f"{order:,}")
     elif order > LARGEST_SEARCH and searched:

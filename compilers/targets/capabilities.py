@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.marked_spread import keeps_marks
-from compilers.spec.policy import CONSTRUCTED, ECMP
+from compilers.spec.policy import ECMP
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
 from compilers.targets.features import (
@@ -21,6 +21,7 @@ from compilers.targets.features import (
     TRANSIT_NEEDS,
     WEIGHTS,
 )
+from compilers.topology.families import family_of
 from inventory.problems import InputError, Problem
 
 Numbers = NDArray[np.integer]
@@ -130,7 +131,7 @@ class Capabilities:
 
 def _refused(balance: str, build: Build) -> bool:
     """Whether no fabric of this family may have the balance, whatever the target can do."""
-    return balance == ECMP and build.topology.family in CONSTRUCTED
+    return balance == ECMP and family_of(build.topology.family).constructed
 
 
 def _unequal(classes: Classes) -> bool:

@@ -21,7 +21,8 @@ class BgpDialect:
     one of its own. entry: place, list and metric of an entry of a policy; six: the rest of one for
     IPv6. preferred: of each prefix of a list, the first one names it. everyone: of the entry for
     all other prefixes. bfd, watched: where BFD watches links, once and of each family. rooted:
-    announces a prefix only while a route of its own has it.
+    announces a prefix only while a route of its own has it. made: what makes a neighbour or a
+    group, before which the system takes no other statement about it; none: the order is free.
     """
 
     once: tuple[str, ...]
@@ -36,6 +37,7 @@ class BgpDialect:
     everyone: tuple[str, ...] = ()
     six: tuple[str, ...] = ()
     rooted: bool = False
+    made: tuple[str, ...] = ()
 
 
 def _frr(
@@ -86,6 +88,11 @@ def _frr(
         ),
         watched=(f"{ROUTER}neighbor {group} bfd profile fabric",),
         six=six,
+        made=(
+            ROUTER + "neighbor <peer> peer-group",
+            ROUTER + "neighbor <peer> remote-as <far>",
+            ROUTER + "neighbor <peer> interface v6only remote-as <far>",
+        ),
     )
 
 
@@ -150,6 +157,11 @@ EOS = BgpDialect(
     bfd=("router bfd", "router bfd / interval 300 min-rx 300 multiplier 3 default"),
     watched=(ROUTER + "neighbor fabric-<family> bfd",),
     rooted=True,
+    made=(
+        ROUTER + "neighbor <peer> peer group",
+        ROUTER + "neighbor <peer> peer group <group>",
+        ROUTER + "neighbor <peer> remote-as <far>",
+    ),
 )
 AVD_ROUTER, AVD_ENTRY = "router_bgp / ", "route_maps <policy> / sequence_numbers <place> / "
 AVD_FAMILY = AVD_ROUTER + "address_family_<family> / "

@@ -131,6 +131,9 @@ class Speaker:
         """The speaker with everything else that its files say."""
         unread = [(file, *each) for each in self.said.unknown()]
         wrong = [(file, 0, text) for text in self.said.lacking()]
+        wrong += [(file, line, text) for line, text in self.said.unmade(self.dialect.made)]
+        if not is_router_id(self.known["id"]):
+            wrong.append((file, 0, f"router id {self.known['id']}, which is no IPv4 address"))
         discarded = {prefix for prefix, *_ in rest.discards}
         wrong += [
             (file, 0, f"no route that discards {prefix}, so it may not be announced")
@@ -150,6 +153,12 @@ class Speaker:
             tuple(self.families),
             line,
         )
+
+
+def is_router_id(text: str) -> bool:
+    """Whether a text is an IPv4 address."""
+    parts = text.split(".")
+    return len(parts) == 4 and all(p.isdecimal() and int(p) < 256 for p in parts)
 
 
 def _number(text: str) -> int:

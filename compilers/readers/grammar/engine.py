@@ -58,6 +58,7 @@ class _Open:
     """A line below which others may stand; rule is None where nobody knows it.
 
     path: of a statement, behind those of the sections that it stands in. used: whether any do.
+    ends: whether a word is there that ends it and no other.
     """
 
     indent: int
@@ -67,11 +68,17 @@ class _Open:
     fields: Fields
     path: str = ""
     used: bool = False
+    ends: bool = False
+
+    @property
+    def key(self) -> str:
+        """What tells it from others: its text, its line if there are several of one text."""
+        return self.text if self.rule and self.rule.pattern.groupindex else f"{self.line}"
 
     @property
     def section(self) -> bool:
         """Whether it has an end of its own, where sections are ended by a word."""
-        return self.rule is not None and (self.used or self.path == self.text)
+        return self.rule is not None and (self.used or self.ends or self.path == self.text)
 
 
 class _Run(NamedTuple):
@@ -163,7 +170,9 @@ class Engine:
             path = f"{above.path}{BETWEEN}{text}"
             above.used = True
             self.said.setdefault(path, number)
-            self._open.append(_Open(indent, number, text, above.rule, above.fields, path))
+            own = any(text.startswith(f"{kind} ") for kind in self.grammar.closes.values() if kind)
+            opened = _Open(indent, number, text, above.rule, above.fields, path, ends=own)
+            self._open.append(opened)
             return
         rule, fields = None, dict[str, str]()
         if above is None and not indent:
@@ -176,7 +185,7 @@ class Engine:
             return
         fields = (above.fields if above else {}) | fields
         place = Place(number, text, fields)
-        self._seen.add((rule, above.text if above else ""))
+        self._seen.add((rule, above.key if above else ""))
         if rule.routes:
             self._one_route(rule, place)
             return
@@ -186,7 +195,7 @@ class Engine:
         if rule.section:
             opened = _Open(indent, number, text, rule, fields, text)
             self._open.append(opened)
-            self._sections.setdefault((rule, text), opened)
+            self._sections.setdefault((rule, opened.key), opened)
             if rule.deep:
                 self.said.setdefault(text, number)
 
@@ -210,7 +219,7 @@ class Engine:
         kind = self.grammar.closes[text]
         if self._open and self._open[-1].indent == indent:
             left = self._open.pop()
-            if left.text.startswith(kind):
+            if f"{left.text} ".startswith(f"{kind} "[not kind :]):
                 return
         self.actor.wrong(number, f"{text}, where no section {kind} is open".replace("  ", " "))
 
@@ -286,7 +295,7 @@ class Engine:
             for rule in inside:
                 wanted = [v for v in rule.checks if v[0] in ("must", "iff")]
                 fields, text = (above.fields, above.text) if above else ({}, "")
-                if not wanted or (rule, text) in self._seen:
+                if not wanted or (rule, above.key if above else "") in self._seen:
                     continue
                 verb, *words = wanted[0]
                 if self._holds(["if", *words] if verb == "iff" else words, fields):

@@ -4,10 +4,11 @@ A grammar is a text beside the templates of its target, `templates/TARGET/FILE.g
 rule: the pattern of a statement, and behind `=>` what it does, verbs with `;` between them. Rules
 that stand below another, further to the right, are those of its section. `#` begins a comment.
 
-Patterns have fields: `<a>` is a word, `<a#>` a number, `<a...>` the rest of the line, `<a=REGEX>`
-what a regular expression fits; parts in `[ ]` may be left out. A field `<prefix>`, `<prefix4>` or
-`<prefix6>` makes a rule one of routes, which are read by numpy: before it stand no other fields. A
-rule that ends in `**` takes all lines of its section as statements.
+Patterns have fields: `<a>` is a word, `<a#>` a number, `<a.>` an IPv4 and `<a:>` an IPv6 address,
+`<a...>` the rest of the line, `<a=REGEX>` what a regular expression fits; parts in `[ ]` may be
+left out. A field `<prefix>`, `<prefix4>` or `<prefix6>` makes a rule one of routes, which are read
+by numpy: before it stand no other fields. A rule that ends in `**` takes all lines of its section
+as statements.
 
 Verbs of the engine, about order:
 
@@ -37,9 +38,11 @@ from functools import lru_cache
 
 from templates import TEMPLATES
 
-FIELD = re.compile(r"<([a-z]+\d?)(#|\.\.\.|=[^>]+)?>")
-TOKEN = re.compile(r"<[a-z]+\d?(?:#|\.\.\.|=[^>]+)?>|\[|\]")
+FIELD = re.compile(r"<([a-z]+\d?)(#|\.\.\.|\.|:|=[^>]+)?>")
+TOKEN = re.compile(r"<[a-z]+\d?(?:#|\.\.\.|\.|:|=[^>]+)?>|\[|\]")
 PREFIX = re.compile(r"<prefix([46]?)>")
+KINDS = {"": r"\S+", "#": r"\d+", "...": r".+", ".": r"[\d.]+", ":": r"[\da-f.]*:[\da-f:.]*"}
+"""What fields fit, by what stands behind their names."""
 DEEP = " **"
 ENGINE_VERBS = {*("say", "define", "needs", "wants", "absent"), *("must", "only", "iff", "last")}
 Verb = tuple[str, ...]
@@ -183,7 +186,7 @@ def _regex(text: str) -> str:
         last = token.end()
         if found := FIELD.fullmatch(token[0]):
             name, kind = found.groups()
-            inner = {None: r"\S+", "#": r"\d+", "...": r".+"}.get(kind, (kind or "")[1:])
+            inner = KINDS.get(kind or "", (kind or "")[1:])
             parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>{inner})")
             seen.add(name)
         else:

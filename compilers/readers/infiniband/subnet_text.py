@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.difference_list import DifferenceList
+from compilers.readers.grammar.engine import Engine, Place
+from compilers.readers.grammar.rules import grammar
+from compilers.readers.text_lines import TextLines
 
 CABLE = re.compile(r'\[(\d+)\](?:\(([0-9a-f]+)\))?\s+"([SH]-[0-9a-f]{16})"\[(\d+)\]')
 DEVICE = re.compile(r'(Ca|Switch)\s+(\d+)\s+"([SH]-[0-9a-f]{16})"\s+# "(.*)"')
@@ -190,14 +193,16 @@ def read_topology(
 
 def read_definition(file: Path, found: DifferenceList) -> tuple[str, dict[str, str]]:
     """The only node of an IBNL file, `SW 36` or `CA 1`, and the plug of each of its ports."""
-    node, plugs = "", dict[str, str]()
+    node, plugs, top = "", dict[str, str](), False
     for line, text in enumerate(file.read_text().splitlines(), 1):
         words = text.split()
-        if len(words) == 5 and words[0] == "NODE" and not node:
+        if words == ["TOPSYSTEM", file.stem] and not top:
+            top = True
+        elif len(words) == 5 and words[0] == "NODE" and top and not node:
             node = " ".join(words[1:3])
-        elif len(words) == 3 and words[1] == "->" and words[0] not in plugs:
+        elif len(words) == 3 and words[1] == "->" and node and words[0] not in plugs:
             plugs[words[0]] = words[2]
-        elif words and words != ["TOPSYSTEM", file.stem]:
+        elif words:
             found.unread(file, line, text)
     return node, plugs
 
@@ -231,12 +236,49 @@ class QosRule:
     line: int
 
 
+@dataclass(slots=True)
+class _PolicyActor:
+    """The parts of a QoS policy: the line where each begins, its kind and what stands in it."""
+
+    file: Path
+    found: DifferenceList
+    parts: list[tuple[str, int, dict[str, str]]] = field(default_factory=list)
+
+    def wrong(self, line: int, text: str) -> None:
+        """See `Actor.wrong`."""
+        self.found.add(self.file, line, text, "a policy that OpenSM's parser takes")
+
+    def unknown(self, line: int, text: str) -> None:
+        """See `Actor.unknown`."""
+        self.found.unread(self.file, line, text)
+
+    def way(self, place: Place, kind: str, *words: str) -> None:
+        """See `Actor.way`: there are no routes."""
+
+    def begin(self, place: Place) -> None:
+        """A part."""
+        self.parts.append((place.text, place.line, {}))
+
+    def value(self, place: Place, key: str, text: str) -> None:
+        """What stands in a part, once."""
+        if key in self.parts[-1][2]:
+            self.wrong(place.line, f"{place.text} again")
+        self.parts[-1][2][key] = text
+
+    def more(self, place: Place, key: str, text: str) -> None:  # noqa: ARG002
+        """What may stand in several lines."""
+        facts = self.parts[-1][2]
+        facts[key] = f"{facts[key]}, {text}" if key in facts else text
+
+
 def read_policy(file: Path, found: DifferenceList) -> list[QosRule]:
     """The rules of a QoS policy, in the order in which OpenSM tries them."""
+    actor = _PolicyActor(file, found)
+    Engine(grammar("opensm", "qos-policy.conf"), actor).read(TextLines.read(file))
     groups: dict[str, tuple[int, ...]] = {}
     levels: dict[str, int] = {}
     rules: list[QosRule] = []
-    for kind, line, facts in _parts(file, found):
+    for kind, line, facts in actor.parts:
         name = facts.get("name", "")
         if kind == "port-group" and name not in groups:
             guids = facts.get("port-guid", "").replace(",", " ").split()
@@ -252,21 +294,3 @@ def read_policy(file: Path, found: DifferenceList) -> list[QosRule]:
         else:
             found.add(file, line, f"{kind} {name}", "one of that name, and whole")
     return rules
-
-
-def _parts(file: Path, found: DifferenceList) -> Iterator[tuple[str, int, dict[str, str]]]:
-    """The parts of the policy's sections: kind, first line, and what stands in them."""
-    kinds = ("port-group", "qos-level", "qos-match-rule")
-    kind, begun, facts = "", 0, dict[str, str]()
-    for line, text in enumerate(file.read_text().splitlines(), 1):
-        word = text.strip()
-        if word in kinds and not kind:
-            kind, begun, facts = word, line, {}
-        elif kind and word == f"end-{kind}":
-            yield kind, begun, facts
-            kind = ""
-        elif kind and ": " in word:
-            key, _, value = word.partition(": ")
-            facts[key] = f"{facts[key]}, {value}" if key in facts else value
-        elif word and word[0] != "#" and word.removeprefix("end-") not in {f"{k}s" for k in kinds}:
-            found.unread(file, line, text)

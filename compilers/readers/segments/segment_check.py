@@ -29,9 +29,8 @@ from compilers.readers.segments.segment_text import (
     Segment,
     SegmentTable,
     Usids,
-    read_batch,
-    read_frr_segments,
     read_host,
+    read_segments,
     read_sonic_segments,
 )
 from compilers.readers.text_lines import Integers
@@ -65,9 +64,9 @@ def check_segments(
     for vertex in np.flatnonzero(build.topology.present).tolist():
         here = folder / build.wiring.names[vertex]
         try:
-            tables[vertex] = read_batch(here / "srv6.batch", found)
+            tables[vertex] = read_segments(here / "srv6.batch", found)
             _settings(build, vertex, here / "srv6-sysctl.conf", found)
-            _agree(tables[vertex], read_frr_segments(here / "srv6.conf", found), found)
+            _agree(tables[vertex], read_segments(here / "srv6.conf", found), found)
         except (OSError, UnicodeDecodeError) as error:
             found.add(Path(getattr(error, "filename", here)), 0, "cannot be read", "a file of SIDs")
     check = SegmentCheck(build, tables, found)

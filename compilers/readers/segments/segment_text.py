@@ -7,7 +7,7 @@ A carrier is an IPv6 address: a block of 32 bits, then uSIDs of 16 bits up to th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -20,15 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.difference_list import DifferenceList
+from compilers.readers.grammar.engine import Engine, Place
+from compilers.readers.grammar.rules import grammar
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.routers.router_text import in_block, lines_of
-from compilers.readers.script_text import unlike
 from compilers.readers.strict_json import parse
 from compilers.readers.text_lines import Integers, TextLines
 
 BLOCK = 32
 Usids = tuple[int, ...]
-SHIFTS = ["flavors", "next-csid", "lblen", "32", "nflen", "16"]
 END, CROSS, DECAPSULATE, VIA = "End", "End.X", "End.DT6", "via"
 SONIC_ACTIONS = {"uN": END, "uA": CROSS, "uDT46": DECAPSULATE}
 NEXTHOP, CARRIES = "nexthop replace id ", "encap seg6 mode encap.red segs "
@@ -36,11 +36,7 @@ GROUP = re.compile(r"group (\d+,\d+/)*\d+,\d+ protocol 80$")
 TAKES_OFF = ["encap", "seg6local", "action", DECAPSULATE, "table", "local"]
 USIDS = 6
 """In an address behind the block."""
-BATCH = {"route replace local ": True, "route replace ": True}
-FRR = {"   sid ": True, "ipv6 route ": True}
-"""How rows begin."""
 OURS = ["protocol", "80"]
-UN = "locator fabric behavior uN"
 TAIL = ["dev", "lo", "table", "main", *OURS]
 
 
@@ -77,17 +73,6 @@ class SegmentTable:
             found.add(self.file, line, prefix, "a prefix of the block that stands once")
         self.rows[usids], self.lines[usids] = segment, line
 
-    def extend(
-        self, routes: RouteLines, row_of: Callable[[str], Segment | None], found: DifferenceList
-    ) -> None:
-        """Rows; what their ways say is understood once, others are differences."""
-        said = {way: row_of(way) for way in routes.ways}
-        for prefix, way, line in routes.rows(*routes.ways):
-            if segment := said[way]:
-                self.add(prefix, segment, line, found)
-            else:
-                found.unread(self.file, line, f"{prefix} {way}")
-
 
 @lru_cache(1 << 18)
 def carried(address: str) -> tuple[bytes, Usids]:
@@ -104,67 +89,45 @@ def carried(address: str) -> tuple[bytes, Usids]:
     return packed[:4], usids[:end]
 
 
-def read_batch(file: Path, found: DifferenceList) -> SegmentTable:
-    """The rows of a file for `ip -batch`."""
-    table, routes = SegmentTable(file), RouteLines()
-    others = routes.take(TextLines.read(file), BATCH)
-    table.extend(routes, _batch_row, found)
-    for line, text in others:
-        if text and text[0] != "#":
-            found.unread(file, line, text)
+@dataclass(slots=True)
+class _SegmentActor:
+    """What the rows of a file do, by what stands behind their prefixes."""
+
+    file: Path
+    found: DifferenceList
+    locator_: tuple[str, int] = ("", 0)
+    rows: dict[str, Segment] = field(default_factory=dict)
+
+    def wrong(self, line: int, text: str) -> None:
+        """See `Actor.wrong`."""
+        self.found.add(self.file, line, text, "what the grammar says")
+
+    def unknown(self, line: int, text: str) -> None:
+        """See `Actor.unknown`."""
+        self.found.unread(self.file, line, text)
+
+    def way(self, place: Place, kind: str, *words: str) -> tuple[str, str]:  # noqa: ARG002
+        """A row: its action, and the interface and the address that it names."""
+        text = " ".join((kind, *words))
+        self.rows[text] = Segment(kind, *(*words, "", "")[:2])
+        return "", text
+
+    def locator(self, place: Place, prefix: str) -> None:
+        """The locator of the switch."""
+        self.locator_ = prefix, place.line
+
+
+def read_segments(file: Path, found: DifferenceList) -> SegmentTable:
+    """The rows of a file of target srv6: for `ip -batch`, or of FRR, whose uN is its locator."""
+    actor = _SegmentActor(file, found)
+    engine = Engine(grammar("srv6", file.name), actor)
+    engine.read(TextLines.read(file))
+    table, routes = SegmentTable(file), engine.routes.get("", RouteLines())
+    for prefix, way, line in routes.rows(*routes.ways):
+        table.add(prefix, actor.rows[way], line, found)
+        if way == END and actor.locator_[1] and prefix != actor.locator_[0]:
+            found.add(file, line, f"{prefix} {way}", f"the locator's {actor.locator_[0]}")
     return table
-
-
-def _batch_row(way: str) -> Segment | None:
-    match way.split():
-        case ["encap", "seg6local", "action", *rest]:
-            return _local(rest)
-        case ["via", address, "dev", interface, *ours] if ours == OURS:
-            return Segment(VIA, interface, address)
-    return None
-
-
-def _local(words: list[str]) -> Segment | None:
-    match words:
-        case ["End", *rest] if rest == [*SHIFTS, *TAIL]:
-            return Segment(END, "", "")
-        case ["End.X", "nh6", address, "oif", interface, *rest] if rest == [*SHIFTS, *TAIL]:
-            return Segment(CROSS, interface, address)
-        case ["End.DT6", "table", "main" | "local", *rest] if rest == TAIL:
-            return Segment(DECAPSULATE, "", "")
-    return None
-
-
-def read_frr_segments(file: Path, found: DifferenceList) -> SegmentTable:
-    """The static SIDs and routes of a file for FRR."""
-    table, routes, locator = SegmentTable(file), RouteLines(), ""
-    others = routes.take(TextLines.read(file), FRR)
-    table.extend(routes, _frr_row, found)
-    lines = list(others)
-    for _, text in lines:
-        match text.split():
-            case ["prefix", locator, *_]:
-                pass
-    varying: dict[str, object] = {"locator": locator, "sids": [], "hosts": [], "locators": []}
-    for line, said in unlike(lines, "srv6/srv6.conf.j2", switch={"node": ""}, **varying):
-        found.unread(file, line, said)
-    for prefix, way, line in routes.rows(UN):
-        if prefix != locator:
-            found.add(file, line, f"{prefix} {way}", f"the locator's {locator}")
-    return table
-
-
-def _frr_row(way: str) -> Segment | None:
-    match way.split():
-        case ["locator", "fabric", "behavior", "uN"]:
-            return Segment(END, "", "")
-        case ["locator", "fabric", "behavior", "uDT6", "vrf", "default"]:
-            return Segment(DECAPSULATE, "", "")
-        case ["locator", "fabric", "behavior", "uA", "interface", interface, "nexthop", address]:
-            return Segment(CROSS, interface, address)
-        case [address, interface]:
-            return Segment(VIA, interface, address)
-    return None
 
 
 def read_sonic_segments(file: Path, found: DifferenceList) -> SegmentTable:
@@ -246,6 +209,7 @@ class _HostReader:
         self.own: Usids = ()
         self.usids = np.zeros((0, USIDS + 1), np.int64)
         self.hops: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
+        self.at: dict[str, int] = {}
         self.routes: dict[str, tuple[str, int]] = {}
 
     def carriers(self, numbers: TextLines, ways: TextLines, wanted: list[str]) -> None:
@@ -269,7 +233,7 @@ class _HostReader:
         shares: list[tuple[Sequence[int], Sequence[int]]] = []
         for line, text in ways:
             members = [m.partition(",")[::2] for m in text[6:].partition(" ")[0].split("/")]
-            known = GROUP.match(text) and all(number in self.hops for number, _ in members)
+            known = GROUP.match(text) and all(self.at.get(n, line) < line for n, _ in members)
             carriers = [self.hops[number][0][0] for number, _ in members] if known else []
             shares.append((carriers, [int(weight) for _, weight in members] if known else []))
             if not known:
@@ -287,7 +251,7 @@ class _HostReader:
             if number in self.hops:
                 self.found.unread(self.file, line, f"{NEXTHOP}{number} again")
             elif is_right:
-                self.hops[number] = share
+                self.hops[number], self.at[number] = share, line
 
     def route(self, text: str, line: int) -> None:
         """A route to a nexthop object, or to where the header comes off."""
@@ -300,7 +264,7 @@ class _HostReader:
                 if block == self.block:
                     return
             case ["route", "replace", prefix, "nhid", number, *ours] if (
-                ours == OURS and number in self.hops and prefix not in self.routes
+                ours == OURS and self.at.get(number, line) < line and prefix not in self.routes
             ):
                 self.routes[prefix] = number, line
                 return

@@ -172,3 +172,42 @@ def test_routes_that_nothing_looks_up_are_differences(name, tmp_path):
     at = text.rindex("end\n") if name == "sonic" else len(text)
     path.write_text(text[:at] + section.format(ROUTE[name]) + text[at:])
     assert str(path) in [example.file for example in check(name, build, tmp_path).examples]
+
+
+BGP = {"routing": "bgp", "bfd": "on"}
+SPOKEN = {
+    ("frr", "frr.conf"): [
+        (" neighbor fabric peer-group\n neighbor fabric capability extended-nexthop\n", 1),
+        (" neighbor eth1 interface v6only remote-as [0-9]+\n neighbor eth1 peer-group fabric\n", 1),
+    ],
+    ("sonic", "frr.conf"): [
+        (" neighbor fabric-ipv4 peer-group\n neighbor fabric-ipv4 timers 3 9\n", 1),
+        (" neighbor 100[^ ]+ remote-as [0-9]+\n neighbor 100[^ ]+ peer-group fabric-ipv4\n", 1),
+        (" exit-address-family\n !\n address-family ipv6 unicast\n", 2),
+    ],
+    ("eos", "eos.cfg"): [
+        ("   neighbor fabric-ipv4 peer group\n   neighbor fabric-ipv4 bfd\n", 1),
+        ("router bgp [0-9]+\n   router-id [^ \n]+\n", 1),
+    ],
+    ("nxos", "nxos.cfg"): [
+        ("feature bgp\n(?:.*\n)*router bgp [0-9]+\n", 1),
+        ("  template peer fabric-ipv4\n    bfd\n", 1),
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "file"), SPOKEN)
+def test_an_order_of_bgp_that_the_system_does_not_take(name, file, tmp_path):
+    """FRR: "Specify remote-as or peer-group commands first"."""
+    build = fabric("minimal")
+    write(name, build, tmp_path, BGP)
+    path = tmp_path / "2" / file
+    before = path.read_text()
+    for pattern, first in SPOKEN[name, file]:
+        (text,) = re.findall(pattern, before)[:1]
+        lines = text.splitlines(keepends=True)
+        path.write_text(before.replace(text, "".join([*lines[first:], *lines[:first]]), 1))
+        report = check(name, build, tmp_path, BGP)
+        assert str(path) in [example.file for example in report.examples], text
+    path.write_text(re.sub(r"router-id [0-9]+", "router-id k", before))
+    assert check(name, build, tmp_path, BGP).differences

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
-from compilers.topology.baselines.group_graph import complete
+from compilers.topology.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.distance import BEYOND, distances, neighbour_table
 from compilers.topology.graph import Graph
+from compilers.topology.group_graph import complete
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
@@ -87,6 +87,8 @@ class Jellyfish(Baseline):
     """The family of random regular graphs, one for each seed."""
 
     name = "jellyfish"
+    place = 10
+    any_links = grows_by_switches = True
     parameters = ("nodes", "degree", "seed")
     optional = ("seed",)
 

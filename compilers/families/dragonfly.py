@@ -10,15 +10,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
-from compilers.topology.baselines.group_graph import (
+from compilers.topology.baseline import Baseline, BaselineDesign, integers
+from compilers.topology.graph import Graph
+from compilers.topology.group_graph import (
     check_groups,
     complete,
     copies,
     global_links,
     groups,
 )
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
@@ -34,6 +34,7 @@ class Dragonfly(Baseline):
     """The family of Dragonflies, balanced and custom."""
 
     name = "dragonfly"
+    place = 8
     parameters = ("h", "a", "groups")
     optional = ("a", "groups")
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from compilers.topology.distance import BEYOND, components, distances, neighbour_table
+from compilers.topology.distance import BEYOND, components, diameter, distances, neighbour_table
 from compilers.topology.files.graph_file import GraphFile, graph_file
 from compilers.topology.graph import Graph
-from compilers.topology.labelled_graph import Design, Parameters, Topology
+from compilers.topology.labelled_graph import Family, Parameters, Topology
 from inventory.problems import InputError, Problem
 from inventory.yamlfile import Unreadable
 
 LARGEST_DIAMETER = 62
 """Links of the longest path: a packet lives for 64 switches."""
-SOURCES_AT_ONCE = 256
 
 
-class AnyGraph:
+class AnyGraph(Family):
     """The family `graph`; its parameter is the file, as `graph_file` reads it.
 
     A topology names the file without its folder, so that a build is the same on every machine.
@@ -28,6 +26,8 @@ class AnyGraph:
 
     name = "graph"
     parameters: tuple[str, ...] = ("file",)
+    place = 6
+    described = any_links = grows_by_switches = True
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """Problems of the file, each with its line, or of the key where there is no file."""
@@ -62,19 +62,6 @@ class AnyGraph:
             endpoints=found.hosts,
             diameter=diameter(graph),
         )
-
-    def designs(self, radix: int) -> Iterator[Design]:  # noqa: ARG002
-        """None: a file is one graph."""
-        return iter(())
-
-
-def diameter(graph: Graph) -> int:
-    """The longest distance of two vertices, by search from every one; BEYOND if disconnected."""
-    table, worst = neighbour_table(graph), 0
-    for first in range(0, graph.order, SOURCES_AT_ONCE):
-        sources = np.arange(first, min(first + SOURCES_AT_ONCE, graph.order))
-        worst = max(worst, int(distances(table, sources).max()))
-    return worst
 
 
 def _file(parameters: Parameters) -> GraphFile:

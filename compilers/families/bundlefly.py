@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.topology.baselines import slimfly
-from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
+from compilers.families import slimfly
+from compilers.topology.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.polarstar import star_product
 from compilers.topology.supernodes import SUPERNODE_KINDS, degrees_near, exists, supernode
@@ -28,6 +28,7 @@ class Bundlefly(Baseline):
     """The family MMS(q) * Paley(2·degree + 1), of diameter 3."""
 
     name = "bundlefly"
+    place = 14
     parameters = ("q", "degree")
 
     def check(self, parameters: Parameters) -> list[Problem]:

@@ -16,7 +16,7 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
+from compilers.topology.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.field import prime_power
 from compilers.topology.graph import Graph
@@ -145,6 +145,7 @@ class SpectralFly(Baseline):
     """The family X^{p,q}: distinct odd primes p and q with q > 2√p; degree p + 1."""
 
     name = "spectralfly"
+    place = 15
     parameters = ("p", "q")
 
     def check(self, parameters: Parameters) -> list[Problem]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
+from compilers.topology.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
@@ -29,6 +29,7 @@ class DRing(Baseline):
     """The family of DRings: `groups` in a ring, a routers each with 4a links."""
 
     name = "dring"
+    place = 16
     parameters = ("groups", "a")
 
     def check(self, parameters: Parameters) -> list[Problem]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
-from compilers.topology.baselines.group_graph import complete
+from compilers.topology.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.graph import Graph
+from compilers.topology.group_graph import complete
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
@@ -26,6 +26,7 @@ class Mlfm(Baseline):
     """The family of multi-layer full meshes; leaves carry hosts."""
 
     name = "mlfm"
+    place = 13
     parameters = ("n",)
 
     def check(self, parameters: Parameters) -> list[Problem]:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
-from compilers.topology.baselines.group_graph import check_groups, copies, global_links, groups
+from compilers.topology.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.graph import Graph
+from compilers.topology.group_graph import check_groups, copies, global_links, groups
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
@@ -43,6 +43,7 @@ class Megafly(Baseline):
     """The family of Megaflies."""
 
     name = "megafly"
+    place = 12
     parameters = ("h", "a", "groups")
     optional = ("groups",)
 

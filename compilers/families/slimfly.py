@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.baselines.baseline import (
+from compilers.topology.baseline import (
     Baseline,
     BaselineDesign,
     integers,
@@ -92,6 +92,7 @@ class SlimFly(Baseline):
     """The family MMS(q)."""
 
     name = "slimfly"
+    place = 7
     parameters = ("q",)
 
     def check(self, parameters: Parameters) -> list[Problem]:

@@ -12,9 +12,9 @@ from math import prod
 
 import numpy as np
 
-from compilers.topology.baselines.baseline import Baseline, BaselineDesign
-from compilers.topology.baselines.group_graph import complete
+from compilers.topology.baseline import Baseline, BaselineDesign
 from compilers.topology.graph import Graph
+from compilers.topology.group_graph import complete
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
@@ -30,6 +30,7 @@ class HyperX(Baseline):
     """The family of Hamming graphs of any dimension."""
 
     name = "hyperx"
+    place = 9
     parameters = ("sides",)
 
     def check(self, parameters: Parameters) -> list[Problem]:

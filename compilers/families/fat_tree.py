@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
+from compilers.topology.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
@@ -29,6 +29,7 @@ class FatTree(Baseline):
     """The family of three-level fat trees without oversubscription."""
 
     name = "fat-tree"
+    place = 11
     parameters = ("k", "pods")
     optional = ("pods",)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,27 +27,10 @@ class BaselineDesign(Design):
     host_diameter: int
 
 
-class Baseline(Family, Protocol):
-    """A family that the papers compare with. `check` also reports parameters that are missing.
+class Baseline(Family):
+    """A family that the papers compare with. `check` also reports parameters that are missing."""
 
-    optional names the parameters that have a default.
-    """
-
-    optional: tuple[str, ...] = ()
-
-    def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """Mean hops from a node with hosts to another, by formula; None where none is known.
-
-        Routes are the family's usual minimal ones.
-        """
-        return None
-
-    def utilisation(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """Mean over largest link load, u, for uniform traffic on those routes, evenly split.
-
-        By formula; None where none is known.
-        """
-        return None
+    compared = True
 
     def direct(
         self,
