@@ -62,6 +62,10 @@ class SourceMutant:
         nodes, around = _walked(source)
         place = nodes[self.node]
         changed = list(_changes(copy.deepcopy(place)))[self.number]
+        if isinstance(changed, ast.Pass):
+            return replace(self, text=f"without {' '.join(ast.unparse(place).splitlines())}")
+        if isinstance(place, ast.stmt):
+            return replace(self, text=ast.unparse(ast.fix_missing_locations(changed)))
         statement = place
         while not isinstance(statement, ast.stmt):
             statement = around[id(statement)]
