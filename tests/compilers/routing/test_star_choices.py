@@ -13,7 +13,7 @@ from compilers.proof.walks.delivery import verify
 from compilers.routing.split_classes import rows_of
 from compilers.spec import policy
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.policy import LARGEST_SEARCH, has_star_classes
+from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
 from compilers.tables import computed_array
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.spread import SpreadPorts
@@ -89,7 +89,7 @@ def test_alternates_of_large_ones_share_links(tmp_path: Path) -> None:
     ],
 )
 def test_others_are_searched(supernode: str, degree: int, order: int, has: bool) -> None:
-    assert has_star_classes("polarstar", {"supernode": supernode, "degree": degree}, order) == has
+    assert constructs_classes("polarstar", {"supernode": supernode, "degree": degree}, order) == has
 
 
 @pytest.mark.parametrize("fabric", [(2, "paley", 4), (2, "cayley", 2), (2, "inductive-quad", 3)])
