@@ -35,7 +35,7 @@ from compilers.topology import polarfly
 from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, told
 
-PAIRS_AT_ONCE = 1 << 20
+PAIRS_AT_ONCE = 1 << 18
 PAIR_EXAMPLES = 10
 ITSELF = -128
 LEAST_MARKED_TWICE = 4
