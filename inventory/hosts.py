@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, WithJsonSchema
 
@@ -26,12 +26,20 @@ class Host(Model):
     at.
     """
 
+    absent: ClassVar[bool] = False
+
     name: Name | None = None
     port: Line | None = None
     mac: Mac | None = None
     guid: Guid | None = None
     rack: Name | None = None
     unit: Annotated[Whole, Field(ge=1, le=1000)] | None = None
+
+
+class NoHost(Host):
+    """A place without a host among those of a node: hosts behind it keep theirs."""
+
+    absent: ClassVar[bool] = True
 
 
 class HostRow(NamedTuple):

@@ -95,7 +95,7 @@ def pins_of_hosts(
 def with_installed(
     fixed: tuple[Pins, Pins],
     installed: Installed,
-    count: NDArray[np.int64],
+    places: Sequence[Sequence[int]],
     site: Site,
     topology: Topology,
     node_type: NDArray[np.uint16],
@@ -104,7 +104,7 @@ def with_installed(
 ) -> tuple[Pins, Pins]:
     """The ports by hand, and those that links and hosts have already, as far as these are free.
 
-    fixed: by hand, of links and of hosts. count: the number of hosts of each switch. A port that is
+    fixed: by hand, of links and of hosts. places: those of each switch's hosts. A port that is
     disabled now keeps nothing: what is there moves.
     """
     links, hosts = ({v: dict(ports) for v, ports in pins.items()} for pins in fixed)
@@ -118,10 +118,7 @@ def with_installed(
                 (links, k, installed.link.get((node.name, site.nodes[w].name)), own.fabric)
                 for k, w in enumerate(near)
             ),
-            *(
-                (hosts, h, installed.host.get((node.name, h)), own.host)
-                for h in range(int(count[v]))
-            ),
+            *((hosts, h, installed.host.get((node.name, h)), own.host) for h in places[v]),
         ]
         for pins, k, name, usable in wanted:
             port = number.get(name or "", 0)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts
 from compilers.topology.partition import partition
@@ -158,6 +159,34 @@ def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int
         for node in inventory.nodes
     )
     return inventory.model_copy(update={"nodes": nodes})
+
+
+def hosts_in_place(inventory: Inventory, installed: Installed, most: int) -> Inventory:
+    """The inventory with hosts at the places that they had, by name; others at the first left.
+
+    A place below `most` that nobody takes is a `NoHost`.
+    """
+    from inventory.hosts import Host, NoHost
+
+    def seated(node: Node) -> Node:
+        kept, new = dict[int, Host](), []
+        for host in node.hosts:
+            h = installed.place.get((node.name, host.name or ""), most)
+            if h < most:
+                kept[h] = host
+            else:
+                new.append(host)
+        if not kept:
+            return node
+        unnamed = inventory.host_count(node, most) - len(node.hosts)
+        new += [Host.model_construct() for _ in range(unnamed)]
+        free = (h for h in range(most) if h not in kept)
+        kept |= dict(zip(free, new, strict=False))
+        last = max(kept) + 1
+        hosts = tuple(kept.get(h) or NoHost.model_construct() for h in range(last))
+        return node.model_copy(update={"hosts": hosts})
+
+    return inventory.model_copy(update={"nodes": tuple(map(seated, inventory.nodes))})
 
 
 def rack_places(inventory: Inventory) -> NDArray[np.float64]:
