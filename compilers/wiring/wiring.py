@@ -319,10 +319,21 @@ def place(order: int, inventory: Inventory) -> list[int]:
 
     There are enough of them, at vertices that are there (`compilers.spec.cross_checks`).
     """
-    nodes = inventory.nodes
-    fixed = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
-    free = (i for i, node in enumerate(nodes) if node.vertex is None)
+    fixed = {node.vertex: i for i, node in enumerate(inventory.nodes) if node.vertex is not None}
+    free = iter(waiting_nodes(order, inventory))
     return [fixed[v] if v in fixed else next(free) for v in range(order)]
+
+
+def waiting_nodes(order: int, inventory: Inventory) -> list[int]:
+    """The nodes without a vertex that can get one, in their order.
+
+    Where there are more nodes than vertices, planned ones stay spares, the last first.
+    """
+    free = [i for i, node in enumerate(inventory.nodes) if node.vertex is None]
+    planned = [i for i in free if inventory.nodes[i].state == "planned"]
+    surplus = max(len(inventory.nodes) - order, 0)
+    left = {*planned[max(len(planned) - surplus, 0) :]} if surplus else set()
+    return [i for i in free if i not in left]
 
 
 def _by_pattern(
