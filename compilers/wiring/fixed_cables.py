@@ -19,6 +19,10 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.floor import Cable
 
 
+MOST_WRONG = 10
+"""Ports in a file of hosts that are named as wrong, each with its line."""
+
+
 def pins_of(
     cables: Sequence[Cable],
     topology: Topology,
@@ -61,11 +65,11 @@ def pins_of_hosts(
     types: Sequence[TypePorts],
     disabled: Mapping[int, Sequence[int]],
     pins: Pins,
-    path: KeyPath,
+    lines: Mapping[str | None, int],
 ) -> tuple[Pins, list[Finding]]:
     """By switch and host the port that the inventory says, and what is wrong with these ports.
 
-    path: of the file that has the hosts; () where they are listed at their nodes.
+    lines: of the file that has the hosts, by their names; empty where they are listed at nodes.
     """
     found: dict[int, dict[int, int]] = defaultdict(dict)
     wrong = []
@@ -85,10 +89,15 @@ def pins_of_hosts(
                         found[v][h] = number
                         continue
             given = f"{shown(host.port)} for {host.name or 'a host'} at {node.name}"
-            if path:
-                wrong.append(Finding(path, required, given, todo))
+            if lines:
+                given += f" in line {lines[host.name]}"
+                wrong.append(Finding(("hosts",), required, given, todo))
             else:
                 wrong.append(site.finding(v, ("hosts", h, "port"), required, given, todo))
+    if lines and len(wrong) > MOST_WRONG:
+        wrong.sort(key=lambda finding: int(finding.given.rsplit(" ", 1)[1]))
+        more = f"{len(wrong) - MOST_WRONG:,} more that are none"
+        wrong[MOST_WRONG:] = [Finding(("hosts",), "ports of the nodes for hosts", more)]
     return {v: ports for v, ports in found.items() if ports}, wrong
 
 

@@ -28,7 +28,7 @@ from compilers.wiring.port_assignment import (
 )
 from compilers.wiring.wiring_checks import Shortage, Site
 from inventory.asn_range import PRIVATE_AS
-from inventory.problems import KeyPath, Refused
+from inventory.problems import Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType
@@ -200,8 +200,8 @@ def wire(
     counts = [inventory.host_count(node, hosts_per_node) for node in nodes]
     hosts = np.where(topology.endpoints, counts, 0)
     places = [node.host_places(int(hosts[v])) for v, node in enumerate(nodes)]
-    path: KeyPath = ("hosts",) if inventory.hosts else ()
-    host_pins, wrong = pins_of_hosts(site, node_type, types, disabled, pins, path)
+    lines = {row.host.name: row.line for row in inventory.hosts}
+    host_pins, wrong = pins_of_hosts(site, node_type, types, disabled, pins, lines)
     findings += wrong
     if installed and not findings:
         given = site, topology, node_type, types, disabled
