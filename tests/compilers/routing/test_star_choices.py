@@ -20,7 +20,7 @@ from compilers.tables.spread import SpreadPorts
 from compilers.tables.star_rows import StarEgress
 from compilers.targets.target_lookup import target
 from compilers.topology.families import FAMILIES
-from compilers.topology.polarstar import LARGEST_DEGREE
+from compilers.families.polarstar import LARGEST_DEGREE
 from inventory.problems import InputError
 from tests.compilers.routed import by_class
 
