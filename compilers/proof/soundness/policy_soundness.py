@@ -213,6 +213,14 @@ def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound
             yield from _repairs(build, use, word, order, rows, repairs)
 
 
+def alternates(build: Build, use: PortUse, links: Sets) -> Iterator[Unsound]:
+    """Alternates that are not these, uint8[S, C, B]."""
+    given = given_alternates(build, use)
+    yield from wrong_links(build, use, "alternate", links & ~given, "{}", "nothing")
+    wrong = given & ~links
+    yield from wrong_links(build, use, "alternate", wrong, "a way that the policy allows", "{}")
+
+
 def _class_numbers(build: Build, found: ClassDetours) -> Iterator[Unsound]:
     """Classes that targets would take for what they are not, by their numbers.
 

@@ -8,10 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compilers.proof.certificate.line_certificate import _cabled, _is_field, line_certificate
-from compilers.proof.certificate.minimal_rows import minimal_rows
-from compilers.proof.certificate.row_sample import sampled_rows_minimal
-from compilers.proof.certificate.two_link_classes import _rows
 from compilers.proof.soundness.build_soundness import walkable
 from compilers.proof.walks.delivery import _walk_minimal, verify
 from compilers.routing import polarfly_minimal
@@ -23,7 +19,10 @@ from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.topology.field import field
 from compilers.topology.graph import Graph
 from compilers.wiring.wiring import generated_inventory, wire
-from tests.compilers.proof.test_certificate import swapped_cables, swapped_ports
+from extensions.scale.plane_lines import _cabled, _is_field, line_certificate
+from extensions.scale.row_sample import sampled_rows_minimal
+from extensions.scale.two_link_classes import _rows
+from tests.compilers.proof.test_local_proof import swapped_cables, swapped_ports
 from tests.compilers.routed import routed
 
 
@@ -54,12 +53,12 @@ def stored(build: Build) -> Build:
 def test_lines_prove_what_their_rows_do(q: int, split: bool) -> None:
     build = computed(q, split)
     walked = _walk_minimal(stored(build), None)
-    assert line_certificate(build) == minimal_rows(stored(build)) == walked.hop_counts
+    assert line_certificate(build) == walked.hop_counts
     assert sampled_rows_minimal(build, 1)
-    report = verify(build, method="certificate")
+    report = verify(build, method="local")
     assert report.passed
-    assert report.certificate
-    assert report.certificate.program
+    assert report.local
+    assert report.local.program
     assert line_certificate(stored(build)) is None
     egress: Any = build.tables.routes.egress
     classes = build.tables.classes.port.shape[1]
@@ -176,7 +175,8 @@ def test_classes_of_neighbours_begin_where_the_lines_say() -> None:
     for wrong in (0, 1, 3):
         mutant = with_rows(build, LineEgress(replace(program, direct=np.array([wrong], np.int32))))
         assert line_certificate(mutant) is None or wrong == 0
-        assert bool(line_certificate(mutant)) == (minimal_rows(stored(mutant)) is not None)
+        walked = _walk_minimal(stored(mutant), None)
+        assert bool(line_certificate(mutant)) == (walked.minimal == walked.pairs)
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2])
@@ -192,7 +192,7 @@ def test_rows_beside_them_tell_a_wrong_decoding(kind: int, monkeypatch: pytest.M
 
     monkeypatch.setattr(LineEgress, "rows", wrong)
     assert line_certificate(build)
-    report = verify(build, method="certificate")
+    report = verify(build, method="local")
     assert not report.passed
-    assert report.certificate is None
-    assert "certificate" in report.unsound.texts()[0]
+    assert report.local is None
+    assert "local proof" in report.unsound.texts()[0]

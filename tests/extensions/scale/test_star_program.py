@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compilers.proof.certificate.minimal_rows import minimal_rows
-from compilers.proof.certificate.program_certificate import program_certificate
-from compilers.proof.certificate.row_sample import sampled_rows_minimal
 from compilers.proof.soundness.build_soundness import walkable
 from compilers.proof.walks.delivery import _walk_minimal, verify
 from compilers.routing.star import polarstar_minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.star_rows import StarEgress, StarPrefixes, StarProgram
-from tests.compilers.proof.test_certificate import swapped_cables, swapped_ports
+from extensions.scale.row_sample import sampled_rows_minimal
+from extensions.scale.star_program import program_certificate
+from tests.compilers.proof.test_local_proof import swapped_cables, swapped_ports
 from tests.compilers.routed import routed
 
 FABRICS: list[tuple[int, str, int]] = [
@@ -63,12 +62,12 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_program_proves_what_its_rows_do(fabric: tuple[int, str, int]) -> None:
     build = computed(*fabric)
     walked = _walk_minimal(stored(build), None)
-    assert program_certificate(build) == minimal_rows(stored(build)) == walked.hop_counts
+    assert program_certificate(build) == walked.hop_counts
     assert sampled_rows_minimal(build, 1)
-    report = verify(build, method="certificate")
+    report = verify(build, method="local")
     assert report.passed
-    assert report.certificate
-    assert report.certificate.program
+    assert report.local
+    assert report.local.program
     assert program_certificate(stored(build)) is None
 
 
@@ -142,7 +141,7 @@ def test_rows_beside_it_tell_a_wrong_decoding(
     assert not sampled_rows_minimal(build, 1)
     if which != "near":
         return
-    report = verify(build, method="certificate")
+    report = verify(build, method="local")
     assert not report.passed
-    assert report.certificate is None
-    assert "certificate" in report.unsound.texts()[0]
+    assert report.local is None
+    assert "local proof" in report.unsound.texts()[0]
