@@ -6,6 +6,7 @@ registers by an entry point of the group `polarfab.families`. There is no list t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from importlib import import_module
@@ -149,7 +150,37 @@ def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[P
         for name in wanted
         if given.get(name) is None and name not in optional and not found.compared
     ]
-    return missing + surplus or found.check(parameters(family, given))
+    values = parameters(family, given)
+    if early := missing + surplus or _beyond_reason(values):
+        return early
+    return found.check(values) or _too_many(found, values)
+
+
+MOST_VALUE, MOST_SWITCHES = 10**6, 1 << 27
+"""The largest parameter, and the most switches, that any machine could hold the graph of."""
+
+
+def _beyond_reason(values: Parameters) -> list[Problem]:
+    """Parameters that are refused before anything is calculated from them."""
+    numbers = {
+        name: max((int(word[:30]) for word in re.findall(r"[0-9]+", str(value))), default=0)
+        for name, value in values.items()
+        if name not in ("seed", "file", "supernode", "nodes")
+    }
+    return [
+        Problem(f"at most {MOST_VALUE:,}", str(values[name])[:60], key=name)
+        for name, number in numbers.items()
+        if number > MOST_VALUE
+    ]
+
+
+def _too_many(family: Family, values: Parameters) -> list[Problem]:
+    """A graph that is too large for any machine, by the formula of its order."""
+    if family.described or (order := family.order(values)) <= MOST_SWITCHES:
+        return []
+    key = "nodes" if "nodes" in values else next(iter(values), "family")
+    required = f"a graph of at most {MOST_SWITCHES:,} switches"
+    return [Problem(required, f"one of {order:,}", "take smaller parameters", key=key)]
 
 
 def _missing(name: str, family: str, given: Mapping[str, int | str | None]) -> Problem:

@@ -431,6 +431,12 @@ class LiveFabric:
         return {vertex: count for vertex, count in sorted(found.items()) if count}
 
     @property
+    def held(self) -> dict[str, tuple[int, int]]:
+        """Rows and groups in each connected switch, by name, as it was read last."""
+        found = ((v, self._switches[key].holds) for v, key in self._present.items())
+        return {self.names[v]: holds for v, holds in found if holds is not None}
+
+    @property
     def duplicates(self) -> dict[int, str]:
         """A message for each vertex whose datapath id another switch has as well."""
         return self._claims.duplicates
