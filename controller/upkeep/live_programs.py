@@ -25,8 +25,8 @@ from compilers.update.repair_rounds import RepairRounds
 class LivePrograms:
     """The programs of a build's switches; build has the current tables.
 
-    discovers: programs have the row that sends LLDP frames to the controller. compiled: those of the
-    build as it was compiled.
+    discovers: programs have the row that sends LLDP frames to the controller. compiled: those of
+    the build as it was compiled.
     """
 
     def __init__(self, build: Build, encoder: Encoder, discovers: bool = False) -> None:
