@@ -205,6 +205,14 @@ def test_rows_that_an_aggregate_serves_go_in_its_round():
     assert update.rounds_of_gone(1, asked, v6=True).tolist() == [3, 9, 9, 9, 2, 9]
     assert update.rounds_of_gone(2, asked, v6=False).tolist() == [9, 9, 1, 9, 9, 9]
     assert update.rounds_of_gone(3, asked, v6=False).tolist() == [9] * 6
+    many = SimpleNamespace(tables=SimpleNamespace(switches=300))
+    nodes = SimpleNamespace(prefix=np.arange(300)[::-1], prefix6=np.arange(300))
+    cells = np.sort(299 * 300 + np.array([0, 7, 299])), np.array([4, 5, 6], np.uint8)
+    difference = SimpleNamespace(new=many, nodes=nodes)
+    large = Update(difference, row, cells, np.zeros((4, 2), bool), 9)
+    asked = np.array([299, 292, 0, 7])
+    assert large.rounds_of_gone(299, asked, v6=False).tolist() == [4, 5, 6, 9]
+    assert large.rounds_of_gone(299, np.array([7]), v6=True).tolist() == [5]
     none = replace(update, merged=(np.zeros(0, int), np.zeros(0, np.uint8)))
     assert none.rounds_of_gone(1, asked, v6=False).tolist() == [9] * 6
     assert not len(update.rounds_of_gone(1, asked[:0], v6=False))
@@ -256,7 +264,11 @@ def test_marks_move_in_place_only_where_rows_lead_where_they_led():
 def test_rows_by_intermediates_differ_where_one_build_repairs(one, other):
     builds = [build("{family: polarfly, q: 4}", ("valiant", protect)) for protect in (one, other)]
     assert _others(TableDifference.of(*builds))
-    assert not _others(TableDifference.of(builds[0], builds[0]))
+    same = TableDifference.of(builds[0], builds[0])
+    assert not _others(same)
+    places = np.arange(len(same.nodes.node_after))
+    nodes = SimpleNamespace(node_before=places, node_after=places[::-1])
+    assert _others(SimpleNamespace(old=builds[0], new=builds[0], nodes=nodes))
 
 
 @pytest.mark.parametrize(("family", "q"), [("oft", 3), ("polarfly", 4), ("pn", 3)])
@@ -294,5 +306,6 @@ def test_which_rows_give_way_to_an_aggregate():
     )
     cells, rounds = _merged(found, 10)
     assert (cells.tolist(), rounds.tolist()) == ([1, 16], [0, 6])
+    assert _merged(found, 300)[0].tolist() == [1, 306]
     none, _ = _merged(SimpleNamespace(aggregates=np.zeros(0)), 10)
     assert not len(none)
