@@ -204,4 +204,6 @@ def _for_controllers(routing: RoutingSpec, family: str) -> dict[str, str]:
         shares["transit"] = routing.transit
     if routing.demand:
         shares |= {"demand": routing.demand, "largest_share": routing.largest_share}
-    return shares | ({"threshold": routing.threshold} if routing.balance == "ugal-pf" else {})
+    return shares | (
+        {"threshold": routing.threshold} if balance_named(routing.balance).adapts else {}
+    )

@@ -18,7 +18,6 @@ from compilers.spec.features import (
     TRANSIT_NEEDS,
     WEIGHTS,
 )
-from compilers.spec.policy import ECMP
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
 from compilers.topology.families import family_of
@@ -133,7 +132,8 @@ class Capabilities:
 
 def _refused(balance: str, build: Build) -> bool:
     """Whether no fabric of this family may have the balance, whatever the target can do."""
-    return balance == ECMP and family_of(build.topology.family).constructed
+    family = family_of(build.topology.family)
+    return balance_named(balance).shortest and family.single and family.constructed
 
 
 def _unequal(classes: Classes) -> bool:
