@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.marked_spread import keeps_marks
-from compilers.spec.balance import balance_named, own_balances
+from compilers.spec.balance import balance_named, balance_or_plain, own_balances
 from compilers.spec.features import (
     ADJACENT_NEEDS,
     AGGREGATES,
@@ -133,7 +133,7 @@ class Capabilities:
 def _refused(balance: str, build: Build) -> bool:
     """Whether no fabric of this family may have the balance, whatever the target can do."""
     family = family_of(build.topology.family)
-    return balance_named(balance).shortest and family.single and family.constructed
+    return balance_or_plain(balance).shortest and family.single and family.constructed
 
 
 def _unequal(classes: Classes) -> bool:
