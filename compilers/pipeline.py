@@ -14,12 +14,11 @@ from compilers.capacity import over_capacity
 from compilers.estimates import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
 from compilers.routing.exact_rows import with_exceptions
-from compilers.routing.intermediates import without_hosts
 from compilers.routing.policy_passes import choices, require_searchable
 from compilers.routing.routes_by_family import minimal
+from compilers.spec.balance import balance_named
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
-from compilers.spec.policy import VALIANT, WITHOUT_ALTERNATES
 from compilers.spec.share import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
@@ -81,9 +80,9 @@ def compile_placed(
         known = numbered(known, placed.wiring, wiring) if known else None
         with loaded.reported():
             require_connected(topology, wiring.names, inventory)
-    if routing.balance == VALIANT:
-        with loaded.reported(without_hosts(topology, wiring)):
-            pass
+    balance = balance_named(routing.balance)
+    with loaded.reported(balance.placed(topology, wiring)):
+        pass
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
     module = modules_of(wiring, known)
     with loaded.reported(without_modules(routing, module)):
@@ -177,7 +176,8 @@ def _tables(
     if damage:
         with placed.loaded.reported():
             require_searchable(topology, policy)
-    return choices(tables, topology, wiring, policy, not damage, module), topology
+    tables = choices(tables, topology, wiring, policy, not damage, module)
+    return balance_named(routing.balance).chosen(tables, topology, wiring), topology
 
 
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
@@ -192,7 +192,7 @@ def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
 
 def _for_controllers(routing: RoutingSpec, family: str) -> dict[str, str]:
     """What shifting weights at run time starts from; the weights themselves are in the tables."""
-    if routing.balance in WITHOUT_ALTERNATES:
+    if not balance_named(routing.balance).alternates:
         return {}
     shares = {
         "minimal_share": routing.minimal_share,

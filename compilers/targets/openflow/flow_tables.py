@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 
 from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import keeps_marks, onward_ports, sides
-from compilers.spec.policy import ECMP, MARKED, VALIANT
-from compilers.tables.build import Build
-from compilers.tables.intermediate_form import no_route
-from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import (
+from compilers.spec.features import (
     AGGREGATES,
     BOUNCES,
     IN_PACKETS,
@@ -29,6 +25,10 @@ from compilers.targets.features import (
     TRANSIT,
     WEIGHTS,
 )
+from compilers.spec.policy import ECMP, MARKED, VALIANT
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import no_route
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow.carried_rows import carries, require_numbers
 from compilers.targets.openflow.class_groups import Groups, Marking, groups, roles
 from compilers.targets.openflow.profiles import Profile, profiles_of

@@ -19,10 +19,10 @@ import numpy as np
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.segments.segment_check import check_segments
 from compilers.routing.intermediates import intermediates
+from compilers.spec.features import AGGREGATES, INGRESS, INTERMEDIATES, SHARES, WEIGHTS
 from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, INGRESS, INTERMEDIATES, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
