@@ -11,7 +11,7 @@ leads over v to others, *direct* if it leads to v itself. The conditions:
    bounces to an x (the first in its order) that serves d over y. Not both send to each other.
 
 *Proof.* Without failures nothing comes in by its minimal port, and to u ~d only from switches that
-are not next to d (`class_certificate`, 1). Only failures that a packet tests change its way; it
+are not next to d (`_direct_detours`). Only failures that a packet tests change its way; it
 tests links of the switch where it is. F1: two switches have one common neighbour at most. F2: a
 neighbour r of u that is not next to d serves it over r×d, their common neighbour. Where u is not
 next to d either, r×d is not u, and it is u's minimal v only if r ~ v.
@@ -37,7 +37,7 @@ and y = x×d is not u. *u-r or r-x down:* the next one serves. *x-y down:* x's r
 not ~y, and ~u only if r3 = r: it arrives. *y-d down:* over an apex of y-d, which is not u, else y
 were one of u-d; or by repair and bounce to y' ≠ y, and y' ≠ u by (4).
 
-*Bounced ways* (`class_certificate`). Hosts at s ~ d may send to any r ~ s. If r is not next to d,
+*Bounced ways* (`Policy.bounces`). Hosts at s ~ d may send to any r ~ s. If r is not next to d,
 its minimal is s, and it bounces to w, or w', both not ~s by (2), or returns the packet to s if both
 are down. From there on it is on minimal ways, of which the above holds. Two things are new. *A way
 in that is the apex a of u-d*, where u-d is down: u takes another repair r, which bounces to x not
@@ -52,63 +52,78 @@ not hold names the destinations that it leaves open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from compilers.proof.certificate.certificate import Bits
-from compilers.proof.certificate.two_link_classes import Links, TwoLinkClasses
+from compilers.proof.local.other_proofs import TwoFailures
+from compilers.proof.soundness.policy_soundness import given_alternates
 from compilers.proof.walks.forwarding import Numbers
+from compilers.routing.marked_spread import fewest_onward
+from compilers.tables.build import Build
+from extensions.scale.two_link_classes import Links, TwoLinkClasses
 
 APEXES, ONE_WITHOUT, TWO_WITHOUT = 4, 5, 6
 """Links that two repairs add at most: towards switches whose links have apexes, where one has none,
 where one without sends to another; packets are then on their way for two links more."""
-AROUND = 7
+TWO, AROUND = 2, 7
 """The same of bounced ways that begin over an apex, where some link has none: u-r-x-y, y's repair
 to u, and over the apex after all."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TwoFailureClasses:
-    """What two failures at once do to packets for each of S switches.
+def two_failures(build: Build) -> TwoFailures | None:
+    """What any two failures do in a whole PolarFly; None: it is none, or marks may have no way.
 
-    holds: bool[S], nothing is lost. stretch: int64[S], no repair adds more links; no packet takes
-    more than two more than that, one more where hosts choose alternates, two where these bounce.
+    Args:
+        build: of which minimal delivery, and the repair of single failures, are proved.
     """
+    marks = build.marks
+    if marks and fewest_onward(build.wiring) <= TWO:
+        return None
+    classes = TwoLinkClasses.of(build)
+    if classes is None:
+        return None
+    found = _by_classes(classes)
+    if not marks and not _direct_detours(classes):
+        return found
+    # Packets may come in from the apexes of links.
+    return replace(found, stretch=np.where(found.stretch > APEXES, AROUND, found.stretch))
 
-    holds: Bits
-    stretch: Numbers
 
-    @property
-    def from_apexes(self) -> Numbers:
-        """int64[S]: the stretch where packets may come in from the apexes of links."""
-        return np.where(self.stretch > APEXES, AROUND, self.stretch)
+def _direct_detours(classes: TwoLinkClasses) -> bool:
+    """Whether hosts send packets for a neighbour to other neighbours, too."""
+    w, port = classes.build.wiring, classes.build.tables.classes.port
+    s, k = np.nonzero(w.far >= 0)
+    direct = np.zeros(port.shape, np.bool_)
+    direct[s, classes.direct[s, k]] = True
+    given = given_alternates(classes.build, classes.use)
+    return bool(given[direct].any())
 
-    @classmethod
-    def of(cls, classes: TwoLinkClasses) -> TwoFailureClasses:
-        """Look at all classes, and at the bounces of links that are in no triangle."""
-        c, far = classes.build.tables.classes, classes.build.wiring.far
-        repair = classes.use.links(c.protection)
-        first, second = classes.first_two(repair)
-        bounce, other = classes.first_two(classes.use.links(c.bounce))
-        apex = classes.class_apex
-        inner = (repair == apex[..., None]).any(axis=2) | (bounce == apex) | (other == apex)
-        wrong = (second < 0) | (other < 0) | ((apex >= 0) & inner)
-        holds = classes.without((classes.rows > 0) & wrong)
-        s, k = np.nonzero(far >= 0)
-        number, over = classes.direct[s, k], classes.apex[s, k]
-        bad = (second[s, number] < 0) | ((over >= 0) & (first[s, number] != over))
-        holds[far[s, k][bad]] = False
-        bare = over < 0
-        u, d = s[bare], far[s, k][bare]
-        sends = _sent(classes, repair, bounce, u, d)
-        there = sends >= 0
-        returns = (sends[:, np.maximum(sends, 0)] == np.arange(len(u))).any(axis=0) & there
-        holds[d[returns.any(axis=0)]] = False
-        stretch = np.full(len(far), APEXES)
-        stretch[d] = ONE_WITHOUT
-        stretch[d[there.any(axis=0)]] = TWO_WITHOUT
-        return cls(holds, stretch)
+
+def _by_classes(classes: TwoLinkClasses) -> TwoFailures:
+    """Look at all classes, and at the bounces of links that are in no triangle."""
+    c, far = classes.build.tables.classes, classes.build.wiring.far
+    repair = classes.use.links(c.protection)
+    first, second = classes.first_two(repair)
+    bounce, other = classes.first_two(classes.use.links(c.bounce))
+    apex = classes.class_apex
+    inner = (repair == apex[..., None]).any(axis=2) | (bounce == apex) | (other == apex)
+    wrong = (second < 0) | (other < 0) | ((apex >= 0) & inner)
+    holds = classes.without((classes.rows > 0) & wrong)
+    s, k = np.nonzero(far >= 0)
+    number, over = classes.direct[s, k], classes.apex[s, k]
+    bad = (second[s, number] < 0) | ((over >= 0) & (first[s, number] != over))
+    holds[far[s, k][bad]] = False
+    bare = over < 0
+    u, d = s[bare], far[s, k][bare]
+    sends = _sent(classes, repair, bounce, u, d)
+    there = sends >= 0
+    returns = (sends[:, np.maximum(sends, 0)] == np.arange(len(u))).any(axis=0) & there
+    holds[d[returns.any(axis=0)]] = False
+    stretch = np.full(len(far), APEXES)
+    stretch[d] = ONE_WITHOUT
+    stretch[d[there.any(axis=0)]] = TWO_WITHOUT
+    return TwoFailures(holds, stretch, stretch)
 
 
 def _sent(

@@ -18,12 +18,12 @@ nothing, and packets are walked. The way in is any: so it holds for alternates a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.proof.local.other_proofs import ModuleBounds
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.topology import polarfly
@@ -34,14 +34,6 @@ Links = NDArray[np.intp]
 BEHIND, DIRECT = 3, 4
 """The most links from where a packet meets the failure, but for packets to u itself."""
 LISTED = 2
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleBounds:
-    """What no packet exceeds from where it meets a dead module: links in all, and links more."""
-
-    links: int
-    more: int
 
 
 def module_bounds(build: Build) -> ModuleBounds | None:

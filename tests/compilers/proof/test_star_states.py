@@ -1,4 +1,4 @@
-"""The certificate of PolarStar's classes against walks: on good builds, and on spoilt ones."""
+"""The local proof of PolarStar's constructed classes against walks: good builds, spoilt ones."""
 
 from __future__ import annotations
 
@@ -9,25 +9,16 @@ import numpy as np
 import pytest
 
 from compilers.forwarding.walks import Walks
-from compilers.proof.certificate.certificate import Certificate
-from compilers.proof.certificate.star_certificate import star_certificate
-from compilers.proof.certificate.star_classes import StarClasses
-from compilers.proof.certificate.star_sets import StarSets
 from compilers.proof.failures.failure_walks import walk_failures, walk_ways
+from compilers.proof.local.local_proof import LocalProof, local_proof
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
-from tests.compilers.routed import by_class, routed
+from tests.compilers.routed import by_class
 
 KINDS = ("link", "node")
 EVERY, FEW = 1 << 62, 4
 FABRICS = [(3, "inductive-quad", 3), (3, "paley", 2), (3, "complete", 2)]
 LARGER = [(3, "inductive-quad", 4), (4, "inductive-quad", 3), (4, "paley", 4), (3, "cayley", 4)]
-
-
-def certificate(build: Build) -> Certificate:
-    classes = StarClasses.of(build)
-    assert classes
-    return star_certificate(StarSets.of(classes), KINDS)
 
 
 def spoilt(build: Build, count: int, random: np.random.Generator) -> Iterator[Build]:
@@ -42,15 +33,15 @@ def spoilt(build: Build, count: int, random: np.random.Generator) -> Iterator[Bu
         yield replace(build, tables=replace(build.tables, classes=replace(c, **{word: array})))
 
 
-def require_walks_agree(build: Build, found: Certificate) -> None:
-    """Pass where walks find nothing that the certificate excludes."""
+def require_walks_agree(build: Build, found: LocalProof) -> None:
+    """Pass where walks find nothing that the proof excludes."""
     walks = Walks.of(build)
     ways = walk_ways(build, None, found.destinations[found.delivers], walks)
     assert not ways.strays
-    assert ways.max_hops <= found.longest
-    assert walk_ways(build, walks=walks).ways == found.ways
+    assert ways.max_hops <= found.longest.max(initial=0, where=found.delivers)
+    assert ways.ways == found.ways[found.delivers].sum()
     for kind in KINDS:
-        some = found.repairs[kind]
+        some = found.repaired[kind]
         report = walk_failures(
             build, kind, sample=EVERY, destinations=found.destinations[some], walks=walks
         )
@@ -68,41 +59,28 @@ def require_walks_agree(build: Build, found: Certificate) -> None:
 )
 def test_what_it_passes_walks_pass(fabric: tuple[int, str, int], count: int) -> None:
     build = by_class(*fabric)
-    found = certificate(build)
-    assert not len(found.flagged)
+    found = local_proof(build, KINDS)
+    assert not len(found.open)
     require_walks_agree(build, found)
     flagged = 0
     for mutant in spoilt(build, count, np.random.default_rng(fabric[2])):
-        found = certificate(mutant)
-        flagged += bool(len(found.flagged))
+        found = local_proof(mutant, KINDS)
+        flagged += bool(len(found.open))
         require_walks_agree(mutant, found)
     assert flagged or count == FEW
 
 
 def test_what_it_flags_is_walked() -> None:
-    """Of a class without repair the certificate names destinations, and walks count losses."""
+    """Of a class without repair the proof leaves destinations open, and walks count losses."""
     build = by_class(3, "inductive-quad", 3)
     c, links = build.tables.classes, build.wiring.port.shape[1]
     protection = c.protection.copy()
     protection[5, links] = 0
     tables = replace(build.tables, classes=replace(c, protection=protection))
     mutant = replace(build, tables=tables)
-    assert certificate(mutant).flagged.tolist() == [int(build.wiring.far[5, 0])]
-    by, walked = (
-        verify(mutant, failures=KINDS, method=method) for method in ("certificate", "walk")
-    )
+    assert local_proof(mutant, KINDS).open.tolist() == [int(build.wiring.far[5, 0])]
+    by, walked = (verify(mutant, failures=KINDS, method=method) for method in ("local", "walk"))
     assert not by.passed
     counts = [[case.lost_pairs for case in report.failures] for report in (by, walked)]
     assert counts[0] == counts[1]
     assert counts[0][0] > 0
-
-
-def test_other_classes_are_looked_at_by_column() -> None:
-    assert StarClasses.of(routed("polarstar", q=3, supernode="paley", degree=2)) is None
-    searched = routed("polarstar", q=3, spread=True, supernode="paley", degree=2)
-    assert StarClasses.of(searched) is None
-    build = by_class(3, "inductive-quad", 3)
-    egress = build.tables.routes.egress.copy()
-    egress[0, 1] = egress[0, 2]
-    routes = replace(build.tables.routes, egress=egress)
-    assert StarClasses.of(replace(build, tables=replace(build.tables, routes=routes))) is None

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.proof.certificate import certified
-from compilers.proof.certificate.certified import CertificateUse
-from compilers.proof.certificate.class_certificate import class_certificate
-from compilers.proof.certificate.minimal_rows import minimal_rows
-from compilers.proof.certificate.two_failure_classes import TwoFailureClasses
-from compilers.proof.certificate.two_link_classes import TwoLinkClasses
 from compilers.proof.failures.failure_walks import walk_failures
+from compilers.proof.local.judged import LocalUse
+from compilers.proof.local.local_proof import local_proof
+from compilers.proof.local.other_proofs import TwoFailures
+from compilers.proof.walks import delivery
 from compilers.proof.walks.delivery import LEAST_MARKED_TWICE, verify
 from compilers.tables.build import Build
+from extensions.scale import two_failures
+from extensions.scale.two_link_classes import TwoLinkClasses
 from inventory.problems import InputError
 from tests.compilers.proof.test_failure_pairs import EVERY, without_goals
 from tests.compilers.proof.test_failure_walks import with_classes
@@ -85,11 +85,8 @@ def test_what_classes_pass_the_walk_passes(q: int, count: int, least: int) -> No
     """More than 250 that lose packets, over q = 3, 4 and 5; the bounds of lengths hold as well."""
     lossy = passed = 0
     for build in edited(q, count, seed=q):
-        assert minimal_rows(build) is not None
-        classes = TwoLinkClasses.of(build)
-        assert classes is not None
-        found = class_certificate(classes, ("2",))
-        good = found.repairs["2"]
+        found = delivery._with_two(build, local_proof(build, ("link", "node")))
+        good = found.repaired["2"] & found.repaired["node"]
         lossy += walk_failures(build, "2", EVERY).lost_pairs > 0
         passed += int(good.sum())
         if good.any():
@@ -107,12 +104,12 @@ def test_the_report_is_that_of_the_walk(q: int, mode: str) -> None:
     build = routed(q=q, **MODES[mode], protect="node")
     if mode == "marked" and q < LEAST_MARKED_TWICE:
         with pytest.raises(InputError, match="fewer than 2 failures at once"):
-            verify(build, failures=("2",), method="certificate")
+            verify(build, failures=("2",), method="local")
         return
-    report = verify(build, failures=("2",), method="certificate")
-    assert report.certificate is not None
-    assert report.certificate.proved[-1] == "2"
-    assert report.certificate.flagged == 0
+    report = verify(build, failures=("2",), method="local")
+    assert report.local is not None
+    assert report.local.proved[-1] == "2"
+    assert report.local.open == 0
     (two,), walked = report.failures, walk_failures(build, "2", EVERY)
     # Of bounced and marked ways another destination than those walked beside has the longest.
     alike = mode in ("bounced", "marked")
@@ -125,9 +122,9 @@ def test_tables_that_lose_are_told_as_by_the_walk(
 ) -> None:
     without_goals(monkeypatch, word)
     build = routed.__wrapped__(q=q, spread=True, protect="node")
-    report = verify(build, failures=("2",), method="certificate")
-    assert isinstance(report.certificate, CertificateUse)
-    assert report.certificate.flagged
+    report = verify(build, failures=("2",), method="local")
+    assert isinstance(report.local, LocalUse)
+    assert report.local.open
     (two,), walked = report.failures, walk_failures(build, "2", EVERY)
     assert two.lost_pairs == walked.lost_pairs > 0
     assert not report.passed
@@ -136,16 +133,16 @@ def test_tables_that_lose_are_told_as_by_the_walk(
 def test_the_walks_beside_it_tell_a_wrong_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
     without_goals(monkeypatch, "bouncing", "repairing")
     build = routed.__wrapped__(q=4, spread=True, protect="node")
-    right = TwoFailureClasses.of
+    right = two_failures._by_classes
 
-    def wrong(classes: TwoLinkClasses) -> TwoFailureClasses:
+    def wrong(classes: TwoLinkClasses) -> TwoFailures:
         found = right(classes)
         return replace(found, holds=np.ones_like(found.holds))
 
-    monkeypatch.setattr(TwoFailureClasses, "of", wrong)
-    report = verify(build, failures=("2",), method="certificate")
-    assert report.certificate is None
-    assert "certificate" in report.unsound.texts()[0]
+    monkeypatch.setattr(two_failures, "_by_classes", wrong)
+    report = verify(build, failures=("2",), method="local")
+    assert report.local is None
+    assert "local proof" in report.unsound.texts()[0]
     assert report.failures == (walk_failures(build, "2"),)
 
 
@@ -153,10 +150,10 @@ def test_where_classes_say_too_little_two_failures_are_walked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Another family; a sample that was asked for; too many destinations left open."""
-    monkeypatch.setattr(certified, "FLAGGED_BY_CLASSES", 0)
+    monkeypatch.setattr(delivery, "OPEN_TO_TWO", 0)
     star = routed("polarstar", protect="node", q=2, supernode="inductive-quad", degree=3)
     builds = (star, 20), (routed(q=3, protect="node"), 7), (routed(q=2, protect="node"), None)
     for build, sample in builds:
-        report = verify(build, failures=("2",), sample=sample, method="certificate")
+        report = verify(build, failures=("2",), sample=sample, method="local")
         assert report.failures == (walk_failures(build, "2", sample),)
-        assert "2" not in (report.certificate.proved if report.certificate else ())
+        assert "2" not in (report.local.proved if report.local else ())

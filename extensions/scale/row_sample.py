@@ -1,7 +1,7 @@
 """Some computed rows, chosen by chance, judged by nothing but prefixes, ports and cables.
 
-Beside a proof of the program that rows are computed from (`program_certificate`): rows that are
-decoded otherwise than the proof takes them to be are told here.
+They go with a proof of the program that rows are computed from (`extensions.scale.star_program`):
+rows that are decoded otherwise than the proof takes them to be are found here.
 """
 
 from __future__ import annotations

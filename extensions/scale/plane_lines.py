@@ -15,7 +15,7 @@ factor. So neighbours are served directly, and the line of any other switch d me
 switch w. That is a neighbour of both; no other has d on its line; so the row of s has one class for
 d, that of w, which serves d directly.
 
-That rows are decoded so is looked at in some, as for `compilers.proof.certificate.row_sample`.
+That rows are decoded so is looked at in some, as for `extensions.scale.row_sample`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.certificate.minimal_rows import HopCounts
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress, LineProgram
@@ -33,7 +32,7 @@ POINTS_AT_ONCE = 1 << 10
 Lines = NDArray[np.int32]
 
 
-def line_certificate(build: Build) -> HopCounts | None:
+def proved_lines(build: Build) -> tuple[int, ...] | None:
     """The hop counts of a whole PolarFly of which the lines prove that all pairs are minimal.
 
     None where rows are stored, or a condition does not hold, which proves nothing.

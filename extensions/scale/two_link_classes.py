@@ -38,14 +38,8 @@ class TwoLinkClasses:
     rows: NDArray[np.int64]
 
     @classmethod
-    def of(cls, build: Build, lines: bool = False) -> TwoLinkClasses | None:
-        """The classes of a build with minimal delivery; None where it is no whole PolarFly.
-
-        Args:
-            build: see above.
-            lines: whether its lines prove that (`compilers.proof.certificate.line_certificate`), or
-                else each row.
-        """
+    def of(cls, build: Build) -> TwoLinkClasses | None:
+        """The classes of a build with minimal delivery; None where it is no whole PolarFly."""
         if not polarfly.is_whole(build.topology):
             return None
         w, egress, port = build.wiring, build.tables.routes.egress, build.tables.classes.port
@@ -53,10 +47,7 @@ class TwoLinkClasses:
         if not has_unique_paths(w.far, apex):
             return None
         use, count = PortUse.of(w), port.shape[1]
-        if lines and isinstance(egress, LineEgress):
-            rows = egress.served(count)
-        else:
-            rows = _rows(egress, count)
+        rows = egress.served(count) if isinstance(egress, LineEgress) else _rows(egress, count)
         s, k = np.nonzero(w.far >= 0)
         direct = np.zeros(w.far.shape, np.intp)
         direct[s, k] = egress[s, w.far[s, k]]

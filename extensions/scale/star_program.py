@@ -23,7 +23,7 @@ What 3 says over z holds by 2 whatever z is: x itself if that is a quadric (its 
 that is one, else a supernode next to both, in any order of numbers.
 
 That rows are decoded so is looked at in some, computed and judged by the cables alone
-(`compilers.proof.certificate.row_sample`).
+(`extensions.scale.row_sample`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.certificate.minimal_rows import HopCounts
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.walks.forwarding import Numbers
 from compilers.tables.build import Build
@@ -48,7 +47,7 @@ NO_MEMBER = -1
 Bits = NDArray[np.bool_]
 
 
-def program_certificate(build: Build) -> HopCounts | None:
+def proved_program(build: Build) -> tuple[int, ...] | None:
     """The hop counts of a whole PolarStar of which the program proves that all pairs are minimal.
 
     None where rows are stored, or a condition does not hold, which proves nothing.
@@ -229,7 +228,7 @@ class SupernodeMembers:
         np.fill_diagonal(served, True)
         return bool(served.all())
 
-    def hop_counts(self) -> HopCounts:
+    def hop_counts(self) -> tuple[int, ...]:
         """The pairs that are so many links apart, where all conditions hold."""
         program, k = self.program, self.program.members
         structure, lines = program.around.shape

@@ -1,27 +1,26 @@
-"""The certificate against the walk: on good builds, and on builds with one value changed."""
+"""The local proof against the walk: on good builds, and on builds with one value changed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
+from compilers.forwarding import machine_code
+from compilers.forwarding.rule import Program
 from compilers.forwarding.walks import Ways
 from compilers.pipeline import compile_fabric
-from compilers.proof.certificate import certified, class_certificate, column_certificate
-from compilers.proof.certificate.certified import Certified, certify
-from compilers.proof.certificate.minimal_rows import minimal_rows
-from compilers.proof.certificate.two_link_classes import TwoLinkClasses
-from compilers.proof.certificate.two_link_detours import TriangleDetours
 from compilers.proof.failures.failure_walks import FailureReport, walk_failures, walk_ways
+from compilers.proof.local import local_proof as local
+from compilers.proof.local.judged import Judged, LocalUse, judged
+from compilers.proof.local.local_proof import LocalProof, columns_of, local_proof, provable
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
 from compilers.proof.walks.delivery import _walk_minimal, promised, verify
-from compilers.proof.walks.detours import BACK, LATER, NEXT_HOP, Detours
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
@@ -83,19 +82,31 @@ def fabric(name: str, spread: bool) -> Build:
     return routed(family, spread=spread, protect="node", **parameters)
 
 
-def assert_alike(build: Build, note: str = "") -> Certified:
-    """The certificates with their walks find what walking everything does; returns the column's."""
+def assert_alike(build: Build, note: str = "") -> tuple[Judged, LocalProof]:
+    """The proof and the walks that it asks for find what walking everything does."""
+    assert provable(build)
     ways, walked = walk_ways(build), [walk_failures(build, kind) for kind in KINDS]
-    found = certify(build, KINDS, seed=1)
+    proof = local_proof(build, KINDS)
+    found = judged(build, proof, KINDS, seed=1)
     assert_found(found, ways, walked, note)
-    if minimal_rows(build) is not None and (classes := TwoLinkClasses.of(build)):
-        assert_found(certify(build, KINDS, seed=1, classes=classes), ways, walked, note)
-    return found
+    assert_minimal(build, proof, note)
+    return found, proof
 
 
-def assert_found(found: Certified, ways: Ways, walked: list[FailureReport], note: str) -> None:
+def assert_minimal(build: Build, proof: LocalProof, note: str) -> None:
+    """Where it proves delivery, so does a walk, over as many links."""
+    proved = proof.destinations[proof.delivers]
+    if len(proved):
+        walked = _walk_minimal(build, None, proved)
+        assert walked.minimal == walked.pairs, note
+        counts = proof.hop_counts[proof.delivers].sum(axis=0)
+        assert tuple(np.trim_zeros(counts, "b").tolist()) == walked.hop_counts, note
+
+
+def assert_found(found: Judged, ways: Ways, walked: list[FailureReport], note: str) -> None:
     assert not found.wrong, note
-    assert found.ways == ways, note
+    assert replace(found.ways, max_hops=ways.max_hops) == ways, note
+    assert found.ways.max_hops >= ways.max_hops, note
     for report, right in zip(found.failures, walked, strict=True):
         if report.exact:
             assert report == right, note
@@ -108,10 +119,11 @@ def assert_found(found: Certified, ways: Ways, walked: list[FailureReport], note
 @pytest.mark.parametrize("spread", [False, True])
 @pytest.mark.parametrize("name", [*SMALL, "damaged", BOUNCED, MARKED])
 def test_it_agrees_with_the_walk(name: str, spread: bool) -> None:
-    found = assert_alike(fabric(name, spread))
+    found, proof = assert_alike(fabric(name, spread))
+    assert found.ways == walk_ways(fabric(name, spread))
     assert not any(report.lost_pairs for report in found.failures)
-    if name != "oft":
-        assert found.use.flagged == 0
+    if name not in ("oft", "damaged"):
+        assert not len(proof.open)
 
 
 @pytest.mark.parametrize("spoil", SPOILS)
@@ -143,10 +155,10 @@ def mutants(build: Build, count: int, seed: int) -> Iterator[tuple[str, Build]]:
 
 
 def harmful(build: Build, count: int, seed: int) -> int:
-    """How many mutants lose packets; on all the certificate agrees with the walk."""
+    """How many mutants lose packets; on all the proof agrees with the walk."""
     lossy = 0
     for note, mutant in mutants(build, count, seed):
-        found = assert_alike(mutant, note)
+        found, _ = assert_alike(mutant, note)
         lossy += bool(found.ways.strays or any(r.lost_pairs for r in found.failures))
     return lossy
 
@@ -155,27 +167,6 @@ def test_it_agrees_on_mutants() -> None:
     modes = [("odd", False), ("odd", True), ("pn", False), ("pn", True)]
     modes += [(BOUNCED, True), (MARKED, True)]
     assert sum(harmful(fabric(*mode), 12, seed=1) for mode in modes) >= 10
-
-
-@pytest.mark.parametrize("q", [3, pytest.param(4, marks=pytest.mark.long)])
-@pytest.mark.parametrize(
-    "words",
-    [{}, {"spread": True}, {"spread": True, "bounces": True}, {"spread": True, "marks": True}],
-    ids=["", "spread", BOUNCED, MARKED],
-)
-def test_classes_of_a_whole_polarfly_prove_what_columns_do(q: int, words: dict[str, bool]) -> None:
-    build = routed(q=q, **words, protect="node")
-    classes = two_link(build)
-    assert not len(class_certificate.class_certificate(classes, KINDS).flagged)
-    by_classes, by_columns = (certify(build, KINDS, 1, classes=c) for c in (classes, None))
-    assert (by_classes.ways, by_classes.failures) == (by_columns.ways, by_columns.failures)
-    assert TwoLinkClasses.of(damaged("spread" in words)) is None
-
-
-def two_link(build: Build) -> TwoLinkClasses:
-    classes = TwoLinkClasses.of(build)
-    assert classes is not None
-    return classes
 
 
 def swapped_ports(build: Build, random: np.random.Generator) -> Build:
@@ -251,7 +242,7 @@ def test_it_agrees_on_several_changes_at_once(name: str, spread: bool) -> None:
         for change in changes:
             build = CHANGES[change](build, random)
         if build.topology.endpoints.any():
-            found = assert_alike(build, f"{[CHANGES[c].__name__ for c in changes]}")
+            found, _ = assert_alike(build, f"{[CHANGES[c].__name__ for c in changes]}")
             lossy += any(report.lost_pairs for report in found.failures)
     assert lossy >= 2
 
@@ -263,7 +254,7 @@ def test_what_is_proved_holds_whatever_the_weights(name: str) -> None:
     for share in (0.2, 0.5, 0.8):
         weight = build.tables.classes.weight.copy()
         weight[random.random(weight.shape) < share] = 0
-        found = assert_alike(with_classes(build, weight=weight))
+        found, _ = assert_alike(with_classes(build, weight=weight))
         assert not found.ways.strays
         assert not any(report.lost_pairs for report in found.failures)
 
@@ -284,94 +275,95 @@ def test_it_agrees_on_many_mutants(name: str, spread: bool) -> None:
     assert harmful(fabric(name, spread), 100 if large else 240, seed=2) >= (3 if large else 6)
 
 
-def assert_rows_right(build: Build, note: str = "") -> bool:
-    """Where rows prove delivery, a walk finds the same; returns whether they prove it."""
-    counts, walked = minimal_rows(build), _walk_minimal(build, None)
-    if counts is not None:
-        assert walked.minimal == walked.pairs, note
-        assert walked.hop_counts == counts, note
-        assert not walked.loops, note
-    return counts is not None
-
-
-WHOLE = ["odd", "even", "iq", "paley"]
-
-
-@pytest.mark.parametrize("name", WHOLE)
-def test_rows_prove_delivery(name: str) -> None:
-    assert assert_rows_right(fabric(name, False))
-    report = verify(fabric(name, False), method="certificate")
-    assert replace(report, certificate=None) == verify(fabric(name, False), method="walk")
-    assert report.certificate is not None
-    assert report.certificate.proved == ("delivery",)
-
-
-@pytest.mark.parametrize("name", WHOLE)
-@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.long)])
-def test_rows_prove_nothing_that_is_not_so(name: str, count: int) -> None:
-    proved = [
-        assert_rows_right(mutant, note)
-        for note, mutant in mutants(fabric(name, False), count, seed=4)
-        if note.split()[0] in ("egress", "port")
-    ]
-    assert not all(proved)
-
-
 def test_rows_of_no_prefix_prove_nothing() -> None:
-    """Quadric supernodes have fewer rows than others; what stands behind them is for nobody."""
+    """Quadric supernodes have fewer rows than others; what follows them is for nobody."""
     build = fabric("iq", False)
     routes, last = build.tables.routes, len(build.wiring.far) + len(build.tables.routes.prefix)
     supernode, row = np.argwhere(routes.prefix == last)[0]
     egress = routes.egress.copy()
     egress[supernode * build.topology.hierarchy, row] = 0
     more = replace(build, tables=replace(build.tables, routes=replace(routes, egress=egress)))
-    assert minimal_rows(more) is None
-    for method in ("certificate", "walk"):
+    for method in ("local", "walk"):
         assert "without hosts" in verify(more, method=method).unsound.texts()[0]
 
 
-def test_rows_of_damaged_and_bipartite_fabrics_are_walked() -> None:
-    assert minimal_rows(damaged(False)) is None
-    assert minimal_rows(fabric("pn", False)) is None
+def test_groups_of_destinations_are_proved_as_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a PolarStar, whose remote switches serve a supernode by one row."""
+    for name in ("iq", "paley"):
+        build = fabric(name, False)
+        groups = local_proof(build, KINDS)
+        assert isinstance(columns_of(build), local.GroupColumns)
+        with monkeypatch.context() as patch:
+            patch.setattr(local.GroupColumns, "of", lambda _: None)
+            single = local_proof(build, KINDS)
+        assert (groups.hop_counts == single.hop_counts).all()
+        for one, other in zip(groups.stretch.values(), single.stretch.values(), strict=True):
+            assert one.max() == other.max()
+        assert not len(groups.open)
+        assert not len(single.open)
 
 
-def test_walks_beside_rows_tell_a_wrong_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_provable_is_walked() -> None:
+    """Packets in transit that choose, and marks that stay."""
+    every_hop = replace(fabric("odd", False), policy={"transit": "ecmp"})
+    for build in (every_hop, routed("pn", q=3, spread=True, marks=True)):
+        assert not provable(build)
+        assert verify(build, method="local").local is None
+
+
+def test_walks_tell_a_wrong_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of delivery: it is passed for tables with a switch that sends all to one neighbour."""
     build = routed(q=3)
     port = build.tables.classes.port.copy()
     port[0] = np.where(port[0] > 0, port[0].max(), 0)
     classes = replace(build.tables.classes, port=port)
     astray = replace(build, tables=replace(build.tables, classes=classes))
-    counts = minimal_rows(build)
-    monkeypatch.setattr("compilers.proof.walks.delivery.minimal_rows", lambda _: counts)
-    report = verify(astray, method="certificate")
-    assert report.certificate is None
+    right = local_proof(build, ())
+    monkeypatch.setattr("compilers.proof.walks.delivery.local_proof", lambda *_: right)
+    report = verify(astray, method="local")
+    assert report.local is None
     assert report.minimal < report.pairs
-    assert "certificate" in report.unsound.texts()[0]
+    assert "local proof" in report.unsound.texts()[0]
 
 
-@pytest.mark.parametrize("q", [2, 3, 4])
-def test_triangles_give_the_detours_of_a_polarfly(q: int) -> None:
-    """On its own tables, and with destinations in other classes of the same port."""
-    build = protected("polarfly", q=q)
-    port, egress = build.tables.classes.port, build.tables.routes.egress.copy()
-    random = np.random.default_rng(q)
-    for s, d in random.integers(len(egress), size=(9, 2)):
-        if s != d:
-            egress[s, d] = random.choice(np.flatnonzero(port[s] == port[s, egress[s, d]]))
-        changed = replace(build.tables, routes=replace(build.tables.routes, egress=egress.copy()))
-        mixed = replace(build, tables=changed)
-        assert minimal_rows(mixed)
-        walked, found = Detours.of(mixed), TriangleDetours(two_link(mixed)).part(slice(None))
-        for word in ("direct", "behind", "used"):
-            assert (getattr(walked, word) == getattr(found, word)).all()
-        for least in (LATER, NEXT_HOP, BACK):
-            assert (walked.without(least) == found.without(least)).all()
-            assert (walked.uneven(least) == found.uneven(least)).all()
+@pytest.mark.parametrize("spoil", [over_the_apex, without_bounce])
+def test_walks_tell_a_wrong_proof_of_repairs(
+    spoil,  # type: ignore[no-untyped-def]
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    build = spoil(protected("polarfly", q=5))
+    walked = verify(build, failures=KINDS, method="walk")
+    local_report = verify(build, failures=KINDS, method="local")
+    lost = [(case.lost_pairs, case.losses) for case in walked.failures]
+    assert [(case.lost_pairs, case.losses) for case in local_report.failures] == lost
+    right = local_proof(protected("polarfly", q=5), KINDS)
+    monkeypatch.setattr("compilers.proof.walks.delivery.local_proof", lambda *_: right)
+    report = verify(build, failures=KINDS, method="local")
+    assert not report.passed
+    assert report.local is None
+    assert report.failures == walked.failures
+    assert "local proof" in report.unsound.texts()[0]
 
 
-def test_detours_of_damaged_and_other_fabrics_are_walked() -> None:
-    assert TwoLinkClasses.of(damaged(True)) is None
-    assert TwoLinkClasses.of(fabric("iq", True)) is None
+def test_constructed_alternates_are_looked_for() -> None:
+    """In a whole PolarFly, as the detours that small ones are walked for."""
+    build = routed(q=5, spread=True, protect="node")
+    assert verify(build, failures=(), method="local").passed
+    alternate = build.tables.classes.alternate.copy()
+    alternate[3, 2, -1], alternate[4, 1] = 0, alternate[4, 2]
+    spoilt = with_classes(build, alternate=alternate)
+    texts = verify(spoilt, failures=(), method="local").unsound.texts()
+    assert any("alternate" in text for text in texts)
+
+
+def test_rows_by_a_class_for_others_are_found() -> None:
+    build = routed(q=5, spread=True, protect="node")
+    egress, links = build.tables.routes.egress.copy(), build.wiring.far.shape[1]
+    other = np.flatnonzero((egress[0] > 0) & (egress[0] < links))[0]
+    egress[0, other] += links
+    tables = replace(build.tables, routes=replace(build.tables.routes, egress=egress))
+    texts = verify(replace(build, tables=tables), failures=(), method="local").unsound.texts()
+    assert any("rows for the neighbour alone" in text for text in texts)
 
 
 def test_a_grown_fabric_with_as_many_links_is_no_whole_polarfly() -> None:
@@ -381,84 +373,47 @@ def test_a_grown_fabric_with_as_many_links_is_no_whole_polarfly() -> None:
     grown = replace(build.topology, graph=Graph.from_edges(14, more))
     assert promised(build) == ("link", "node", "2")
     assert promised(replace(build, topology=grown)) == ("link", "node")
-    assert TwoLinkClasses.of(replace(build, topology=grown)) is None
 
 
-WRONG = {
-    "whatever avoids the link avoids the switch": over_the_apex,
-    "a packet that comes back is bounced": without_bounce,
-}
-
-
-WRONG_OF_CLASSES: dict[str, Callable[..., object]] = {
-    "without": lambda classes, _: np.ones(len(classes.link), np.bool_),
-    "_bounces": lambda *given: given[-1] >= 0,
-}
-
-
-@pytest.mark.parametrize(
-    ("theorem", "spoil"), [*zip(WRONG_OF_CLASSES, WRONG.values(), strict=True)]
-)
-def test_the_walks_beside_classes_tell_a_wrong_theorem(
-    theorem: str,
-    spoil,  # type: ignore[no-untyped-def]
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    build = spoil(protected("polarfly", q=5))
-    classes = two_link(build)
-    assert not certify(build, KINDS, 1, classes=classes).wrong
-    where = class_certificate._ClassChoices if theorem == "_bounces" else TwoLinkClasses
-    monkeypatch.setattr(where, theorem, WRONG_OF_CLASSES[theorem])
-    assert certify(build, KINDS, 1, classes=classes).wrong
-
-
-@pytest.mark.parametrize("theorem", WRONG)
-def test_the_walks_beside_it_tell_a_wrong_theorem(
-    theorem: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A theorem that is not true passes tables that lose packets; the walks do not."""
-    monkeypatch.setattr(TwoLinkClasses, "of", lambda *_: None)
-    right = column_certificate._Repairs.of
-
-    def wrong(*given):  # type: ignore[no-untyped-def]
-        found = right(*given)
-        there = found.over != given[0].base + found.over.shape[1]
-        if theorem == "a packet that comes back is bounced":
-            return replace(found, link=there, node=there)
-        return replace(found, node=found.link)
-
-    build = WRONG[theorem](protected("polarfly", q=5))
-    walked = verify(build, failures=KINDS, method="walk")
-    assert verify(build, failures=KINDS, method="certificate").failures == walked.failures
-    monkeypatch.setattr(column_certificate._Repairs, "of", wrong)
-    report = verify(build, failures=KINDS, method="certificate")
-    assert not report.passed
-    assert report.certificate is None
-    assert report.failures == walked.failures
-    assert "certificate" in report.unsound.texts()[0]
-
-
-def test_the_mark_says_what_was_proved_by_certificate(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_the_mark_says_what_was_proved_without_a_walk(tmp_path) -> None:  # type: ignore[no-untyped-def]
     build = damaged(True)
     save(build, tmp_path / "build")
     place = [build], [tmp_path / "build"]
-    judge(*place, failures=["link"], method="certificate")
-    # Rows prove delivery in a whole fabric only.
-    assert Proved.read(tmp_path / "build", build).certified == ("ways", "link")
+    judge(*place, failures=["link"], method="local")
+    assert Proved.read(tmp_path / "build", build).certified == ("delivery", "ways", "link")
     judge(*place, failures=["node"], method="walk")
     proved = Proved.read(tmp_path / "build", build)
     assert (proved.failures, proved.certified) == (("link", "node"), ("link",))
     mark = json.loads((tmp_path / "build/verified.json").read_text())
-    assert mark["certificate"] is None
+    assert mark["local"] is None
 
 
 def test_auto_takes_it_where_walks_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     build = fabric("odd", True)
-    assert verify(build, failures=["link"]).certificate is None
+    assert verify(build, failures=["link"]).local is None
     monkeypatch.setattr("compilers.proof.walks.delivery.WALKED_UP_TO", 0)
     report = verify(build, failures=["link", "2"])
     assert [case.kind for case in report.failures] == ["link", "2"]
     proved = "delivery", "ways", "link", "2"
-    assert report.certificate == certified.CertificateUse(proved, 13, 0, 4)
-    with pytest.raises(InputError, match="auto, walk, certificate"):
+    assert report.local == LocalUse(proved, 13, 0, 4)
+    with pytest.raises(InputError, match="auto, walk, local"):
         judge([build], method="guess")
+
+
+@pytest.mark.parametrize("name", ["odd", "iq", BOUNCED])
+def test_it_is_the_same_in_machine_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, found = fabric(name, True), []
+    for choice in ("python", "jit"):
+        monkeypatch.setenv(machine_code.CHOICE, choice)
+        proof = local_proof(build, KINDS)
+        parts = (proof.longest, proof.ways, proof.hop_counts, *proof.stretch.values())
+        found.append([part.tolist() for part in (proof.open, *parts)])
+    assert found[0] == found[1]
+
+
+def test_it_can_be_translated_ahead_of_time() -> None:
+    """The fields of a program become arguments beside the others."""
+    for name in ("cases_of_classes", "prove_states"):
+        arguments = getattr(local.LOOPS.python, name).__code__
+        given = arguments.co_varnames[1 : arguments.co_argcount]
+        assert not set(given) & set(Program._fields)

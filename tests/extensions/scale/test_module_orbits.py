@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.proof.certificate.module_orbits import module_bounds
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.verification import judge
 from compilers.proof.walks.delivery import verify
@@ -16,6 +15,7 @@ from compilers.routing.protection import polarfly
 from compilers.routing.routes_by_family import minimal
 from compilers.spec.policy import Policy
 from compilers.wiring.shared_risk import modules_of
+from extensions.scale.module_orbits import module_bounds
 from tests.compilers.modular import modular
 
 
@@ -90,27 +90,27 @@ def test_what_orbits_cannot_judge():
 
 def test_verify_takes_orbits_and_says_so():
     build = modular(7, 4)
-    (report,) = judge([build], failures=["module"], method="certificate").reports
-    assert "module" in report.certificate.proved
+    (report,) = judge([build], failures=["module"], method="local").reports
+    assert "module" in report.local.proved
     (case,) = report.failures
     assert (case.cases, case.lost_pairs, case.exact) == (228, 0, False)
     assert case.max_hops == 6
     assert report.proved["failures"] == ["module"]
     (walked,) = judge([build], failures=["module"], method="walk").reports
-    assert walked.certificate is None
+    assert walked.local is None
     assert walked.failures[0].max_hops == 5
 
 
-def test_a_wrong_certificate_is_noticed(monkeypatch):
-    """A walk of a few destinations finds what a broken certificate would hide."""
+def test_a_wrong_proof_is_noticed(monkeypatch):
+    """A walk of a few destinations finds what a broken proof would hide."""
     good = modular(7, 2)
     bad = replace(good, tables=polarfly(good.tables, good.wiring))
     bounds = module_bounds(good)
-    monkeypatch.setattr("compilers.proof.walks.delivery.module_bounds", lambda _: bounds)
+    monkeypatch.setattr("compilers.proof.local.other_proofs.modules", lambda _: bounds)
     monkeypatch.setattr(
         "compilers.proof.walks.delivery.by_chance", lambda *_: np.array([0, 1, 2, 3])
     )
-    (report,) = judge([bad], failures=["module"], method="certificate").reports
+    (report,) = judge([bad], failures=["module"], method="local").reports
     assert not report.passed
     assert report.unsound.count
     assert report.failures[0].lost_pairs
