@@ -9,6 +9,7 @@ its rows (`compilers.tables.computed_array`), there are no stored ones to count.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -17,17 +18,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compilers.memory import GB, available
-from compilers.spec.policy import LARGEST_SEARCH, has_star_classes
+from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
 from compilers.tables.computed_array import STORED_CELLS
 from compilers.tables.intermediate_form import empty_egress
 from compilers.topology.families import (
-    FAMILIES,
     build_topology,
     check_topology,
-    family_named,
+    family_of,
     hierarchy,
     parameters,
 )
+from compilers.topology.field import prime_powers_near
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import Finding, InputError, KeyPath
 
@@ -68,11 +69,15 @@ class Size:
     def of_family(cls, family: str, given: Mapping[str, int | str | None]) -> Size:
         """The graph of a family, its parameters right; of one without algebra only the order."""
         known = {name: value for name, value in given.items() if value is not None}
-        if family not in FAMILIES and (found := family_named(family)):
+        found = family_of(family)
+        if found.described:
             return cls(family, found.order(known))
-        values, known_as = parameters(family, known), FAMILIES[family].name
+        if found.compared or "q" not in found.parameters:
+            order = found.order(known)
+            return cls(family, order, graph=64 * order * _most_links(known, order))
+        values, known_as = parameters(family, known), found.name
         links = int(values["q"]) + 1 + int(values.get("degree", 0))
-        size = cls(known_as, FAMILIES[family].order(values), links * (1 + (family == "oft")))
+        size = cls(known_as, found.order(values), links * (1 + (family == "oft")))
         return replace(size, graph=size.ends * (5 if known_as == POLARFLY else 12))
 
     @classmethod
@@ -80,7 +85,7 @@ class Size:
         """What compiling a spec makes."""
         family, values = spec.topology.family, spec.topology.parameters()
         size, q = cls.of_family(family, values), spec.topology.q or 0
-        if family not in FAMILIES and size.switches <= LARGEST_SEARCH:
+        if not size.degree and size.switches <= LARGEST_SEARCH:
             size = cls.of_topology(build_topology(family, values))
         members = hierarchy(values)
         # In PolarStar a row for each member of the q + 2 near supernodes, one a supernode beyond.
@@ -90,7 +95,7 @@ class Size:
         policy = spec.routing.policy(q, family)
         spread = policy.balances or policy.protects
         cells = size.switches * rows
-        by_class = spread and has_star_classes(size.family, values, size.switches)
+        by_class = spread and constructs_classes(size.family, values, size.switches)
         computed = size.family == POLARFLY or (members > 1 and (by_class or not spread))
         if computed and cells > STORED_CELLS:
             cells = 0
@@ -114,9 +119,17 @@ class Size:
             build.wiring.port.shape[1],
             stored=egress.nbytes if isinstance(egress, np.ndarray) else 0,
             spread=spread,
-            by_class=spread and has_star_classes(family.family, family.parameters, len(egress)),
+            by_class=spread and constructs_classes(family.family, family.parameters, len(egress)),
             shares=prod(classes.weight.shape),
         )
+
+
+def _most_links(values: Mapping[str, int | str], order: int) -> int:
+    """The links of a switch, or a few more, from parameters of a family that is for comparison."""
+    counts = {"degree": 1, "k": 1, "h": 3, "q": 2, "n": 2, "a": 2}
+    known = [times * int(values[name]) for name, times in counts.items() if name in values]
+    sides = re.findall("[0-9]+", str(values.get("sides", "")))
+    return min(order, max([sum(map(int, sides)), *known], default=order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +147,7 @@ class Work:
 
 
 def _tables(size: Size) -> float:
-    """Bytes of compiling and of proving by certificate: for rows, for links, for ways."""
+    """Bytes of compiling and of proving state by state: for rows, for links, for ways."""
     links = 130
     if size.family == "polarstar":
         links = 270 if size.stored else 90  # 71 at 627,570 switches
@@ -201,13 +214,13 @@ WORKS: dict[str, Work] = {
         "leave failures out, --quick, or share it: --scheduler ADDRESS",
     ),
     "verify minimal": Work(
-        "walking the minimal paths of every pair, which no certificate proves,",
+        "walking the minimal paths of every pair, which are not proved,",
         _tables,
         lambda size: 2e-8 * size.switches**2,
         "compile it anew, or share it: --scheduler ADDRESS",
     ),
     "verify left": Work(
-        "walking what the certificate leaves open",
+        "walking what the proof leaves open",
         _tables,
         _walks,
         "leave failures out, --quick, or share it: --scheduler ADDRESS",
@@ -216,7 +229,7 @@ WORKS: dict[str, Work] = {
         "walking every packet",
         _tables,
         _walks,
-        "prove it by local conditions: --method certificate",
+        "prove it by local conditions: --method local",
     ),
     "channels": Work(
         "counting channels",
@@ -301,14 +314,34 @@ def require(size: Size, *works: str) -> None:
 
 
 def require_graph(family: str, given: Mapping[str, int | str | None]) -> None:
-    """Pass where memory can hold the graph of a family, or where its parameters are wrong.
+    """Pass where memory can hold the graph of a family.
 
     Raises:
-        InputError: it cannot.
+        InputError: it cannot, or its parameters are wrong.
     """
-    wrong = check_topology(family, given)
-    if not wrong:
-        require(Size.of_family(family, given), "topology")
+    if wrong := check_topology(family, given):
+        raise InputError(wrong)
+    size = Size.of_family(family, given)
+    problems = [finding.problem() for finding in _beyond("topology", size, ())]
+    if problems and (largest := _largest(family, given)):
+        problems = [
+            replace(each, todo=f"{each.todo}; here q fits up to {largest}") for each in problems
+        ]
+    if problems:
+        raise InputError(problems)
+
+
+def _largest(family: str, given: Mapping[str, int | str | None]) -> int:
+    """The largest q whose graph fits into memory; 0 for families without one."""
+    q = int(given.get("q") or 0)
+    while q > 2:
+        q = prime_powers_near(q)[0]
+        smaller = {**given, "q": q}
+        if not check_topology(family, smaller) and fits(
+            Size.of_family(family, smaller), "topology"
+        ):
+            return q
+    return 0
 
 
 def beyond_memory(spec: FabricSpec) -> Iterator[Finding]:

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from controller.cluster.cluster_member import ClusterMember
 from controller.cluster.roles import Roles
-from controller.pulse import Pulse
-from controller.reporter import Reporter
+from controller.composition import Controller
 from controller.switches.connections import connection
 from controller.switches.connections.inbox import ENDED, NAMED, Inbox
-from controller.switches.connections.listening import Entrance
-from controller.switches.events import CertificatesKept, CertificatesLoaded, UnnamedPeer
+from controller.switches.events import UnnamedPeer
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
-from inventory.problems import InputError
-
-if TYPE_CHECKING:
-    from controller.management.http_api import Api
 
 TICK = 0.25
 """Seconds between two reports."""
@@ -29,38 +20,28 @@ TICKS_A_LOOK = 8
 
 
 def app_class(framework: Framework) -> Any:
-    """The app as a class of the framework: `App(reporter=…, reload=…, member=…)`."""
+    """The app as a class of the framework: `App(controller=…)`."""
     handler, hub = framework.handler, framework.hub
     main, dead = handler.MAIN_DISPATCHER, handler.DEAD_DISPATCHER
 
     class App(framework.app):  # type: ignore[misc, name-defined]
         """Programs the switches of a build. All threads are the hub's: one runs at a time.
 
-        reload moves the fabric that the reporter reports on to the build of its folder; member is
-        set if this is one of several controllers, entrance if the listener is ours. others: whether
-        other apps run beside this one. api: the management API, once it is served.
+        others: whether other apps run beside this one.
         """
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)
 
-        api: Api | None = None
-
         def __init__(
-            self,
-            *args: Any,
-            reporter: Reporter,
-            reload: Callable[[], None],
-            member: ClusterMember | None = None,
-            entrance: Entrance | None = None,
-            pulse: Pulse | None = None,
-            others: bool = False,
-            **kwargs: Any,
+            self, *args: Any, controller: Controller, others: bool = False, **kwargs: Any
         ) -> None:
             super().__init__(*args, **kwargs)
-            self.fabric, self.reporter, self._reload = reporter.fabric, reporter, reload
-            self.member, self.entrance, self.hung_up = member, entrance, False
-            self.pulse = pulse or Pulse(self.fabric.tell)
-            self.sessions: Roles | LiveFabric = member.roles if member else reporter.fabric
+            self.controller, self.fabric, self.hung_up = controller, controller.fabric, False
+            self.member, self.entrance = controller.member, controller.entrance
+            self.pulse = controller.pulse
+            self.sessions: Roles | LiveFabric = (
+                self.member.roles if self.member else controller.fabric
+            )
             self.inbox = Inbox(hub, self, self.fabric.clock)
             connection.use(framework, self, others)
 
@@ -138,25 +119,6 @@ def app_class(framework: Framework) -> Any:
             for out in self.fabric.take():
                 connection.send(out.key, out.priority, out.data)
 
-        def reload(self) -> None:
-            """Read the build again and move the switches to it; a bad one is only reported."""
-            try:
-                self._reload()
-            except InputError as error:
-                self.fabric.cannot_load(str(error))
-
-        def follow_files(self, now: bool = False) -> None:
-            """Use new certificates and revocation lists, if they have changed."""
-            if self.entrance is None or self.entrance.tls is None:
-                return
-            tls, file = self.entrance.tls, str(self.entrance.tls.tls.certificate)
-            try:
-                if tls.follow(now):
-                    self.fabric.tell(CertificatesLoaded(file))
-                    self.entrance.end_revoked()
-            except InputError as error:
-                self.fabric.tell(CertificatesKept(file, str(error)))
-
         def _hang_up(self, *_: Any) -> None:
             self.hung_up = True
 
@@ -165,18 +127,15 @@ def app_class(framework: Framework) -> Any:
             while self.is_active:
                 if self.hung_up:
                     self.hung_up = False
-                    step("reading the build again", self.reload)
-                    step("reading certificates again", partial(self.follow_files, now=True))
-                    if self.api:
-                        step("reading tokens again", self.api.read_tokens_again)
+                    self.controller.hang_up()
                 self.fabric.heard.look(self.inbox.oldest)
                 step("repairing and moving", self.fabric.tick)
                 if self.entrance:
                     step("ending idle connections", self.entrance.tick)
                 if ticks % TICKS_A_LOOK == 0:
-                    step("looking for new certificates", self.follow_files)
+                    step("looking for new certificates", self.controller.follow_files)
                 step("sending", self.flush)
-                step("reporting", self.reporter.tick)
+                step("reporting", self.controller.reporter.tick)
                 self.pulse.round()
                 ticks += 1
                 hub.sleep(TICK)

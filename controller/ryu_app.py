@@ -14,24 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from controller.app import app_class
-from controller.pulse import Pulse
-from controller.reporter import Reporter
-from controller.rollout.build_history import BuildHistory
-from controller.rollout.move_journal import journalled
-from controller.settings import AUDIT_PERIOD, Address, Tls
+from controller.composition import Controller
+from controller.settings import Address, Settings, StoreGroup, Tls
 from controller.switches import framework
-from controller.switches.connections import listening
-from controller.switches.connections.file_limit import half_open_room
-from controller.switches.connections.listening import Entrance, check_free
-from controller.switches.connections.tls_files import TlsFiles
-from controller.switches.current import Current, read_build
-from controller.switches.session import LiveFabric
-from controller.upkeep.background import in_thread
-from controller.upkeep.repair_keeper import Keeper
-from controller.upkeep.rolling_audit import RollingAudit
+from controller.switches.current import read_build
 from inventory.problems import InputError
 
 BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_STATUS_FILE"
+HTTP, TOKENS, STORE, NAME = (f"POLARFAB_{word}" for word in ("HTTP", "TOKEN_FILE", "STORE", "NAME"))
 ALONE = "POLARFAB_ALONE"
 """Set where no other app runs beside ours: what switches say is then not read for others."""
 RYU = framework.load("ryu")
@@ -42,33 +32,18 @@ LOOK = 0.1
 
 
 class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
-    """Takes the build from POLARFAB_BUILD, and the status file from POLARFAB_STATUS_FILE."""
+    """Takes the build and what else it needs to know from the environment."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         try:
-            reporter, keeper = _started()
-            entrance = _entrance(reporter.fabric)
+            controller = _controller()
+            others = not os.environ.get(ALONE)
+            super().__init__(*args, controller=controller, others=others, **kwargs)
+            controller.begin(self.flush)
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
-        history = BuildHistory(_folder(), unverified=bool(os.environ.get(UNVERIFIED)))
-        mover = journalled(reporter.fabric, keeper.foresee, history, keeper)
-        others = not os.environ.get(ALONE)
-
-        def reload() -> None:
-            mover.load(_read(), by="SIGHUP")
-
-        super().__init__(
-            *args,
-            reporter=reporter,
-            reload=reload,
-            entrance=entrance,
-            pulse=Pulse(reporter.fabric.tell),
-            others=others,
-            **kwargs,
-        )
-        _hear_interrupts()
-        reporter.fabric.expect()
+        _hear_interrupts(controller)
 
     def start(self) -> None:
         """Start handling and reporting, and looking whether both go on."""
@@ -85,59 +60,55 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
             os._exit(1)  # ryu-manager would first wait for threads of other apps
 
 
-def _hear_interrupts() -> None:
-    """Make SIGINT end ryu-manager at any time: Ryu's threads swallow a KeyboardInterrupt."""
+def _hear_interrupts(controller: Controller) -> None:
+    """Make SIGINT and SIGTERM end ryu-manager at any time, with a last line of ours: Ryu's threads
+    swallow a KeyboardInterrupt.
+    """
     from eventlet import getcurrent
     from eventlet.hubs import get_hub
 
     manager = getcurrent()
 
-    def interrupt(*_: Any) -> None:
+    def interrupt(number: int, _: Any) -> None:
+        get_hub().schedule_call_global(0, controller.end, signal.Signals(number).name)
         get_hub().schedule_call_global(0, manager.throw, KeyboardInterrupt)
 
-    signal.signal(signal.SIGINT, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
 
 
-def _entrance(fabric: LiveFabric) -> Entrance | None:
-    """Our listener, in place of Ryu's; None with TLS that asks switches for no certificate.
+def _controller() -> Controller:
+    """The controller that the environment and ryu-manager's options ask for.
+
+    With TLS that asks switches for no certificate the listener is Ryu's.
 
     Raises:
-        InputError: too few open files, TLS files that cannot be used, or a port that is in use.
+        InputError: as for `Controller.from_settings`, or a key without its certificate.
     """
-    conf, room = RYU.conf, half_open_room(fabric.expected)
+    conf, given = RYU.conf, os.environ.get
     secret = conf.ctl_privkey is not None and conf.ctl_cert is not None
     if not secret and (conf.ctl_privkey or conf.ctl_cert):
         raise InputError.of("both --ctl-privkey and --ctl-cert, or neither", "one of them")
     key = "--ofp-ssl-listen-port" if secret else "--ofp-tcp-listen-port"
     port = conf.ofp_ssl_listen_port if secret else conf.ofp_tcp_listen_port
-    check_free(Address(conf.ofp_listen_host, port or OPENFLOW_PORT, key))
-    if secret and conf.ca_certs is None:
-        return None
-    files = map(Path, (conf.ctl_privkey, conf.ctl_cert, conf.ca_certs)) if secret else ()
-    entrance = Entrance(room, TlsFiles(Tls(*files)) if secret else None, fabric.rejected)
-    listening.use(RYU, entrance)
-    return entrance
-
-
-def _folder() -> Path:
-    """The build folder that the environment names."""
-    return Path(os.environ.get(BUILD, "build"))
-
-
-def _read() -> Current:
-    """The build that the environment names."""
-    return read_build(_folder(), unverified=bool(os.environ.get(UNVERIFIED)))
-
-
-def _started() -> tuple[Reporter, Keeper]:
-    """The reporter of the fabric that the environment names, started, and its keeper."""
-    fabric, status = LiveFabric(_read(), RYU.error_names), os.environ.get(STATUS)
-    keeper = Keeper(fabric, start=in_thread)
-    RollingAudit(fabric, AUDIT_PERIOD, lambda: keeper.change)
+    bare = secret and conf.ca_certs is None
+    files = map(Path, (conf.ctl_privkey, conf.ctl_cert, conf.ca_certs)) if not bare else ()
+    status, tokens, store, http = given(STATUS), given(TOKENS), given(STORE), given(HTTP)
+    settings = Settings(
+        listen=Address(conf.ofp_listen_host, port or OPENFLOW_PORT, key),
+        tls=Tls(*files) if secret and not bare else None,
+        http=Address.parse(http, HTTP) if http else None,
+        tokens=Path(tokens) if tokens else None,
+        status_file=Path(status) if status else None,
+        group=StoreGroup.parse(store, given(NAME, "ryu")) if store else None,
+        unverified=bool(given(UNVERIFIED)),
+    )
+    settings.check(listener=False)  # where Ryu listens is for its options to say
+    folder = Path(given(BUILD, "build"))
+    read = partial(read_build, folder, unverified=settings.unverified)
     say = partial(print, flush=True)  # into a pipe or a journal, too
-    reporter = Reporter(fabric, say, status_file=Path(status) if status else None)
-    reporter.start("polarfab under ryu-manager")
-    return reporter, keeper
+    where = "polarfab under ryu-manager"
+    return Controller.from_settings(RYU, read, settings, say, folder, where, ours=not bare)
 
 
 def main() -> None:

@@ -272,8 +272,11 @@ class Settings:
     group: StoreGroup | None = None
     unverified: bool = False
 
-    def check(self) -> None:
+    def check(self, listener: bool = True) -> None:
         """Refuse settings that would let strangers in by oversight.
+
+        Args:
+            listener: whether to look at the address where switches connect.
 
         Raises:
             InputError: plain text beyond loopback without `insecure`, or no token to read with.
@@ -302,7 +305,7 @@ class Settings:
                 todo="give --tls-key, --tls-cert and --tls-ca, or --insecure to allow it",
             )
             for address, risk in (
-                (self.listen, "impersonate a switch"),
+                (self.listen if listener else None, "impersonate a switch"),
                 (self.http, "read everything, including tokens"),
             )
             if address and not address.loopback and not self.tls

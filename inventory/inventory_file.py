@@ -258,8 +258,25 @@ def _repeated(uses: Uses, required: str) -> Iterator[Finding]:
             yield Finding(path, required, shown(value), "change one of them", before)
 
 
+BOUNDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
+"""Pydantic's names of bounds behind a validator, which JSON Schema ignores, and its own."""
+
+
 def schema_of(model: type[BaseModel]) -> dict[str, object]:
-    """The JSON schema of a model, for an editor's completion."""
+    """The JSON schema of a model: an editor that follows it refuses what a single value may not be.
+
+    Checks between values are not in it.
+    """
     for each in Model.__subclasses__():  # pydantic 2.7 writes defaults of built models only
         each.model_rebuild()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+    found: dict[str, object] = _bounded(model.model_json_schema())
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _bounded(value: Any) -> Any:
+    """A schema with JSON Schema's own words for bounds,."""
+    if isinstance(value, list):
+        return [_bounded(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {BOUNDS.get(word, word): _bounded(each) for word, each in value.items()}

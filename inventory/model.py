@@ -10,6 +10,7 @@ from inventory.floor import Cable, Cabling, DeadLink, Generate, Placement, Rack,
 from inventory.hosts import Host, HostFile
 from inventory.sonic_platform import Cage, PlatformFile, PlatformPort, platform_ports
 from inventory.values import (
+    NAMED,
     AsNumber,
     DatapathId,
     Guid,
@@ -64,7 +65,7 @@ class PortBlock(Model):
     lanes: Annotated[Whole, Field(ge=1, le=64)] | None = None
     connector: Line | None = None
     label: PortName | None = None
-    names: dict[Name, SystemPortName] = Field(default_factory=dict)
+    names: dict[Name, SystemPortName] = Field(default_factory=dict, json_schema_extra=NAMED)
     fec: Literal["rs", "fc", "off"] | None = None
     mtu: Annotated[Whole, Field(ge=1280, le=65_535)] | None = None
     parallel: Annotated[Whole, Field(ge=1, le=16)] = 1
@@ -169,7 +170,7 @@ class NodeType(Model):
     """
 
     ports: Annotated[tuple[PortBlock, ...], Field(min_length=1)]
-    names: dict[Name, SystemPortName] = Field(default_factory=dict)
+    names: dict[Name, SystemPortName] = Field(default_factory=dict, json_schema_extra=NAMED)
     platform: PlatformFile = ()
     units: Annotated[Whole, Field(ge=1, le=100)] = 1
     host_count: HostCount | None = None
@@ -234,7 +235,10 @@ class Inventory(Model):
     cables of the build before are plugged, and stay.
     """
 
-    node_types: Annotated[dict[Name, NodeType], Field(min_length=1, default_factory=dict)]
+    node_types: Annotated[
+        dict[Name, NodeType],
+        Field(min_length=1, default_factory=dict, json_schema_extra=NAMED),
+    ]
     nodes: Annotated[tuple[Node, ...], Field(min_length=1)] = ()
     generate: Generate | None = None
     racks: tuple[Rack, ...] = ()
@@ -243,7 +247,7 @@ class Inventory(Model):
     cables: tuple[Cable, ...] = ()
     dead_links: tuple[DeadLink, ...] = ()
     shared_risks: tuple[SharedRisk, ...] = ()
-    groups: dict[Name, Vars] = Field(default_factory=dict)
+    groups: dict[Name, Vars] = Field(default_factory=dict, json_schema_extra=NAMED)
     hosts: HostFile = ()
     host_names: HostPattern | None = None
     installed: bool = False

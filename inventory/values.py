@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Strict, WithJsonSchema
@@ -27,6 +27,7 @@ METRES_TEXT = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
 GUID = re.compile(r"0x([0-9a-f]{16})|([0-9a-f]{4}(:[0-9a-f]{4}){3})", re.IGNORECASE)
 COLOUR = re.compile(r"[0-9A-Fa-f]{6}")
 DATAPATH_ID = re.compile(r"0[xX]([0-9A-Fa-f]{1,16})|((?=.*[A-Fa-f]|0)[0-9A-Fa-f]{16})")
+NO_INTERFACES = ip_network("0.0.0.0/8"), ip_network("240.0.0.0/4")
 LONG_NUMBER = re.compile(r"-?[1-9][0-9]{15,39}")
 
 
@@ -87,6 +88,9 @@ def _management(value: Any) -> Any:
         raise refusal("an IPv4 or IPv6 address", "without prefix length, zone or host name")
     if address.is_multicast or address.is_unspecified:
         raise refusal("a unicast IPv4 or IPv6 address")
+    if address.is_loopback or any(address in network for network in NO_INTERFACES):
+        required = "an address that an interface may have"
+        raise refusal(required, "not one of a loopback, a broadcast or a reserved range")
     return address
 
 
@@ -160,7 +164,10 @@ def _guid(value: Any) -> Any:
     match = GUID.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise refusal("a GUID such as 0x0002c90300001234", "16 hexadecimal digits after 0x")
-    return f"0x{(match[1] or match[2]).replace(':', '').lower()}"
+    digits = (match[1] or match[2]).replace(":", "").lower()
+    if digits in ("0" * 16, "f" * 16):
+        raise refusal("a GUID of a port", "0 and ffff:ffff:ffff:ffff stand for none and for all")
+    return f"0x{digits}"
 
 
 def _line(value: Any) -> Any:
@@ -177,29 +184,87 @@ def _colour(value: Any) -> Any:
     return text.lower()
 
 
-_WORD = WithJsonSchema({"type": ["string", "integer"], "pattern": f"^{NAME.pattern}$"})
-_MAC = WithJsonSchema({"type": "string", "pattern": f"^{MAC.pattern}$"})
+def _pattern(pattern: str, *types: str) -> WithJsonSchema:
+    """The schema of a text, or of the digits of a whole number, in place of its validator's."""
+    whole = {"minimum": 0} if "integer" in types else {}
+    kind = [*types] if types else "string"
+    return WithJsonSchema({"type": kind, "pattern": f"^({pattern})$", **whole})
+
+
+_WORD = _pattern(NAME.pattern, "string", "integer")
+_MAC = _pattern(MAC.pattern)
+_BARE = PORT_WORD.pattern.replace("[A-Za-z0-9._/:-]", r"[A-Za-z0-9._/:-]|\{(module|lane)?\}")
+_LINE = WithJsonSchema(
+    {
+        "type": ["string", "integer"],
+        "minLength": 1,
+        "maxLength": 100,
+        "pattern": "^[^\\x00-\\x1f]*$",
+    }
+)
+_ADDRESS = _pattern(
+    r"(?!127\.|0\.|22[4-9]\.|2[3-9][0-9]\.)[0-9]+(\.[0-9]+){3}|(?!::1?$|ff|FF)[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*"
+)
+_DATAPATH_ID = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "integer", "minimum": 1, "maximum": 2**64 - 1},
+            {"type": "string", "pattern": f"^({DATAPATH_ID.pattern}|{LONG_NUMBER.pattern})$"},
+        ]
+    }
+)
 Whole = Annotated[int, BeforeValidator(_whole), Strict()]
 Name = Annotated[str, BeforeValidator(_name), _WORD]
 Mac = Annotated[str, BeforeValidator(_mac), _MAC]
 TypeName = Annotated[str, BeforeValidator(_text), _WORD]
-DatapathId = Annotated[int, BeforeValidator(_datapath_id), Strict()]
+DatapathId = Annotated[int, BeforeValidator(_datapath_id), Strict(), _DATAPATH_ID]
 AsNumber = Annotated[
     Whole,
     AfterValidator(_as_number),
-    WithJsonSchema({"type": "integer", "minimum": FIRST_AS, "maximum": LAST_AS}),
+    WithJsonSchema(
+        {
+            "type": "integer",
+            "minimum": FIRST_AS,
+            "maximum": LAST_AS,
+            "not": {"enum": list(RESERVED_AS)},
+        }
+    ),
 ]
-Management = Annotated[IPv4Address | IPv6Address, BeforeValidator(_management)]
-PortName = Annotated[str, BeforeValidator(_port_name)]
-HostPattern = Annotated[str, BeforeValidator(_host_pattern)]
-SystemPortName = Annotated[str, BeforeValidator(_system_port_name)]
-Metres = Annotated[float, BeforeValidator(_metres)]
-Guid = Annotated[str, BeforeValidator(_guid)]
-Line = Annotated[str, BeforeValidator(_line)]
-Colour = Annotated[str, BeforeValidator(_colour)]
+Management = Annotated[IPv4Address | IPv6Address, BeforeValidator(_management), _ADDRESS]
+PortName = Annotated[
+    str,
+    BeforeValidator(_port_name),
+    WithJsonSchema({"type": ["string", "integer"], "minLength": 1, "pattern": f"^({_BARE})$"}),
+]
+HostPattern = Annotated[str, BeforeValidator(_host_pattern), _pattern(r"[A-Za-z0-9{][^ ]*\{[^ ]*")]
+SystemPortName = Annotated[str, BeforeValidator(_system_port_name), _pattern(SYSTEM_PORT.pattern)]
+Metres = Annotated[
+    float,
+    BeforeValidator(_metres),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 99999.999},
+                {"type": "string", "pattern": f"^{METRES_TEXT.pattern}$"},
+            ]
+        }
+    ),
+]
+Guid = Annotated[
+    str,
+    BeforeValidator(_guid),
+    _pattern(
+        r"0[xX](?!0{16}$|[fF]{16}$)[0-9A-Fa-f]{16}"
+        r"|(?!0000(:0000){3}$|[fF]{4}(:[fF]{4}){3}$)[0-9A-Fa-f]{4}(:[0-9A-Fa-f]{4}){3}"
+    ),
+]
+Line = Annotated[str, BeforeValidator(_line), _LINE]
+Colour = Annotated[str, BeforeValidator(_colour), _pattern(COLOUR.pattern, "string", "integer")]
 
 
-Vars = dict[Name, Any]
+NAMED: dict[str, Any] = {"propertyNames": {"pattern": f"^({NAME.pattern})$"}}
+"""Of a mapping whose keys are names."""
+Vars = Annotated[dict[Name, Any], WithJsonSchema({"type": "object", **NAMED})]
 """The user's own variables, of any kind; templates see them as `vars`."""
 
 

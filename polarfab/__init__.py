@@ -7,7 +7,8 @@ The public Python API; what it needs is imported on first use:
     assert fabric.verify().passed
     fabric.save("build")
 
-`Target`, `Option`, `Capabilities` and `Build` are for packages that bring a target of their own.
+`Target`, `Option`, `Capabilities` and `Build` are for packages that bring a target of their own,
+`Family` and `Topology` for those that bring a family of topologies, `Balance` for a balance.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compilers.readers.emitted_report import EmittedWrongError
+    from compilers.spec.balance import Balance
     from compilers.tables.build import Build
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
     from compilers.targets.target import Target
+    from compilers.topology.labelled_graph import Family, Topology
     from inventory.problems import InputError
     from mininet_scenarios.run.emulation import WrongTables
     from mininet_scenarios.run.plane_emulation import emulate
@@ -30,14 +33,17 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Balance",
     "Build",
     "Capabilities",
     "EmittedWrongError",
     "EngineError",
     "Fabric",
+    "Family",
     "InputError",
     "Option",
     "Target",
+    "Topology",
     "WrongTables",
     "analyse",
     "design",
@@ -46,14 +52,17 @@ __all__ = [
     "topology",
 ]
 HOMES = {
+    "Balance": "compilers.spec.balance",
     "Build": "compilers.tables.build",
     "Capabilities": "compilers.targets.capabilities",
     "EmittedWrongError": "compilers.readers.emitted_report",
     "EngineError": "mininet_scenarios.scenario.engine",
     "Fabric": "polarfab.fabric",
+    "Family": "compilers.topology.labelled_graph",
     "InputError": "inventory.problems",
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",
+    "Topology": "compilers.topology.labelled_graph",
     "WrongTables": "mininet_scenarios.run.emulation",
     "emulate": "mininet_scenarios.run.plane_emulation",
     **dict.fromkeys(("analyse", "design", "draw", "topology"), "polarfab.topologies"),

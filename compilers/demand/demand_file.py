@@ -23,8 +23,8 @@ def read_demand(file: TextFile, wiring: Wiring) -> Traffic:
     """The flows of a file between switches; amounts in the file's own unit.
 
     Switches are named, or by their vertex; a host is its switch. A matrix has a row and a column
-    for every switch in vertex order, or a first row and a first column with names. Rows of one pair
-    add up; what stays in a switch is left out.
+    for every switch in vertex order, or a first row and a first column with names. Rows of hosts of
+    one pair of switches add up, none is there twice; what stays in a switch is left out.
 
     Raises:
         InputError: a line is neither, names no switch, or has no rate; or nothing is demanded.
@@ -119,17 +119,18 @@ class _Reader:
 
     def take_list(self, rows: Sequence[Row]) -> None:
         """Lines of source, destination, rate; the first may be a header."""
-        source, destination, rate = rows[0][1]
-        header = _is_header(rate) and not {source, destination} <= self.numbers.keys()
+        source, to, rate = rows[0][1]
+        header = _is_header(rate) and not {source, to} <= self.numbers.keys()
+        first: dict[tuple[str, str], int] = {}
         for line, cells in rows[header:]:
             if len(cells) != 3:
                 self.wrong(line, "source, destination, rate", f"{len(cells)} values")
                 continue
-            self.add(
-                self.switch(line, cells[0]),
-                self.switch(line, cells[1]),
-                self.number(line, cells[2]),
-            )
+            source, to = cells[:2]
+            self.add(self.switch(line, source), self.switch(line, to), self.number(line, cells[2]))
+            if (before := first.setdefault((source, to), line)) != line:
+                given = f"{source} to {to}, also in line {before}"
+                self.wrong(line, "each pair of names once", given, "add the rates up")
 
     def take_matrix(self, rows: Sequence[Row]) -> None:
         """A row and a column for every switch, or those that a first row and column name."""

@@ -13,9 +13,9 @@ from math import ceil, pi, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout
-from compilers.topology.polarfly import PolarFly
 
 Floats = NDArray[np.float64]
 
@@ -102,7 +102,7 @@ def spokes(count: int, radius: float) -> Floats:
 
 def _hierarchy(topology: Topology) -> Positions:
     """PolarStar: discs of members at the positions of the structure graph's vertices."""
-    structure = PolarFly().build({"q": topology.parameters["q"]})
+    structure = build_topology("polarfly", {"q": topology.parameters["q"]})
     members = topology.graph.order // structure.graph.order
     half = 4.0 if structure.graph.order < 60 else 2.8
     ring = max(2.2 * half, members * SPACING * half / (2 * pi))

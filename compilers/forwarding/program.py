@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import Library
 from compilers.forwarding.rule import DELIVER, DROP, NO_MARKS, PROGRAM_TYPES, Program
-from compilers.routing.marked_spread import ONE_SIDE, onward_links, sides
+from compilers.routing.marked_spread import ONE_SIDE, onward_links, onward_ports, sides
 from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local
 from compilers.tables.walk import Walker
-from compilers.wiring.wiring import Wiring
 
 Egress = NDArray[np.int16]
 
@@ -25,6 +24,7 @@ LOOPS = Library(
         "compilers.forwarding.tabulation",
         "compilers.forwarding.single_failures",
         "compilers.forwarding.failure_sets",
+        "compilers.forwarding.link_waits",
     ),
     "Program",
     PROGRAM_TYPES,
@@ -36,17 +36,13 @@ def program_of(build: Build) -> Program:
 
     Ports without a cable are no links; a share is a link with a weight.
     """
-    wiring, classes = build.wiring, build.tables.classes
+    wiring, marks = build.wiring, build.balance == MARKED
     far = wiring.far.astype(np.int32)
-    link_at = links_by_port(wiring)
+    link_at = links_by_port(wiring.far, wiring.port)
     there = far >= 0
     far_link = np.where(there, link_at[np.maximum(far, 0), wiring.far_port], -1).astype(np.int16)
     cable, cables = cable_numbers(wiring.far, far_link)
-    order = np.concatenate((classes.port[..., None], np.asarray(classes.protection)), axis=2)
-    shares = np.concatenate((classes.port[..., None], np.asarray(classes.alternate)), axis=2)
-    linked = _links(link_at, shares)
-    linked[np.asarray(classes.weight) == 0] = -1
-    marks = build.balance == MARKED
+    order, bounce, shares = _classes(build, slice(None), link_at)
     switches, links = far.shape
     onward = np.zeros((switches if marks else 0, links, links), np.bool_)
     for some, usable in onward_links(wiring) if marks else ():
@@ -57,14 +53,55 @@ def program_of(build: Build) -> Program:
         far_link=far_link,
         cable=cable,
         cables=cables,
-        order=_links(link_at, order),
-        bounce=_links(link_at, np.asarray(classes.bounce)),
-        shares=linked,
+        order=order,
+        bounce=bounce,
+        shares=shares,
         every_hop=build.every_hop,
         first_marked=int(side[0] == ONE_SIDE) if marks else NO_MARKS,
         onward=onward,
         side=np.ascontiguousarray(side.astype(np.int8)),
     )
+
+
+def program_at(build: Build, switch: int) -> Program:
+    """The program of one switch: it is number 0, its links are the cables 0 to K - 1.
+
+    An element K + t is the switch t. `side` is that of all switches, as in `program_of`.
+    """
+    wiring, some = build.wiring, slice(switch, switch + 1)
+    far, marks = wiring.far[some].astype(np.int32), build.balance == MARKED
+    links, side = far.shape[1], sides(build.topology)
+    link_at = links_by_port(far, wiring.port[some])
+    order, bounce, shares = _classes(build, some, link_at)
+    return Program(
+        far=far,
+        far_link=np.full((1, links), -1, np.int16),
+        cable=np.arange(links, dtype=np.int32)[None],
+        cables=links,
+        order=order,
+        bounce=bounce,
+        shares=shares,
+        every_hop=build.every_hop,
+        first_marked=int(side[0] == ONE_SIDE) if marks else NO_MARKS,
+        onward=(onward_ports(wiring, switch) > 0)[None] if marks else np.zeros((0, 0, 0), np.bool_),
+        side=side.astype(np.int8),
+    )
+
+
+def _classes(
+    build: Build, some: slice, link_at: NDArray[np.int16]
+) -> tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int16]]:
+    """`Program.order`, `bounce` and `shares` of some switches.
+
+    link_at: of these, as `links_by_port` has it.
+    """
+    classes = build.tables.classes
+    port = classes.port[some][..., None]
+    order = np.concatenate((port, np.asarray(classes.protection[some])), axis=2)
+    ports = np.concatenate((port, np.asarray(classes.alternate[some])), axis=2)
+    shares = _links(link_at, ports)
+    shares[np.asarray(classes.weight[some]) == 0] = -1
+    return _links(link_at, order), _links(link_at, np.asarray(classes.bounce[some])), shares
 
 
 def egress_classes(
@@ -84,11 +121,11 @@ def egress_classes(
     return np.ascontiguousarray(number.T)
 
 
-def links_by_port(wiring: Wiring) -> NDArray[np.int16]:
-    """int16[S, ports + 1]: the link at each port number, -1 without a cable."""
-    table = np.full((len(wiring.far), int(wiring.port.max(initial=0)) + 1), -1, np.int16)
-    switch, link = np.nonzero(wiring.far >= 0)
-    table[switch, wiring.port[switch, link]] = link
+def links_by_port(far: NDArray[np.int32], port: NDArray[np.int32]) -> NDArray[np.int16]:
+    """int16[S, ports + 1]: the link at each port number, -1 without a cable; of `Wiring`."""
+    table = np.full((len(far), int(port.max(initial=0)) + 1), -1, np.int16)
+    switch, link = np.nonzero(far >= 0)
+    table[switch, port[switch, link]] = link
     return table
 
 
@@ -118,3 +155,25 @@ def _links(link_at: NDArray[np.int16], ports: NDArray[Any]) -> NDArray[np.int16]
         known = (of_switch > 0) & (of_switch < width)
         links[switch] = np.where(known, link_at[switch].take(np.where(known, of_switch, 0)), -1)
     return links
+
+
+def link_count(build: Build) -> int:
+    """E, the number of links with a cable."""
+    far = build.wiring.far
+    return int(np.count_nonzero(far > np.arange(len(far))[:, None]))
+
+
+def link_number(build: Build, one: int, other: int) -> int:
+    """The number of a link, 0 to E - 1, in the order of the smaller and then the larger switch."""
+    far, (low, high) = build.wiring.far, sorted((one, other))
+    before = np.count_nonzero(far[:low] > np.arange(low)[:, None])
+    return int(before + np.count_nonzero((far[low] > low) & (far[low] < high)))
+
+
+def link_ends(build: Build, number: int) -> tuple[int, int]:
+    """The switches that the link of a number joins, the smaller first."""
+    far = build.wiring.far
+    count = np.cumsum(np.count_nonzero(far > np.arange(len(far))[:, None], axis=1))
+    low = int(np.searchsorted(count, number, side="right"))
+    later = np.sort(far[low][far[low] > low])
+    return low, int(later[number - int(count[low])])

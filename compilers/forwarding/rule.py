@@ -161,13 +161,11 @@ def next_links(
 
 @loop
 def gives_up(p: Program, s: int, via: int, c: int, dead: Array) -> bool:
-    """Whether a packet to an intermediate is one of a host's here.
+    """Whether a packet to an intermediate, which is another switch, is one of a host's here.
 
-    It is at the intermediate itself, and at a switch whose link to it is down, if that repairs at
-    all. c: the egress class of the intermediate.
+    It is where the link to the intermediate is down, if the switch repairs at all. c: the egress
+    class of the intermediate.
     """
-    if s == via:
-        return True
     k = p.order[s, c, 0] if c >= 0 else DROP
     repairs = p.order.shape[2] > 1
     return bool(repairs and k >= 0 and p.far[s, k] == via and not is_up(p, s, k, dead))

@@ -12,26 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from compilers.forwarding.program import link_count
+from compilers.forwarding.single_packets import DROPPED, HOME, Path, SinglePackets
 from compilers.proof.failures.dead_switches import links_taken
 from compilers.proof.failures.risk_cases import elements
 from compilers.proof.lossless.channels import along
 from compilers.proof.walks.forwarding import Forwarding, Towards
-from compilers.proof.walks.intermediate_ways import channels_over, ways_over
-from compilers.proof.walks.single_packets import (
-    DROPPED,
-    FROM_HOST,
-    HOME,
-    SinglePackets,
-    link_count,
-)
-from compilers.routing.marked_spread import keeps_marks
-from compilers.spec.policy import MARKED, VALIANT
+from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED
 from compilers.wiring.shared_risk import GROUP_KINDS, find
 from inventory.problems import InputError, did_you_mean
-
-NO_LINK = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +107,14 @@ class Explanation:
         return [channels_over(build, path, middle) for path, middle in ways]
 
 
+def channels_over(build: Build, path: tuple[int, ...], middle: int) -> list[int]:
+    """The channel of each link of a path: the second leg has those after the first one's."""
+    turn = path.index(middle)
+    first, second = along(build, path[: turn + 1]), along(build, path[turn:])
+    last = first[-1] + 1 if first else 0
+    return [*first, *(last + channel for channel in second)]
+
+
 def explain(build: Build, source: int, destination: int, dead: Sequence[int] = ()) -> Explanation:
     """Follow packets from one switch to another through the tables.
 
@@ -140,7 +139,7 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         fault=FAULTS.get(outcome, ""),
         alternates=(),
         weights=(),
-        failing=tuple(way.failing for way in _ways(failed, source)) if dead else (),
+        failing=tuple(_under_failures(failed, source)) if dead else (),
     )
     if source == destination:
         return found
@@ -152,18 +151,16 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
 
 def _over_links(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> dict[str, Any]:
     """The alternates by each link with a weight, and all weights."""
-    usual, weights = _ways(packets, source), packets.ways(source)
-    return {
-        "alternates": tuple(way.path for way in usual if weights and way.path != minimal),
-        "weights": _shares(weights, minimal, usual),
-    }
+    usual, weights = list(packets.paths(source)), packets.ways(source)
+    others = [path.switches for path in usual if weights and path.switches != minimal]
+    return {"alternates": tuple(others), "weights": _shares(weights, minimal, usual)}
 
 
 def _over_intermediates(
     packets: SinglePackets, source: int, minimal: tuple[int, ...]
 ) -> dict[str, Any]:
     """The alternates over each intermediate, and how many lead over the minimal path."""
-    found = {middle: path for middle, (path, _) in ways_over(packets, source)}
+    found = {middle: path.switches for middle, path in packets.over_intermediates(source)}
     others = {middle: path for middle, path in found.items() if path != minimal}
     return {
         "alternates": tuple(others.values()),
@@ -180,7 +177,7 @@ def _hops(build: Build, path: Sequence[int]) -> tuple[Hop, ...]:
 
 def _over_all_ways(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> dict[str, Any]:
     """The alternates where every switch shares packets over its ways, and how many take each."""
-    share = {tuple(path): part for path, _, part in packets.paths(source)}
+    share = {path.switches: path.part for path in packets.paths(source)}
     parts = share.pop(minimal, Fraction(0)), *share.values()
     scale = lcm(*(part.denominator for part in parts))
     return {
@@ -200,92 +197,38 @@ def _require_hosts(build: Build, switch: int) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """A way of packets from hosts: the link it begins with, and what part of that goes on so."""
-
-    link: int
-    part: Fraction
-    path: tuple[int, ...]
-    fault: str
-
-    @property
-    def failing(self) -> Failing:
-        """The same as a way under failures."""
-        return Failing(self.path, self.fault)
-
-
-def _ways(packets: SinglePackets, source: int) -> list[_Way]:
-    """Every way of a host's packet, by `FROM_HOST` where it leaves the source as in transit."""
-    destination, whole = packets.destination, Fraction(1)
+def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
+    """Every path of a host's packets while elements are down."""
+    destination = packets.destination
     for switch in (source, destination):
         if switch in packets.dead_switches:
             around = _around(packets, source) * (switch != source)
-            return [_Way(FROM_HOST, whole, (source,), f"switch {switch} is down{around}")]
-    if packets.build.balance == VALIANT and source != destination:
-        over = dict.fromkeys(way for _, way in ways_over(packets, source))
-        return [_Way(FROM_HOST, whole, way, _fault([*way], end, destination)) for way, end in over]
-    if packets.build.every_hop:
-        return [
-            _Way(FROM_HOST, part, tuple(path), _fault(path, outcome, destination))
-            for path, outcome, part in packets.paths(source)
-        ]
-    up = [link for link in packets.ways(source) if packets.is_up(source, link)]
-    if not up:
-        return [_way(packets, FROM_HOST, whole, (source,), FROM_HOST)]
-    marks, minimal = packets.build.balance == MARKED, packets.minimal_link(source)
-    first = NO_LINK if keeps_marks(packets.build) else minimal
-    return [
-        way
-        for link in up
-        for way in _from(packets, link, whole, (source,), (source, link), marks and link != first)
-    ]
-
-
-def _from(
-    packets: SinglePackets,
-    first: int,
-    part: Fraction,
-    before: tuple[int, ...],
-    leaves: tuple[int, int],
-    marked: bool,
-) -> Iterator[_Way]:
-    """The ways that begin with a link, from a switch and a link that they have come to."""
-    switch, entry = packets.over(*leaves)
-    onward = packets.onward(switch, entry) if marked else []
-    if not onward:
-        yield _way(packets, first, part, (*before, switch), entry)
-    for link in onward:
-        each, so_far = part / len(onward), (*before, switch)
-        yield from _from(packets, first, each, so_far, (switch, link), packets.keeps(switch))
-
-
-def _way(
-    packets: SinglePackets, first: int, part: Fraction, before: tuple[int, ...], entry: int
-) -> _Way:
-    """The way of packets that go on as in transit from the last of these switches."""
-    path, outcome = packets.path(before[-1], entry)
-    return _Way(first, part, (*before[:-1], *path), _fault(path, outcome, packets.destination))
+            yield Failing((source,), f"switch {switch} is down{around}")
+            return
+    over = packets.build.balance == VALIANT and source != destination
+    paths = (path for _, path in packets.over_intermediates(source)) if over else ()
+    for path in dict.fromkeys(paths) if over else packets.paths(source):
+        yield Failing(path.switches, _fault(path, destination))
 
 
 def _shares(
-    weights: Mapping[int, int], minimal: tuple[int, ...], ways: Sequence[_Way]
+    weights: Mapping[int, int], minimal: tuple[int, ...], paths: Sequence[Path]
 ) -> tuple[int, ...]:
     """The weights of the minimal path and of each alternate, in whole numbers.
 
     Args:
         weights: by the link that packets leave by.
         minimal: the minimal path.
-        ways: all there are.
+        paths: all there are.
     """
     if not weights:
         return ()
-    shares = [weights[way.link] * way.part for way in ways]
+    shares = [weights[path.first] * path.part for path in paths]
     scale = lcm(*(share.denominator for share in shares))
     least = [int(share * scale) for share in shares]
-    paired = list(zip(ways, least, strict=True))
-    usual = sum(weight for way, weight in paired if way.path == minimal)
-    return usual, *(weight for way, weight in paired if way.path != minimal)
+    paired = list(zip(paths, least, strict=True))
+    usual = sum(weight for path, weight in paired if path.switches == minimal)
+    return usual, *(weight for path, weight in paired if path.switches != minimal)
 
 
 def _around(packets: SinglePackets, source: int) -> str:
@@ -300,10 +243,10 @@ def _around(packets: SinglePackets, source: int) -> str:
     return f"; packets to it take up to {most} links where repairs halve the TTL"
 
 
-def _fault(path: list[int], outcome: int, destination: int) -> str:
-    if outcome == HOME:
-        return "" if path[-1] == destination else FAULTS[MISDELIVERED]
-    return "lost: no port is left" if outcome == DROPPED else FAULTS[LOOPED]
+def _fault(path: Path, destination: int) -> str:
+    if path.outcome == HOME:
+        return "" if path.switches[-1] == destination else FAULTS[MISDELIVERED]
+    return "lost: no port is left" if path.outcome == DROPPED else FAULTS[LOOPED]
 
 
 def find_failures(build: Build, word: str) -> tuple[int, ...]:

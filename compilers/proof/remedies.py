@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from compilers.proof.walks.delivery import Report
-from compilers.spec.policy import CONSTRUCTED
 from compilers.tables.build import Build
-
-WITHOUT_SEVERAL = (*CONSTRUCTED, "polarstar")
-"""Families whose shortest paths are not shared at every hop."""
-
-OF_ANY_LINKS = ("jellyfish", "graph")
-"""Families in which a switch may have one link more."""
+from compilers.topology.families import family_of
 
 
 def remedy(build: Build, report: Report) -> str:
@@ -23,9 +17,9 @@ def remedy(build: Build, report: Report) -> str:
         ways.append("write `protect: link`, which holds")
     if broken == {"module"}:
         ways.append("write `protect: node`, which holds")
-    if not build.every_hop and build.topology.family not in WITHOUT_SEVERAL:
+    if not build.every_hop and not family_of(build.topology.family).single:
         ways.append("try `balance: ecmp` with `transit: ecmp`, which protects more graphs")
-    if build.topology.family in OF_ANY_LINKS and (fewest := _fewest_links(build)):
+    if family_of(build.topology.family).any_links and (fewest := _fewest_links(build)):
         ways.append(f"add links ({fewest})")
     if broken not in ({"node"}, {"module"}):
         ways.append("write `protect: none` and leave repairs to the controller")

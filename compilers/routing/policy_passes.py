@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.alternates import compact_valiant
-from compilers.routing.bounces.conic_bounces import conic_bounces
-from compilers.routing.protection import polarfly, with_bounces
 from compilers.routing.search import alternate_search
 from compilers.routing.split_classes import split_direct
-from compilers.routing.star import star_choices
-from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH, MARKED, Policy, has_star_classes
+from compilers.spec.policy import LARGEST_SEARCH, MARKED, Policy
 from compilers.tables.intermediate_form import Tables
+from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, Refused
@@ -38,26 +35,14 @@ def choices(
     """
     if not policy.balances and not policy.protects:
         return tables
-    if whole and has_star_classes(topology.family, topology.parameters, tables.switches):
-        return star_choices.with_choices(tables, topology, wiring, policy)
+    if whole:
+        family = family_of(topology.family)
+        made: Tables | None = family.choices(tables, topology, wiring, policy, module)
+        if made is not None:
+            return made
     # Direct classes first: an adjacent switch has other alternates or none, and another repair.
     tables = split_direct(tables, wiring)
-    if topology.family not in CONSTRUCTED or not whole:
-        return alternate_search.with_choices(tables, wiring, topology, policy)
-    bounced = None
-    if policy.bounces:
-        bounced = conic_bounces(int(topology.parameters["q"]), wiring)
-    if policy.balances:
-        tables = compact_valiant(
-            tables,
-            wiring,
-            policy.edge_disjoint,
-            policy.minimal_share,
-            policy.bounces or policy.marks,
-        )
-    if policy.protects:
-        return polarfly(tables, wiring, bounced, module)
-    return tables if bounced is None else with_bounces(tables, wiring, bounced)
+    return alternate_search.with_choices(tables, wiring, topology, policy, module)
 
 
 def require_searchable(topology: Topology, policy: Policy) -> None:

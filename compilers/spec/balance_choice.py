@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compilers.spec.policy import CONSTRUCTED, ECMP, LEAST_MARKED, MARKED, VALIANT
+from compilers.spec.policy import ECMP, MARKED, VALIANT
+from compilers.topology.families import family_of
 
 if TYPE_CHECKING:
     from compilers.topology.labelled_graph import Topology
@@ -36,12 +37,11 @@ def routing_for(traffic: str, topology: Topology) -> str:
     """
     if traffic == MEASURED:
         return f"{FITTED}, demand: {DEMAND_FILE}"
-    family, q = topology.family, int(topology.parameters.get("q", 0))
-    if traffic == ANY and q >= LEAST_MARKED.get(family, q + 1):
+    family = family_of(topology.family)
+    if traffic == ANY and family.has_marks(topology.parameters):
         return f"balance: {MARKED}"
     if not topology.endpoints.all():  # no intermediate in a tree: its paths rise and fall
-        return f"balance: {ECMP}" + ", transit: ecmp" * (family not in LEAST_MARKED)
+        return f"balance: {ECMP}" + ", transit: ecmp" * (family.least_marked is None)
     if traffic == ANY:
         return f"balance: {VALIANT}"
-    single = family in (*CONSTRUCTED, "polarstar")
-    return "balance: minimal" if single else f"balance: {ECMP}"
+    return "balance: minimal" if family.single else f"balance: {ECMP}"

@@ -9,9 +9,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from compilers.spec.policy import CONSTRUCTED, ECMP, MARKED, WITHOUT_ALTERNATES, Policy
+from compilers.spec.balance import balance_named, balance_names, own_balances
+from compilers.spec.policy import ECMP, Policy
 from compilers.spec.share import EQUAL_COST, LONGEST_EXPRESSION, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, meant_target, system_names
+from compilers.topology.families import family_of
+from inventory.names import NAME
+from inventory.problems import did_you_mean
 from inventory.values import (
     AsNumber,
     Mac,
@@ -46,10 +50,31 @@ def _target(value: Any) -> Any:
     return value
 
 
+def _balance(value: Any) -> Any:
+    if value in own_balances():
+        return value
+    names = balance_names()
+    if not isinstance(value, str) or value not in names:
+        raise refusal(f"one of {', '.join(names)}", did_you_mean(str(value), names))
+    return value
+
+
+BalanceName = Annotated[
+    str,
+    BeforeValidator(_balance),
+    WithJsonSchema({"enum": own_balances(), "type": "string"}),
+]
 TargetName = Annotated[
     str,
     BeforeValidator(_target),
-    WithJsonSchema({"anyOf": [{"enum": list(BUILT_IN_SYSTEMS)}, {"type": "string"}]}),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(BUILT_IN_SYSTEMS)},
+                {"type": "string", "pattern": f"^({NAME.pattern})$"},
+            ]
+        }
+    ),
 ]
 """The schema names those of polarfab, and takes what a package may register."""
 
@@ -92,10 +117,29 @@ def _share(value: Any) -> Any:
     return text
 
 
+_IPV4 = WithJsonSchema(
+    {
+        "type": "string",
+        "pattern": r"^(?!127\.|169\.254\.|22[4-9]\.|2[3-9][0-9]\.)[0-9]+(\.[0-9]+){3}/[0-9]{1,2}$",
+    }
+)
+_IPV6 = WithJsonSchema(
+    {
+        "type": "string",
+        "pattern": r"^(?![fF][fF]|[fF][eE]80)[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*/[0-9]{1,3}$",
+    }
+)
 Share = Annotated[
     str,
     BeforeValidator(_share),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string"}]}),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 1},
+                {"type": "string", "pattern": f"^({SHARE.pattern})$"},
+            ]
+        }
+    ),
 ]
 
 
@@ -104,7 +148,7 @@ class TopologySpec(Model):
 
     family: TypeName
     q: Whole | None = None
-    supernode: Literal["inductive-quad", "paley", "complete"] | None = None
+    supernode: Literal["inductive-quad", "paley", "complete", "bdf", "cayley"] | None = None
     degree: Annotated[Whole, Field(ge=0, le=1024)] | None = None
     file: Annotated[str, Field(min_length=1)] | None = None
     nodes: Whole | None = None
@@ -126,8 +170,8 @@ class TopologySpec(Model):
 class AddressingSpec(Model):
     """Pools that hosts are numbered from, and the MAC address that every switch answers to."""
 
-    ipv4: Annotated[IPv4Network, BeforeValidator(_ipv4)] = IPv4Network("10.0.0.0/8")
-    ipv6: Annotated[IPv6Network, BeforeValidator(_ipv6)] | None = None
+    ipv4: Annotated[IPv4Network, BeforeValidator(_ipv4), _IPV4] = IPv4Network("10.0.0.0/8")
+    ipv6: Annotated[IPv6Network, BeforeValidator(_ipv6), _IPV6] | None = None
     gateway_mac: Mac = "02:50:46:00:00:01"
 
 
@@ -145,9 +189,7 @@ class RoutingSpec(Model):
     on_missing: whether a target or node type that cannot do it is refused, or served with less.
     """
 
-    balance: Literal["minimal", "ecmp", "compact-valiant", "valiant", "ugal-pf", "spread"] = (
-        "minimal"
-    )
+    balance: BalanceName = "minimal"
     protect: Literal["none", "link", "node", "module"] = "none"
     minimal_share: Share = EQUAL_COST
     disjoint: Literal["auto", "none", "edge"] = "auto"
@@ -164,22 +206,24 @@ class RoutingSpec(Model):
         `auto` means so where the construction leaves out one alternate at most; a search leaves out
         most of those that serve many destinations. Marked packets are spread over all other links.
         """
-        if self.balance == MARKED:
+        if balance_named(self.balance).marks:
             return False
-        return self.disjoint == "edge" or (self.disjoint == "auto" and family in CONSTRUCTED)
+        return self.disjoint == "edge" or (
+            self.disjoint == "auto" and family_of(family).constructed
+        )
 
     def policy(self, q: int | None, family: str) -> Policy:
         """The same as numbers; the shares have values at this q (`fabric_file` checks it)."""
-        equal = self.minimal_share == EQUAL_COST
+        equal, balance = self.minimal_share == EQUAL_COST, balance_named(self.balance)
         return Policy(
-            balances=self.balance not in WITHOUT_ALTERNATES,
+            balances=balance.alternates,
             protects=self.protect != "none",
             edge_disjoint=self.edge_disjoint(family),
             minimal_share=None if equal else share(self.minimal_share, q or 0),
-            bounces=self.adjacent == "bounce" and self.balance not in WITHOUT_ALTERNATES,
-            shortest=self.balance == ECMP,
-            every_hop=self.balance == self.transit == ECMP,
-            marks=self.balance == MARKED,
+            bounces=self.adjacent == "bounce" and balance.alternates,
+            shortest=balance.shortest,
+            every_hop=balance.shortest and self.transit == ECMP,
+            marks=balance.marks,
         )
 
 

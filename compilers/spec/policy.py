@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-CONSTRUCTED = ("polarfly",)
-"""Families whose alternates and repair are constructed; those of the others are searched for."""
-WITH_STAR_CLASSES = ("inductive-quad", "paley", "complete", "cayley")
-"""Supernodes of which every PolarStar has constructed classes; those of BDF have too few links."""
+from compilers.topology.families import family_of
+
 LARGEST_SEARCH = 8192
 """Switches of the largest fabric whose alternates and repair are searched for."""
 
@@ -21,20 +19,20 @@ VALIANT = "valiant"
 """The balance whose packets carry an intermediate switch, drawn at random where they enter."""
 WITHOUT_ALTERNATES = "minimal", VALIANT
 """Those with the tables of minimal routes: classes have one port for packets of hosts."""
-LEAST_MARKED = {"polarfly": 3, "pn": 2, "oft": 2}
-"""The families that have it, and their smallest q: in PolarFly of q = 2 a dead link can leave a
-switch no way to spread."""
-KEEPS_MARKS = "pn"
-"""The family in which packets stay marked at switches of their destination's side."""
 
 WORST_CASE = "worst-case"
 """In the place of a demand's file: whatever demand loads a link most."""
 
 
-def has_star_classes(family: str, parameters: Mapping[str, int | str], order: int) -> bool:
-    """Whether the classes of a whole PolarStar are constructed, as it is too large for a search."""
-    known = family == "polarstar" and str(parameters["supernode"]) in WITH_STAR_CLASSES
-    return known and int(parameters["degree"]) > 0 and order > LARGEST_SEARCH
+def constructs_classes(family: str, parameters: Mapping[str, int | str], order: int) -> bool:
+    """Whether the classes of a whole fabric are constructed because it is too large for a search.
+
+    PolarFly's always are, and need no more than the family says.
+    """
+    known = family_of(family)
+    return (
+        order > LARGEST_SEARCH and not known.constructed and known.constructed_classes(parameters)
+    )
 
 
 PROMISED = {

@@ -9,6 +9,7 @@ from compilers.topology.graph import Graph
 
 BEYOND = 255
 UNREACHED_AT_ONCE = 1 << 16
+SOURCES_AT_ONCE = 256
 LOOKED_AT_FIRST = 4
 """Neighbours of a vertex that are tried before all others: one of them is mostly near enough."""
 
@@ -96,3 +97,12 @@ def components(table: NDArray[np.int64]) -> NDArray[np.int64]:
         if (lower == least).all():
             return least[:order]
         least = lower
+
+
+def diameter(graph: Graph) -> int:
+    """The longest distance of two vertices, by search from every one; BEYOND if disconnected."""
+    table, worst = neighbour_table(graph), 0
+    for first in range(0, graph.order, SOURCES_AT_ONCE):
+        sources = np.arange(first, min(first + SOURCES_AT_ONCE, graph.order))
+        worst = max(worst, int(distances(table, sources).max()))
+    return worst

@@ -1,35 +1,39 @@
 """Topologies by name: a family and its parameters, from a spec or the command line.
 
-`FAMILIES` are those of the papers, `BASELINES` those that they compare with, and `graph` is any
-graph in a file. All of them compile. A new family is an entry in `_ALL`, and one for its routes in
-`ROUTES_OF_FAMILY` of `compilers/routing/routes_by_family.py`, unless a search is to find them.
+A family is a file of `compilers/families/`, whose name is the family's, or a class that a package
+registers by an entry point of the group `polarfab.families`. There is no list to add to.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
+from importlib import import_module
 from itertools import count, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology import polarfly
+from compilers.entry_points import FAMILIES as GROUP
+from compilers.entry_points import broken, load, package, registered
 from compilers.topology.field import prime_powers_near
 from compilers.topology.labelled_graph import Family, Parameters, Topology
-from compilers.topology.polarfly import LARGEST_Q, PolarFly
-from compilers.topology.polarstar import PolarStar
-from compilers.topology.projective import OrthogonalFatTree, ProjectiveNetwork
+from compilers.topology.polarfly import LARGEST_Q
 from compilers.topology.supernodes import SUPERNODE_KINDS, exists, shape
 from inventory.problems import InputError, Problem, did_you_mean, nearest
 
-_ALL: tuple[Family, ...] = (PolarFly(), PolarStar(), ProjectiveNetwork(), OrthogonalFatTree())
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
-FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
-FAMILIES["demi-pn"] = FAMILIES["polarfly"]
 GRAPH_FAMILY = "graph"
 """The family of one graph, which a file describes."""
 
+_FOLDER = Path(__file__).parents[1] / "families"
+_PACKAGE = f"{__package__.removesuffix('topology')}families"
+_FILES = {path.stem.replace("_", "-"): path.stem for path in _FOLDER.glob("[a-z]*.py")}
 _VALUES = {
     "q": "a prime power",
     "supernode": f"one of {', '.join(SUPERNODE_KINDS)}",
@@ -38,33 +42,90 @@ _VALUES = {
 }
 
 
+def family_named(name: str) -> Family | None:
+    """The family of a name, polarfab's own before those of packages; None where there is none.
+
+    Raises:
+        InputError: two packages register it, or the one that does is broken.
+    """
+    if name in _FILES:  # reading what is installed takes 20 ms
+        return _made(_own(_FILES[name]))
+    entries = registered(GROUP).get(name, ())
+    if len(entries) > 1:
+        given, todo = " and ".join(map(package, entries)), "uninstall what you do not need"
+        raise InputError.of("one package with that family", given, todo, key=f"family {name}")
+    return _of_package(entries[0]) if entries else None
+
+
+def family_of(name: str) -> Family:
+    """The same; of a topology that is no family's member any more, one that can do no more than
+    any graph.
+    """
+    return family_named(name) or _ANY
+
+
+def _own(module: str) -> type[Family]:
+    """The class of a file of `compilers/families/`: its own, or the only one that it names."""
+    found = import_module(f"{_PACKAGE}.{module}")
+    kinds = [kind for kind in vars(found).values() if isinstance(kind, type)]
+    own = [kind for kind in kinds if issubclass(kind, Family) and kind.__module__ == found.__name__]
+    chosen: type[Family] = own[0] if own else next(k for k in kinds if issubclass(k, Family))
+    return chosen
+
+
+def _of_package(entry: EntryPoint) -> Family:
+    kind = load(entry)
+    if not (isinstance(kind, type) and issubclass(kind, Family)):
+        raise broken(entry, f"{entry.value} is no subclass of polarfab.Family")
+    if getattr(kind, "name", "") != entry.name:
+        raise broken(entry, f"the class calls itself {getattr(kind, 'name', 'nothing')}")
+    return _made(kind)
+
+
+_KINDS: dict[type[Family], Family] = {}
+
+
+def _made(kind: type[Family]) -> Family:
+    return _KINDS.setdefault(kind, kind())
+
+
+_ANY = Family()
+
+
+class Families(Mapping[str, Family]):
+    """Families by name, each imported when it is asked for.
+
+    compared: those that the papers compare with, or the others, but for that of a file.
+    """
+
+    def __init__(self, compared: bool) -> None:
+        self._compared = compared
+
+    def __getitem__(self, name: str) -> Family:
+        found = family_named(name)
+        if found is None or found.described or found.compared != self._compared:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        names = [name for name in {*_FILES, *registered(GROUP)} if self.get(name)]
+        return iter(sorted(names, key=lambda name: (self[name].place, name != self[name].name)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+FAMILIES, BASELINES = Families(compared=False), Families(compared=True)
+
+
 def known_families() -> list[str]:
     """The names of all families."""
-    from compilers.topology.baselines import BASELINES
-
     return [*FAMILIES, GRAPH_FAMILY, *BASELINES]
-
-
-def family_named(name: str) -> Family | None:
-    """The family of a name; None where there is none."""
-    if name in FAMILIES:
-        return FAMILIES[name]
-    if name == GRAPH_FAMILY:
-        from compilers.topology.any_graph import AnyGraph
-
-        return AnyGraph()
-    from compilers.topology.baselines import BASELINES
-
-    return BASELINES.get(name)
 
 
 def vertex_names(family: str, given: Mapping[str, int | str | None]) -> tuple[str, ...]:
     """The names that a file gives its vertices; none in other families."""
-    if family != GRAPH_FAMILY:
-        return ()
-    from compilers.topology.any_graph import AnyGraph
-
-    return AnyGraph().vertex_names(parameters(family, given))
+    return family_of(family).vertex_names(parameters(family, given))
 
 
 def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[Problem]:
@@ -78,19 +139,48 @@ def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[P
         wrong = Problem(f"one of {', '.join(known)}", family, todo, key="family")
         meant = _meant(family, given)
         return [wrong, *(check_topology(meant, given) if meant else ())]
-    wanted, optional = found.parameters, getattr(found, "optional", ())
+    wanted, optional = found.parameters, found.optional
     surplus = [
         Problem(key=name, required=f"only {', '.join(wanted)} with {family}", given=str(value))
         for name, value in given.items()
         if value is not None and name not in wanted
     ]
-    searched = family not in FAMILIES and family != GRAPH_FAMILY
     missing = [
         _missing(name, family, given)
         for name in wanted
-        if given.get(name) is None and name not in optional and not searched
+        if given.get(name) is None and name not in optional and not found.compared
     ]
-    return missing + surplus or found.check(parameters(family, given))
+    values = parameters(family, given)
+    if early := missing + surplus or _beyond_reason(values):
+        return early
+    return found.check(values) or _too_many(found, values)
+
+
+MOST_VALUE, MOST_SWITCHES = 10**6, 1 << 27
+"""The largest parameter, and the most switches, that any machine could hold the graph of."""
+
+
+def _beyond_reason(values: Parameters) -> list[Problem]:
+    """Parameters that are refused before anything is calculated from them."""
+    numbers = {
+        name: max((int(word[:30]) for word in re.findall(r"[0-9]+", str(value))), default=0)
+        for name, value in values.items()
+        if name not in ("seed", "file", "supernode", "nodes")
+    }
+    return [
+        Problem(f"at most {MOST_VALUE:,}", str(values[name])[:60], key=name)
+        for name, number in numbers.items()
+        if number > MOST_VALUE
+    ]
+
+
+def _too_many(family: Family, values: Parameters) -> list[Problem]:
+    """A graph that is too large for any machine, by the formula of its order."""
+    if family.described or (order := family.order(values)) <= MOST_SWITCHES:
+        return []
+    key = "nodes" if "nodes" in values else next(iter(values), "family")
+    required = f"a graph of at most {MOST_SWITCHES:,} switches"
+    return [Problem(required, f"one of {order:,}", "take smaller parameters", key=key)]
 
 
 def _missing(name: str, family: str, given: Mapping[str, int | str | None]) -> Problem:
@@ -152,11 +242,9 @@ def edge_blocks(family: str, given: Mapping[str, int | str | None]) -> Iterator[
     Raises:
         InputError: an unknown family or wrong parameters; all problems at once.
     """
-    if not isinstance(FAMILIES.get(family), PolarFly):
-        return build_topology(family, given).graph.edge_blocks()
-    if problems := check_topology(family, given):
+    if (problems := check_topology(family, given)) or not (found := family_named(family)):
         raise InputError(problems)
-    return polarfly.edge_blocks(int(parameters(family, given)["q"]))
+    return found.edge_blocks(parameters(family, given))
 
 
 def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topology:

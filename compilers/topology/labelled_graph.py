@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,20 +83,98 @@ def moore_bound(degree: int, diameter: int) -> int:
     return 1 + degree * sum(int((degree - 1) ** i) for i in range(diameter))
 
 
-class Family(Protocol):
-    """A family of topologies. To add one, see `families.py`."""
+class Family:
+    """A family of topologies; what it can do is asked of it.
+
+    A file of `compilers/families/` has one, or a package registers its class by an entry point of
+    the group `polarfab.families`. Without more than the methods below its routes, alternates and
+    repairs are searched for.
+
+    name: in a spec. parameters: their names there, and optional those that have a default. place:
+    in lists of families. compared: only so that it can be compared; a check of it reports
+    parameters that are missing. described: by a file. constructed: alternates and repairs are by
+    algebra, for any size. single: there is one shortest path between two switches, or rows lead to
+    whole supernodes; by_supernodes: the latter. least_marked: the smallest q with marked packets
+    (`compilers.routing.marked_spread`), None: it has none. keeps_marks: packets stay marked on
+    their destination's side. any_links: switches may have more links or fewer. grows_by_switches: a
+    random graph, which grows by single switches.
+    """
 
     name: str
-    parameters: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    place = 100
+    compared = False
+    described = False
+    constructed = False
+    single = False
+    by_supernodes = False
+    least_marked: int | None = None
+    keeps_marks = False
+    any_links = False
+    grows_by_switches = False
 
-    def check(self, parameters: Parameters) -> list[Problem]:
+    def check(self, parameters: Parameters) -> list[Problem]:  # noqa: ARG002
         """Problems of the parameters; each key is the parameter's name."""
+        return []
 
     def order(self, parameters: Parameters) -> int:
         """The number of vertices, by formula, for parameters that pass `check`."""
+        raise NotImplementedError
 
     def build(self, parameters: Parameters) -> Topology:
         """The topology. Parameters that pass `check` always build."""
+        raise NotImplementedError
 
-    def designs(self, radix: int) -> Iterator[Design]:
+    def designs(self, radix: int) -> Iterator[Design]:  # noqa: ARG002
         """Every member whose largest degree is exactly `radix`."""
+        return iter(())
+
+    def vertex_names(self, parameters: Parameters) -> tuple[str, ...]:  # noqa: ARG002
+        """Names that vertices have of their own; none where these are their numbers."""
+        return ()
+
+    def edge_blocks(self, parameters: Parameters) -> Iterator[NDArray[np.int32]]:
+        """int32[n, 2]: the edges of `build`, block by block."""
+        return self.build(parameters).graph.edge_blocks()
+
+    def routes(self, topology: Topology) -> Any:  # noqa: ARG002
+        """Minimal routes by algebra (`compilers.tables.intermediate_form.Routes`); None: search."""
+        return None
+
+    def choices(
+        self, tables: Any, topology: Topology, wiring: Any, policy: Any, module: Any
+    ) -> Any:
+        """Minimal `Tables` of a whole member with what a policy asks for; None: search.
+
+        The arguments are those of `compilers.routing.policy_passes.choices`.
+        """
+        del tables, topology, wiring, policy, module
+
+    def constructed_classes(self, parameters: Parameters) -> bool:  # noqa: ARG002
+        """Whether alternates and repairs of a whole member are constructed, however large it is."""
+        return self.constructed
+
+    def layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
+        """Racks by the name of their layout, the default first: functions of the topology and a
+        vertex to start from, or None, that give a `compilers.topology.layout.Layout`.
+        """
+        return {}
+
+    def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
+        """Mean hops from a node with hosts to another, by formula; None where none is known.
+
+        Routes are the family's usual minimal ones.
+        """
+        return None
+
+    def utilisation(self, parameters: Parameters) -> float | None:  # noqa: ARG002
+        """Mean over largest link load, u, for uniform traffic on those routes, evenly split.
+
+        By formula; None where none is known.
+        """
+        return None
+
+    def has_marks(self, parameters: Parameters) -> bool:
+        """Whether packets can be marked in this member."""
+        return self.least_marked is not None and int(parameters.get("q", 0)) >= self.least_marked

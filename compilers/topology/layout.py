@@ -6,15 +6,15 @@ are joined in each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.families import build_topology, family_of
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.polarfly import PolarFly, cross, order
+from compilers.topology.polarfly import cross, order
 from compilers.topology.projective import subplanes
 from inventory.problems import InputError
 
@@ -44,8 +44,7 @@ class Layout:
 
 def layouts(topology: Topology) -> tuple[str, ...]:
     """The names of a topology's layouts, the default first."""
-    names = LAYOUTS.get(topology.family, {})
-    return tuple(name for name, (fits, _) in names.items() if fits(_q(topology)))
+    return tuple(family_of(topology.family).layouts(topology))
 
 
 def layout(topology: Topology, name: str = "", start: int | None = None) -> Layout:
@@ -63,7 +62,8 @@ def layout(topology: Topology, name: str = "", start: int | None = None) -> Layo
     if not known or (name and name not in known):
         required = ", ".join(known) or "a family with racks: polarfly, polarstar, pn of square q"
         raise InputError.of(required, given=name or topology.title(), key="layout")
-    return LAYOUTS[topology.family][name or known[0]][1](_q(topology), topology, start)
+    made: Layout = family_of(topology.family).layouts(topology)[name or known[0]](topology, start)
+    return made
 
 
 def links_between(graph: Graph, layout: Layout) -> NDArray[np.int64]:
@@ -119,12 +119,12 @@ def _q(topology: Topology) -> int:
     return int(topology.parameters["q"])
 
 
-def _fans(q: int, topology: Topology, start: int | None) -> Layout:
+def fans(topology: Topology, start: int | None) -> Layout:
     """Algorithm 1 from a quadric: its ordinary neighbours are centres, with theirs around them.
 
     C0 holds the quadrics and, for even q, the nucleus, which would be a fan of its own (layout A).
     """
-    quadrics = topology.of_kind("W")
+    q, quadrics = _q(topology), topology.of_kind("W")
     first = _quadric(quadrics, start)
     nucleus = _nucleus(q, topology)
     near = topology.graph.neighbours(first)
@@ -160,10 +160,10 @@ def _mates(q: int, rack: NDArray[np.int32], centre: NDArray[np.int64]) -> NDArra
     return mate
 
 
-def _stars(q: int, topology: Topology, start: int | None) -> Layout:
+def stars(topology: Topology, start: int | None) -> Layout:
     """Layout B of even q: the nucleus alone, and each quadric with its q-1 other neighbours."""
     del start
-    quadrics = topology.of_kind("W").astype(np.int32)
+    q, quadrics = _q(topology), topology.of_kind("W").astype(np.int32)
     nucleus = _nucleus(q, topology)
     rack = np.zeros(topology.graph.order, np.int32)
     near = topology.graph.padded()[quadrics, :q]
@@ -178,10 +178,10 @@ def _stars(q: int, topology: Topology, start: int | None) -> Layout:
     )
 
 
-def _supernode_racks(q: int, topology: Topology, start: int | None) -> Layout:
+def supernode_racks(topology: Topology, start: int | None) -> Layout:
     """One rack per supernode, members in canonical order; those of quadrics have loop links."""
     del start
-    count = order(q)
+    count = order(_q(topology))
     members = topology.graph.order // count
     vertices = np.arange(topology.graph.order, dtype=np.int32)
     return Layout(
@@ -195,9 +195,9 @@ def _supernode_racks(q: int, topology: Topology, start: int | None) -> Layout:
     )
 
 
-def _supernode_clusters(q: int, topology: Topology, start: int | None) -> Layout:
+def supernode_clusters(topology: Topology, start: int | None) -> Layout:
     """The supernodes of each cluster of ER_q in one rack, one by one (PolarStar paper, §8)."""
-    structure = _fans(q, PolarFly().build({"q": q}), start)
+    structure = fans(build_topology("polarfly", {"q": _q(topology)}), start)
     members = topology.graph.order // len(structure.rack)
     within = np.tile(np.arange(members, dtype=np.int32), len(structure.rack))
     return Layout(
@@ -211,10 +211,10 @@ def _supernode_clusters(q: int, topology: Topology, start: int | None) -> Layout
     )
 
 
-def _subplane_racks(q: int, topology: Topology, start: int | None) -> Layout:
+def subplane_racks(topology: Topology, start: int | None) -> Layout:
     """PN of q = p²: p²-p+1 racks, each a PN of order p (Projective Networks paper, §III-A)."""
-    del topology, start
-    rack, position = subplanes(q)
+    del start
+    rack, position = subplanes(_q(topology))
     count = int(rack.max()) + 1
     return Layout(
         name="subplanes",
@@ -264,21 +264,3 @@ def _nucleus(q: int, topology: Topology) -> NDArray[np.int32]:
     """The vertex (1, 1, 1) of even q, which is joined to exactly the quadrics; none for odd q."""
     ones = (topology.coordinates == 1).all(axis=1)
     return np.flatnonzero(ones & (q % 2 == 0)).astype(np.int32)
-
-
-Fits = Callable[[int], bool]
-Make = Callable[[int, Topology, int | None], Layout]
-
-
-def _always(q: int) -> bool:
-    return q > 1
-
-
-LAYOUTS: dict[str, dict[str, tuple[Fits, Make]]] = {
-    "polarfly": {"fans": (_always, _fans), "stars": (lambda q: q % 2 == 0, _stars)},
-    "polarstar": {
-        "supernodes": (_always, _supernode_racks),
-        "clusters": (_always, _supernode_clusters),
-    },
-    "pn": {"subplanes": (lambda q: round(q**0.5) ** 2 == q, _subplane_racks)},
-}

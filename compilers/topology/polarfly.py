@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from compilers.topology.field import field, prime_power, prime_powers_near
 from compilers.topology.graph import Graph
-from compilers.topology.labelled_graph import Design, Parameters, Topology
+from compilers.topology.labelled_graph import Topology
 from inventory.problems import Problem
 
 VERTEX_KINDS = ("W", "V1", "V2")
@@ -137,53 +137,6 @@ def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:
     offsets = np.zeros(len(quadric) + 1, np.int64)
     np.cumsum(q + 1 - quadric, out=offsets[1:])
     return Graph(offsets=offsets, targets=targets), quadric
-
-
-class PolarFly:
-    """The family of ER_q for every prime power q."""
-
-    name = "polarfly"
-    parameters: tuple[str, ...] = ("q",)
-
-    def check(self, parameters: Parameters) -> list[Problem]:
-        """The order q must be a prime power."""
-        return check_q(parameters["q"])
-
-    def order(self, parameters: Parameters) -> int:
-        """N = q² + q + 1."""
-        return order(int(parameters["q"]))
-
-    def build(self, parameters: Parameters) -> Topology:
-        """ER_q with its quadrics W, their neighbours V1 and the rest V2."""
-        q = int(parameters["q"])
-        graph, quadric = structure(q)
-        kind = np.full(graph.order, 2, np.uint8)
-        for vertex in np.flatnonzero(quadric).tolist():
-            kind[graph.neighbours(vertex)] = 1
-        kind[quadric] = 0
-        return Topology(
-            family=self.name,
-            parameters={"q": q},
-            graph=graph,
-            kinds=VERTEX_KINDS,
-            kind=kind,
-            coordinates=points(q),
-            endpoints=np.ones(graph.order, np.bool_),
-            diameter=2,
-        )
-
-    def designs(self, radix: int) -> Iterator[Design]:
-        """ER_(radix-1) where radix-1 is a prime power."""
-        q = radix - 1
-        if prime_power(q):
-            yield Design(
-                family=self.name,
-                radix=radix,
-                nodes=order(q),
-                links=q * (q + 1) ** 2 // 2,
-                diameter=2,
-                q=q,
-            )
 
 
 def check_q(q: int | str) -> list[Problem]:

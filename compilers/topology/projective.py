@@ -6,106 +6,18 @@ Lines are numbered as the points that they are orthogonal to, so the points on l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.field import field, prime_power
-from compilers.topology.graph import Graph
-from compilers.topology.labelled_graph import Design, Parameters, Topology
-from compilers.topology.polarfly import LARGEST_Q, check_q, index, lines, order, points
-from inventory.problems import Problem
+from compilers.topology.field import field
+from compilers.topology.polarfly import index, lines, order, points
 
 
-class ProjectiveNetwork:
-    """PN, the incidence graph G_q: points 0..n-1, then lines n..2n-1; diameter 3 (§III-A)."""
-
-    name = "pn"
-    parameters: tuple[str, ...] = ("q",)
-
-    def check(self, parameters: Parameters) -> list[Problem]:
-        """The order q must be a prime power."""
-        return check_q(parameters["q"])
-
-    def order(self, parameters: Parameters) -> int:
-        """N = 2(q² + q + 1)."""
-        return 2 * order(int(parameters["q"]))
-
-    def build(self, parameters: Parameters) -> Topology:
-        """G_q; coordinates, int32[N, 4], are 0 for a point or 1 for a line, and the vector."""
-        q = int(parameters["q"])
-        n, incidence = order(q), lines(q)
-        return Topology(
-            family=self.name,
-            parameters={"q": q},
-            graph=Graph.from_padded(np.concatenate((incidence + n, incidence))),
-            kinds=("point", "line"),
-            kind=np.repeat(np.array([0, 1], np.uint8), n),
-            coordinates=_sided(q, 2),
-            endpoints=np.ones(2 * n, np.bool_),
-            diameter=3,
-        )
-
-    def designs(self, radix: int) -> Iterator[Design]:
-        """G_(radix-1) where radix-1 is a prime power."""
-        q = radix - 1
-        if q <= LARGEST_Q and prime_power(q):
-            n = order(q)
-            yield Design(
-                family=self.name, radix=radix, nodes=2 * n, links=n * (q + 1), diameter=3, q=q
-            )
-
-
-class OrthogonalFatTree:
-    """OFT: leaves 0..n-1, spines n..2n-1, leaves 2n..3n-1; hosts on leaves only (§V).
-
-    Any two leaves are 2 links apart. The graph has diameter 3, from a leaf to a spine.
-    """
-
-    name = "oft"
-    parameters: tuple[str, ...] = ("q",)
-
-    def check(self, parameters: Parameters) -> list[Problem]:
-        """The order q must be a prime power."""
-        return check_q(parameters["q"])
-
-    def order(self, parameters: Parameters) -> int:
-        """N = 3(q² + q + 1)."""
-        return 3 * order(int(parameters["q"]))
-
-    def build(self, parameters: Parameters) -> Topology:
-        """The OFT; coordinates, int32[N, 4], are the column 0, 1 or 2, and the vector."""
-        q = int(parameters["q"])
-        n, incidence = order(q), lines(q)
-        spine = np.repeat(np.array([0, 1, 0], np.uint8), n)
-        padded = np.full((3 * n, 2 * (q + 1)), -1, np.int32)
-        padded[:n, : q + 1] = padded[2 * n :, : q + 1] = incidence + n
-        padded[n : 2 * n] = np.concatenate((incidence, incidence + 2 * n), axis=1)
-        return Topology(
-            family=self.name,
-            parameters={"q": q},
-            graph=Graph.from_padded(padded),
-            kinds=("leaf", "spine"),
-            kind=spine,
-            coordinates=_sided(q, 3),
-            endpoints=spine == 0,
-            diameter=3,
-        )
-
-    def designs(self, radix: int) -> Iterator[Design]:
-        """The OFT whose spines have `radix` links, radix/2-1 a prime power."""
-        q = radix // 2 - 1
-        if radix % 2 == 0 and q <= LARGEST_Q and prime_power(q):
-            n = order(q)
-            yield Design(
-                family=self.name, radix=radix, nodes=3 * n, links=2 * n * (q + 1), diameter=3, q=q
-            )
-
-
-def _sided(q: int, sides: int) -> NDArray[np.int32]:
+def sided(q: int, sides: int) -> NDArray[np.int32]:
+    """int32[sides · N, 4]: the number of a side, and the vector of each point on it."""
     side = np.repeat(np.arange(sides, dtype=np.int32), order(q))
     return np.column_stack((side, np.tile(points(q), (sides, 1))))
 

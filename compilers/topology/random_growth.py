@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.any_graph import diameter
+from compilers.topology.distance import diameter
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout

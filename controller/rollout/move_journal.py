@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from compilers.tables.build import Build
-from compilers.tables.folders.artefact import replace_file
+from compilers.tables.folders.artefact import flush, replace_file
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import Memory, Mover
 from controller.rollout.shared_record import Record, decoded, encoded
@@ -59,6 +59,7 @@ class MoveJournal:
         try:
             if record.to or record.before or record.known:
                 replace_file(self.file, [encoded(record)])
+                flush(self.file.parent)
             else:
                 self.file.unlink(missing_ok=True)
             self._unwritable = False

@@ -15,8 +15,7 @@ from compilers.targets.openflow.protocol import Malformed, MessageType, Multipar
 from controller.openflow import multipart
 from controller.openflow.messages import Error, SessionXid
 from controller.switches.connections.sending import SendPriority
-from controller.switches.phased_change import PhasedChange
-from controller.switches.transaction import Done, Transaction
+from controller.switches.transaction import Change, Done
 
 REQUEST = 0xA0
 """The upper 8 bits of the xids of multipart requests; a program's have smaller ones there."""
@@ -58,14 +57,14 @@ class Conversation:
         self._numbers = count(0, 2)
         self._xids = count()
         self._since = 0.0
-        self._running: Transaction | PhasedChange | None = None
-        self._waiting: deque[Transaction | PhasedChange] = deque()
+        self._running: Change | None = None
+        self._waiting: deque[Change] = deque()
         self._requests: dict[int, _PendingRequest] = {}
 
     def bundle(self, parts: Sequence[bytes], done: Done) -> None:
         """Apply these messages (bundled adds), atomically if the switch can, after earlier ones."""
-        kind = Transaction if self.bundles else PhasedChange
-        self._waiting.append(kind(next(self._numbers) & MOST_NUMBER, parts, done))
+        number = next(self._numbers) & MOST_NUMBER
+        self._waiting.append(Change(number, parts, done, self.bundles))
         if self._running is None:
             self._next()
 
@@ -151,7 +150,7 @@ class Conversation:
         """Send the running bundle's next message; start the next bundle when it is done."""
         if answer:
             self._send(SendPriority.BULK, answer)
-        if self._running is not None and self._running.state == "done":
+        if self._running is not None and self._running.over:
             self._next()
 
     def _error(self, error: Error) -> None:

@@ -1,19 +1,37 @@
-"""One atomic change of one switch: an ONF bundle in two steps. No I/O.
+"""One change of one switch: a list of steps, each ended by a barrier. No I/O.
 
-First the bundle is opened and filled, up to a barrier; only if the switch has found no fault by
-then is the bundle committed. The two steps are needed: Open vSwitch skips a
-message that it cannot read and would commit the rest.
+With bundles there are two: an ONF bundle is opened and filled, and only if the switch has found no
+fault by then is it committed, which is atomic. The two are needed: Open vSwitch skips a message
+that it cannot read and would commit the rest.
+
+Without bundles the order is the one in which no packet is lost: groups before the rows that use
+them; rows from the last table to the first; the marker; then removals, rows from the first table to
+the last, groups at the end. What tells packets from hosts goes first of all: they fall back to the
+ways of transit. What was done before a refusal is taken back by who asked for the change
+(`controller.switches.switch`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from compilers.targets.openflow import group_and_flow_bytes as rows
+from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.flow_tables import RowKind
-from compilers.targets.openflow.protocol import MessageType, header
+from compilers.targets.openflow.group_and_flow_bytes import MOST_NUMBER, ROLE_SHIFT, XID_BITS
+from compilers.targets.openflow.protocol import (
+    ALL_TABLES,
+    FLOW_MOD,
+    GROUP_MOD,
+    HEADER,
+    WRAPPER_BYTES,
+    FlowCommand,
+    GroupCommand,
+    MessageType,
+    header,
+)
 from controller.openflow.messages import Error, SessionXid, commits
 
 OPENING, COMMIT, DISCARD = rows.opening(), rows.commit(), rows.discard(SessionXid.DISCARD)
@@ -67,20 +85,31 @@ Done = Callable[[Outcome], None]
 
 
 @dataclass(slots=True)
-class Transaction:
-    """A bundle in progress. number: even, and unique among a connection's transactions."""
+class Change:
+    """A change in progress. number: even, and unique among a connection's changes.
+
+    parts: bundled adds. bundled: whether they are sent as a bundle. over: whether it has ended.
+    """
 
     number: int
     parts: Sequence[bytes]
     done: Done
-    state: Literal["filling", "committing", "done"] = "filling"
-    _confirmed: bool = False
+    bundled: bool = True
+    over: bool = False
+    _left: deque[Sequence[bytes]] = field(default_factory=deque)
     _refusals: Refusals = field(default_factory=Refusals)
+    _step: int = -1
+    _confirmed: bool = False
 
     def start(self) -> list[bytes]:
         """The first messages to send; they are not kept afterwards."""
         parts, self.parts = self.parts, ()
-        return [OPENING, *parts, rows.barrier(self.number)]
+        if self.bundled:
+            self._left.extend([(OPENING, *parts), (COMMIT,)])
+        else:
+            self._left.extend((step,) for step in steps(parts))
+            self._confirmed = True
+        return self._next()
 
     def error(self, error: Error) -> bytes:
         """The switch has reported an error; returns the bytes to send."""
@@ -89,31 +118,76 @@ class Transaction:
 
     def received(self, message: bytes) -> bytes:
         """The switch has sent a bundle or barrier reply; returns the bytes to send."""
-        if self.state == "committing" and commits(message) == rows.BUNDLE:
+        if not self._left and commits(message) == rows.BUNDLE:
             self._confirmed = True
         kind, _, xid = header(message)
         awaited = MessageType.BARRIER_REPLY, self._awaited
         return self._answered() if (kind, xid) == awaited else b""
 
-    @property
-    def _awaited(self) -> int:
-        """The xid of the barrier whose reply is awaited."""
-        return rows.xid(RowKind.BARRIER, self.number + (self.state == "committing"))
-
-    def _answered(self) -> bytes:
-        """The switch has handled everything sent, or refuses the barrier itself."""
-        if self.state == "filling" and not self._refusals.count:
-            self.state = "committing"
-            return COMMIT + rows.barrier(self.number + 1)
-        good = self._confirmed and not self._refusals.count
-        self._finish(self._refusals.outcome(good))
-        return b"" if good else DISCARD
-
     def lost(self) -> None:
         """The connection has ended."""
         self._finish(self._refusals.outcome(False, lost=True))
 
+    @property
+    def _awaited(self) -> int:
+        """The xid of the barrier whose reply is awaited; it changes from step to step."""
+        return rows.xid(RowKind.BARRIER, self.number + self._step % 2)
+
+    def _next(self) -> list[bytes]:
+        self._step += 1
+        step = self._left.popleft() if self._left else ()
+        return [*step, rows.barrier(self.number + self._step % 2)]
+
+    def _answered(self) -> bytes:
+        """The switch has handled everything sent, or refuses the barrier itself."""
+        if self._left and not self._refusals.count:
+            return b"".join(self._next())
+        good = self._confirmed and not self._refusals.count
+        self._finish(self._refusals.outcome(good))
+        return DISCARD if self.bundled and not good else b""
+
     def _finish(self, outcome: Outcome) -> None:
-        if self.state != "done":
-            self.state = "done"
+        if not self.over:
+            self.over = True
             self.done(outcome)
+
+
+FIRST, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
+
+
+def steps(parts: Sequence[bytes]) -> list[bytes]:
+    """Bundled messages as plain ones, those of each step together, in the order of the steps."""
+    found: dict[tuple[int, int], list[bytes]] = {}
+    adds = False
+    for message in _plain(parts):
+        step = _step(message, adds)
+        adds |= step[0] in (GROUPS, ROWS, MARKER)
+        found.setdefault(step, []).append(message)
+    return [b"".join(found[step]) for step in sorted(found)]
+
+
+def _plain(parts: Sequence[bytes]) -> Iterator[bytes]:
+    for part in parts:
+        place = 0
+        while place < len(part):
+            length = header(part, place)[1]
+            yield part[place + WRAPPER_BYTES : place + length]
+            place += length
+
+
+def _step(message: bytes, adds: bool) -> tuple[int, int]:
+    """The step of a message, and its place among those of its kind.
+
+    adds: whether something was added before; a removal in front of that makes room for it.
+    """
+    kind, _, xid = header(message)
+    if kind == MessageType.GROUP_MOD:
+        removed = GROUP_MOD.read(message, HEADER.size).command == GroupCommand.DELETE
+        return (OLD_GROUPS if removed else GROUPS, 0)
+    row = FLOW_MOD.read(message, HEADER.size)
+    about, role = xid >> XID_BITS, (xid & MOST_NUMBER) >> ROLE_SHIFT
+    if row.command == FlowCommand.ADD:
+        return (MARKER, 0) if about == RowKind.MARKER else (ROWS, ALL_TABLES - row.table)
+    entering = about == RowKind.CLASS and role in (GroupRole.ENTER, GroupRole.FALLBACK)
+    makes_room = about == RowKind.CLEAR and not adds
+    return (FIRST, 0) if entering or makes_room else (OLD_ROWS, row.table)

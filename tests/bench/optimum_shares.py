@@ -15,8 +15,7 @@ from compilers.demand.all_paths import path_optimum
 from compilers.demand.fluid import Fluid
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import PATTERNS
-from compilers.topology.baselines import BASELINES
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import BASELINES, FAMILIES
 from compilers.topology.labelled_graph import Topology
 from polarfab.fabric import Fabric
 

@@ -131,11 +131,18 @@ def test_cables_for_nautobot(tmp_path: Path) -> None:
         writer = csv.DictWriter(file, list(known[0]))
         writer.writeheader()
         writer.writerows(known)
-    words = ["export", str(fabric), "-o", str(tmp_path), "--nautobot", str(tmp_path / "ids.csv")]
+    words = [
+        "export",
+        str(fabric),
+        "-o",
+        str(tmp_path / "out"),
+        "--nautobot",
+        str(tmp_path / "ids.csv"),
+    ]
     command.main(words, standalone_mode=False)
     ends = {row["id"]: (row["device"], row["name"]) for row in known}
-    theirs = list(csv.DictReader((tmp_path / "nautobot-cables.csv").open()))
-    ours = list(csv.DictReader((tmp_path / "cables.csv").open()))
+    theirs = list(csv.DictReader((tmp_path / "out" / "nautobot-cables.csv").open()))
+    ours = list(csv.DictReader((tmp_path / "out" / "cables.csv").open()))
     assert len(theirs) == len(ours) == 224
     for there, here in zip(theirs, ours, strict=True):
         for end in "ab":

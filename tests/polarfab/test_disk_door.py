@@ -300,7 +300,7 @@ def test_a_flush_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def full(_: Path) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(artefact, "_flush", full)
+    monkeypatch.setattr(artefact, "flush", full)
     with pytest.raises(InputError, match="the new one is in its place, but Input/output error"):
         put_file(tmp_path / "file", [b"new"])
     assert (tmp_path / "file").read_text() == "new"

@@ -14,7 +14,7 @@ from compilers.evaluation.comparison.candidates import (
 )
 from compilers.evaluation.comparison.formulas import formulas
 from compilers.evaluation.comparison.prices import Prices
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import BASELINES, FAMILIES
 from compilers.topology.labelled_graph import Design, Family
 from inventory.problems import InputError, Problem, did_you_mean
 
@@ -85,12 +85,8 @@ def families(names: Iterable[str] = (), baselines: bool = False) -> list[Family]
         InputError: an unknown family.
     """
     names = list(names)
-    if not baselines and all(name in FAMILIES for name in names):
-        known: dict[str, Family] = FAMILIES
-    else:
-        from compilers.topology.baselines import BASELINES
-
-        known = {**FAMILIES, **BASELINES}
+    own = not baselines and all(name in FAMILIES for name in names)
+    known = {**FAMILIES, **({} if own else BASELINES)}
     unknown = [name for name in names if name not in known]
     if unknown:
         required = f"one of {', '.join(known)}"

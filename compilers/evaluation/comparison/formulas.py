@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from compilers.spec.policy import LEAST_MARKED, MARKED, VALIANT
+from compilers.spec.policy import MARKED, VALIANT
+from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Design, Parameters
 from compilers.topology.polarfly import order
 
 if TYPE_CHECKING:
-    from compilers.topology.baselines import BaselineDesign
+    from compilers.topology.baseline import BaselineDesign
 
 EXACT, ESTIMATE, BOUND = "exact", "estimate", "bound"
 """What a figure is: computed, estimated, or computed as the least that there is."""
@@ -61,7 +62,7 @@ def uniform(known: Formulas, family: str, links: int, hosts: int, even: bool) ->
     full = known.full_throughput_hosts(links)
     if full is None or known.basis is None:
         return None
-    balance = "minimal" if family in ("polarfly", "polarstar") else "ecmp"
+    balance = "minimal" if family_of(family).single else "ecmp"
     return Carried(min(1.0, full / hosts), balance, known.basis if even else ESTIMATE)
 
 
@@ -73,7 +74,7 @@ def worst(known: Formulas, design: Design, hosts: int, even: bool) -> Carried | 
     if all had as many.
     """
     q, basis = design.q or 0, EXACT if even else BOUND
-    if design.family == "polarfly" and q >= LEAST_MARKED["polarfly"]:
+    if design.family == "polarfly" and family_of("polarfly").has_marks({"q": q}):
         share = (q * q - 1) / (2 * hosts * (2 * q - 1))
         return Carried(min(1.0, share), MARKED, basis if q >= EXACT_SPREAD else BOUND)
     if design.family == "oft":
@@ -96,7 +97,7 @@ def formulas(design: Design) -> Formulas:
 
 
 def _baseline(design: BaselineDesign) -> Formulas:
-    from compilers.topology.baselines import BASELINES
+    from compilers.topology.families import BASELINES
 
     family, parameters = BASELINES[design.family], design.parameters
     used = family.utilisation(parameters)

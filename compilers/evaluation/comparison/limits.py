@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compilers.evaluation.comparison.formulas import polarity_utilisation
-from compilers.topology.baselines import BASELINES
+from compilers.topology.families import BASELINES
 
 
 @dataclass(frozen=True, slots=True)

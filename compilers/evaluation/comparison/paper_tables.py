@@ -13,8 +13,8 @@ from typing import Any
 from compilers.evaluation.comparison.candidates import Candidate, candidate
 from compilers.evaluation.comparison.limits import structural
 from compilers.evaluation.comparison.prices import prices
-from compilers.topology.baselines import BASELINES, BaselineDesign
-from compilers.topology.families import FAMILIES
+from compilers.topology.baseline import BaselineDesign
+from compilers.topology.families import BASELINES, FAMILIES
 from compilers.topology.labelled_graph import Design
 from inventory.problems import InputError, did_you_mean
 from inventory.yamlfile import read

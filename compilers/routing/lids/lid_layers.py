@@ -32,8 +32,8 @@ from compilers.routing.lids.star_layers import star_layers
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress, Routes, Tables, empty_egress, local
 from compilers.tables.walk import Walker
+from compilers.topology.families import family_of
 from compilers.topology.graph import Graph
-from compilers.topology.polarstar import PolarStar
 
 SCATTER = 2654435761
 """⌊2³²/φ⌋, a multiplier that scatters numbers (Knuth, TAOCP 3, 6.4)."""
@@ -67,7 +67,7 @@ def lid_layers(build: Build, layers: int, lanes: int) -> LidLayers:
     walker = Walker.of(build.tables, build.wiring.cables())
     minimal = walker.next_switch(switch).astype(np.int64)
     graph = build.topology.graph
-    if build.topology.family == PolarStar.name:
+    if family_of(build.topology.family).by_supernodes:
         steps, lane = star_layers(graph, minimal, lanes)
     else:
         steps, lane = _layers(graph, minimal, layers, lanes)

@@ -20,7 +20,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -83,10 +83,11 @@ def put_file(
         if stream := _stream(file):
             with stream:
                 return sum(map(stream.write, pieces))
-        if folders:
-            with _new_folders(file.parent):
-                return replace_file(file, pieces)
-        return replace_file(file, pieces)
+        with _new_folders(file.parent) if folders else nullcontext():
+            size = replace_file(file, pieces)
+            with _confirmed(file):
+                flush(file.parent)
+        return size
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -120,21 +121,19 @@ def _stream(file: Path) -> BinaryIO | None:
 def replace_file(file: Path, pieces: Iterable[bytes]) -> int:
     """Write a file beside a place and rename it, whatever is there; returns its bytes.
 
+    `flush` has the folder keep the new name.
+
     Raises:
         OSError: it cannot be written.
-        InputError: it is written, and the disk does not confirm it.
     """
-    with _part(file) as beside:
-        with open(beside, "xb", opener=_locked) as stream:
-            size = sum(map(stream.write, pieces))
-            stream.flush()
-            with suppress(FileNotFoundError):
-                if stat.S_ISREG((old := file.lstat()).st_mode):
-                    _own(beside, old)
-            os.fsync(stream.fileno())
-            beside.replace(file)
-        with _confirmed(file):
-            _flush(file.parent)
+    with _part(file) as beside, open(beside, "xb", opener=_locked) as stream:
+        size = sum(map(stream.write, pieces))
+        stream.flush()
+        with suppress(FileNotFoundError):
+            if stat.S_ISREG((old := file.lstat()).st_mode):
+                _own(beside, old)
+        os.fsync(stream.fileno())
+        beside.replace(file)
     return size
 
 
@@ -178,7 +177,7 @@ def put_folder(
                     exchange(beside, place)
                     with _confirmed(folder):
                         put_aside()
-                        _flush(place.parent)
+                        flush(place.parent)
     except OSError as error:
         raise unwritable_folder(folder, error) from error
     return result
@@ -380,7 +379,7 @@ def _new_folders(folder: Path) -> Iterator[None]:
         raise
     for each in made:
         with _confirmed(folder):
-            _flush(each.parent)
+            flush(each.parent)
 
 
 @contextmanager
@@ -437,7 +436,7 @@ def _flush_all(folder: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _flush(folder: Path) -> None:
+def flush(folder: Path) -> None:
     """Have the names in a folder written."""
     with _open_folder(folder) as descriptor:
         os.fsync(descriptor)

@@ -16,6 +16,7 @@ from compilers.tables.folders.artefact import (
     OTHER_FOLDER,
     PART,
     Ours,
+    flush,
     is_part,
     put_aside,
     put_folder,
@@ -162,6 +163,7 @@ def mark_verified(folder: Path, identity: str, result: Mapping[str, Any] | None)
     text = json.dumps({"build": identity, **result}, indent=1)
     sealed = json.dumps(json.loads(text) | {"digest": _seal(json.loads(text))}, indent=1)
     replace_file(folder / VERIFIED, [sealed.encode()])
+    flush(folder)
 
 
 def _seal(marked: Mapping[str, Any]) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from controller.settings import Tls
 from inventory.problems import InputError
 
-SEQUENCE, UTC_TIME, GENERALIZED_TIME = 0x30, 0x17, 0x18
-"""Tags of ASN.1 in DER (X.690, §8)."""
+CRL = b"-----BEGIN X509 CRL-----"
+
+if TYPE_CHECKING:
+    from cryptography.x509 import CertificateRevocationList
 
 _Stamp = tuple[tuple[int, int, int], ...]
 
@@ -20,7 +21,8 @@ class TlsFiles:
     """The files of `Tls`, read again when they change.
 
     switches, api: the contexts of new connections. revoked: serial numbers that the revocation list
-    names.
+    names. expires: until when our certificate and the list are good, in
+    seconds since the epoch.
 
     Raises:
         InputError: a file cannot be read or is not what it should be.
@@ -33,8 +35,12 @@ class TlsFiles:
 
     def _load(self) -> None:
         switches, api = self.tls.context(), self.tls.context(clients=False)
-        revoked = revoked_serials(self.tls.revoked) if self.tls.revoked else frozenset()
-        self.switches, self.api, self.revoked = switches, api, revoked
+        lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
+        self.switches, self.api = switches, api
+        self.revoked = frozenset(entry.serial_number for one in lists for entry in one)
+        ends = [one.next_update_utc.timestamp() for one in lists if one.next_update_utc]
+        self.expires = {"certificate": _last_day(self.tls.certificate)}
+        self.expires |= {"revocation list": min(ends)} if ends else {}
 
     def follow(self, now: bool = False) -> bool:
         """Read the files if they have changed, and not since the last call; or at once if `now`.
@@ -74,51 +80,33 @@ def names(certificate: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(name.partition(" id:")[0] for name in found)
 
 
-def revoked_serials(file: Path) -> frozenset[int]:
-    """The serial numbers in the revocation lists of a PEM file (RFC 5280, §5.1).
+def revocation_lists(file: Path) -> list[CertificateRevocationList]:
+    """The revocation lists in a PEM file (RFC 5280, §5.1).
 
     Raises:
         InputError: there is none, or it cannot be read.
     """
-    begin, end = "-----BEGIN X509 CRL-----", "-----END X509 CRL-----"
+    from cryptography.x509 import load_pem_x509_crl
+
     try:
-        lists = [part.partition(end)[0] for part in file.read_text().split(begin)[1:]]
-        return frozenset(serial for text in lists for serial in _serials(b64decode(text)))
-    except (OSError, ValueError, IndexError) as error:
+        lists = [load_pem_x509_crl(CRL + part) for part in file.read_bytes().split(CRL)[1:]]
+        if not lists:
+            raise ValueError
+    except (OSError, ValueError) as error:
         raise InputError.of(
             file=str(file),
             key="--tls-crl",
             required="revocation lists in PEM",
             given=getattr(error, "strerror", None) or "something else",
         ) from error
+    return lists
 
 
-def _serials(der: bytes) -> Iterator[int]:
-    """The serial number of each entry of `revokedCertificates`, which follows one or two times."""
-    ((_, whole),) = _values(der)
-    ((_, listed), *_) = _values(whole)
-    timed = False
-    for tag, value in _values(listed):
-        if tag == SEQUENCE and timed:
-            for _, entry in _values(value):
-                yield int.from_bytes(next(_values(entry))[1])
-        timed |= tag in (UTC_TIME, GENERALIZED_TIME)
+def _last_day(file: Path) -> float:
+    """Until when a certificate is valid, in seconds since the epoch."""
+    from cryptography.x509 import load_pem_x509_certificates
 
-
-def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
-    """The tag and the content of values that stand one after the other."""
-    place = 0
-    while place < len(der):
-        tag, length = der[place], der[place + 1]
-        place += 2
-        if length & 0x80:
-            size = length & 0x7F
-            length = int.from_bytes(der[place : place + size])
-            place += size
-        if place + length > len(der):
-            raise ValueError("a value is cut off")
-        yield tag, der[place : place + length]
-        place += length
+    return load_pem_x509_certificates(file.read_bytes())[0].not_valid_after_utc.timestamp()
 
 
 def _stamp(tls: Tls) -> _Stamp:

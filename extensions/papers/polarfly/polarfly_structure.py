@@ -9,7 +9,7 @@ import numpy as np
 from compilers.drawing.plots import Curve, Panel, efficiency
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.comparison.designs import families, within
-from compilers.topology.baselines import slimfly
+from compilers.families import slimfly
 from compilers.topology.families import build_topology
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Topology

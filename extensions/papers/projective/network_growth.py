@@ -13,7 +13,7 @@ from compilers.evaluation.comparison.limits import (
     moore_mean,
     moore_shape,
 )
-from compilers.topology.baselines import slimfly
+from compilers.families import slimfly
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import moore_bound
 

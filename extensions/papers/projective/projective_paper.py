@@ -11,7 +11,7 @@ from compilers.drawing.plots import Curve, Panel
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.comparison.limits import GraphShape
-from compilers.topology.baselines.slimfly import degree
+from compilers.families.slimfly import degree
 from compilers.topology.families import build_topology
 from compilers.topology.field import prime_powers_near
 from compilers.topology.labelled_graph import Topology, moore_bound

@@ -37,12 +37,15 @@ def command(
         polarfab topology dragonfly h=2 a=4
         polarfab topology build --format graphml
     """
+    from compilers.estimates import require_graph
     from compilers.topology.families import edge_blocks
     from compilers.topology.files.graph_formats import edge_lines, write
 
     printed = chosen_format(form, as_json, "edges")
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
     if printed == "edges" and is_family(subject):
+        if subject != "polarfly":  # whose edges are not held together
+            require_graph(subject, given)
         sys.stdout.writelines(edge_lines(edge_blocks(subject, given)))
     else:
         write(chosen_topology(subject, given), printed, sys.stdout)

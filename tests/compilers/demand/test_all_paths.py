@@ -9,8 +9,7 @@ from scipy.optimize import linprog
 from compilers.demand.all_paths import NEAR, path_optimum
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.traffic import PATTERNS
-from compilers.topology.baselines import BASELINES
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import BASELINES, FAMILIES
 from compilers.topology.labelled_graph import Topology
 
 

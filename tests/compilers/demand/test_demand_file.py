@@ -31,7 +31,7 @@ WHOLE = matrix({(0, 3): "2.5", (6, 1): "4"})
     "text",
     [
         "0,3,2.5\n6,1,4\n",
-        "source,destination,rate\n\n# a comment\n0, 3, 1.5\n0,3,1\n6,1,4e0\n2,5,0\n4,4,9\n",
+        f"source,destination,rate\n\n# a comment\n0, 3, 1.5\n{HOSTS[0]},3,1\n6,1,4e0\n2,5,0\n4,4,9",
         f"{NAMES[0]},{NAMES[3]},2.5\n{HOSTS[6]},{NAMES[1]},4\n",
         "0 3 2.5\n6 1 4\n",
         "\n".join(",".join(row) for row in WHOLE),
@@ -52,7 +52,7 @@ def test_a_matrix_of_two_names_is_no_list_of_flows() -> None:
     [
         ("0,1,10G\n1,2,5\n", "d.csv:1: demand: required a rate of 0 or more, given 10G"),
         ("0,99,1", "d.csv:1: demand: required a switch, by name or vertex, or a host, given 99"),
-        ("0,1,x\n1,2,-1\n1,2,nan", "d.csv:3: demand: required a rate of 0 or more, given nan"),
+        ("0,1,x\n1,2,-1\n1,3,nan", "d.csv:3: demand: required a rate of 0 or more, given nan"),
         ("0,1,1e308", "required a rate of at most 1e+30, given 1e308; only proportions count"),
         ("0,1,1\n\n0,1", "d.csv:3: demand: required source, destination, rate, given 2 values"),
         ("", "an empty file"),

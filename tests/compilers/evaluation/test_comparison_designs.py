@@ -23,8 +23,7 @@ from compilers.evaluation.comparison.designs import (
 from compilers.evaluation.comparison.formulas import ESTIMATE, EXACT, formulas
 from compilers.evaluation.comparison.packing import MODULES, packing
 from compilers.evaluation.comparison.prices import prices
-from compilers.topology.baselines import BASELINES
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import BASELINES, FAMILIES
 from compilers.topology.layout import layout, links_between
 from inventory.problems import InputError
 

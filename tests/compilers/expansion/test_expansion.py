@@ -309,7 +309,7 @@ SPARE_NODES = """
   - {name: other, type: old, rack: A2, unit: 1}
   - {name: broken, type: leaf, rack: A2, unit: 5, disabled_ports: [eth3]}
   - {name: ordered, type: leaf, state: planned}
-  - {name: s1, type: leaf, rack: A2, unit: 2, datapath_id: 0x900, management: 10.0.0.9, serial: S1,
+  - {name: s1, type: leaf, rack: A2, unit: 2, datapath_id: 0x900, management: 192.0.2.9, serial: S1,
      hosts: [{name: db1, mac: '00:11:22:33:44:55', rack: A2, unit: 3}, {}]}
   - {name: s2, type: leaf}
 """
@@ -327,7 +327,7 @@ def test_spares_are_taken_before_nodes_are_made_up(tmp_path: Path) -> None:
     assert w.names[13:] == ("s1", "s2", "ordered", f"{w.names[found.expansion.origin[16]]}-1")
     assert [node.name for node in found.taken.values()] == ["s1", "s2", "ordered"]
     assert w.datapath_id[13:].tolist() == [0x900, 0x902, 0x903, 0x904]
-    assert (w.management[13], known.serial[13]) == ("10.0.0.9", "S1")
+    assert (w.management[13], known.serial[13]) == ("192.0.2.9", "S1")
     assert w.host_names[26:30] == ("db1", "h13-1", "h14-0", "h14-1")
     assert larger.addressing.mac(13, 0) == "00:11:22:33:44:55"
     assert (known.host_rack[13, 0], known.host_unit[13, 0]) == (1, 3)

@@ -45,8 +45,8 @@ def test_each_repair_halves_what_is_left(family, parameters, most, spread):
     for dead in Oracle(build, set(), set()).ends:
         oracle = Oracle(build, set(), {dead})
         for source in set(oracle.ends) - {dead}:
-            weighted = oracle.weighted[source][oracle.number(source, dead)]
-            live = [port for port in weighted if oracle.up[source, port]]
+            shares = oracle.shares(source, oracle.number(source, dead))
+            live = [port for port in shares if oracle.is_up(source, port)]
             ways = live or [oracle.transit(source, 0, dead)]
             taken += [links_taken(oracle, source, first, dead) for first in ways]
     found = dead_switch_traffic(build)

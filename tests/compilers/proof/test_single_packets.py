@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compilers.forwarding.program import link_ends, link_number
+from compilers.forwarding.single_packets import DROPPED, SinglePackets
+from compilers.forwarding.single_packets import HOME as DELIVERED
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.walks.forwarding import HOME, NOWHERE, Forwarding, Towards
-from compilers.proof.walks.single_packets import DROPPED, SinglePackets, link_ends, link_number
-from compilers.proof.walks.single_packets import HOME as DELIVERED
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS, Walker
 from tests.compilers.routed import routed
@@ -38,7 +39,8 @@ def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
             switch, link = divmod(arc, forwarding.slots)
             dead = int(chance.integers(forwarding.links + forwarding.switches))
             packets = SinglePackets.under(build, int(destination), (dead,))
-            path, outcome = packets.path(switch, link)
+            (found,) = packets.paths(switch, link)
+            path, outcome = list(found.switches), found.outcome
             other, its = towards.path(arc, (dead,), MOST_HOPS)
             assert path == other
             assert outcome == outcomes.get(its, outcome)

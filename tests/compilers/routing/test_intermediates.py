@@ -16,11 +16,10 @@ import pytest
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import LinkLoads, throughput
 from compilers.evaluation.traffic import over_intermediates
+from compilers.forwarding.single_packets import HOME, SinglePackets
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.walks.delivery import verify
-from compilers.proof.walks.intermediate_ways import ways_over
-from compilers.proof.walks.single_packets import HOME, SinglePackets
 from compilers.routing.intermediates import intermediates
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
@@ -174,7 +173,7 @@ def test_every_way_arrives_with_any_link_or_switch_down(build: Build) -> None:
         left = [v for v in range(order) if len(cut) == 2 or v not in cut]
         for s, d in random.choice(left, (8, 2)).tolist():
             packets = SinglePackets.under(build, d, (dead,))
-            for _, (path, outcome) in ways_over(packets, s) if s != d else ():
+            for _, (path, outcome, _, _) in packets.over_intermediates(s) if s != d else ():
                 assert (path[0], path[-1], outcome) == (s, d, HOME)
                 assert cut not in [set(link) for link in pairwise(path)]
                 assert len(cut) == 2 or not cut & set(path)

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.routing.routes_by_family import ROUTES_OF_FAMILY
 from compilers.tables.intermediate_form import (
     Classes,
     Routes,
@@ -18,7 +17,7 @@ from compilers.tables.intermediate_form import (
 )
 from compilers.tables.walk import Walker
 from compilers.topology.distance import distances, neighbour_table
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import FAMILIES, family_of
 from compilers.topology.labelled_graph import Topology
 
 IQ = [(2, 0), (3, 0), (2, 3), (3, 3), (4, 3), (4, 4), (5, 3), (5, 4), (7, 3), (8, 3), (3, 8)]
@@ -69,7 +68,7 @@ def shortest(topology: Topology) -> np.ndarray:
 @pytest.mark.parametrize(("kind", "q", "degree"), CASES)
 def test_every_pair_is_delivered_over_a_shortest_path(kind: str, q: int, degree: int) -> None:
     topology = polarstar(kind, q, degree)
-    hops = walker(topology, ROUTES_OF_FAMILY["polarstar"](topology)).hops(
+    hops = walker(topology, family_of("polarstar").routes(topology)).hops(
         np.arange(topology.graph.order)
     )
     assert (hops == shortest(topology)).all()
@@ -78,7 +77,7 @@ def test_every_pair_is_delivered_over_a_shortest_path(kind: str, q: int, degree:
 
 def test_the_papers_example_has_no_pair_that_is_not_minimal() -> None:
     topology = polarstar("inductive-quad", 11, 3)
-    routes = ROUTES_OF_FAMILY["polarstar"](topology)
+    routes = family_of("polarstar").routes(topology)
     hops = walker(topology, routes).hops(np.arange(1064))
     assert np.count_nonzero(hops) == 1_131_032
     assert (hops == shortest(topology)).all()
@@ -91,7 +90,7 @@ def test_the_papers_example_has_no_pair_that_is_not_minimal() -> None:
 @pytest.mark.parametrize("case", [("inductive-quad", 3, 3), ("paley", 4, 2), ("bdf", 2, 3)])
 def test_walking_aggregates_is_walking_the_dense_table(case: tuple[str, int, int]) -> None:
     topology = polarstar(*case)
-    routes = ROUTES_OF_FAMILY["polarstar"](topology)
+    routes = family_of("polarstar").routes(topology)
     flat = dense(topology, routes)
     assert not routes.exact
     assert flat.exact
@@ -106,7 +105,7 @@ def test_walking_aggregates_is_walking_the_dense_table(case: tuple[str, int, int
 @pytest.mark.parametrize("case", [("inductive-quad", 3, 3), ("paley", 3, 2), ("complete", 4, 3)])
 def test_rows_are_those_of_the_hierarchy(case: tuple[str, int, int]) -> None:
     topology = polarstar(*case)
-    routes, graph = ROUTES_OF_FAMILY["polarstar"](topology), topology.graph
+    routes, graph = family_of("polarstar").routes(topology), topology.graph
     order, k = graph.order, topology.hierarchy
     assert routes.prefix.shape[0] == order // k
     assert routes.aggregated
@@ -124,7 +123,7 @@ def test_rows_are_those_of_the_hierarchy(case: tuple[str, int, int]) -> None:
 
 def test_an_aggregate_that_leads_astray_is_noticed() -> None:
     topology = polarstar("inductive-quad", 3, 3)
-    routes = ROUTES_OF_FAMILY["polarstar"](topology)
+    routes = family_of("polarstar").routes(topology)
     egress = routes.egress.copy()
     row = int(np.flatnonzero(routes.prefixes(5) >= topology.graph.order)[0])
     egress[5, row] = (egress[5, row] + 1) % 4

@@ -7,11 +7,10 @@ import pytest
 
 from compilers.routing.pg2 import meets
 from compilers.routing.projective_minimal import _correlation
-from compilers.routing.routes_by_family import ROUTES_OF_FAMILY
 from compilers.tables.intermediate_form import Classes, Routes, Tables, local, no_route
 from compilers.tables.walk import Walker
 from compilers.topology.distance import distances, neighbour_table
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import FAMILIES, family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.polarfly import cross, lines
 
@@ -20,7 +19,7 @@ Q = [2, 3, 4, 5, 7, 8, 9]
 
 def compiled(family: str, q: int) -> tuple[Topology, Routes]:
     topology = FAMILIES[family].build({"q": q})
-    return topology, ROUTES_OF_FAMILY[family](topology)
+    return topology, family_of(family).routes(topology)
 
 
 def hops(topology: Topology, routes: Routes, destinations: np.ndarray) -> np.ndarray:

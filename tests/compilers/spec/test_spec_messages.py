@@ -142,7 +142,7 @@ def test_all_mended_at_once_compiles() -> None:
         ("a lab", "lab"),
         ("polarfyl, q: 6", "polarfly, q: 7"),
         ("/26, gateway_mac: 03", "/23, gateway_mac: 06"),
-        ("minimum, threshold: 2*q", "minimal, threshold: 1/q"),
+        ("minimum, threshold: 2*q", "ugal-pf, threshold: 1/q"),
         ("lynux", "linux"),
         ("inventry: other.yaml\n", ""),
     ):

@@ -6,8 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.topology.baselines import BASELINES
-from compilers.topology.families import build_topology, check_topology, vertex_names
+from compilers.topology.families import BASELINES, build_topology, check_topology, vertex_names
 from compilers.topology.files.graph_formats import write
 from inventory.problems import InputError
 

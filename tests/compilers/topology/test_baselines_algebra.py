@@ -8,14 +8,14 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
-from compilers.topology.baselines import BASELINES
-from compilers.topology.baselines.slimfly import generator_sets, residue
-from compilers.topology.baselines.spectralfly import (
+from compilers.families.slimfly import generator_sets, residue
+from compilers.families.spectralfly import (
     DIAMETER_THREE,
     four_squares,
     is_odd_prime,
     is_residue,
 )
+from compilers.topology.families import BASELINES
 from compilers.topology.field import field
 
 

@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from compilers.families.polarfly import PolarFly
 from compilers.topology.files.graph_formats import GRAPH_FORMATS, write
-from compilers.topology.polarfly import PolarFly
 from inventory.problems import InputError
 
 

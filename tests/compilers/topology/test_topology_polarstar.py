@@ -9,9 +9,9 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
+from compilers.families.polarfly import PolarFly
+from compilers.families.polarstar import DESIGNED, PolarStar
 from compilers.topology.graph import Graph
-from compilers.topology.polarfly import PolarFly
-from compilers.topology.polarstar import DESIGNED, PolarStar
 from compilers.topology.supernodes import SUPERNODE_KINDS, Supernode, exists, shape, supernode
 
 VECTORS = json.loads((Path(__file__).parents[2] / "data/vectors.json").read_text())["polarstar"]

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compilers.cabling.cable_plan import cables_of
-from compilers.topology.baselines import BASELINES
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import BASELINES, FAMILIES
 from compilers.wiring.hardware import hardware
 from compilers.wiring.placement import clusters, clusters_of, settle
 from compilers.wiring.wiring import wire

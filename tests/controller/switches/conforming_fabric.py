@@ -109,13 +109,16 @@ def _there(ports):
 
 
 class Loopback:
-    """The connections of a fabric to a controller on this machine, and of switches of others."""
+    """The connections of a fabric to a controller on this machine, and of switches of others.
+
+    hung: sockets of switches that read nothing and say nothing.
+    """
 
     def __init__(self, build, shape, port, foreign=()):
         self.fabric = ConformingFabric(build, shape, self._send)
         self.others = [ConformingSwitch(number, [1, 2, 3], shape) for number in foreign]
         self.every = [*self.fabric.switches, *self.others]
-        self.sockets = []
+        self.sockets, self.hung = [], set()
         for _ in self.every:
             sock = socket.create_connection(("127.0.0.1", port))
             sock.sendall(hello())
@@ -133,7 +136,8 @@ class Loopback:
         seen, end = -1, monotonic() + limit
         for turn in count():
             assert monotonic() < end, f"{what}: not within {limit} s"
-            ready = select.select(self.sockets, [], [], 0.05)[0]
+            heard = [sock for sock in self.sockets if sock not in self.hung]
+            ready = select.select(heard, [], [], 0.05)[0]
             for sock in ready:
                 data = sock.recv(1 << 18)
                 assert data, "the controller closed a connection"

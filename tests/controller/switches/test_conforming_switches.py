@@ -6,10 +6,12 @@ what they lack, forward by what they were told, and are followed for every pair 
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 from dataclasses import replace
+from time import monotonic
 
 import pytest
 
@@ -18,7 +20,7 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import MessageType, Multipart
 from controller.settings import Damping, Duties
 from controller.switches.current import Current
-from controller.switches.session import LiveFabric
+from controller.switches.session import ASK_AFTER, SILENCE, SLOW, LiveFabric
 from controller.switches.switch import FEATURES_PATIENCE
 from controller.upkeep.repair_keeper import Keeper
 from tests.compilers.routed import routed
@@ -327,5 +329,29 @@ def test_over_the_network(shape, controller, folder):
             net.until(lambda: net.fabric.lost() == [], f"all pairs without {link}")
             net.fabric.cable(link, up=True)
         net.until(lambda: net.fabric.lost() == [], "all pairs")
+    finally:
+        net.close()
+
+
+def test_a_hung_switch_delays_no_repair_of_others(controller, folder):
+    """62 ms became 6.1 s, for the minute until it was cut off."""
+    port, status_file = controller
+    log, hung = status_file.parent / "log", 3
+    net = Loopback(load(folder), Shape(), port)
+    try:
+        said = lambda: json.loads(status_file.read_text())  # noqa: E731
+        net.until(lambda: said()["complete"] and net.fabric.lost() == [], "all programmed")
+        net.hung.add(net.sockets[hung])
+        began = monotonic()
+        net.until(lambda: monotonic() - began > ASK_AFTER + SLOW + 1, "it is found to be slow")
+        link = next(one for one in net.fabric.links if one[0] == hung)
+        far = net.fabric.far[link]
+        before = log.read_text().count("in place after")
+        net._send(far[0], net.fabric.switches[far[0]].link(far[1], False))
+        net.until(lambda: log.read_text().count("in place after") > before, "repaired")
+        took = re.findall(r"in place after (\d+) ms", log.read_text())[-1]
+        assert int(took) < 1000, f"{took} ms"
+        net.until(lambda: f"switch {hung} does not answer" in log.read_text(), "cut off")
+        assert monotonic() - began < 5 * (ASK_AFTER + SILENCE)
     finally:
         net.close()

@@ -9,7 +9,7 @@ import pytest
 from compilers.demand.traffic_matrix import Traffic
 from compilers.proof.lossless.channels import along
 from compilers.tables.build import Build
-from compilers.topology.baselines import BASELINES
+from compilers.topology.families import BASELINES
 from extensions.simulation import simulate as simulate_fabric
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
 from extensions.simulation.latency_curve import simulate

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.forwarding.program import link_number
 from compilers.proof.explanation import explain
 from compilers.proof.failures.dead_switches import dead_switch_traffic
 from compilers.proof.walks.forwarding import HOME, Forwarding, Towards
-from compilers.proof.walks.single_packets import link_number
 from compilers.routing.alternates import compact_valiant
 from compilers.routing.protection import polarfly
 from compilers.routing.split_classes import split_direct

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from compilers.forwarding.program import link_count, link_number
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.proof.walks.forwarding import Towards
-from compilers.proof.walks.single_packets import link_count, link_number
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from mininet_scenarios.scenario.engine import LinkChange, NodeChange

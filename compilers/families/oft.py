@@ -1,0 +1,69 @@
+"""The orthogonal fat tree, of two planes: routes by algebra; spines have no hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from compilers.topology.field import prime_power
+from compilers.topology.graph import Graph
+from compilers.topology.labelled_graph import Design, Family, Parameters, Topology
+from compilers.topology.polarfly import LARGEST_Q, check_q, lines, order
+from compilers.topology.projective import sided
+from inventory.problems import Problem
+
+
+class OrthogonalFatTree(Family):
+    """OFT: leaves 0..n-1, spines n..2n-1, leaves 2n..3n-1; hosts on leaves only (§V).
+
+    Any two leaves are 2 links apart. The graph has diameter 3, from a leaf to a spine.
+    """
+
+    name = "oft"
+    parameters: tuple[str, ...] = ("q",)
+    place = 4
+    least_marked = 2
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """The order q must be a prime power."""
+        return check_q(parameters["q"])
+
+    def order(self, parameters: Parameters) -> int:
+        """N = 3(q² + q + 1)."""
+        return 3 * order(int(parameters["q"]))
+
+    def build(self, parameters: Parameters) -> Topology:
+        """The OFT; coordinates, int32[N, 4], are the column 0, 1 or 2, and the vector."""
+        q = int(parameters["q"])
+        n, incidence = order(q), lines(q)
+        spine = np.repeat(np.array([0, 1, 0], np.uint8), n)
+        padded = np.full((3 * n, 2 * (q + 1)), -1, np.int32)
+        padded[:n, : q + 1] = padded[2 * n :, : q + 1] = incidence + n
+        padded[n : 2 * n] = np.concatenate((incidence, incidence + 2 * n), axis=1)
+        return Topology(
+            family=self.name,
+            parameters={"q": q},
+            graph=Graph.from_padded(padded),
+            kinds=("leaf", "spine"),
+            kind=spine,
+            coordinates=sided(q, 3),
+            endpoints=spine == 0,
+            diameter=3,
+        )
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """The OFT whose spines have `radix` links, radix/2-1 a prime power."""
+        q = radix // 2 - 1
+        if radix % 2 == 0 and q <= LARGEST_Q and prime_power(q):
+            n = order(q)
+            yield Design(
+                family=self.name, radix=radix, nodes=3 * n, links=2 * n * (q + 1), diameter=3, q=q
+            )
+
+    def routes(self, topology: Topology) -> Any:
+        """See `compilers.routing.projective_minimal`."""
+        from compilers.routing.projective_minimal import oft_routes
+
+        return oft_routes(topology)

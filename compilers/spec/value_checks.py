@@ -1,0 +1,217 @@
+"""Checks between values of fabric.yaml and inventory.yaml, in one list.
+
+Each has the line that stands in docs/reference/value-checks.md, and looks at well-formed values
+only. A new check is a function and an entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from typing import TYPE_CHECKING
+
+from compilers.spec.address_blocks import block_count, ipv4_block_length
+from compilers.spec.share import EQUAL_COST
+from inventory.asn_range import LAST_AS, RESERVED_AS
+from inventory.problems import Finding, KeyPath, shown
+
+if TYPE_CHECKING:  # most fabrics name no inventory
+    from compilers.spec.fabric_spec import AddressingSpec, BaseSpec, RoutingSpec
+    from inventory.inventory_file import Nodes
+    from inventory.model import NodeType
+
+ADAPTIVE = "ugal-pf"
+Address = IPv4Address | IPv6Address
+Findings = Iterator[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The well-formed values of both files.
+
+    order, hierarchy: of the topology, 0 and 1 where it is wrong. hosts, planes: the numbers of
+    fabric.yaml. nodes: with their places in the list. node_types: by name.
+    """
+
+    routing: RoutingSpec
+    addressing: AddressingSpec
+    base: BaseSpec
+    order: int
+    hierarchy: int
+    hosts: int
+    planes: int
+    nodes: Nodes = ()
+    node_types: Mapping[str, NodeType] = field(default_factory=dict)
+
+    def of_hosts(self, address: Address | None) -> str:
+        """The block of a switch and its hosts that an address is in, in words; "" if in none."""
+        pool = self.addressing.ipv4 if address and address.version == 4 else self.addressing.ipv6
+        if pool is None or address is None or not self.order or address not in pool:
+            return ""
+        length = ipv4_block_length(self.hosts) if pool.version == 4 else 64
+        bits = (self.planes - 1).bit_length()
+        within = (int(address) - int(pool.network_address)) % (
+            1 << (pool.max_prefixlen - pool.prefixlen - bits)
+        )
+        block = within >> (pool.max_prefixlen - length)
+        if block >= block_count(self.order, self.hierarchy):
+            return ""
+        return str(ip_network(f"{address}/{length}", strict=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check: its line in the reference, and what finds mistakes."""
+
+    line: str
+    find: Callable[[Values], Findings]
+
+
+def findings(values: Values, checks: tuple[Check, ...]) -> Findings:
+    """The mistakes that these checks find."""
+    for check in checks:
+        yield from check.find(values)
+
+
+def _idle_share(values: Values) -> Findings:
+    routing = values.routing
+    if routing.balance == "minimal" and routing.minimal_share != EQUAL_COST:
+        required = f"{EQUAL_COST} with minimal routes, which have no alternates"
+        todo = "remove it, or write `balance: compact-valiant`"
+        yield Finding(("routing", "minimal_share"), required, routing.minimal_share, todo)
+
+
+def _idle_threshold(values: Values) -> Findings:
+    routing = values.routing
+    if routing.balance != ADAPTIVE and "threshold" in routing.model_fields_set:
+        required = f"no threshold with `balance: {routing.balance}`"
+        todo = f"remove it, or write `balance: {ADAPTIVE}`, whose controller reads it"
+        yield Finding(("routing", "threshold"), required, routing.threshold, todo)
+
+
+def _idle_disjoint(values: Values) -> Findings:
+    routing = values.routing
+    if routing.balance == "minimal" and routing.protect == "none" and routing.disjoint != "auto":
+        required = "auto with minimal routes that are not protected: there are no alternates"
+        yield Finding(("routing", "disjoint"), required, routing.disjoint, "remove it")
+
+
+def _servers(values: Values) -> Findings:
+    for word in ("ntp", "syslog"):
+        seen: set[Address] = set()
+        for i, address in enumerate(getattr(values.base, word)):
+            path: KeyPath = ("base", word, i)
+            if block := values.of_hosts(address):
+                required = f"a server outside the addresses of hosts ({block}, addressing)"
+                yield Finding(path, required, str(address), "take one of the management network")
+            if address in seen:
+                yield Finding(path, "each server once", str(address), "remove it")
+            seen.add(address)
+
+
+def _gateway(values: Values) -> Findings:
+    said = values.base.management
+    if said is None or said.gateway is None:
+        return
+    path: KeyPath = ("base", "management", "gateway")
+    if block := values.of_hosts(said.gateway):
+        required = f"a gateway outside the addresses of hosts ({block}, addressing)"
+        yield Finding(path, required, str(said.gateway), "change it, or the pool")
+    if said.length > said.gateway.max_prefixlen:
+        required = f"a length of at most {said.gateway.max_prefixlen}"
+        yield Finding(("base", "management", "length"), required, str(said.length))
+    elif edge := _edge(said.gateway, said.length):
+        yield Finding(path, "an address of its network", f"{said.gateway}, {edge}")
+
+
+def _as_numbers(values: Values) -> Findings:
+    first, count = values.base.asn, values.order * values.planes
+    if first is None or not count:
+        return
+    last = first + count - 1
+    taken = next((each for each in RESERVED_AS if first <= each <= last), None)
+    if last > LAST_AS or taken is not None:
+        why = f"up to {last:,}" if taken is None else f"among them {taken:,}, which is reserved"
+        required = f"the first of {count:,} AS numbers, none above {LAST_AS:,} or reserved"
+        todo = "choose another, such as 4200000000"
+        yield Finding(("base", "asn"), required, f"{first:,}, {why}", todo)
+
+
+def _edge(address: Address, length: int) -> str:
+    """What an address is that no interface of a network may have; "" if one may."""
+    if length >= address.max_prefixlen - 1:
+        return ""
+    network: IPv4Network | IPv6Network = ip_network(f"{address}/{length}", strict=False)
+    if address == network.network_address:
+        return "that of the network itself"
+    return "its broadcast address" if address == network[-1] and address.version == 4 else ""
+
+
+def _management(values: Values) -> Findings:
+    said = values.base.management
+    for i, node in values.nodes:
+        own, path = node.management, ("nodes", i, "management")
+        if own is None:
+            continue
+        if block := values.of_hosts(own):
+            required = f"a management address outside those of hosts ({block}, addressing)"
+            yield Finding(path, required, str(own), "change it, or the pool")
+        if said and own == said.gateway:
+            required = "an address other than the gateway's (base.management)"
+            yield Finding(path, required, str(own), "change one of them")
+        if said and said.length <= own.max_prefixlen and (edge := _edge(own, said.length)):
+            required = "an address that an interface may have (base.management)"
+            yield Finding(path, required, f"{own}, {edge} of /{said.length}", "change it")
+
+
+def _numbers_as_names(values: Values) -> Findings:
+    """A node called 7 that is not at vertex 7: verbs take either."""
+    for plane in range(1, values.planes + 1):
+        own = [(i, node) for i, node in values.nodes if (node.plane or 1) == plane]
+        taken = {node.vertex for _, node in own}
+        free = (vertex for vertex in range(values.order) if vertex not in taken)
+        for i, node in own:
+            vertex = next(free, None) if node.vertex is None else node.vertex
+            number = int(node.name) if node.name.isascii() and node.name.isdigit() else None
+            if number is not None and number < values.order and number != vertex:
+                required = f"a name that is not the number of another vertex, {number}"
+                given = f"{shown(node.name)} at vertex {vertex}"
+                yield Finding(("nodes", i, "name"), required, given, "put a letter before it")
+
+
+def _buffers(values: Values) -> Findings:
+    for name, node_type in values.node_types.items():
+        path: KeyPath = ("node_types", name, "buffer")
+        if (found := node_type.buffer) is None:
+            continue
+        if found.cell > found.size:
+            required = f"at most size, {found.size:,}"
+            yield Finding((*path, "cell"), required, f"{found.cell:,}", "correct one of them")
+        for word in ("ecn_min", "ecn_max"):
+            if (given := getattr(found, word)) > found.size:
+                required = f"at most size, {found.size:,}"
+                yield Finding((*path, word), required, f"{given:,}", "correct one of them")
+
+
+OF_FABRIC = (
+    Check("`routing.minimal_share` only with a balance that has alternates", _idle_share),
+    Check("`routing.threshold` only with `balance: ugal-pf`", _idle_threshold),
+    Check("`routing.disjoint` only where there are alternates or protection", _idle_disjoint),
+    Check("`base.ntp` and `base.syslog` outside the blocks of hosts, each server once", _servers),
+    Check(
+        "`base.management.gateway` outside the blocks of hosts, neither its network's own address "
+        "nor its broadcast address, and `length` no longer than its kind of address",
+        _gateway,
+    ),
+    Check("`base.asn` and those counted from it at most 4294967294, none reserved", _as_numbers),
+)
+OF_INVENTORY = (
+    Check(
+        "`nodes[].management` outside the blocks of hosts, not the gateway of `base.management`, "
+        "and neither the network's own address nor its broadcast address",
+        _management,
+    ),
+    Check("a node whose name is the number of a vertex is at that vertex", _numbers_as_names),
+    Check("`buffer.cell`, `ecn_min` and `ecn_max` at most `buffer.size`", _buffers),
+)

@@ -1,0 +1,140 @@
+"""What `verify` walks, against the rule in plain Python: builds of every kind, and broken ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compilers.forwarding import machine_code
+from compilers.proof.failures.failure_walks import walk, walk_failures
+from compilers.proof.walks.delivery import _walk_minimal
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import no_route
+from inventory.problems import InputError
+from tests.compilers.build_digests import Case, cases
+from tests.compilers.proof.oracle import Element, Judgement, Losses, Oracle, judged, losses
+
+SINGLE = ("link", "node")
+QUICK = (
+    *("pf3-compact-valiant-node", "pf3-minimal-none", "pf3-spread-node", "ft4-ecmp-link"),
+    *("ft4-transit-node", "pf3-spread-none", "dring-compact-valiant-node"),
+)
+MUTATED = (
+    *("pf5-compact-valiant-node", "pf5-spread-node", "ps3iq3-compact-valiant-node"),
+    *("pn3-spread-node", "oft3-ecmp-link", "df2-transit-node", "pf5-damaged-0"),
+    *("sf5-compact-valiant-node", "ft4-ecmp-link"),
+)
+
+
+def known() -> dict[str, Case]:
+    return {case.name: case for case in cases()}
+
+
+def failing(build: Build, kind: str) -> list[tuple[Element, ...]]:
+    far = build.wiring.far
+    links = [frozenset((s, int(t))) for s, row in enumerate(far) for t in row if t > s]
+    nodes = [s for s, row in enumerate(far) if (row >= 0).any()]
+    if kind == "2":
+        return list(combinations((*links, *nodes), 2))
+    return [(element,) for element in (links if kind == "link" else nodes)]
+
+
+def by_walks(build: Build) -> tuple[Judgement, list[Losses]]:
+    counts = _walk_minimal(build, None).hop_counts
+    found = walk(build, SINGLE)
+    ways = found.ways
+    most = 0 if ways.strays else ways.max_hops
+    return Judgement(counts, ways.ways, bool(ways.strays), most), [
+        Losses(each.lost_pairs, each.looped, each.max_hops, each.stretch) for each in found.failures
+    ]
+
+
+def by_oracle(build: Build) -> tuple[Judgement, list[Losses]]:
+    oracle = Oracle(build)
+    found = judged(oracle)
+    found = found._replace(max_hops=0) if found.strays else found
+    return found, [losses(oracle, failing(build, kind)) for kind in SINGLE]
+
+
+def assert_same(build: Build) -> None:
+    (found, failures), (expected, losing) = by_walks(build), by_oracle(build)
+    assert found == expected
+    if not found.strays:  # else packets are lost without a failure, and that is what is reported
+        assert failures == losing
+
+
+@pytest.mark.parametrize("choice", ["", "machine"])
+@pytest.mark.parametrize("name", QUICK)
+def test_walks_are_those_of_the_oracle(
+    name: str, choice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(machine_code.CHOICE, choice)
+    assert_same(known()[name].compiled())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(set(known()) - set(QUICK)))
+def test_walks_of_all_builds_are_those_of_the_oracle(name: str) -> None:
+    try:
+        build = known()[name].compiled()
+    except InputError:
+        return  # the digests say which of them are refused
+    if build.tables.switches <= 100:
+        assert_same(build)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", [name for name in known() if name.startswith(("pf2", "pf3", "pn"))]
+)
+def test_two_failures_are_those_of_the_oracle(name: str) -> None:
+    build = known()[name].compiled()
+    if build.balance == "spread" or build.tables.switches > 40:
+        return
+    cases_of_two = failing(build, "2")
+    found = walk_failures(build, "2", sample=len(cases_of_two))
+    expected = losses(Oracle(build), cases_of_two)
+    assert (found.lost_pairs, found.looped) == expected[:2]
+    assert (found.max_hops, found.stretch) == expected[2:]
+
+
+def mutants(seed: int, count: int, names: Collection[str]) -> Iterator[Build]:
+    """Builds with one value of a class or a route changed."""
+    draw = random.Random(seed)  # noqa: S311
+    good = [case.compiled() for name, case in known().items() if name in names]
+    for _ in range(count):
+        build = draw.choice(good)
+        classes, routes = build.tables.classes, build.tables.routes
+        word = draw.choice(
+            ["egress", "egress", "port", "alternate", "weight", "protection", "bounce"]
+        )
+        given = np.array(routes.egress if word == "egress" else getattr(classes, word))
+        if not given.size:
+            continue
+        at = tuple(draw.randrange(n) for n in given.shape)
+        if word == "egress":
+            given[at] = draw.choice([draw.randrange(classes.port.shape[1]), no_route(given)])
+            tables: Any = replace(build.tables, routes=replace(routes, egress=given))
+        else:
+            ports = build.wiring.port[at[0]].tolist()
+            given[at] = draw.choice([0, draw.choice(ports)])
+            tables = replace(build.tables, classes=replace(classes, **{word: given}))
+        yield replace(build, tables=tables)
+
+
+def test_walks_of_broken_builds_are_those_of_the_oracle() -> None:
+    for build in mutants(1, 8, QUICK[:4]):
+        assert_same(build)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2, 32))
+def test_walks_of_many_broken_builds_are_those_of_the_oracle(seed: int) -> None:
+    for build in mutants(seed, 20, MUTATED):
+        assert_same(build)

@@ -1,0 +1,126 @@
+"""Each check between values has a document that it refuses, and its line in the reference."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compilers.demand.demand_file import read_demand
+from compilers.spec.fabric_file import load_fabric
+from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY
+from inventory.problems import InputError
+from inventory.yamlfile import TextFile
+from tests.compilers.fabrics import polarfly_build
+
+PAGE = Path(__file__).parents[3] / "docs/reference/value-checks.md"
+BASE: dict[str, Any] = {"name": "lab", "topology": {"family": "polarfly", "q": 2}}
+BUFFER = {
+    **{"priorities": [3], "size": 1000, "cell": 100, "cable": 10, "reaction": 10},
+    **{"ecn_min": 10, "ecn_max": 20, "ecn_percent": 1},
+}
+
+
+def fabric(**more: Any) -> tuple[dict[str, Any], None]:
+    return {**BASE, **more}, None
+
+
+def managed(address: str, **management: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    said = {"management": {"length": 24, **management}} if management else {}
+    nodes = [{"name": f"n{n}", "type": "switch-32"} for n in range(7)]
+    nodes[0]["management"] = address
+    return {**BASE, "base": said}, {"nodes": nodes}
+
+
+def named(*names: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    return dict(BASE), {"nodes": [{"name": name, "type": "switch-32"} for name in names]}
+
+
+def buffered(**more: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    kind = {"ports": [{"count": 8}], "buffer": {**BUFFER, **more}}
+    nodes = [{"name": f"n{n}", "type": "t"} for n in range(7)]
+    return dict(BASE), {"node_types": {"t": kind}, "nodes": nodes}
+
+
+def guid(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    spec, inventory = named(*(f"n{n}" for n in range(7)))
+    inventory["nodes"][0]["guid"] = text
+    return spec, inventory
+
+
+WRONG = {
+    "a share without alternates": (fabric(routing={"minimal_share": 0.5}), "routing.minimal_share"),
+    "a threshold that nothing reads": (
+        fabric(routing={"balance": "compact-valiant", "threshold": 0.5}),
+        "routing.threshold",
+    ),
+    "disjoint of nothing": (fabric(routing={"disjoint": "edge"}), "routing.disjoint"),
+    "a clock among hosts": (fabric(base={"ntp": ["10.0.0.2"]}), r"base.ntp\[0\]"),
+    "a log among hosts": (fabric(base={"syslog": ["10.0.0.9"]}), r"base.syslog\[0\]"),
+    "a clock twice": (fabric(base={"ntp": ["192.0.2.1", "192.0.2.1"]}), r"base.ntp\[1\]"),
+    "a gateway among hosts": (
+        fabric(base={"management": {"length": 24, "gateway": "10.0.0.1"}}),
+        "base.management.gateway",
+    ),
+    "a gateway that is the network": (
+        fabric(base={"management": {"length": 24, "gateway": "192.0.2.0"}}),
+        "the network itself",
+    ),
+    "a length of another kind": (
+        fabric(base={"management": {"length": 64, "gateway": "192.0.2.1"}}),
+        "base.management.length",
+    ),
+    "too many AS numbers": (fabric(base={"asn": 4294967290}), "base.asn"),
+    "a reserved AS number": (fabric(base={"asn": 65530}), "65,535, which is reserved"),
+    "a host's address": (managed("10.0.0.2"), r"nodes\[0\].management"),
+    "the network's address": (managed("192.0.2.0", length=24), "the network itself"),
+    "the broadcast address": (managed("192.0.2.255", length=24), "broadcast"),
+    "the gateway's address": (managed("192.0.2.1", gateway="192.0.2.1"), "the gateway's"),
+    "a loopback": (managed("127.0.0.1"), r"nodes\[0\].management"),
+    "all ones": (managed("255.255.255.255"), r"nodes\[0\].management"),
+    "another's number": (named("a", "0", "b", "c", "d", "e", "f"), r"nodes\[1\].name"),
+    "a cell of more than all": (buffered(cell=2000), "buffer.cell"),
+    "a mark beyond the memory": (buffered(ecn_max=2000), "buffer.ecn_max"),
+    "no GUID": (guid("0x0000000000000000"), r"nodes\[0\].guid"),
+    "every GUID": (guid("ffff:ffff:ffff:ffff"), r"nodes\[0\].guid"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_nonsense_is_refused(what: str) -> None:
+    (spec, inventory), said = WRONG[what]
+    with pytest.raises(InputError, match=said) as error:
+        load_fabric(spec, inventory=inventory)
+    assert len(error.value.problems) == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        fabric(routing={"balance": "ugal-pf", "threshold": 0.5}),
+        fabric(routing={"protect": "link", "disjoint": "edge"}),
+        fabric(base={"ntp": ["10.1.0.2"], "asn": 4294967288}),
+        managed("10.255.0.1"),
+        managed("192.0.2.2", gateway="192.0.2.1"),
+        named(*"0123456"),
+        named("64512", *"abcdef"),
+        buffered(cell=1000),
+    ],
+)
+def test_sense_is_taken(given: tuple[dict[str, Any], dict[str, Any] | None]) -> None:
+    load_fabric(given[0], inventory=given[1])
+
+
+def test_the_reference_has_a_line_for_each() -> None:
+    lines = re.findall(r"^- (.+)$", PAGE.read_text(), re.MULTILINE)
+    assert lines[: len(OF_FABRIC) + len(OF_INVENTORY)] == [
+        check.line for check in (*OF_FABRIC, *OF_INVENTORY)
+    ]
+
+
+def test_a_demand_twice() -> None:
+    text = "source,destination,rate\n0,1,2\n1,0,3\n0,1,2\n"
+    with pytest.raises(InputError, match="each pair of names once, given 0 to 1, also in line 2"):
+        read_demand(TextFile("demand.csv", text, ""), polarfly_build(2).wiring)
