@@ -6,7 +6,9 @@
 | `polarfab.functions` | a function of `import polarfab` | the function |
 | `polarfab.targets` | a system that `render` writes for | a class of `polarfab.Target` |
 | `polarfab.families` | a family of topologies | a class of `polarfab.Family` |
+| `polarfab.balances` | a value of `routing.balance` | a class of `polarfab.Balance` |
 | `polarfab.exports` | a format of `export` | a function from builds, one a plane, to files |
+| `polarfab.proofs` | a proof of whole fabrics | a `WholeFabricProof` (`compilers.proof.local`) |
 
 Packages register by the entry points of their metadata; each extension in `extensions/` by the same
 words, `ENTRY_POINTS` of its `__init__.py`, so that a checkout needs no installation.
@@ -26,7 +28,8 @@ if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands ne
     from importlib.metadata import EntryPoint
 
 VERBS, FUNCTIONS = "polarfab.verbs", "polarfab.functions"
-TARGETS, EXPORTS, FAMILIES = "polarfab.targets", "polarfab.exports", "polarfab.families"
+TARGETS, EXPORTS, PROOFS = "polarfab.targets", "polarfab.exports", "polarfab.proofs"
+FAMILIES, BALANCES = "polarfab.families", "polarfab.balances"
 
 EXTENSIONS = Path(__file__).resolve().parents[1] / "extensions"
 PACKAGE = f"{__package__.removesuffix('compilers')}extensions"

@@ -147,7 +147,7 @@ class Work:
 
 
 def _tables(size: Size) -> float:
-    """Bytes of compiling and of proving by certificate: for rows, for links, for ways."""
+    """Bytes of compiling and of proving state by state: for rows, for links, for ways."""
     links = 130
     if size.family == "polarstar":
         links = 270 if size.stored else 90  # 71 at 627,570 switches
@@ -169,7 +169,7 @@ def _proof(size: Size) -> float:
 
 def _walks(size: Size) -> float:
     """Seconds to walk every packet; with repair, under every failure of a link."""
-    return (2e-7 * size.degree if size.spread else 2e-8) * size.switches**2
+    return 2e-8 * (size.degree if size.spread else 1) * size.switches**2
 
 
 def _searched(size: Size) -> float:
@@ -214,13 +214,13 @@ WORKS: dict[str, Work] = {
         "leave failures out, --quick, or share it: --scheduler ADDRESS",
     ),
     "verify minimal": Work(
-        "walking the minimal paths of every pair, which no certificate proves,",
+        "walking the minimal paths of every pair, which are not proved,",
         _tables,
         lambda size: 2e-8 * size.switches**2,
         "compile it anew, or share it: --scheduler ADDRESS",
     ),
     "verify left": Work(
-        "walking what the certificate leaves open",
+        "walking what the proof leaves open",
         _tables,
         _walks,
         "leave failures out, --quick, or share it: --scheduler ADDRESS",
@@ -229,7 +229,7 @@ WORKS: dict[str, Work] = {
         "walking every packet",
         _tables,
         _walks,
-        "prove it by local conditions: --method certificate",
+        "prove it by local conditions: --method local",
     ),
     "channels": Work(
         "counting channels",

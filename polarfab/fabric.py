@@ -284,9 +284,9 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             seed: of the sample.
             channels: count the channels of a lossless fabric; None for where that is quick.
             progress: called with (done, all) in each of the walks.
-            method: `walk`, `certificate` for ways and failures, or `auto` for what is quick.
+            method: `walk`, `local` for a proof state by state, or `auto` for what is quick.
             scheduler: the address of a Dask scheduler whose workers share the walks.
-            begun: called when a walk begins of what no certificate proves, with a key of
+            begun: called when a walk begins of what is not proved, with a key of
                 `compilers.estimates.WORKS` and the part of it that is to be done.
 
         Raises:

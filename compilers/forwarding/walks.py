@@ -19,13 +19,13 @@ from compilers.workers.shards import Workers, in_blocks, told
 
 Numbers = NDArray[np.int64]
 NO_CASES = np.zeros((0, 1), np.int64)
-CELLS_AT_ONCE = 1 << 18
+CELLS_AT_ONCE = 1 << 22
 LEAST_BLOCKS = 4
 """Blocks of destinations below which another process costs more than it saves."""
 Progress = Callable[[int, int], None]
 Begun = Callable[[str, float], None]
-"""Told what no certificate proves when its walk begins: a key of `compilers.estimates.WORKS`, and
-the part of that which is to be done."""
+"""Told what is not proved when its walk begins: a key of `compilers.estimates.WORKS`, and the part
+of that which is to be done."""
 T = TypeVar("T")
 NO_ROWS = np.zeros((0, 4), np.int64)
 

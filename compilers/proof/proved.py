@@ -21,7 +21,7 @@ class Proved:
     ids and addresses are somebody's own, and every port is what it stands for. failures: kinds
     that lose no pair that is still joined. channels: a lossless fabric does not deadlock, nor while
     packets take a repair that the policy promises. certified: of `ways` and failures, those proved
-    by certificate, not by walks. promised: the failures that the policy promises to survive.
+    state by state, not by walks. promised: the failures that the policy promises to survive.
     """
 
     delivery: bool = False
@@ -57,9 +57,9 @@ class Proved:
 
     @property
     def methods(self) -> dict[str, str]:
-        """`certificate` or `walk`, by what was proved: `delivery`, `ways`, kinds of failures."""
+        """`local proof` or `walk`, by what was proved: `delivery`, `ways`, kinds of failures."""
         proved = [word for word in ("delivery", "ways") if getattr(self, word)]
-        ways = {True: "certificate", False: "walk"}
+        ways = {True: "local proof", False: "walk"}
         return {word: ways[word in self.certified] for word in (*proved, *self.failures)}
 
     @property

@@ -47,6 +47,12 @@ def compact_valiant(
         minimal_share: the minimal path's part of the traffic, None for equal shares.
         bounces: classes that lead to the neighbour itself have the others, too.
     """
+    packed = alternate_links(wiring, edge_disjoint, bounces)
+    return replace(tables, classes=spread(tables.classes, wiring, packed, minimal_share))
+
+
+def alternate_links(wiring: Wiring, edge_disjoint: bool, bounces: bool) -> NDArray[np.uint8]:
+    """uint8[S, 2K, ⌈K/8⌉]: the links of alternates, as in `Spread`; arguments as above."""
     order, links = wiring.port.shape
     packed = np.zeros((order, 2 * links, (links + 7) // 8), np.uint8)
     apex = apex_of(wiring)
@@ -57,7 +63,7 @@ def compact_valiant(
         if edge_disjoint:
             usable &= ~apexes(apex[some])
         packed[some, :links] = np.packbits(usable, axis=2)
-    return replace(tables, classes=spread(tables.classes, wiring, packed, minimal_share))
+    return packed
 
 
 def spread(

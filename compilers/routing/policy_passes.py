@@ -42,7 +42,7 @@ def choices(
             return made
     # Direct classes first: an adjacent switch has other alternates or none, and another repair.
     tables = split_direct(tables, wiring)
-    return alternate_search.with_choices(tables, wiring, topology, policy)
+    return alternate_search.with_choices(tables, wiring, topology, policy, module)
 
 
 def require_searchable(topology: Topology, policy: Policy) -> None:

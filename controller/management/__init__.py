@@ -76,10 +76,11 @@ def start(
     from controller.management.overview import Overview
     from controller.management.tokens import Guesses, Tokens
     from controller.management.wsgi_server import serve
+    from controller.upkeep.port_counters import PortCounters
 
     tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
     overview, guesses = Overview(reporter.fabric, ports, pulse), Guesses(reporter.fabric.clock)
-    metrics = Metrics(overview, guesses)
+    metrics = Metrics(overview, guesses, PortCounters(reporter.fabric), tls)
     moves = Moves(mover, mover.history, partial(eventlet.sleep, 0)) if mover.history else None
     reporter.observers += [overview.happened, metrics.happened]
     private = settings.token_to_read

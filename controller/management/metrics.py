@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import time
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Histogram
@@ -11,16 +12,29 @@ from prometheus_client.registry import Collector
 
 from controller.management.overview import Overview
 from controller.management.tokens import Guesses
+from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.events import Event, SwitchProgrammed
+from controller.upkeep.link_events import TablesRepaired
+from controller.upkeep.port_counters import COUNTED, PortCounters
 
+MOST_PORTS = 5000
+"""Ports that have series of their own; in a larger fabric each switch has the sums of its ports."""
+LOCAL, DAY = 0xFFFFFF00, 86400.0
+"""The numbers of ports from which on they are no ports; seconds."""
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
 class Metrics(Collector):
     """The metrics, in a registry of their own without the process's metrics."""
 
-    def __init__(self, overview: Overview, guesses: Guesses | None = None) -> None:
-        self.overview, self.guesses = overview, guesses
+    def __init__(
+        self,
+        overview: Overview,
+        guesses: Guesses | None = None,
+        counters: PortCounters | None = None,
+        tls: TlsFiles | None = None,
+    ) -> None:
+        self.overview, self.guesses, self.counters, self.tls = overview, guesses, counters, tls
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
         self._push = Histogram(
@@ -30,8 +44,17 @@ class Metrics(Collector):
             registry=self.registry,
         )
 
+        self._repair = Histogram(
+            "polarfab_repair_seconds",
+            "From a failure until all switches hold the tables around it.",
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+
     def happened(self, event: Event) -> None:
-        """Measure the time that switches take."""
+        """Measure the time that switches and repairs take."""
+        if isinstance(event, TablesRepaired):
+            self._repair.observe(event.seconds)
         if isinstance(event, SwitchProgrammed) and event.seconds is not None:
             self._push.observe(event.seconds)
 
@@ -73,6 +96,65 @@ class Metrics(Collector):
             events.add_metric([kind], count)
         yield events
         yield from self._utilisation()
+        yield from self._named()
+        yield from self._ports()
+        if self.tls:
+            family = GaugeMetricFamily(
+                "polarfab_certificate_days", "Days for which a file is good.", labels=["file"]
+            )
+            for file, until in self.tls.expires.items():
+                family.add_metric([file], (until - time()) / DAY)
+            yield family
+
+    def _named(self) -> Iterator[GaugeMetricFamily]:
+        """What is amiss by name: at most a series for each switch, and one for each dead link."""
+        state = self.overview.state()
+        kinds = GaugeMetricFamily(
+            "polarfab_switch_state", "1, with a switch's state.", labels=["switch", "state"]
+        )
+        drained = GaugeMetricFamily(
+            "polarfab_switch_drained", "1 where traffic goes around a switch.", labels=["switch"]
+        )
+        rows = GaugeMetricFamily(
+            "polarfab_switch_rows", "Rows and groups read last.", labels=["switch", "what"]
+        )
+        dead = GaugeMetricFamily(
+            "polarfab_link_dead",
+            "1 for a link that traffic goes around.",
+            labels=["switch", "port", "far_switch", "far_port"],
+        )
+        held = self.overview.fabric.held
+        for one in state["switches"]:
+            kinds.add_metric([one["name"], one["state"]], 1)
+            if one["drained"]:
+                drained.add_metric([one["name"]], 1)
+            for what, count in zip(("rows", "groups"), held.get(one["name"], ()), strict=False):
+                rows.add_metric([one["name"], what], count)
+        for link in state["links"]:
+            dead.add_metric([link[end] for end in ("node", "port", "far_node", "far_port")], 1)
+        yield from (kinds, drained, rows, dead)
+
+    def _ports(self) -> Iterator[CounterMetricFamily]:
+        """Bytes, errors and drops: of each port, or in a large fabric of each switch."""
+        if self.counters is None:
+            return
+        wiring, known = self.overview.build.wiring, self.counters.known
+        each = sum(len(one["port"]) for one in known.values()) <= MOST_PORTS
+        for what in COUNTED:
+            family = CounterMetricFamily(
+                f"polarfab_port_{what}",
+                f"{what.replace('_', ' ').capitalize()} of a port, as its switch counts.",
+                labels=["switch", "port"],
+            )
+            for vertex in sorted(known):
+                name, one = wiring.names[vertex], known[vertex]
+                if each:
+                    for port, count in zip(one["port"].tolist(), one[what].tolist(), strict=True):
+                        if port < LOCAL:
+                            family.add_metric([name, wiring.port_name(vertex, port)], count)
+                else:
+                    family.add_metric([name, ""], int(one[what].sum()))
+            yield family
 
     def _routes(self) -> int:
         rows = self.overview.build.tables.routes.rows()

@@ -242,8 +242,8 @@ class LiveFabric:
         now = self.clock()
         for key in [key for key, at in self._retries.items() if at <= now]:
             del self._retries[key]
-            if key in self._switches:
-                self._switches[key].retry()
+            if key in self._switches and self._switches[key].state in AMISS:
+                self._switches[key].wait()
         failed = []
         for one in self.ticks:
             try:
@@ -429,6 +429,12 @@ class LiveFabric:
         """How many rows of others stand over rows of ours in each switch that has some."""
         found = {vertex: self._switches[key].shadowing for vertex, key in self._present.items()}
         return {vertex: count for vertex, count in sorted(found.items()) if count}
+
+    @property
+    def held(self) -> dict[str, tuple[int, int]]:
+        """Rows and groups in each connected switch, by name, as it was read last."""
+        found = ((v, self._switches[key].holds) for v, key in self._present.items())
+        return {self.names[v]: holds for v, holds in found if holds is not None}
 
     @property
     def duplicates(self) -> dict[int, str]:

@@ -89,11 +89,12 @@ class Switch:
 
     certificate: the nodes that its certificate names; None without TLS.
     foreign: rows and groups of others in the switch. shadowing: rows of others over ours.
-    compared: when it was last read in full, by the fabric's clock. unread: it has confirmed changes
-    since. drifts: readings in a row that found something else than it had confirmed. tries: how
-    often it was read again without success. again: read it once more afterwards. generation: of the
-    class and group numbers in its program. heard: when it said something last. asked: since when it
-    leaves a probe unanswered. told: its silence was reported.
+    compared: when it was last read in full, by the fabric's clock. holds: how many rows and groups
+    in all it held then. unread: it has confirmed changes since. drifts: readings in a row that
+    found something else than it had confirmed. tries: how often it was read again without success.
+    again: read it once more afterwards. generation: of the class and group numbers in its program.
+    heard: when it said something last. asked: since when it leaves a probe unanswered. told: its
+    silence was reported.
     """
 
     key: Hashable
@@ -108,6 +109,7 @@ class Switch:
     shadowing: int = 0
     compared: float | None = None
     unread: bool = False
+    holds: tuple[int, int] | None = None
     drifts: int = 0
     tries: int = 0
     again: bool = False
@@ -124,19 +126,18 @@ class Switch:
     _total: reconcile.Total | None = None
 
     def wait(self) -> None:
-        """Queue the switch for reading; if it is being read, read it once more afterwards."""
+        """Queue the switch for reading; if it is being read, read it once more afterwards.
+
+        One that is not in sync is read anew: what it can hold may be another now.
+        """
         self._total = None
+        if self.state in AMISS:
+            self._known, self._limits = False, None
         if self.state in ("reading", "changing", "checking"):
             self.again = True
             return
         self.state = "waiting"
         self.owner.ask_turn(self)
-
-    def retry(self) -> None:
-        """Read a switch anew that is not in sync: what it can hold may be another now."""
-        if self.state in AMISS:
-            self._known, self._limits = False, None
-            self.wait()
 
     @property
     def rest(self) -> float:
@@ -234,6 +235,7 @@ class Switch:
         programs.told(self.vertex, self.able)
         self.talk.bundles = programs.profile(self.vertex).bundles
         program = programs.program(self.vertex, self.generation)
+        self.holds = sum(map(len, held.blocks)) + len(held.foreign), len(held.groups)
         return program, reconcile.difference(program, held, self.owner.foreign)
 
     def _put_right(self, held: reconcile.Held) -> None:

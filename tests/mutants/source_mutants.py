@@ -13,14 +13,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MUTATED = (
-    "compilers/proof",
-    "compilers/readers",
-    "compilers/tables/walk.py",
-    "compilers/targets/openflow",
-    "compilers/targets/routed",
-    "compilers/targets/infiniband",
-    "compilers/audit",
+    *(f"compilers/{room}" for room in ("audit", "cabling", "capacity.py", "demand", "drawing")),
+    *(f"compilers/{room}" for room in ("evaluation", "expansion", "families", "forwarding")),
+    *(f"compilers/{room}" for room in ("pipeline.py", "planes.py", "policy_support.py", "proof")),
+    *(f"compilers/{room}" for room in ("readers", "routing", "spec", "tables")),
+    *(f"compilers/targets/{room}" for room in ("infiniband", "openflow", "push", "rendering")),
+    *(f"compilers/{room}" for room in ("targets/routed", "topology", "update", "wiring")),
 )
+"""The rooms of the compiler, of each of which as many mutants are chosen as it has, or a part."""
 HARMLESS = Path(__file__).with_name("harmless.txt")
 """A line a mutant that nobody can see the effect of, and below it, indented, why."""
 COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -31,6 +31,8 @@ COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,
 }
+OPPOSITE = {"min": "max", "any": "all", "minimum": "maximum", "argmin": "argmax"}
+OPPOSITE |= {other: word for word, other in OPPOSITE.items()}
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -60,6 +62,10 @@ class SourceMutant:
         nodes, around = _walked(source)
         place = nodes[self.node]
         changed = list(_changes(copy.deepcopy(place)))[self.number]
+        if isinstance(changed, ast.Pass):
+            return replace(self, text=f"without {' '.join(ast.unparse(place).splitlines())}")
+        if isinstance(place, ast.stmt):
+            return replace(self, text=ast.unparse(ast.fix_missing_locations(changed)))
         statement = place
         while not isinstance(statement, ast.stmt):
             statement = around[id(statement)]
@@ -124,7 +130,11 @@ def _functions(node: ast.AST, name: str) -> Iterator[tuple[int, str]]:
 
 
 def _changes(node: ast.AST) -> Iterator[ast.AST]:
-    """What a node may become: off by one, another comparison, a term dropped, the low byte."""
+    """What a node may become: off by one, another comparison, a term dropped, the low byte.
+
+    And a statement dropped, and for or, or for and, the least for the most, any for all, a value
+    for its opposite.
+    """
     if isinstance(node, ast.Compare) and (new := COMPARED.get(type(node.ops[0]))):
         yield ast.Compare(node.left, [new(), *node.ops[1:]], node.comparators)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.BitOr):
@@ -135,6 +145,39 @@ def _changes(node: ast.AST) -> Iterator[ast.AST]:
         yield ast.BoolOp(node.op, node.values[:-1]) if more else copy.deepcopy(node.values[0])
     elif isinstance(node, ast.Constant) and type(node.value) is int:
         yield ast.Constant(node.value + 1)
+    yield from _stronger(node)
+
+
+def _stronger(node: ast.AST) -> Iterator[ast.AST]:
+    """Changes of what is meant, not of a bound: `and` and `or`, `min` and `max`, `~`, nothing."""
+    if isinstance(node, ast.BoolOp):
+        yield ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
+        other = ast.BitOr() if isinstance(node.op, ast.BitAnd) else ast.BitAnd()
+        yield ast.BinOp(node.left, other, node.right)
+    elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.BitAnd | ast.BitOr):
+        other = ast.BitOr() if isinstance(node.op, ast.BitAnd) else ast.BitAnd()
+        yield ast.AugAssign(node.target, other, node.value)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert):
+        yield copy.deepcopy(node.operand)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in OPPOSITE:
+        yield ast.Name(OPPOSITE[node.id], node.ctx)
+    elif isinstance(node, ast.Attribute) and node.attr in OPPOSITE:
+        yield ast.Attribute(node.value, OPPOSITE[node.attr], node.ctx)
+    if isinstance(node, ast.AugAssign | ast.Raise) or _writes(node) or _calls(node):
+        yield ast.Pass()
+
+
+def _writes(node: ast.AST) -> bool:
+    """Whether a statement writes to a part of a value, so that without it the value is another."""
+    return isinstance(node, ast.Assign) and all(
+        isinstance(target, ast.Subscript | ast.Attribute) for target in node.targets
+    )
+
+
+def _calls(node: ast.AST) -> bool:
+    """Whether a statement is a call or a yield, and no docstring."""
+    return isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)
 
 
 @lru_cache

@@ -24,8 +24,35 @@ def test_every_kind_of_change_is_made() -> None:
             "a + 7 & 255 if a > b and b else g(a)",
             "a + 8 if a > b and b else g(a)",
             "a + 7 if a > b else g(a)",
+            "a + 7 if a > b or b else g(a)",
             "a + 7 if a >= b and b else g(a)",
         )
+    }
+
+
+def test_stronger_changes_are_made() -> None:
+    source = """def f(a, b):
+    a[0] = b
+    a |= ~b
+    if not a.any():
+        raise ValueError
+    g(min(a, key=b))
+    yield np.minimum(a & b, 2.5)
+"""
+    assert {mutant.named(source).text for mutant in mutants_of("f.py", source)} == {
+        "without a[0] = b",
+        "without a |= ~b",
+        "without raise ValueError",
+        "without g(min(a, key=b))",
+        "without yield np.minimum(a & b, 2.5)",
+        "a &= ~b",
+        "a |= b",
+        "a[1] = b",
+        "if a.any():",
+        "if not a.all():",
+        "g(max(a, key=b))",
+        "yield np.maximum(a & b, 2.5)",
+        "yield np.minimum(a | b, 2.5)",
     }
 
 

@@ -58,7 +58,7 @@ class FailureReport:
     delivered, in links. stretch: the most links that a repair adds to a packet's path. losses: the
     first few lost pairs. cut_off: the lost pairs that no path joins any more, counted if the build
     promises to repair. exact: whether a packet was found that takes max_hops, and one with this
-    stretch; a certificate may know only that none does worse.
+    stretch; a proof may know only that none does worse.
     """
 
     kind: str

@@ -7,7 +7,6 @@ repair is a host's, or that a weight is not the policy's. Every value is looked 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
 from compilers.proof.soundness import (
     identities,
@@ -15,9 +14,10 @@ from compilers.proof.soundness import (
     table_soundness,
     wiring_soundness,
 )
+from compilers.proof.soundness.constructed_classes import constructed_alternates, direct_rows
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound
-from compilers.proof.walks.detours import ClassDetours, Detours
+from compilers.proof.walks.detours import Detours
 from compilers.proof.walks.shortest_ways import shortest_ways
 from compilers.spec.policy import ECMP
 from compilers.tables.build import Build
@@ -49,8 +49,7 @@ def unsound(build: Build, rows: bool = True) -> Unsound:
 
     Args:
         build: see above.
-        rows: False where a certificate has looked at all rows of routes
-            (`compilers.proof.certificate.minimal_rows`).
+        rows: False where all rows are proved to lead to their destinations.
     """
     return Unsound.of(_values(build, rows))
 
@@ -69,32 +68,31 @@ def _values(build: Build, rows: bool) -> Iterator[Unsound]:
     yield from policy_soundness.words(build)
 
 
-class DetoursBySwitch(Protocol):
-    """Detours, some switches at a time."""
-
-    def part(self, some: slice) -> ClassDetours:
-        """Those of some switches."""
-
-
-def promise(build: Build, found: DetoursBySwitch | None = None) -> Unsound:
+def promise(build: Build, constructed: bool = False) -> Unsound:
     """Classes that are not what the policy promises, in a sound build that delivers every pair.
 
     Args:
         build: see above.
-        found: its detours; None: they are walked.
+        constructed: whether to compare alternates with those that are constructed, where the
+            family has a construction; its repairs are then judged by failures alone.
     """
-    return Unsound.of(_promised(build, found))
+    return Unsound.of(_promised(build, constructed))
 
 
-def _promised(build: Build, found: DetoursBySwitch | None) -> Iterator[Unsound]:
+def _promised(build: Build, constructed: bool) -> Iterator[Unsound]:
     use, chooses = PortUse.of(build.wiring), policy_soundness.chooses(build)
     # Where any shortest path may be taken, walks judge the repairs.
     chooses &= not build.every_hop
-    found = found or (Detours.of(build) if chooses else None)
+    links = constructed_alternates(build) if constructed and chooses else None
+    found = Detours.of(build) if chooses and links is None else None
     if build.balance == ECMP:
         yield from shortest_ways(build, use)
+    if links is not None:
+        yield from direct_rows(build)
     for some in switch_blocks(build):
         part = classes_of(build, some)
         yield from policy_soundness.weights(part)
+        if links is not None:
+            yield from policy_soundness.alternates(part, use.part(some), links[some])
         if found:
             yield from policy_soundness.detours(part, use.part(some), found.part(some))

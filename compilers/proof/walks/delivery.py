@@ -16,27 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, packets
-from compilers.proof.certificate.certified import CERTIFIED, CertificateUse, by_chance, certify
-from compilers.proof.certificate.line_certificate import line_certificate
-from compilers.proof.certificate.minimal_rows import minimal_rows
-from compilers.proof.certificate.module_orbits import module_bounds
-from compilers.proof.certificate.program_certificate import program_certificate
-from compilers.proof.certificate.row_sample import sampled_rows_minimal
-from compilers.proof.certificate.star_classes import StarClasses
-from compilers.proof.certificate.star_sets import StarSets
-from compilers.proof.certificate.two_link_classes import TwoLinkClasses
-from compilers.proof.certificate.two_link_detours import TriangleDetours
 from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
 from compilers.proof.failures.risk_cases import FAILURE_KINDS
+from compilers.proof.local import other_proofs
+from compilers.proof.local.judged import LocalUse, by_chance, judged
+from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof, provable
 from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.soundness.build_soundness import promise, unsound, walkable
-from compilers.proof.soundness.policy_soundness import chooses
 from compilers.proof.soundness.unsound import SOUND, Unsound
 from compilers.proof.walks import few_destinations
 from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
-from compilers.routing.marked_spread import keeps_marks
-from compilers.spec.policy import MARKED, PROMISED, VALIANT, WITHOUT_ALTERNATES
+from compilers.spec.policy import MARKED, PROMISED, VALIANT
 from compilers.tables.build import Build
 from compilers.tables.switch_blocks import switch_blocks
 from compilers.tables.walk import FAULTS, LOOPED, Walker
@@ -44,19 +35,21 @@ from compilers.topology import polarfly
 from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, told
 
-PAIRS_AT_ONCE = 1 << 20
+PAIRS_AT_ONCE = 1 << 18
 PAIR_EXAMPLES = 10
 ITSELF = -128
 LEAST_MARKED_TWICE = 4
 """The smallest q at which two failures leave every marked packet a way."""
 TWO_FAILURES_UP_TO = 1 << 17
 """The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
-METHODS = ("auto", "walk", "certificate")
-WALKED_UP_TO = 1 << 18
-"""The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 11."""
+METHODS = ("auto", "walk", "local")
+WALKED_UP_TO = 1 << 25
+"""The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 31."""
+OPEN_TO_TWO = 64
+"""Destinations that are walked where two failures leave them open; of more, a sample is."""
 DELIVERY, WAYS, MODULE = "delivery", "ways", "module"
-WRONG_CERTIFICATE = Unsound.one(
-    "certificate", "what a walk of a few destinations finds", "something else; all were walked"
+WRONG_PROOF = Unsound.one(
+    "local proof", "what a walk of a few destinations finds", "something else; all were walked"
 )
 
 
@@ -77,7 +70,7 @@ class Report:
     first few. ways: None where there are no alternates. failures: one report per kind tried.
     promised: the kinds of failures that may lose no pair. channels: those of a lossless fabric,
     under each failure of one link or node that was asked for by name; None unless asked for.
-    channels_under: these kinds. certificate: what was proved by one, not by
+    channels_under: these kinds. local: what was proved state by state, not by
     walks. unsound: values that contradict others; pairs is 0 where these are such that no packet
     can be followed. to_dead_switch: packets to a node that failed, where switches repair. legs:
     whether packets go by intermediates, so that what is walked are the two legs of their ways, and
@@ -95,7 +88,7 @@ class Report:
     promised: tuple[str, ...] = ()
     channels: Channels | None = None
     channels_under: tuple[str, ...] = ()
-    certificate: CertificateUse | None = None
+    local: LocalUse | None = None
     unsound: Unsound = SOUND
     to_dead_switch: DeadSwitchTraffic | None = None
     legs: bool = False
@@ -139,7 +132,7 @@ class Report:
             "channels": asdict(self.channels) if self.channels else None,
             "failures": [asdict(case) for case in self.failures],
             "to_dead_switch": asdict(self.to_dead_switch) if self.to_dead_switch else None,
-            "certificate": asdict(self.certificate) if self.certificate else None,
+            "local": asdict(self.local) if self.local else None,
             "proved": self.proved if self.passed else None,
             "unsound": self.unsound.count,
             "findings": self.unsound.texts(),
@@ -161,7 +154,7 @@ class Report:
                 if case.lost_pairs == case.cut_off and case.kind in FAILURE_KINDS
             ],
             "channels": free and repaired <= set(self.channels_under),
-            "certified": list(self.certificate.proved) if self.certificate else [],
+            "certified": list(self.local.proved) if self.local else [],
         }
 
     def __repr__(self) -> str:
@@ -201,30 +194,30 @@ def verify(
     """
     if (found := walkable(build)).count:
         return Report(0, 0, 0, 0, (), (), unsound=found)
-    certain = method == "certificate" or (method == "auto" and packets(build) > WALKED_UP_TO)
-    certain &= not keeps_marks(build)  # certificates know marks of one switch
-    certain &= not build.every_hop  # certificates know nothing of ways to choose from in transit
-    report = _delivery(build, certain, seed, progress, workers, begun)
-    rows = report.certificate is None  # else each was found to be right
-    report = replace(report, unsound=Unsound.of((report.unsound, unsound(build, rows))))
+    kinds = usual(build) if failures is None else tuple(failures)
+    local = method == "local" or (method == "auto" and packets(build) > WALKED_UP_TO)
+    single = _repaired(build, kinds)
+    proof, counts = None, other_proofs.delivery(build, seed) if local else None
+    if local and (counts is None or (counts and (single or _spread(build)))) and provable(build):
+        proof = local_proof(build, single, progress)
+    report = _delivery(build, proof, counts, seed, progress, workers, begun)
+    report = replace(report, promised=promised(build))
+    whole = report.local is not None and not report.local.open
+    stored = isinstance(build.tables.routes.egress, np.ndarray)
+    found = unsound(build, stored or not (whole and build.topology.endpoints.all()))
+    report = replace(report, unsound=Unsound.of((report.unsound, found)))
     # If minimal paths are missing, the other walks would only repeat the same faults.
     if report.delivered != report.pairs:
         return report
-    used = report.certificate
-    classes = _classes(build, used.program) if used and chooses(build) else None
     if not report.unsound.count:
-        detours = TriangleDetours(classes) if isinstance(classes, TwoLinkClasses) else classes
-        report = replace(report, unsound=promise(build, detours))
-    kinds = usual(build) if failures is None else tuple(failures)
-    report = replace(report, promised=promised(build))
-    if not certain:
-        report = _walked(report, build, kinds, progress, workers)
+        report = replace(report, unsound=promise(build, constructed=whole))
+    if proof and report.local:
+        both = _with_two(build, proof) if _whole_of_two(build, kinds, sample) else proof
+        report = _judged(report, build, both, seed, progress, workers, begun)
     else:
-        whole = sample if isinstance(classes, TwoLinkClasses) else 0
-        judged = _judged(build, kinds, whole)
-        report = _certified(report, build, judged, classes, seed, progress, workers, begun)
-    if certain and MODULE in kinds and build.protect != "none":
-        report = _modules_certified(report, build, seed)
+        report = _walked(report, build, kinds, progress, workers)
+    if local and MODULE in kinds and build.protect != "none":
+        report = _modules(report, build, seed)
     done = {case.kind: case for case in report.failures}
     others = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
     cases = [done.get(kind) or others(build, kind) for kind in kinds]
@@ -257,34 +250,37 @@ def _over_intermediates(legs: Report) -> Report:
 
 def _delivery(
     build: Build,
-    certain: bool,
+    proof: LocalProof | None,
+    counts: tuple[int, ...] | None,
     seed: int,
     progress: Progress | None,
     workers: Workers,
     begun: Begun | None = None,
 ) -> Report:
-    """Minimal delivery, by rows of a whole fabric where these prove it, else by a walk."""
-    program = (program_certificate(build) or line_certificate(build)) if certain else None
-    counts = program or (minimal_rows(build) if certain else None)
-    if counts is None:
-        if certain and begun:
+    """Minimal delivery, by what is proved of it, and by a walk of what is left.
+
+    counts: the pairs by links where all are proved at once; (): rows say otherwise.
+    """
+    if counts == ():
+        return replace(_walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
+    ends = np.flatnonzero(build.topology.endpoints)
+    delivers = proof.delivers if proof else np.full(len(ends), counts is not None)
+    if not delivers.any():
+        if begun and packets(build) > WALKED_UP_TO:
             begun("verify minimal", 1)
         return _walk_minimal(build, progress, workers=workers)
-    ends = np.flatnonzero(build.topology.endpoints)
-    beside = by_chance(ends, seed)
-    walked = _walk_minimal(build, None, beside)
-    if walked.minimal < walked.pairs or (program and not sampled_rows_minimal(build, seed)):
-        return replace(_walk_minimal(build, progress, workers=workers), unsound=WRONG_CERTIFICATE)
-    pairs = len(ends) * (len(ends) - 1)
-    use = CertificateUse((DELIVERY,), len(ends), 0, len(beside), program is not None)
-    return Report(pairs, pairs, pairs, 0, counts, (), certificate=use)
-
-
-def _classes(build: Build, program: bool) -> TwoLinkClasses | StarSets | None:
-    """What is known of the classes of a whole fabric of which rows, or a program, are minimal."""
-    shared = build.balance in WITHOUT_ALTERNATES or build.policy.get("disjoint") == "none"
-    star = StarClasses.of(build) if shared else None
-    return StarSets.of(star) if star else TwoLinkClasses.of(build, program)
+    few = by_chance(ends[delivers], seed)
+    walked = _walk_minimal(build, None, few)
+    if walked.minimal < walked.pairs:
+        return replace(_walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
+    if proof:
+        counts = tuple(np.trim_zeros(proof.hop_counts[delivers].sum(axis=0), "b").tolist())
+    pairs, left = int(np.count_nonzero(delivers)) * (len(ends) - 1), ends[~delivers]
+    use = LocalUse((DELIVERY,), len(ends), len(left), len(few), proof is None)
+    report = Report(pairs, pairs, pairs, 0, counts or (), (), local=use)
+    if not len(left):
+        return report
+    return replace(_both(report, _walk_minimal(build, progress, left, workers)), local=use)
 
 
 def _walked(
@@ -302,62 +298,71 @@ def _walked(
     return replace(report, ways=walked.ways if spread else None, failures=walked.failures)
 
 
-def _certified(
+def _judged(
     report: Report,
     build: Build,
-    judged: tuple[str, ...],
-    classes: TwoLinkClasses | StarSets | None,
+    proof: LocalProof,
     seed: int,
     progress: Progress | None,
     workers: Workers,
     begun: Begun | None = None,
 ) -> Report:
-    """The report with all ways and the failures that a certificate judges."""
-    spread = _spread(build)
-    if not spread and not judged:
+    """The report with all ways, and the failures that are proved."""
+    spread, kinds = _spread(build), tuple(proof.repaired)
+    if not spread and not kinds:
         return report
-    found = certify(build, judged, seed, progress, classes, begun)
+    found = judged(build, proof, kinds, seed, begun)
     if found.wrong:
-        wrong = Unsound.of((WRONG_CERTIFICATE, report.unsound))
-        report = replace(report, unsound=wrong, certificate=None)
-        return _walked(report, build, judged, progress, workers)
-    already = report.certificate or CertificateUse((), 0, 0, 0)
-    proved = (*already.proved, *((WAYS,) if spread else ()), *found.use.proved)
-    use = replace(found.use, proved=proved, program=already.program)
+        wrong = Unsound.of((WRONG_PROOF, report.unsound))
+        single = tuple(kind for kind in kinds if kind in PROVED)
+        return _walked(replace(report, unsound=wrong, local=None), build, single, progress, workers)
+    use = replace(found.use, proved=(DELIVERY, *((WAYS,) if spread else ()), *kinds))
     ways = found.ways if spread else None
-    return replace(report, ways=ways, failures=found.failures, certificate=use)
+    return replace(report, ways=ways, failures=found.failures, local=use)
 
 
-def _modules_certified(report: Report, build: Build, seed: int) -> Report:
-    """The report with all modules, if orbits prove that none loses a packet, as walks beside do.
-
-    Some destinations are walked beside the certificate.
-    """
-    bounds = module_bounds(build)
+def _modules(report: Report, build: Build, seed: int) -> Report:
+    """The report with all modules, if it is proved that none loses a packet, and walks agree."""
+    bounds = other_proofs.modules(build)
     if bounds is None:
         return report
     before = (report.ways.max_hops if report.ways else report.max_hops) - 1
     ends = np.flatnonzero(build.topology.endpoints)
-    beside = by_chance(ends, seed)
-    few = few_destinations.towards(build, beside)
-    walked = walk_failures(few, MODULE, destinations=beside)
+    some = by_chance(ends, seed)
+    walked = walk_failures(few_destinations.towards(build, some), MODULE, destinations=some)
     links, more = before + bounds.links, bounds.more
     if walked.lost_pairs or walked.max_hops > links or walked.stretch > more:
-        wrong = Unsound.of((WRONG_CERTIFICATE, report.unsound))
-        return replace(report, unsound=wrong)
+        return replace(report, unsound=Unsound.of((WRONG_PROOF, report.unsound)))
     exact = walked.max_hops == links and walked.stretch == more
     found = replace(walked, max_hops=links, stretch=more, exact=exact)
-    use = report.certificate or CertificateUse((), len(ends), 0, len(beside))
+    use = report.local or LocalUse((), len(ends), 0, len(some))
     use = replace(use, proved=(*use.proved, MODULE))
-    return replace(report, failures=(*report.failures, found), certificate=use)
+    return replace(report, failures=(*report.failures, found), local=use)
 
 
-def _judged(build: Build, kinds: tuple[str, ...], sample: int | None) -> tuple[str, ...]:
-    """The kinds of failures that a certificate may judge: of repairs, and all cases of them."""
+def _repaired(build: Build, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds of failures that states are proved under, if switches repair."""
+    return tuple(kind for kind in kinds if kind in PROVED and build.protect != "none")
+
+
+def _whole_of_two(build: Build, kinds: tuple[str, ...], sample: int | None) -> bool:
+    """Whether all cases of two failures are asked for, of switches that repair."""
     parts = build.tables.switches + build.topology.graph.size
-    whole = sample is None or sample >= comb(parts, 2)
-    known = CERTIFIED if build.protect != "none" else ()
-    return tuple(kind for kind in kinds if kind in known or (kind == "2" and known and whole))
+    return "2" in kinds and build.protect != "none" and (sample or comb(parts, 2)) >= comb(parts, 2)
+
+
+def _with_two(build: Build, proof: LocalProof) -> LocalProof:
+    """The proof with two failures at once, where packages prove most of them."""
+    found = other_proofs.two_failures(build)
+    if found is None or np.count_nonzero(~found.holds) > OPEN_TO_TWO:
+        return proof
+    holds = found.holds[proof.destinations] & proof.delivers
+    return replace(
+        proof,
+        repaired={**proof.repaired, "2": holds},
+        stretch={**proof.stretch, "2": found.stretch[proof.destinations]},
+        hops={**proof.hops, "2": proof.longest + found.beyond[proof.destinations]},
+    )
 
 
 def _spread(build: Build) -> bool:

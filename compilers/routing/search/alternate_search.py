@@ -30,6 +30,7 @@ from compilers.routing.search.searched_paths import SearchedPaths
 from compilers.spec.policy import Policy
 from compilers.tables.intermediate_form import Classes, Tables, empty_egress, local, no_route
 from compilers.topology.labelled_graph import Topology
+from compilers.wiring.shared_risk import several_modules
 from compilers.wiring.wiring import Wiring
 
 REPAIR_ORDER = 2
@@ -39,7 +40,13 @@ Bits = NDArray[np.bool_]
 Numbers = NDArray[Any]
 
 
-def with_choices(tables: Tables, wiring: Wiring, topology: Topology, policy: Policy) -> Tables:
+def with_choices(
+    tables: Tables,
+    wiring: Wiring,
+    topology: Topology,
+    policy: Policy,
+    module: NDArray[np.int32] | None = None,
+) -> Tables:
     """Tables with classes by next hop and choices, with protection, bounce and alternates.
 
     Args:
@@ -47,13 +54,15 @@ def with_choices(tables: Tables, wiring: Wiring, topology: Topology, policy: Pol
         wiring: the cables.
         topology: for the switches with hosts and the diameter.
         policy: protection and balancing.
+        module: int32[S, K], the module of its switch that each link is on: of ports that repair
+            alike, those of other modules than the minimal one's come first.
     """
     paths = SearchedPaths.of(tables, wiring, topology, policy.every_hop)
     split, repair, alternate, away = _split(paths, policy)
     paths = SearchedPaths.of(split, wiring, topology, policy.every_hop)
     if policy.protects:
         others = alternate if policy.every_hop else None
-        split = _protected(paths, repair, away, others)
+        split = _protected(paths, repair, away, others, module)
     elif policy.bounces:
         bounce = ranked(repair, split.classes.port, wiring, 1)
         split = replace(split, classes=replace(split.classes, bounce=bounce))
@@ -166,8 +175,21 @@ def _same_link(ours: tuple[Numbers, Numbers], theirs: tuple[Numbers, Numbers]) -
     return same
 
 
+def _on_other_modules(paths: SearchedPaths, module: NDArray[np.int32], links: int) -> Bits:
+    """bool[S, C, K]: links on other modules than the minimal link of each class."""
+    minimal = paths.tables.classes.port
+    own = paths.wiring.port[:, None, :links] == minimal[..., None]
+    number = np.where(own, module[:, None, :links], -1).max(axis=2)
+    other: Bits = module[:, None, :links] != number[..., None]
+    return other
+
+
 def _protected(
-    paths: SearchedPaths, repair: Bits, away: Bits, others: Bits | None = None
+    paths: SearchedPaths,
+    repair: Bits,
+    away: Bits,
+    others: Bits | None = None,
+    module: NDArray[np.int32] | None = None,
 ) -> Tables:
     """Tables with protection by ports that repair, then ports whose neighbour bounces, then ports
     whose neighbour does not send the packet back, then those whose neighbour bounces it so that it
@@ -182,10 +204,14 @@ def _protected(
         away: the same.
         others: the other ways of each class, where packets in transit take any of them; they repair
             the classes that have some.
+        module: int32[S, K], of each link, whose others come first; None: all are on one.
     """
     tables, wiring = paths.tables, paths.wiring
     minimal = tables.classes.port
-    order = bounce = ranked(repair, minimal, wiring, REPAIR_ORDER)
+    first = None
+    if module is not None and several_modules(module):
+        first = _on_other_modules(paths, module, repair.shape[2])
+    order = bounce = ranked(repair, minimal, wiring, REPAIR_ORDER, before=first)
     several = np.zeros((*minimal.shape, 1), np.bool_)
     if others is not None:
         several = np.asarray(others.any(axis=2, keepdims=True))
@@ -203,7 +229,7 @@ def _protected(
     if others is not None:  # a neighbour that repairs, and sent the packet here, has other ways
         left = left & ~repair.any(axis=2, keepdims=True)
     for more in (bounced & ~repair, away & ~repair, turned & ~(bounced | away | repair)):
-        order = in_turn(order, ranked(more & left, minimal, wiring, REPAIR_ORDER))
+        order = in_turn(order, ranked(more & left, minimal, wiring, REPAIR_ORDER, before=first))
     return replace(tables, classes=replace(tables.classes, protection=order, bounce=bounce))
 
 

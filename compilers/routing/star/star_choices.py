@@ -14,8 +14,7 @@ of the supernodes next to x (*beside*), or all else (*beyond*). Links lead *out*
 | within, direct | | those whose ways do not come back, then out |
 
 A neighbour that sends a packet back does so by a class over u, whose repairs avoid u: it bounces.
-Why these serve: `compilers.proof.certificate.star_sets` and `star_certificate`, which prove of each
-class what it holds, by other means than these.
+That these serve is proved of each state (`compilers.proof.local.state_proof`), by other means.
 """
 
 from __future__ import annotations
@@ -55,10 +54,7 @@ def with_choices(tables: Tables, topology: Topology, wiring: Wiring, policy: Pol
         policy: protection and balancing; alternates may share links with minimal paths.
     """
     links = wiring.port.shape[1]
-    program = replace(
-        polarstar_minimal.star_program(topology),
-        shift=np.array([BESIDE * links, DIRECT * links], np.uint16),
-    )
+    program = _program(topology, links)
     egress = unless_large(StarEgress(program), tables.routes.egress)
     prefix = unless_large(StarPrefixes(program), egress)
     classes = Classes.minimal(np.tile(wiring.port, 3))
@@ -68,6 +64,17 @@ def with_choices(tables: Tables, topology: Topology, wiring: Wiring, policy: Pol
     if policy.balances:
         classes = spread(classes, wiring, _alternates(program, links), policy.minimal_share)
     return Tables(replace(tables.routes, prefix=prefix, egress=egress), classes)
+
+
+def star_alternates(topology: Topology, links: int) -> NDArray[np.uint8]:
+    """uint8[S, 3K, ⌈K/8⌉]: the links of alternates of a whole PolarStar, as in `Spread`."""
+    return _alternates(_program(topology, links), links)
+
+
+def _program(topology: Topology, links: int) -> StarProgram:
+    """The minimal routes, with three classes for each of so many links."""
+    shift = np.array([BESIDE * links, DIRECT * links], np.uint16)
+    return replace(polarstar_minimal.star_program(topology), shift=shift)
 
 
 def _protection(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:

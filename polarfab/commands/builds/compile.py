@@ -66,8 +66,8 @@ def command(
     """Compile FABRIC (fabric.yaml, - for stdin) and the inventory it names.
 
     Every ordered pair is walked through the tables before the build is good for use, and every
-    failure that `protect` promises to survive. These take most of the time where no certificate
-    covers them, and each is walked: --quick leaves them out, and the build says so.
+    failure that `protect` promises to survive. These take most of the time where they are
+    walked one by one: --quick leaves them out, and the build says so.
 
     Cables stay where an earlier build has them with --cables-of BUILD, or where the inventory says
     `installed: true` and OUTPUT holds a build of the fabric.

@@ -58,7 +58,7 @@ def _print_methods(methods: Mapping[str, str], failed: bool) -> None:
 
     for survived in (False, True):
         when = ", with nothing down" if failed and not survived else ""
-        for method in ("certificate", "walk"):
+        for method in ("local proof", "walk"):
             found = [
                 word if not survived else kind_words(word)
                 for word, by in methods.items()

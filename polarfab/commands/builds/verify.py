@@ -98,11 +98,11 @@ def _emitted_place(
 )
 @click.option(
     "--method",
-    type=click.Choice(["auto", "walk", "certificate"]),
+    type=click.Choice(["auto", "walk", "local"]),
     default="auto",
     show_default=True,
-    help="For ways and failures: walk all packets, or prove it by local "
-    "conditions and walk what those leave open; auto: by certificate where walks take long.",
+    help="Walk all packets, or prove each of their states by a look at its neighbours and walk "
+    "what that leaves open; auto: state by state where walks take long.",
 )
 @click.option(
     "--channels/--no-channels",
@@ -149,8 +149,8 @@ def command(
     `protect: link` (`node`, `module`) does not pass if it loses a pair; these failures are tried
     unless --failures names others or --quick leaves them out, and the mark says which were.
 
-    Large builds are judged by certificate: local conditions on tables and cables that imply what a
-    walk of every packet finds. What they leave open is walked, and some destinations beside it.
+    Large builds are proved state by state: what a switch does with a packet, by its ingress and its
+    destination. What that leaves open is walked, and some destinations as well.
 
     With --emitted: the configuration of every switch is read back, by a reader that knows the
     system and nothing of what wrote it, and has to say of every pair what the tables say. With
@@ -214,7 +214,7 @@ def _print(build: Build, report: Report, method: str) -> None:
         "channels",
         "failures",
         "to_dead_switch",
-        "certificate",
+        "local",
         "proved",
         "findings",
     )
@@ -229,13 +229,13 @@ def _print(build: Build, report: Report, method: str) -> None:
     if report.channels:
         free = "no deadlock" if report.channels.free else "deadlock"
         facts.append(("channels, by valley", f"{report.channels.count} ({free})"))
-    if used := report.certificate:
+    if used := report.local:
         what = " and ".join(
             word if word in ("delivery", "ways") else kind_words(word) for word in used.proved
         )
-        facts.append((f"by certificate: {what}", f"{used.destinations:,} destinations"))
-        facts += [("destinations it left to a walk", used.flagged), ("walked beside", used.beside)]
-    if used or method == "certificate":
+        facts.append((f"proved state by state: {what}", f"{used.destinations:,} destinations"))
+        facts += [("destinations left to a walk", used.open), ("walked as well", used.walked)]
+    if used or method == "local":
         proved = used.proved if used else ()
         left = (case for case in report.failures if case.kind not in proved)
         facts += [

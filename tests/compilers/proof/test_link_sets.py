@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.certificate.class_certificate import class_certificate
-from compilers.proof.certificate.two_link_classes import TwoLinkClasses
-from compilers.proof.certificate.two_link_detours import TriangleDetours
+from compilers.proof.local.local_proof import local_proof
 from compilers.proof.soundness.build_soundness import promise, unsound
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
@@ -46,13 +44,11 @@ def fabric(share: str) -> Build:
 
 def judged(build: Build) -> list[object]:
     """All that is said of a build's classes."""
-    classes = TwoLinkClasses.of(build)
-    assert classes
-    certificate = class_certificate(classes, ("link", "node"))
-    found = [unsound(build), certificate.ways, certificate.longest, certificate.flagged.tolist()]
+    proof = local_proof(build, ("link", "node"))
+    found = [unsound(build), *(each.tolist() for each in (proof.ways, proof.longest, proof.open))]
     if unsound(build).count:
         return found
-    return [*found, promise(build), promise(build, TriangleDetours(classes))]
+    return [*found, promise(build), promise(build, constructed=True)]
 
 
 @pytest.mark.parametrize("share", ["equal-cost", "0.5"])

@@ -224,3 +224,21 @@ def test_the_library_takes_names_of_groups():
         if up >= 0
     }
     assert not edges & {*group.links}
+
+
+@pytest.mark.parametrize(
+    ("topology", "modules", "size", "filled", "spread"),
+    [
+        ({"family": "pn", "q": 3}, 2, 2, 59, 28),
+        ({"family": "oft", "q": 3}, 2, 4, 1300, 75),
+        ({"family": "oft", "q": 3}, 4, 2, 36, 0),
+        ({"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}, 2, 4, 0, 681),
+    ],
+)
+def test_what_modules_cost_other_families(topology, modules, size, filled, spread):
+    """No promise, so counted; 13,228 pairs of this PolarStar were lost, and 1,348 of the OFT."""
+    if filled:
+        before = on_modules(topology, modules, size, "filled", protect="node")
+        assert walk_failures(before, "module").lost_pairs == filled
+    build = on_modules(topology, modules, size, protect="node")
+    assert walk_failures(build, "module").lost_pairs == spread

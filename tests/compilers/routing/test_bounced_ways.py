@@ -179,7 +179,7 @@ STARS: dict[str, dict[str, int | str]] = {
 def test_those_of_other_families_are_searched_for(name: str, least: float) -> None:
     """.5 of perm1hop without them: two hosts a switch, neighbours of one link."""
     build = routed(**STARS[name], spread=True, bounces=True, protect="node")  # type: ignore[arg-type]
-    walked, certified = (verify(build, None, None, method=m) for m in ("walk", "certificate"))
+    walked, certified = (verify(build, None, None, method=m) for m in ("walk", "local"))
     assert walked.passed
     assert walked.ways == certified.ways
     assert walked.ways is not None

@@ -87,7 +87,7 @@ def test_nothing_is_lost_under_any_single_failure(topology: Topology) -> None:
     build = compiled(topology, protect="node")
     report = verify(build, None, None)
     assert report.passed
-    assert not report.certificate
+    assert not report.local
     assert [f.lost_pairs for f in report.failures] == [f.cut_off for f in report.failures]
 
 

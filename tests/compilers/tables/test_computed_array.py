@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compilers.proof.certificate.minimal_rows import minimal_rows
 from compilers.proof.explanation import explain
 from compilers.proof.walks.delivery import verify
 from compilers.routing.policy_passes import choices
@@ -152,12 +151,12 @@ def test_computed_rows_are_walked_and_proved_as_stored_ones(kind: str) -> None:
     ends = np.arange(build.topology.graph.order)
     assert np.array_equal(ours.egress(ends), theirs.egress(ends))
     reports = [
-        verify(b, method="certificate")
+        verify(b, method="local")
         for b in (build, replace(build, tables=replace(tables, routes=routes)))
     ]
-    used = [replace(report.certificate, program=False) for report in reports if report.certificate]
+    used = [replace(report.local, program=False) for report in reports if report.local]
     assert used[0] == used[1]
-    alike = [replace(report, certificate=None) for report in reports]
+    alike = [replace(report, local=None) for report in reports]
     assert alike[0] == alike[1]
     assert reports[0].passed
 
@@ -171,8 +170,7 @@ def test_a_wrong_rule_is_found() -> None:
     wrong = replace(program, case=case)
     routes = replace(build.tables.routes, egress=StarEgress(wrong), prefix=StarPrefixes(wrong))  # type: ignore[arg-type]
     spoilt = replace(build, tables=replace(build.tables, routes=routes))
-    assert minimal_rows(spoilt) is None
-    assert not verify(spoilt, method="certificate").passed
+    assert not verify(spoilt, method="local").passed
 
 
 @pytest.mark.usefixtures("packed")

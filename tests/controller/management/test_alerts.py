@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,10 +18,12 @@ from prometheus_client import generate_latest
 from compilers.targets.openflow.encoder import Encoder
 from controller.management.metrics import Metrics
 from controller.management.overview import Overview
+from controller.management.tokens import Guesses
 from controller.switches.current import current_of
 from controller.switches.events import BuildKept, DriftFound
 from controller.switches.session import LiveFabric
-from controller.upkeep.link_events import CableMisplaced, LinkSuppressed
+from controller.upkeep.link_events import CableMisplaced, LinkSuppressed, TablesRepaired
+from controller.upkeep.port_counters import COUNTED
 from tests.compilers.fabrics import polarfly_build
 
 RULES = Path(__file__).parents[3] / "docs" / "operate" / "alerts.yml"
@@ -49,10 +53,14 @@ class Site:
         self.fabric.parts["leading"] = lambda: LEAD
         self.ports, self.other = Ports(), {}
         self.overview = Overview(self.fabric, self.ports)
+        port = {"port": np.array([1])} | {what: np.array([0], np.uint64) for what in COUNTED}
+        self.counters, self.guesses = SimpleNamespace(known={0: port}), Guesses()
+        self.tls = SimpleNamespace(expires={"certificate": time() + 100 * 86400})
+        self.metrics = Metrics(self.overview, self.guesses, self.counters, self.tls)
 
     def series(self):
         """The value of each series."""
-        text = generate_latest(Metrics(self.overview).registry).decode()
+        text = generate_latest(self.metrics.registry).decode()
         lines = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
         return dict(lines) | {UP: "1"} | self.other
 
@@ -76,7 +84,24 @@ def busy(site):
 
 
 def told(event):
-    return lambda site: site.overview.happened(event)
+    def happen(site):
+        site.overview.happened(event)
+        site.metrics.happened(event)
+
+    return happen
+
+
+def forgets(site):
+    site.fabric._programmed.discard(4)
+    site.fabric._switches[4].state = "drifting"
+
+
+def guessed(site):
+    site.guesses.total = 30
+
+
+def errors(site):
+    site.counters.known[0]["errors"][0] = 10_000
 
 
 LINK = ("3", "2", "7", "1")
@@ -90,6 +115,12 @@ CASES = {
     "SwitchError": lambda site: site.fabric.errors.update({"4": "group mod failed"}),
     "ForeignRows": exports("polarfab_switches_shadowed", "1"),
     "LinkDead": dead,
+    "SwitchForgets": forgets,
+    "SwitchDrained": lambda site: site.ports.drained.__setitem__(5, True),
+    "PortErrors": errors,
+    "RepairSlow": told(TablesRepaired(1, 0, 1, 1, 1, 0, 0.1, 20.0)),
+    "CertificateEnds": lambda site: site.tls.expires.update(certificate=time() + 86400),
+    "TokensGuessed": guessed,
     "LinkFlaps": told(LinkSuppressed(*LINK, 15.0)),
     "Miswired": told(CableMisplaced(1, "swap", "swap", *LINK)),
     "Drift": told(DriftFound("3", 1, 0, 0)),
@@ -103,6 +134,11 @@ CASES = {
 """What happens in the sixth minute, by the alert that has to fire, all others silent."""
 
 
+def _five(value):
+    """Six samples of a series, or of none."""
+    return "_x5" if value is None else f"{value}+0x5"
+
+
 def case(alert, happen):
     before, site = Site().series(), Site()
     happen(site)
@@ -113,7 +149,8 @@ def case(alert, happen):
         "name": alert or "nothing",
         "interval": "1m",
         "input_series": [
-            {"series": name, "values": f"{before[name]}+0x5 {after[name]}+0x25"} for name in after
+            {"series": name, "values": f"{_five(before.get(name))} {after[name]}+0x25"}
+            for name in after
         ],
         "promql_expr_test": [{"expr": firing, "eval_time": "19m", "exp_samples": fired}],
     }

@@ -22,6 +22,7 @@ from controller.switches.current import current_of, read_build
 from controller.switches.events import BuildLoaded, ProgramRefused, SwitchLeft, SwitchProgrammed
 from controller.switches.session import LiveFabric
 from controller.upkeep.link_events import LinkDown
+from controller.upkeep.port_counters import COUNTED
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
@@ -384,8 +385,10 @@ def test_the_dashboard_names_only_metrics_that_exist(api):
     told = [t["expr"] for panel in dashboard["panels"] for t in panel["targets"]]
     named = {name for text in told for name in re.findall(r"polarfab_\w+", text)}
     known = set(re.findall(r"^# TYPE (\w+)", api.get("/metrics").text, re.MULTILINE))
-    known |= {"polarfab_sync_seconds_bucket", "polarfab_port_utilisation"}
-    assert len(named) == 10
+    known |= {f"polarfab_{what}_seconds_bucket" for what in ("sync", "repair")}
+    known |= {"polarfab_port_utilisation", "polarfab_certificate_days"}
+    known |= {f"polarfab_port_{what}_total" for what in COUNTED}
+    assert len(named) == 20
     assert named <= known
 
 

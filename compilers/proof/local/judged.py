@@ -1,0 +1,157 @@
+"""Ways and failures proved state by state, and by walks where that says too little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.forwarding.walks import Begun, Walks, Ways
+from compilers.proof.failures.failure_walks import FailureReport, walk_failures, walk_ways
+from compilers.proof.local.local_proof import Bits, LocalProof
+from compilers.proof.walks.few_destinations import towards
+from compilers.tables.build import Build
+from compilers.tables.walk import MOST_HOPS
+
+EVERY_CASE = 1 << 62
+WALKED_AS_WELL = 4
+"""Destinations walked as well, chosen by chance, and those of longest paths."""
+Vertices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalUse:
+    """How much was proved without a walk.
+
+    proved: of `delivery`, `ways` and the kinds of failures. destinations: all switches with hosts.
+    open: those that were not proved, and walked. walked: those that were walked as well. program:
+    whether delivery was proved of the program that rows are computed from, and not of each row.
+    """
+
+    proved: tuple[str, ...]
+    destinations: int
+    open: int
+    walked: int
+    program: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the proof and the walks found.
+
+    wrong: a walk lost what was proved, so that nothing here may be believed.
+    """
+
+    ways: Ways
+    failures: tuple[FailureReport, ...]
+    use: LocalUse
+    wrong: bool
+
+
+def judged(
+    build: Build,
+    found: LocalProof,
+    kinds: tuple[str, ...],
+    seed: int,
+    begun: Begun | None = None,
+) -> Judged:
+    """All ways, and all failures of these kinds.
+
+    Destinations that are not proved are walked, which gives their exact counts; of the others a
+    few, to see that the counts are the same.
+
+    Args:
+        build: see below.
+        found: what is proved of it.
+        kinds: of failures, of which the proof says something.
+        seed: chooses the destinations that are walked as well.
+        begun: called before destinations are walked that are left open.
+    """
+    some = by_chance(found.destinations, seed)
+    if begun and len(found.open):
+        begun("verify left", len(found.open) / len(found.destinations))
+    walks = _Walks.of(build, found, some)
+    ways, wrong = walks.ways()
+    reports = [walks.failures(kind) for kind in kinds]
+    wrong = wrong or any(unlike for _, unlike in reports)
+    use = LocalUse(kinds, len(found.destinations), len(found.open), len(some))
+    return Judged(ways, tuple(report for report, _ in reports), use, wrong)
+
+
+def by_chance(destinations: Vertices, seed: int) -> Vertices:
+    """int64[4 at most]: destinations that are walked as well, ascending."""
+    # numpy's generators would take 20 ms to import.
+    count = min(len(destinations), WALKED_AS_WELL)
+    chosen = Random(seed).sample(range(len(destinations)), count)  # noqa: S311
+    return np.sort(destinations[chosen])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Walks:
+    """The walks of a few destinations that are proved, and of all others.
+
+    part: the build, as packets to the destinations that are walked see it. some: bool[D], which
+    are walked if they are proved.
+    """
+
+    found: LocalProof
+    part: Build
+    walks: Walks
+    some: Bits
+
+    @classmethod
+    def of(cls, build: Build, found: LocalProof, few: Vertices) -> _Walks:
+        """The walks of these destinations, of those left open, and of the longest paths."""
+        some = np.isin(found.destinations, few)
+        for kind, passed in found.repaired.items():
+            # Both lengths at one destination, if they are.
+            links = found.hops[kind] * MOST_HOPS + found.stretch[kind]
+            for length in (links, found.stretch[kind]):
+                if passed.any():
+                    some[np.where(passed, length, -1).argmax()] = True
+        walked = np.union1d(found.destinations[some], found.open)
+        part = towards(build, walked)
+        return cls(found, part, Walks.of(part, len(walked)), some)
+
+    def ways(self) -> tuple[Ways, bool]:
+        """All ways without failures, and whether a walk contradicts the proof."""
+        ends, delivers = self.found.destinations, self.found.delivers
+        longest = int(self.found.longest[delivers].max(initial=0))
+        left = walk_ways(self.part, None, ends[~delivers], self.walks)
+        sample = walk_ways(self.part, None, ends[delivers & self.some], self.walks)
+        unlike = sample.strays > 0 or sample.max_hops > longest
+        strays, longest = left.strays + sample.strays, max(left.max_hops, longest)
+        count = int(self.found.ways[delivers].sum()) + left.ways
+        return Ways(count, strays, longest), unlike
+
+    def failures(self, kind: str) -> tuple[FailureReport, bool]:
+        """All failures of a kind, and whether a walk contradicts the proof."""
+        found, passed = self.found, self.found.repaired[kind]
+        bound, added = (
+            int(part[kind].max(initial=0, where=passed)) for part in (found.hops, found.stretch)
+        )
+        left, sample = (
+            walk_failures(
+                self.part,
+                kind,
+                sample=EVERY_CASE,
+                destinations=found.destinations[where],
+                walks=self.walks,
+            )
+            for where in (~passed, passed & self.some)
+        )
+        hops, links = max(left.max_hops, sample.max_hops), max(left.stretch, sample.stretch)
+        report = replace(
+            left,
+            lost_pairs=left.lost_pairs + sample.lost_pairs,
+            looped=left.looped + sample.looped,
+            losses=(left.losses + sample.losses),
+            cut_off=left.cut_off + sample.cut_off,
+            max_hops=max(hops, bound),
+            stretch=max(links, added),
+            exact=hops >= bound and links >= added,
+        )
+        unlike = sample.max_hops > bound or sample.stretch > added
+        return report, sample.lost_pairs > 0 or unlike

@@ -1,0 +1,77 @@
+"""Proofs that packages add, of fabrics in which no row is looked at, or several elements fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.entry_points import PROOFS, load, registered
+from compilers.tables.build import Build
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoFailures:
+    """What two failures at once do to packets for each of S switches.
+
+    holds: bool[S], nothing is lost. stretch: int64[S], no repair adds more links. beyond: int64[S],
+    no packet takes so many links more than the longest path without failures.
+    """
+
+    holds: NDArray[np.bool_]
+    stretch: NDArray[Any]
+    beyond: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleBounds:
+    """What no packet exceeds from where it meets a dead module: links in all, and links more."""
+
+    links: int
+    more: int
+
+
+class WholeFabricProof(Protocol):
+    """What an entry point of the group `polarfab.proofs` names."""
+
+    def delivery(self, build: Build, seed: int) -> tuple[int, ...] | None:
+        """The pairs by links of their minimal path, if all pairs have one; None: not proved.
+
+        (): it is, and rows that are computed say otherwise.
+
+        Args:
+            build: sound cables and prefixes (`build_soundness.walkable`).
+            seed: of what is looked at by chance.
+        """
+
+    def two_failures(self, build: Build) -> TwoFailures | None:
+        """What any two failures do, where minimal delivery and single repairs are proved."""
+
+    def modules(self, build: Build) -> ModuleBounds | None:
+        """Bounds under the death of any one module, if no packet is lost, as above."""
+
+
+def delivery(build: Build, seed: int) -> tuple[int, ...] | None:
+    """What the first proof says that says something."""
+    found = (proof.delivery(build, seed) for proof in _proofs())
+    return next((counts for counts in found if counts is not None), None)
+
+
+def two_failures(build: Build) -> TwoFailures | None:
+    """What the first proof says that says something."""
+    found = (proof.two_failures(build) for proof in _proofs())
+    return next((two for two in found if two is not None), None)
+
+
+def modules(build: Build) -> ModuleBounds | None:
+    """What the first proof says that says something."""
+    found = (proof.modules(build) for proof in _proofs())
+    return next((bounds for bounds in found if bounds is not None), None)
+
+
+def _proofs() -> Iterator[WholeFabricProof]:
+    for entries in registered(PROOFS).values():
+        yield from (load(entry) for entry in entries)

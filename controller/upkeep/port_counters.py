@@ -1,0 +1,57 @@
+"""Counters of ports for the metrics: bytes, errors and drops, asked of switches in turn. No I/O."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from compilers.targets.openflow.protocol import PORT_STATS, Multipart
+from controller.openflow.multipart import ports_wanted, records
+from controller.switches.session import LiveFabric
+
+PERIOD, A_TICK = 15.0, 64
+"""Seconds between two questions to a switch, and switches that are asked at a tick at most."""
+COUNTED = {
+    "received_bytes": ("received_bytes",),
+    "sent_bytes": ("sent_bytes",),
+    "errors": ("receive_errors", "send_errors"),
+    "drops": ("received_dropped", "sent_dropped"),
+}
+"""What is counted, and of which members of `ofp_port_stats` it is the sum."""
+UNKNOWN = (1 << 64) - 1
+"""What a switch says of a counter that it does not have."""
+
+
+class PortCounters:
+    """The counters of all connected switches.
+
+    known: by vertex, the numbers of its ports and uint64[n] of each thing that is counted.
+    """
+
+    def __init__(self, fabric: LiveFabric) -> None:
+        self.fabric = fabric
+        self.known: dict[int, dict[str, np.ndarray]] = {}
+        self._asked: dict[int, float] = {}
+        fabric.ticks.append(self._tick)
+
+    def _tick(self) -> None:
+        fabric, now = self.fabric, self.fabric.clock()
+        there = fabric.connections
+        for gone in self._asked.keys() - there.keys():
+            del self._asked[gone]
+            self.known.pop(gone, None)
+        due = [v for v in there if now - self._asked.get(v, -PERIOD) >= PERIOD]
+        for vertex in due[:A_TICK]:
+            self._asked[vertex] = now
+            fabric.ask(vertex, Multipart.PORT_STATS, ports_wanted(), partial(self._counted, vertex))
+
+    def _counted(self, vertex: int, body: bytes | None) -> None:
+        if body is None or vertex not in self._asked:
+            return
+        said = records(body, PORT_STATS)
+        found = {"port": said["port"].astype(np.int64)}
+        for what, members in COUNTED.items():
+            values = [said[name].astype(np.uint64) for name in members]
+            found[what] = np.sum([np.where(v == UNKNOWN, 0, v) for v in values], axis=0)
+        self.known[vertex] = found

@@ -1,0 +1,419 @@
+"""The local proof against the walk: on good builds, and on builds with one value changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from compilers.forwarding import machine_code
+from compilers.forwarding.rule import Program
+from compilers.forwarding.walks import Ways
+from compilers.pipeline import compile_fabric
+from compilers.proof.failures.failure_walks import FailureReport, walk_failures, walk_ways
+from compilers.proof.local import local_proof as local
+from compilers.proof.local.judged import Judged, LocalUse, judged
+from compilers.proof.local.local_proof import LocalProof, columns_of, local_proof, provable
+from compilers.proof.proved import Proved
+from compilers.proof.verification import judge
+from compilers.proof.walks.delivery import _walk_minimal, promised, verify
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from compilers.tables.folders.build_folder import save
+from compilers.topology.graph import Graph
+from inventory.problems import InputError
+from tests.compilers.proof.test_failure_walks import (
+    SPOILS,
+    over_the_apex,
+    protected,
+    with_classes,
+    without_bounce,
+)
+from tests.compilers.routed import routed
+
+KINDS = ("link", "node")
+IQ: dict[str, int | str] = {"supernode": "inductive-quad", "degree": 3}
+DAMAGE = {
+    "node_types": {"leaf": {"ports": [{"name": "a{}", "count": 8}]}},
+    "nodes": [{"name": f"n{v}", "type": "leaf"} for v in range(31)],
+    "dead_links": [{"a": "n0", "b": "n1"}, {"a": "n3", "b": "n6"}],
+}
+FABRICS: dict[str, tuple[str, dict[str, int | str]]] = {
+    "odd": ("polarfly", {"q": 3}),
+    "even": ("polarfly", {"q": 4}),
+    "seven": ("polarfly", {"q": 7}),
+    "eight": ("polarfly", {"q": 8}),
+    "iq": ("polarstar", {"q": 2, **IQ}),
+    "paley": ("polarstar", {"q": 3, "supernode": "paley", "degree": 2}),
+    "pn": ("pn", {"q": 2}),
+    "oft": ("oft", {"q": 2}),
+}
+
+SMALL = [name for name in FABRICS if name not in ("seven", "eight")]
+BOUNCED, MARKED = "bounced", "marked"
+"""A fabric of q = 3 with bounced ways, and one with marked packets."""
+
+
+@cache
+def damaged(spread: bool) -> Build:
+    balance = "compact-valiant" if spread else "minimal"
+    keys = {
+        "name": "damaged",
+        "topology": {"family": "polarfly", "q": 5},
+        "routing": {"balance": balance, "protect": "node"},
+        "hosts_per_node": 1,
+        "inventory": DAMAGE,
+    }
+    return compile_fabric(load_fabric(keys))
+
+
+def fabric(name: str, spread: bool) -> Build:
+    if name == "damaged":
+        return damaged(spread)
+    if name == BOUNCED:
+        return routed(q=3, spread=True, bounces=True, protect="node")
+    if name == MARKED:
+        return routed(q=3, spread=True, marks=True, protect="node")
+    family, parameters = FABRICS[name]
+    return routed(family, spread=spread, protect="node", **parameters)
+
+
+def assert_alike(build: Build, note: str = "") -> tuple[Judged, LocalProof]:
+    """The proof and the walks that it asks for find what walking everything does."""
+    assert provable(build)
+    ways, walked = walk_ways(build), [walk_failures(build, kind) for kind in KINDS]
+    proof = local_proof(build, KINDS)
+    found = judged(build, proof, KINDS, seed=1)
+    assert_found(found, ways, walked, note)
+    assert_minimal(build, proof, note)
+    return found, proof
+
+
+def assert_minimal(build: Build, proof: LocalProof, note: str) -> None:
+    """Where it proves delivery, so does a walk, over as many links."""
+    proved = proof.destinations[proof.delivers]
+    if len(proved):
+        walked = _walk_minimal(build, None, proved)
+        assert walked.minimal == walked.pairs, note
+        counts = proof.hop_counts[proof.delivers].sum(axis=0)
+        assert tuple(np.trim_zeros(counts, "b").tolist()) == walked.hop_counts, note
+
+
+def assert_found(found: Judged, ways: Ways, walked: list[FailureReport], note: str) -> None:
+    assert not found.wrong, note
+    assert replace(found.ways, max_hops=ways.max_hops) == ways, note
+    assert found.ways.max_hops >= ways.max_hops, note
+    for report, right in zip(found.failures, walked, strict=True):
+        if report.exact:
+            assert report == right, note
+        lengths = {"exact": True, "max_hops": right.max_hops, "stretch": right.stretch}
+        assert replace(report, **lengths) == right, note  # type: ignore[arg-type]
+        assert report.max_hops >= right.max_hops, note
+        assert report.stretch >= right.stretch, note
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("name", [*SMALL, "damaged", BOUNCED, MARKED])
+def test_it_agrees_with_the_walk(name: str, spread: bool) -> None:
+    found, proof = assert_alike(fabric(name, spread))
+    assert found.ways == walk_ways(fabric(name, spread))
+    assert not any(report.lost_pairs for report in found.failures)
+    if name not in ("oft", "damaged"):
+        assert not len(proof.open)
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_it_agrees_on_spoilt_tables(spoil) -> None:  # type: ignore[no-untyped-def]
+    assert_alike(spoil(protected("polarfly", q=3)))
+
+
+def mutants(build: Build, count: int, seed: int) -> Iterator[tuple[str, Build]]:
+    """The build with one row, minimal port, order of repair or alternate changed at one switch."""
+    random = np.random.default_rng(seed)
+    routes, classes = build.tables.routes, build.tables.classes
+    used = np.argwhere(classes.port > 0)
+    words = ["protection", "egress", "protection", "port", "bounce"]
+    words += ["alternate"] if classes.alternate.shape[2] else []
+    for number in range(count):
+        s, k = random.choice(used).tolist()
+        port = int(random.choice(build.wiring.port[s][build.wiring.far[s] >= 0]))
+        word = words[number % len(words)]
+        note = f"{word} of class {k} of switch {s}: {port}"
+        if word == "egress":
+            egress = routes.egress.copy()
+            egress[s, random.integers(egress.shape[1])] = k
+            tables = replace(build.tables, routes=replace(routes, egress=egress))
+        else:
+            changed = getattr(classes, word).copy()
+            changed[s, k] = port if word == "port" else [port, *[0] * (changed.shape[2] - 1)]
+            tables = replace(build.tables, classes=replace(classes, **{word: changed}))
+        yield note, replace(build, tables=tables)
+
+
+def harmful(build: Build, count: int, seed: int) -> int:
+    """How many mutants lose packets; on all the proof agrees with the walk."""
+    lossy = 0
+    for note, mutant in mutants(build, count, seed):
+        found, _ = assert_alike(mutant, note)
+        lossy += bool(found.ways.strays or any(r.lost_pairs for r in found.failures))
+    return lossy
+
+
+def test_it_agrees_on_mutants() -> None:
+    modes = [("odd", False), ("odd", True), ("pn", False), ("pn", True)]
+    modes += [(BOUNCED, True), (MARKED, True)]
+    assert sum(harmful(fabric(*mode), 12, seed=1) for mode in modes) >= 10
+
+
+def swapped_ports(build: Build, random: np.random.Generator) -> Build:
+    """Two ports of a switch for each other, in all its classes or in some arrays alone."""
+    s, classes = int(random.integers(len(build.wiring.far))), build.tables.classes
+    one, other = random.choice(build.wiring.port[s][build.wiring.far[s] >= 0], 2, replace=False)
+    changed = {}
+    for word in ("port", "alternate", "protection", "bounce"):
+        if random.random() < 0.7:
+            changed[word] = (ports := getattr(classes, word).copy())
+            ports[s] = np.select([ports[s] == one, ports[s] == other], [other, one], ports[s])
+    return with_classes(build, **changed)
+
+
+def swapped_cables(build: Build, random: np.random.Generator) -> Build:
+    """Two cables of a switch in each other's ports."""
+    s, w = int(random.integers(len(build.wiring.far))), build.wiring
+    one, other = random.choice(np.flatnonzero(w.far[s] >= 0), 2, replace=False)
+    port, far_port = w.port.copy(), w.far_port.copy()
+    port[s, [one, other]] = w.port[s, [other, one]]
+    for link in (one, other):
+        far_port[w.far[s, link], w.far[w.far[s, link]] == s] = port[s, link]
+    return replace(build, wiring=replace(w, port=port, far_port=far_port))
+
+
+def repaired_by_itself(build: Build, random: np.random.Generator) -> Build:
+    """The minimal port among the first ports of repair, at a third of the classes."""
+    protection = build.tables.classes.protection.copy()
+    some = random.random(protection.shape[:2]) < 0.3
+    protection[some, 0] = build.tables.classes.port[some]
+    return with_classes(build, protection=protection)
+
+
+def fewer_bounces(build: Build, random: np.random.Generator) -> Build:
+    bounce = build.tables.classes.bounce.copy()
+    bounce[random.random(bounce.shape[:2]) < 0.2] = 0
+    return with_classes(build, bounce=bounce)
+
+
+def other_weights(build: Build, random: np.random.Generator) -> Build:
+    """No weight, or one, for each way of a fifth of the classes."""
+    weight = build.tables.classes.weight.copy()
+    some = random.random(weight.shape[:2]) < 0.2
+    weight[some] = random.integers(0, 2, weight[some].shape)
+    return with_classes(build, weight=weight)
+
+
+def fewer_hosts(build: Build, random: np.random.Generator) -> Build:
+    ends = build.topology.endpoints & (random.random(len(build.topology.endpoints)) < 0.7)
+    return replace(build, topology=replace(build.topology, endpoints=ends))
+
+
+CHANGES = [
+    swapped_ports,
+    swapped_cables,
+    repaired_by_itself,
+    fewer_bounces,
+    other_weights,
+    fewer_hosts,
+]
+
+
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("pn", "oft", "iq", "damaged")]
+
+
+@pytest.mark.parametrize("name", ["odd", MARKED, *LONG])
+@pytest.mark.parametrize("spread", [False, True])
+def test_it_agrees_on_several_changes_at_once(name: str, spread: bool) -> None:
+    random, lossy = np.random.default_rng(5), 0
+    for number in range(12):
+        changes = random.choice(len(CHANGES), size=1 + number % 3).tolist()
+        build = fabric(name, spread)
+        for change in changes:
+            build = CHANGES[change](build, random)
+        if build.topology.endpoints.any():
+            found, _ = assert_alike(build, f"{[CHANGES[c].__name__ for c in changes]}")
+            lossy += any(report.lost_pairs for report in found.failures)
+    assert lossy >= 2
+
+
+@pytest.mark.parametrize("name", ["even", MARKED])
+def test_what_is_proved_holds_whatever_the_weights(name: str) -> None:
+    """Those that the controller shifts for `ugal-pf`, too, down to one way of a class."""
+    random, build = np.random.default_rng(3), fabric(name, True)
+    for share in (0.2, 0.5, 0.8):
+        weight = build.tables.classes.weight.copy()
+        weight[random.random(weight.shape) < share] = 0
+        found, _ = assert_alike(with_classes(build, weight=weight))
+        assert not found.ways.strays
+        assert not any(report.lost_pairs for report in found.failures)
+
+
+def test_hosts_without_a_weighted_way_take_as_many_links_as_others() -> None:
+    build = fabric("odd", False)
+    nothing = with_classes(build, weight=np.zeros_like(build.tables.classes.weight))
+    assert walk_ways(nothing).max_hops == walk_ways(build).max_hops == 2
+    assert_alike(nothing)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("name", [*FABRICS, "damaged", BOUNCED, MARKED])
+def test_it_agrees_on_many_mutants(name: str, spread: bool) -> None:
+    """More than 400 that lose packets, over nine fabrics and both modes."""
+    large = name in ("iq", "paley", "seven", "eight")
+    assert harmful(fabric(name, spread), 100 if large else 240, seed=2) >= (3 if large else 6)
+
+
+def test_rows_of_no_prefix_prove_nothing() -> None:
+    """Quadric supernodes have fewer rows than others; what follows them is for nobody."""
+    build = fabric("iq", False)
+    routes, last = build.tables.routes, len(build.wiring.far) + len(build.tables.routes.prefix)
+    supernode, row = np.argwhere(routes.prefix == last)[0]
+    egress = routes.egress.copy()
+    egress[supernode * build.topology.hierarchy, row] = 0
+    more = replace(build, tables=replace(build.tables, routes=replace(routes, egress=egress)))
+    for method in ("local", "walk"):
+        assert "without hosts" in verify(more, method=method).unsound.texts()[0]
+
+
+def test_groups_of_destinations_are_proved_as_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a PolarStar, whose remote switches serve a supernode by one row."""
+    for name in ("iq", "paley"):
+        build = fabric(name, False)
+        groups = local_proof(build, KINDS)
+        assert isinstance(columns_of(build), local.GroupColumns)
+        with monkeypatch.context() as patch:
+            patch.setattr(local.GroupColumns, "of", lambda _: None)
+            single = local_proof(build, KINDS)
+        assert (groups.hop_counts == single.hop_counts).all()
+        for one, other in zip(groups.stretch.values(), single.stretch.values(), strict=True):
+            assert one.max() == other.max()
+        assert not len(groups.open)
+        assert not len(single.open)
+
+
+def test_what_is_not_provable_is_walked() -> None:
+    """Packets in transit that choose, and marks that stay."""
+    every_hop = replace(fabric("odd", False), policy={"transit": "ecmp"})
+    for build in (every_hop, routed("pn", q=3, spread=True, marks=True)):
+        assert not provable(build)
+        assert verify(build, method="local").local is None
+
+
+def test_walks_tell_a_wrong_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of delivery: it is passed for tables with a switch that sends all to one neighbour."""
+    build = routed(q=3)
+    port = build.tables.classes.port.copy()
+    port[0] = np.where(port[0] > 0, port[0].max(), 0)
+    classes = replace(build.tables.classes, port=port)
+    astray = replace(build, tables=replace(build.tables, classes=classes))
+    right = local_proof(build, ())
+    monkeypatch.setattr("compilers.proof.walks.delivery.local_proof", lambda *_: right)
+    report = verify(astray, method="local")
+    assert report.local is None
+    assert report.minimal < report.pairs
+    assert "local proof" in report.unsound.texts()[0]
+
+
+@pytest.mark.parametrize("spoil", [over_the_apex, without_bounce])
+def test_walks_tell_a_wrong_proof_of_repairs(
+    spoil,  # type: ignore[no-untyped-def]
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    build = spoil(protected("polarfly", q=5))
+    walked = verify(build, failures=KINDS, method="walk")
+    local_report = verify(build, failures=KINDS, method="local")
+    lost = [(case.lost_pairs, case.losses) for case in walked.failures]
+    assert [(case.lost_pairs, case.losses) for case in local_report.failures] == lost
+    right = local_proof(protected("polarfly", q=5), KINDS)
+    monkeypatch.setattr("compilers.proof.walks.delivery.local_proof", lambda *_: right)
+    report = verify(build, failures=KINDS, method="local")
+    assert not report.passed
+    assert report.local is None
+    assert report.failures == walked.failures
+    assert "local proof" in report.unsound.texts()[0]
+
+
+def test_constructed_alternates_are_looked_for() -> None:
+    """In a whole PolarFly, as the detours that small ones are walked for."""
+    build = routed(q=5, spread=True, protect="node")
+    assert verify(build, failures=(), method="local").passed
+    alternate = build.tables.classes.alternate.copy()
+    alternate[3, 2, -1], alternate[4, 1] = 0, alternate[4, 2]
+    spoilt = with_classes(build, alternate=alternate)
+    texts = verify(spoilt, failures=(), method="local").unsound.texts()
+    assert any("alternate" in text for text in texts)
+
+
+def test_rows_by_a_class_for_others_are_found() -> None:
+    build = routed(q=5, spread=True, protect="node")
+    egress, links = build.tables.routes.egress.copy(), build.wiring.far.shape[1]
+    other = np.flatnonzero((egress[0] > 0) & (egress[0] < links))[0]
+    egress[0, other] += links
+    tables = replace(build.tables, routes=replace(build.tables.routes, egress=egress))
+    texts = verify(replace(build, tables=tables), failures=(), method="local").unsound.texts()
+    assert any("rows for the neighbour alone" in text for text in texts)
+
+
+def test_a_grown_fabric_with_as_many_links_is_no_whole_polarfly() -> None:
+    """No two failures lose a pair: only ER_q keeps that promise."""
+    build = fabric("odd", False)
+    more = np.append(build.topology.graph.edges()[1:], [[12, 13]], axis=0)
+    grown = replace(build.topology, graph=Graph.from_edges(14, more))
+    assert promised(build) == ("link", "node", "2")
+    assert promised(replace(build, topology=grown)) == ("link", "node")
+
+
+def test_the_mark_says_what_was_proved_without_a_walk(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    build = damaged(True)
+    save(build, tmp_path / "build")
+    place = [build], [tmp_path / "build"]
+    judge(*place, failures=["link"], method="local")
+    assert Proved.read(tmp_path / "build", build).certified == ("delivery", "ways", "link")
+    judge(*place, failures=["node"], method="walk")
+    proved = Proved.read(tmp_path / "build", build)
+    assert (proved.failures, proved.certified) == (("link", "node"), ("link",))
+    mark = json.loads((tmp_path / "build/verified.json").read_text())
+    assert mark["local"] is None
+
+
+def test_auto_takes_it_where_walks_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    build = fabric("odd", True)
+    assert verify(build, failures=["link"]).local is None
+    monkeypatch.setattr("compilers.proof.walks.delivery.WALKED_UP_TO", 0)
+    report = verify(build, failures=["link", "2"])
+    assert [case.kind for case in report.failures] == ["link", "2"]
+    proved = "delivery", "ways", "link", "2"
+    assert report.local == LocalUse(proved, 13, 0, 4)
+    with pytest.raises(InputError, match="auto, walk, local"):
+        judge([build], method="guess")
+
+
+@pytest.mark.parametrize("name", ["odd", "iq", BOUNCED])
+def test_it_is_the_same_in_machine_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, found = fabric(name, True), []
+    for choice in ("python", "jit"):
+        monkeypatch.setenv(machine_code.CHOICE, choice)
+        proof = local_proof(build, KINDS)
+        parts = (proof.longest, proof.ways, proof.hop_counts, *proof.stretch.values())
+        found.append([part.tolist() for part in (proof.open, *parts)])
+    assert found[0] == found[1]
+
+
+def test_it_can_be_translated_ahead_of_time() -> None:
+    """The fields of a program become arguments beside the others."""
+    for name in ("cases_of_classes", "prove_states"):
+        arguments = getattr(local.LOOPS.python, name).__code__
+        given = arguments.co_varnames[1 : arguments.co_argcount]
+        assert not set(given) & set(Program._fields)

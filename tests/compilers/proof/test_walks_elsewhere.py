@@ -1,0 +1,128 @@
+"""Walks agree with a plain walker where fabrics are unusual: planes, parallel cables, damage.
+
+The plain walker (`tests/compilers/proof/oracle.py`) knows ports and cables only, and shares no code
+with the walks. Damaged fabrics come with every balance that can be had in them, and with protection
+or without.
+"""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from compilers.pipeline import compile_fabric, compile_placed
+from compilers.planes import compile_planes
+from compilers.proof.failures.failure_walks import walk_failures
+from compilers.spec.fabric_file import load_fabric
+from compilers.wiring.placed_fabric import place_fabric
+from tests.compilers.build_digests import damaged
+from tests.compilers.proof.oracle import ARRIVED, Oracle
+
+POLARFLY = {"family": "polarfly", "q": 4}
+FAMILIES = {
+    "polarfly": POLARFLY,
+    "polarfly5": {"family": "polarfly", "q": 5},
+    "polarstar": {"family": "polarstar", "q": 2, "supernode": "paley", "degree": 2},
+    "pn": {"family": "pn", "q": 2},
+    "oft": {"family": "oft", "q": 2},
+    "jellyfish": {"family": "jellyfish", "nodes": 16, "degree": 4, "seed": 3},
+    "hyperx": {"family": "hyperx", "sides": "3x3"},
+}
+PORTS = [{"name": "e{}", "count": 8, "role": "fabric"}, {"name": "h{}", "count": 4, "role": "host"}]
+
+
+def agree(build, kinds=("link", "node")):
+    """Lost pairs of single failures, summed over all of a kind, are those of the plain walker."""
+    far = build.wiring.far
+    links = [(s, int(t)) for s in range(len(far)) for t in far[s] if t > s]
+    nodes = np.flatnonzero((far >= 0).any(axis=1)).tolist()
+    some = {"link": [({frozenset(link)}, set()) for link in links]}
+    some["node"] = [(set(), {node}) for node in nodes]
+    for kind in kinds:
+        lost = longest = 0
+        for gone, down in some[kind]:
+            for _, _, paths in Oracle(build, gone, down).outcomes():
+                lost += any(outcome != ARRIVED for _, outcome in paths)
+                longest = max([longest, *(len(p) - 1 for p, end in paths if end == ARRIVED)])
+        report = walk_failures(build, kind)
+        assert (report.cases, report.lost_pairs) == (len(some[kind]), lost), kind
+        assert report.max_hops <= longest
+
+
+def built(topology, more=None, **routing):
+    keys = {"name": "lab", "topology": topology, "routing": routing} | (more or {})
+    return compile_fabric(load_fabric(keys))
+
+
+@pytest.mark.parametrize("protect", ["none", "node"])
+@pytest.mark.parametrize(
+    ("family", "balance"),
+    [
+        (family, balance)
+        for family in FAMILIES
+        for balance in ("minimal", "ecmp", "compact-valiant", "ugal-pf")
+        if balance != "ecmp" or not family.startswith("polarfly")  # which has one path a pair
+    ],
+)
+def test_damaged_fabrics_of_every_balance(family, balance, protect):
+    routing = {"balance": balance, "protect": protect}
+    keys = {"name": "lab", "topology": FAMILIES[family], "routing": routing}
+    placed = place_fabric(load_fabric(keys))
+    seed = random.Random(f"{family} {balance}").randrange(100)  # noqa: S311
+    agree(compile_placed(damaged(placed, seed, 1, 2)))
+
+
+@pytest.mark.parametrize("balance", ["minimal", "compact-valiant"])
+def test_planes(balance):
+    """Each host has a port in every plane; the second is damaged, and has tables of its own."""
+    spec = {
+        "name": "lab",
+        "topology": POLARFLY,
+        "planes": 2,
+        "routing": {"balance": balance, "protect": "node"},
+        "inventory": {
+            "node_types": {"leaf": {"ports": PORTS}},
+            "generate": {"type": "leaf"},
+            "dead_links": [{"a": "p2-n0", "b": f"p2-n{_near(POLARFLY, 0)}"}],
+        },
+    }
+    builds = compile_planes(load_fabric(spec))
+    assert len(builds) == 2
+    assert builds[0].topology.graph.size == builds[1].topology.graph.size + 1
+    for build in builds:
+        agree(build)
+
+
+def _near(topology, vertex):
+    return int(built(topology).wiring.far[vertex, 0])
+
+
+@pytest.mark.parametrize("protect", ["none", "node"])
+def test_parallel_cables_are_one_link(protect):
+    """A port of two sockets is one port to the rule, and its cables die together."""
+    ports = [PORTS[0] | {"parallel": 2, "member": "e{}m{lane}"}, PORTS[1]]
+    inventory = {"node_types": {"leaf": {"ports": ports}}, "generate": {"type": "leaf"}}
+    agree(built(POLARFLY, {"inventory": inventory}, balance="compact-valiant", protect=protect))
+
+
+@pytest.mark.parametrize("family", ["polarfly", "pn", "jellyfish"])
+def test_fitted_weights(family):
+    """Alternates that a demand leaves without weight are no ways of hosts."""
+    routing = {"balance": "compact-valiant", "protect": "node", "demand": "worst-case"}
+    agree(built(FAMILIES[family], **routing))
+
+
+def test_uneven_hosts():
+    nodes = [{"name": f"n{v}", "type": "leaf", "host_count": v % 3} for v in range(21)]
+    inventory = {"node_types": {"leaf": {"ports": PORTS}}, "nodes": nodes}
+    more = {"inventory": inventory, "hosts_per_node": 2}
+    agree(built(POLARFLY, more, balance="compact-valiant", protect="node"))
+
+
+@pytest.mark.parametrize("modules", [2, 3])
+def test_modules(modules):
+    ports = [{"name": "m{module}/{}", "modules": modules, "count": 4, "role": "fabric"}, PORTS[1]]
+    inventory = {"node_types": {"leaf": {"ports": ports}}, "generate": {"type": "leaf"}}
+    agree(built(POLARFLY, {"inventory": inventory}, balance="ugal-pf", protect="module"))

@@ -1,0 +1,116 @@
+"""Orbits and walks agree on what a module's death loses; the theorem of `module_orders`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compilers.proof.failures.failure_walks import walk_failures
+from compilers.proof.verification import judge
+from compilers.proof.walks.delivery import verify
+from compilers.routing.policy_passes import choices
+from compilers.routing.protection import polarfly
+from compilers.routing.routes_by_family import minimal
+from compilers.spec.policy import Policy
+from compilers.wiring.shared_risk import modules_of
+from extensions.scale.module_orbits import module_bounds
+from tests.compilers.modular import modular
+
+
+def by_chance(build, seed, aware=True):
+    """The same fabric with each switch's links at other ports of those that it uses, by chance."""
+    random = np.random.default_rng(seed)
+    wiring, port = build.wiring, build.wiring.port.copy()
+    for row, far in zip(port, wiring.far, strict=True):
+        count = np.count_nonzero(far >= 0)
+        row[:count] = random.permutation(row[:count])
+    far_port = np.zeros_like(port)
+    switch, link = np.nonzero(wiring.far >= 0)
+    back = {(s, int(wiring.far[s, k])): port[s, k] for s, k in zip(switch, link, strict=True)}
+    for s, k in zip(switch.tolist(), link.tolist(), strict=True):
+        far_port[s, k] = back[int(wiring.far[s, k]), s]
+    wiring = replace(wiring, port=port, far_port=far_port)
+    policy = Policy(build.balance != "minimal", True, edge_disjoint=False)
+    module = modules_of(wiring, build.hardware) if aware else None
+    tables = minimal(build.topology, wiring)
+    tables = choices(tables, build.topology, wiring, policy, True, module)
+    return replace(build, wiring=wiring, tables=tables)
+
+
+@pytest.mark.parametrize("aware", [True, False])
+@pytest.mark.parametrize("modules", [2, 3, 4])
+@pytest.mark.parametrize("q", [4, 5, 7, 8])
+def test_orbits_say_what_walks_find(q, modules, aware):
+    """On random placements: orbits that leave mean that nothing is lost, and no path is longer.
+
+    And without alternates, whose ways in differ, nothing else is lossless.
+    """
+    lossless = proved = 0
+    for seed in range(4):
+        build = by_chance(modular(q, modules), seed, aware)
+        bounds, report = module_bounds(build), walk_failures(build, "module")
+        if bounds:
+            assert not report.lost_pairs
+            assert report.max_hops <= 1 + bounds.links
+            assert report.stretch <= bounds.more
+        lossless += not report.lost_pairs
+        proved += bounds is not None
+    assert proved == lossless
+
+
+@pytest.mark.parametrize("balance", ["compact-valiant", "spread", "ugal-pf"])
+@pytest.mark.parametrize(("q", "modules"), [(5, 2), (7, 2), (7, 4), (8, 3)])
+def test_bounds_hold_for_alternates_and_marks(q, modules, balance):
+    build = modular(q, modules, balance=balance)
+    bounds, report = module_bounds(build), walk_failures(build, "module")
+    longest = verify(build).ways.max_hops
+    assert not report.lost_pairs
+    assert report.max_hops <= longest - 1 + bounds.links
+    assert report.stretch <= bounds.more
+
+
+def test_what_orbits_cannot_judge():
+    assert module_bounds(modular(7, 4, placement="filled", protect="none")) is None
+    build = modular(7, 4)
+    classes = build.tables.classes
+    protection = classes.protection.copy()
+    protection[3, 9] = protection[3, 9, ::-1]  # to one whose way comes back, first
+    assert module_bounds(build)
+    own = protection.copy()
+    own[3, 2] = build.wiring.port[3, 2]
+    for wrong in (own,):
+        edited = replace(build.tables, classes=replace(classes, protection=wrong))
+        assert module_bounds(replace(build, tables=edited)) is None
+    by_turn = replace(modular(7, 2), tables=polarfly(modular(7, 2).tables, modular(7, 2).wiring))
+    assert module_bounds(by_turn) is None
+    assert walk_failures(by_turn, "module").lost_pairs
+
+
+def test_verify_takes_orbits_and_says_so():
+    build = modular(7, 4)
+    (report,) = judge([build], failures=["module"], method="local").reports
+    assert "module" in report.local.proved
+    (case,) = report.failures
+    assert (case.cases, case.lost_pairs, case.exact) == (228, 0, False)
+    assert case.max_hops == 6
+    assert report.proved["failures"] == ["module"]
+    (walked,) = judge([build], failures=["module"], method="walk").reports
+    assert walked.local is None
+    assert walked.failures[0].max_hops == 5
+
+
+def test_a_wrong_proof_is_noticed(monkeypatch):
+    """A walk of a few destinations finds what a broken proof would hide."""
+    good = modular(7, 2)
+    bad = replace(good, tables=polarfly(good.tables, good.wiring))
+    bounds = module_bounds(good)
+    monkeypatch.setattr("compilers.proof.local.other_proofs.modules", lambda _: bounds)
+    monkeypatch.setattr(
+        "compilers.proof.walks.delivery.by_chance", lambda *_: np.array([0, 1, 2, 3])
+    )
+    (report,) = judge([bad], failures=["module"], method="local").reports
+    assert not report.passed
+    assert report.unsound.count
+    assert report.failures[0].lost_pairs
