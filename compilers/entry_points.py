@@ -6,6 +6,7 @@
 | `polarfab.functions` | a function of `import polarfab` | the function |
 | `polarfab.targets` | a system that `render` writes for | a class of `polarfab.Target` |
 | `polarfab.families` | a family of topologies | a class of `polarfab.Family` |
+| `polarfab.balances` | a value of `routing.balance` | a class of `polarfab.Balance` |
 | `polarfab.exports` | a format of `export` | a function from builds, one a plane, to files |
 | `polarfab.proofs` | a proof of whole fabrics | a `WholeFabricProof` (`compilers.proof.local`) |
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands ne
     from importlib.metadata import EntryPoint
 
 VERBS, FUNCTIONS = "polarfab.verbs", "polarfab.functions"
-TARGETS, EXPORTS, FAMILIES = "polarfab.targets", "polarfab.exports", "polarfab.families"
-PROOFS = "polarfab.proofs"
+TARGETS, EXPORTS, PROOFS = "polarfab.targets", "polarfab.exports", "polarfab.proofs"
+FAMILIES, BALANCES = "polarfab.families", "polarfab.balances"
 
 EXTENSIONS = Path(__file__).resolve().parents[1] / "extensions"
 PACKAGE = f"{__package__.removesuffix('compilers')}extensions"

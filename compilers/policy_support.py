@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from compilers.spec.balance import balance_named
 from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
-from compilers.spec.policy import MARKED, WITHOUT_ALTERNATES
-from compilers.spec.share import EQUAL_COST
-from compilers.targets.features import (
+from compilers.spec.features import (
     ADJACENT_NEEDS,
-    BALANCE_NEEDS,
     IN_NODE_TYPES,
     KEPT_MARKS,
     PROTECT_NEEDS,
@@ -22,6 +20,7 @@ from compilers.targets.features import (
     TRANSIT_NEEDS,
     WEIGHTS,
 )
+from compilers.spec.share import EQUAL_COST
 from compilers.topology.families import family_of
 from inventory.problems import Finding, InputError, Problem, few
 
@@ -105,8 +104,9 @@ def _target(name: str) -> Target:
 
 def _needs(routing: RoutingSpec, word: str, family: str) -> frozenset[str]:
     if word == "balance":
-        keeps = routing.balance == MARKED and family_of(family).keeps_marks
-        return BALANCE_NEEDS[routing.balance] | ({KEPT_MARKS} if keeps else set())
+        balance = balance_named(routing.balance)
+        keeps = balance.marks and family_of(family).keeps_marks
+        return balance.needs | ({KEPT_MARKS} if keeps else set())
     if word == "protect":
         return PROTECT_NEEDS[routing.protect]
     if word == "adjacent":
@@ -114,7 +114,7 @@ def _needs(routing: RoutingSpec, word: str, family: str) -> frozenset[str]:
     if word == "transit":
         return TRANSIT_NEEDS[routing.transit]
     least = LEAST_POLICY[word]
-    shared = routing.balance not in WITHOUT_ALTERNATES and getattr(routing, word) != least
+    shared = balance_named(routing.balance).alternates and getattr(routing, word) != least
     return frozenset({SHARES} if shared else ())
 
 

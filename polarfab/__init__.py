@@ -8,7 +8,7 @@ The public Python API; what it needs is imported on first use:
     fabric.save("build")
 
 `Target`, `Option`, `Capabilities` and `Build` are for packages that bring a target of their own,
-`Family` and `Topology` for those that bring a family of topologies.
+`Family` and `Topology` for those that bring a family of topologies, `Balance` for a balance.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compilers.readers.emitted_report import EmittedWrongError
+    from compilers.spec.balance import Balance
     from compilers.tables.build import Build
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Balance",
     "Build",
     "Capabilities",
     "EmittedWrongError",
@@ -50,6 +52,7 @@ __all__ = [
     "topology",
 ]
 HOMES = {
+    "Balance": "compilers.spec.balance",
     "Build": "compilers.tables.build",
     "Capabilities": "compilers.targets.capabilities",
     "EmittedWrongError": "compilers.readers.emitted_report",
@@ -69,12 +72,21 @@ HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name in HOMES:
-        return getattr(import_module(HOMES[name]), name)
+        return _at_the_door(getattr(import_module(HOMES[name]), name))
     if not name.startswith("_"):
         points = import_module("compilers.entry_points")
         for entry in points.registered(points.FUNCTIONS).get(name, ()):
-            return points.load(entry)
+            return _at_the_door(points.load(entry))
     raise AttributeError(f"module 'polarfab' has no attribute {name!r}")
+
+
+def _at_the_door(found: Any) -> Any:
+    """A public function that checks the types of its arguments; classes check their own."""
+    from inspect import isfunction
+
+    from polarfab.contract import contract
+
+    return contract(found) if isfunction(found) and not hasattr(found, "__wrapped__") else found
 
 
 def __dir__() -> list[str]:

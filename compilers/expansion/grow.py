@@ -20,6 +20,7 @@ from compilers.expansion.table_changes import changes, moved
 from compilers.routing.policy_passes import choices
 from compilers.routing.search.shortest_paths import LARGEST_SHORTEST, links_taken, routes
 from compilers.spec.address_blocks import block_count
+from compilers.spec.balance import balance_named
 from compilers.spec.fabric_spec import RoutingSpec
 from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
@@ -128,7 +129,7 @@ def grow(
 
 def _require_unmarked(build: Build) -> None:
     """Refuse marks: copies have neighbours in common, and the rule of marks wants one at most."""
-    if build.balance == MARKED:
+    if build.marks:
         raise InputError.of(
             key="routing.balance",
             required="another balance, as where clusters are copied marked packets come back to "
@@ -172,4 +173,6 @@ def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> Tables:
     spec = RoutingSpec.model_validate({"balance": build.balance, "protect": build.protect, **asked})
     q = topology.parameters.get("q")
     policy = spec.policy(int(q) if q else None, topology.family)
-    return choices(tables, topology, wiring, policy)
+    tables = choices(tables, topology, wiring, policy)
+    made: Tables = balance_named(build.balance).chosen(tables, topology, wiring)
+    return made

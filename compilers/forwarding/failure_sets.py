@@ -140,7 +140,16 @@ def follow(
     depth: Array,
     found: Array,
 ) -> int:
-    """The most links that a packet in transit takes to d; DROP or LOOPED if any path ends so."""
+    """The most links that a packet takes to d from where it met a failure, so in transit or with
+    no link of a host's up; DROP or LOOPED if any path ends so.
+    """
+    if not p.every_hop:
+        for links in range(MOST_HOPS):
+            k = transit(p, s, came, egress[s], dead)
+            if k < 0:
+                return links if k == DELIVER and s == d else DROP
+            s, came = p.far[s, k], p.far_link[s, k]
+        return LOOPED
     links_of = p.far.shape[1]
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
     for links in range(MOST_HOPS):
@@ -231,6 +240,30 @@ def start(
                 for k in p.shares[s, egress[s]]:
                     paths += k >= 0
     return n, paths
+
+
+@loop
+def told_apart(p: Program, egress: Array, depth: Array, found: Array, failures: int) -> Array:
+    """The states that so many failures can tell apart, and of the others those after most links.
+
+    A switch tells ingress links apart that its class names. Of all others as many are kept as
+    elements fail: the next link is down, so one of them is up, and what came by it does what those
+    of all others do.
+    """
+    kept, count = np.empty(len(found), np.int32), 0
+    others = np.zeros(len(p.far), np.int32)
+    order = np.argsort(-depth[found])
+    for i in order:
+        s, came, tag = packet_in(p, found[i])
+        c = egress[s]
+        transits = came >= 0 and c >= 0 and tag == PLAIN
+        if transits and not contains(p.order[s, c], came) and not contains(p.bounce[s, c], came):
+            others[s] += 1
+            if others[s] > failures:
+                continue
+        kept[count] = found[i]
+        count += 1
+    return kept[:count]
 
 
 @loop
@@ -352,7 +385,7 @@ def walk_cases(
     hops, after = np.empty(switches, np.int8), np.empty(switches, np.int32)
     needed = np.empty(2 * at_once + 2, np.int64)
     tried, newest = np.full(len(cases), -1, np.int64), np.full(len(cases), -1, np.int64)
-    losing_cases = np.empty(len(cases), np.int64)
+    losing_cases, thin = np.empty(len(cases), np.int64), every and not p.every_hop
     begins, edges = np.zeros(0, np.int64), np.zeros((0, 2), np.int32)
     losing, lost, count = np.empty((64, 3), np.int64), np.empty((64, 4), np.int64), 0
     for j in range(len(destinations)):
@@ -365,33 +398,42 @@ def walk_cases(
             p, egress, d, none, every, depth, found, n
         )
         losses, touched = 0, 0
-        for i in range(n if len(cases) else 0):
-            s, came, tag = packet_in(p, found[i])
-            if tag == MARKED:
-                continue
-            for at in range(needs(p, s, came, egress[s], at_once, none, needed)):
-                for x in range(first[needed[at]], first[needed[at] + 1]):
-                    case = of_element[x]
-                    if tried[case] == j * cells + i:
-                        continue
-                    tried[case] = j * cells + i
-                    if not meets(p, s, came, egress[s], d, cases[case]):
-                        continue
-                    taken = follow(p, egress, s, came, d, cases[case], every, other, more)
-                    if taken >= 0:
-                        links = depth[found[i]] + taken
-                        longest[case] = max(longest[case], links)
-                        figures[j, FIGURES] = max(figures[j, FIGURES], links)
-                        figures[j, FIGURES + 1] = max(figures[j, FIGURES + 1], taken - hops[s])
-                        continue
-                    if newest[case] < 0:
-                        losing_cases[touched] = case
-                        touched += 1
-                    losing = grown(losing, losses)
-                    losing[losses, 0], losing[losses, 1] = found[i], newest[case]
-                    losing[losses, 2] = int(taken == LOOPED)
-                    newest[case] = losses
-                    losses += 1
+        for turn in range(0 if thin else 1, 2 if len(cases) else 0):
+            states = found[:n]
+            if turn == 0 and thin:
+                states = told_apart(p, egress, depth, states, at_once)
+            elif turn == 1 and thin and not losses:
+                break  # only where packets are lost does it matter by which links they came
+            for x in range(touched):
+                newest[losing_cases[x]] = -1
+            losses, touched = 0, 0
+            for i in range(len(states)):
+                s, came, tag = packet_in(p, states[i])
+                if tag == MARKED:
+                    continue
+                for at in range(needs(p, s, came, egress[s], at_once, none, needed)):
+                    for x in range(first[needed[at]], first[needed[at] + 1]):
+                        case = of_element[x]
+                        if tried[case] == (2 * j + turn) * cells + i:
+                            continue
+                        tried[case] = (2 * j + turn) * cells + i
+                        if not meets(p, s, came, egress[s], d, cases[case]):
+                            continue
+                        taken = follow(p, egress, s, came, d, cases[case], every, other, more)
+                        if taken >= 0:
+                            links = depth[states[i]] + taken
+                            longest[case] = max(longest[case], links)
+                            figures[j, FIGURES] = max(figures[j, FIGURES], links)
+                            figures[j, FIGURES + 1] = max(figures[j, FIGURES + 1], taken - hops[s])
+                            continue
+                        if newest[case] < 0:
+                            losing_cases[touched] = case
+                            touched += 1
+                        losing = grown(losing, losses)
+                        losing[losses, 0], losing[losses, 1] = states[i], newest[case]
+                        losing[losses, 2] = int(taken == LOOPED)
+                        newest[case] = losses
+                        losses += 1
         if losses:
             begins, edges = edges_into(p, egress, d, every, found[:n])
         for x in range(touched):
@@ -455,8 +497,8 @@ def walk_two(
         minimal_hops(d, after, hops)
         n, _ = start(p, ends, egress, d, depth, found)
         n, _, _, _ = flood(p, egress, d, none, True, depth, found, n)
-        for i in range(n):
-            s, came, tag = packet_in(p, found[i])
+        for state in told_apart(p, egress, depth, found[:n], 2):
+            s, came, tag = packet_in(p, state)
             c = egress[s]
             if tag == MARKED:
                 continue
@@ -486,7 +528,7 @@ def walk_two(
                         continue
                     taken = follow(p, egress, s, came, d, dead, True, other, more)
                     if taken >= 0:
-                        figures[j, 0] = max(figures[j, 0], depth[found[i]] + taken)
+                        figures[j, 0] = max(figures[j, 0], depth[state] + taken)
                         figures[j, 1] = max(figures[j, 1], taken - hops[s])
                     else:
                         figures[j, 2] = True

@@ -8,22 +8,16 @@ the program runs.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
-import subprocess
 import sys
-import sysconfig
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from importlib.machinery import ExtensionFileLoader, ModuleSpec
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from importlib.util import module_from_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
 from types import FunctionType, SimpleNamespace
 from typing import Any, TypeVar
 
@@ -129,11 +123,12 @@ class Library:
     @cached_property
     def _file_name(self) -> str:
         """The library's file, named by all that it is made of."""
+        import hashlib
+
         digest = hashlib.sha256(f"{np.__version__} {sys.version} {self.types}".encode())
         for name in (__name__, *self.modules):
             digest.update(Path(str(import_module(name).__file__)).read_bytes())
-        end = sysconfig.get_config_var("EXT_SUFFIX")
-        return f"{self.name}-{digest.hexdigest()[:16]}{end}"
+        return f"{self.name}-{digest.hexdigest()[:16]}{EXTENSION_SUFFIXES[0]}"
 
     def _loaded(self) -> Any:
         """The functions of the library, None where there is none that loads."""
@@ -152,6 +147,8 @@ class Library:
 
     def _build(self) -> bool:
         """Translate the loops in another process; whether that went well, which takes seconds."""
+        import subprocess
+
         if "_failed" in self.__dict__:
             return False
         with one_at_a_time():
@@ -174,8 +171,11 @@ class Library:
 
     def translate(self, file: Path) -> None:
         """Translate the loops into a shared library; needs a C compiler."""
+        import warnings
+        from tempfile import TemporaryDirectory
+
         warnings.simplefilter("ignore")  # numba says that its compiler to libraries may change
-        from numba.pycc import CC
+        from numba.pycc import CC  # after the filter
 
         space = {**self._functions, **self._translated()}
         fields = getattr(self._functions.get(self.first), "_fields", ())
@@ -219,6 +219,8 @@ def kept_in() -> list[Path]:
     """Where machine code may be: beside the source's byte code, in the user's cache, or in a
     temporary folder of the user's own. Those that cannot be written are for reading only.
     """
+    from tempfile import gettempdir
+
     folders = [Path(__file__).parent / "__pycache__"]
     with suppress(RuntimeError):
         folders.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "polarfab"))
@@ -250,6 +252,8 @@ def keep_somewhere() -> None:
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
     """Processes that come here at once wait for the first: it translates for all."""
+    import fcntl
+
     with Path(__file__).open() as file:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -16,36 +16,12 @@ down, and the packet does not want to go there anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.policy import ECMP, VALIANT
 from compilers.tables.build import Build
-from compilers.topology.families import family_of
-from compilers.topology.labelled_graph import Topology
-from compilers.wiring.wiring import Wiring
-from inventory.problems import Finding, InputError
-
-
-def without_hosts(topology: Topology, wiring: Wiring) -> Iterator[Finding]:
-    """Switches that are no intermediates, as they have no hosts.
-
-    One that gives up an intermediate takes the packet for one of its own hosts, and has to have
-    routes that are proved for these. Nor do such fabrics gain: their ways all rise and fall.
-    """
-    lacking = np.flatnonzero((wiring.far >= 0).any(axis=1) & ~topology.endpoints)
-    if len(lacking):
-        yield Finding(
-            ("routing", "balance"),
-            f"another balance in family {topology.family}, where not every switch has hosts",
-            f"{VALIANT}, and {len(lacking):,} switches without, such as "
-            f"{wiring.names[int(lacking[0])]}",
-            "write spread, which carries every permutation"
-            if family_of(topology.family).least_marked is not None
-            else "write ecmp, which spreads over all shortest ways, or compact-valiant",
-        )
+from inventory.problems import InputError
 
 
 def intermediates(build: Build) -> NDArray[np.int64]:
@@ -64,7 +40,7 @@ def require_direct(build: Build, what: str) -> None:
         InputError: they do.
     """
     require_single_ways(build, what)
-    if build.balance == VALIANT:
+    if build.carries:
         required = f"another balance, as {what} cannot follow packets over intermediates"
         todo = "compile with balance: compact-valiant for that"
         raise InputError.of(required, VALIANT, todo, key="routing.balance")

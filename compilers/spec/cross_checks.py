@@ -14,6 +14,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from compilers.spec.address_blocks import block_count, ipv4_block_length
+from compilers.spec.balance import Balance, balance_named
 from compilers.spec.fabric_spec import (
     AddressingSpec,
     BaseSpec,
@@ -24,14 +25,11 @@ from compilers.spec.fabric_spec import (
 from compilers.spec.policy import (
     ECMP,
     LARGEST_SEARCH,
-    MARKED,
-    VALIANT,
-    WITHOUT_ALTERNATES,
 )
 from compilers.spec.share import EQUAL_COST, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
 from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY, Values, findings
-from compilers.topology.families import FAMILIES, check_topology, hierarchy, likely
+from compilers.topology.families import check_topology, hierarchy, likely
 from compilers.topology.labelled_graph import Family, Parameters
 from inventory.document_errors import M, sound
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
@@ -53,9 +51,9 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
 
     routing = section("routing", RoutingSpec) or RoutingSpec()
     yield from _fitted(routing)
-    yield from _alone(routing)
-    yield from _shortest(routing)
-    yield from _marking(routing)
+    balance = balance_named(routing.balance)
+    yield from _at_every_hop(routing, balance)
+    yield from balance.problems(routing)
     yield from findings(_values(data), OF_FABRIC)
     topology = section("topology", TopologySpec)
     if topology is None:
@@ -70,8 +68,7 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
     family, parameters = meant
     addressing = section("addressing", AddressingSpec) or AddressingSpec()
     yield from _routing(routing, family, parameters)
-    yield from _several_shortest(routing, family, parameters)
-    yield from _whole_supernodes(routing, family)
+    yield from balance.unfit(routing, family, parameters)
     shape = family.order(parameters), hierarchy(parameters)
     hosts, planes = _sizes(data)
     yield from _small_pools(addressing, shape, hosts, planes)
@@ -225,11 +222,7 @@ def _sizes(data: Data) -> tuple[int, int]:
 
 
 def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
-    """A demand for which there is nothing to fit, or shares said twice."""
-    if routing.demand and routing.balance == "minimal":
-        todo = "add `balance: compact-valiant`, or remove `demand`"
-        required = "a balance with alternates, whose shares are fitted to the demand"
-        yield Finding(("routing", "demand"), required, "minimal", todo)
+    """Shares said twice, or fitted to nothing."""
     if routing.demand and routing.minimal_share != EQUAL_COST:
         todo = "remove `minimal_share`: the demand says all shares"
         required = f"{EQUAL_COST} beside `demand`"
@@ -240,82 +233,12 @@ def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
         yield Finding(("routing", "largest_share"), required, "none", todo)
 
 
-def _alone(routing: RoutingSpec) -> Iterator[Finding]:
-    """Bounced ways for traffic that is not to be spread."""
-    if routing.adjacent == "bounce" and routing.balance == "minimal":
-        todo = "add `balance: compact-valiant` or `ugal-pf`, or remove `adjacent`"
-        yield Finding(("routing", "adjacent"), "minimal with `balance: minimal`", "bounce", todo)
-
-
-def _shortest(routing: RoutingSpec) -> Iterator[Finding]:
-    """Words that ask for other ways or shares than all shortest paths alike."""
-    if routing.balance != ECMP:
-        if routing.transit == ECMP:
-            required, todo = (
-                f"minimal with `balance: {routing.balance}`",
-                f"write `balance: {ECMP}`",
-            )
-            yield Finding(("routing", "transit"), required, ECMP, f"{todo}, or remove `transit`")
-        return
-    if routing.transit == ECMP and routing.demand:
-        required = "no demand with `transit: ecmp`, where every switch shares alike"
-        todo = "remove `demand`, or `transit`: shares are fitted where packets enter"
-        yield Finding(("routing", "demand"), required, routing.demand, todo)
-    for word, needed in (("adjacent", "minimal"), ("minimal_share", EQUAL_COST)):
-        if (given := getattr(routing, word)) != needed:
-            todo = f"remove `{word}`, or choose `balance: compact-valiant`"
-            yield Finding(("routing", word), f"{needed} with `balance: {ECMP}`", given, todo)
-    if routing.disjoint == "edge":
-        required, todo = f"auto or none with `balance: {ECMP}`", "remove `disjoint`"
-        yield Finding(("routing", "disjoint"), required, "edge", todo)
-
-
-def _several_shortest(
-    routing: RoutingSpec, family: Family, parameters: Parameters
-) -> Iterator[Finding]:
-    """All shortest paths where there is but one, or where they are not looked for."""
-    if routing.balance != ECMP:
-        return
-    if family.single and family.constructed:
-        required = "a family with several shortest paths between two switches"
-        given = f"{ECMP} in {family.name}, which has one"
-        todo = "write minimal, or spread or compact-valiant for longer paths as well"
-        yield Finding(("routing", "balance"), required, given, todo)
-    elif (order := family.order(parameters)) > LARGEST_SEARCH and family.constructed_classes(
-        parameters
-    ):
-        required = f"another balance for more than {LARGEST_SEARCH:,} switches"
-        given, todo = f"{ECMP} for {order:,}", "their alternates are constructed: compact-valiant"
-        yield Finding(("routing", "balance"), required, given, todo)
-
-
-def _whole_supernodes(routing: RoutingSpec, family: Family) -> Iterator[Finding]:
-    """Ways shared at every hop where most rows serve a whole supernode."""
-    if routing.balance == routing.transit == ECMP and family.by_supernodes:
-        required = f"minimal in a {family.name}, whose rows lead to whole supernodes: one way each"
-        yield Finding(("routing", "transit"), required, ECMP, "remove `transit`")
-
-
-def _marking(routing: RoutingSpec) -> Iterator[Finding]:
-    """What does not go with marked packets, which take all links or any intermediate alike."""
-    if routing.balance not in (MARKED, VALIANT):
-        return
-    drawn = routing.balance == VALIANT and routing.minimal_share != EQUAL_COST
-    for word, asked, able, todo in (
-        (
-            "adjacent",
-            routing.adjacent == "bounce",
-            "minimal",
-            "packets between neighbours go other ways, too",
-        ),
-        ("disjoint", routing.disjoint == "edge", "auto or none", "all links share the traffic"),
-        ("demand", routing.demand, "no demand", "the shares are fixed, whatever the demand"),
-        ("minimal_share", drawn, EQUAL_COST, "each intermediate is drawn as often as another"),
-    ):
-        if asked:
-            required = f"{able} with `balance: {routing.balance}`"
-            given = str(getattr(routing, word))
-            yield Finding(("routing", word), required, given, f"remove it: {todo}")
+def _at_every_hop(routing: RoutingSpec, balance: Balance) -> Iterator[Finding]:
+    """Ways at every hop of a balance that has longer ones, or none."""
+    if routing.transit == ECMP and not balance.shortest:
+        required = f"minimal with `balance: {routing.balance}`"
+        todo = f"write `balance: {ECMP}`, or remove `transit`"
+        yield Finding(("routing", "transit"), required, ECMP, todo)
 
 
 def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> Iterator[Finding]:
@@ -330,17 +253,8 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
         except ValueError:
             required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
             yield Finding(("routing", word), required, text, "such as 1/q" if q else "such as 1/4")
-    if routing.balance == MARKED and not family.has_marks(parameters):
-        required = f"a balance without marks in a {family.name}" + f" of q={q}" * bool(q)
-        able = ", ".join(
-            f"{name} from q={each.least_marked} on"
-            for name, each in FAMILIES.items()
-            if each.least_marked is not None and name == each.name
-        )
-        todo = f"write valiant or compact-valiant: packets are marked in {able}"
-        yield Finding(("routing", "balance"), required, MARKED, todo)
     order, policy = family.order(parameters), (routing.balance, routing.protect)
-    plain = routing.balance in WITHOUT_ALTERNATES and routing.protect == "none"
+    plain = not balance_named(routing.balance).alternates and routing.protect == "none"
     constructed = family.constructed or order <= LARGEST_SEARCH
     if routing.adjacent == "bounce" and not constructed:
         required = f"minimal in a {family.name} of more than {LARGEST_SEARCH:,} switches"
@@ -348,7 +262,7 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
         yield Finding(("routing", "adjacent"), required, "bounce", todo)
     star = order > LARGEST_SEARCH and not family.constructed
     star = star and family.constructed_classes(parameters)
-    if star and routing.disjoint == "edge" and routing.balance not in WITHOUT_ALTERNATES:
+    if star and routing.disjoint == "edge" and balance_named(routing.balance).alternates:
         yield Finding(
             ("routing", "disjoint"),
             f"auto or none for a PolarStar of more than {LARGEST_SEARCH:,} switches",

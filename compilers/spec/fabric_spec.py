@@ -9,11 +9,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from compilers.spec.policy import ECMP, MARKED, WITHOUT_ALTERNATES, Policy
+from compilers.spec.balance import balance_named, balance_names, own_balances
+from compilers.spec.policy import ECMP, Policy
 from compilers.spec.share import EQUAL_COST, LONGEST_EXPRESSION, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, meant_target, system_names
 from compilers.topology.families import family_of
 from inventory.names import NAME
+from inventory.problems import did_you_mean
 from inventory.values import (
     AsNumber,
     Mac,
@@ -48,6 +50,20 @@ def _target(value: Any) -> Any:
     return value
 
 
+def _balance(value: Any) -> Any:
+    if value in own_balances():
+        return value
+    names = balance_names()
+    if not isinstance(value, str) or value not in names:
+        raise refusal(f"one of {', '.join(names)}", did_you_mean(str(value), names))
+    return value
+
+
+BalanceName = Annotated[
+    str,
+    BeforeValidator(_balance),
+    WithJsonSchema({"enum": own_balances(), "type": "string"}),
+]
 TargetName = Annotated[
     str,
     BeforeValidator(_target),
@@ -173,9 +189,7 @@ class RoutingSpec(Model):
     on_missing: whether a target or node type that cannot do it is refused, or served with less.
     """
 
-    balance: Literal["minimal", "ecmp", "compact-valiant", "valiant", "ugal-pf", "spread"] = (
-        "minimal"
-    )
+    balance: BalanceName = "minimal"
     protect: Literal["none", "link", "node", "module"] = "none"
     minimal_share: Share = EQUAL_COST
     disjoint: Literal["auto", "none", "edge"] = "auto"
@@ -192,7 +206,7 @@ class RoutingSpec(Model):
         `auto` means so where the construction leaves out one alternate at most; a search leaves out
         most of those that serve many destinations. Marked packets are spread over all other links.
         """
-        if self.balance == MARKED:
+        if balance_named(self.balance).marks:
             return False
         return self.disjoint == "edge" or (
             self.disjoint == "auto" and family_of(family).constructed
@@ -200,16 +214,16 @@ class RoutingSpec(Model):
 
     def policy(self, q: int | None, family: str) -> Policy:
         """The same as numbers; the shares have values at this q (`fabric_file` checks it)."""
-        equal = self.minimal_share == EQUAL_COST
+        equal, balance = self.minimal_share == EQUAL_COST, balance_named(self.balance)
         return Policy(
-            balances=self.balance not in WITHOUT_ALTERNATES,
+            balances=balance.alternates,
             protects=self.protect != "none",
             edge_disjoint=self.edge_disjoint(family),
             minimal_share=None if equal else share(self.minimal_share, q or 0),
-            bounces=self.adjacent == "bounce" and self.balance not in WITHOUT_ALTERNATES,
-            shortest=self.balance == ECMP,
-            every_hop=self.balance == self.transit == ECMP,
-            marks=self.balance == MARKED,
+            bounces=self.adjacent == "bounce" and balance.alternates,
+            shortest=balance.shortest,
+            every_hop=balance.shortest and self.transit == ECMP,
+            marks=balance.marks,
         )
 
 

@@ -8,19 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.marked_spread import keeps_marks
-from compilers.spec.policy import ECMP
-from compilers.tables.build import Build
-from compilers.tables.intermediate_form import Classes
-from compilers.targets.features import (
+from compilers.spec.balance import balance_named, balance_or_plain, own_balances
+from compilers.spec.features import (
     ADJACENT_NEEDS,
     AGGREGATES,
-    BALANCE_NEEDS,
     KEPT_MARKS,
     PROTECT_NEEDS,
     SHARES,
     TRANSIT_NEEDS,
     WEIGHTS,
 )
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Classes
 from compilers.topology.families import family_of
 from inventory.problems import InputError, Problem
 
@@ -31,7 +30,7 @@ Numbers = NDArray[np.integer]
 class Capabilities:
     """A target's limits a switch; None is no limit of its own.
 
-    features: its abilities, in the words of `compilers.targets.features`. rows counts route rows
+    features: its abilities, in the words of `compilers.spec.features`. rows counts route rows
     of one address family, groups the classes, or whatever the target makes of them.
     """
 
@@ -59,13 +58,15 @@ class Capabilities:
 
     def _policies(self, build: Build, target: str) -> list[Problem]:
         problems, kept = [], keeps_marks(build)
+        by_balance = {name: balance_named(name).needs for name in own_balances()}
+        by_balance[build.balance] = balance_named(build.balance).needs
         for key, given, needs in (
-            ("routing.balance", build.balance, BALANCE_NEEDS),
+            ("routing.balance", build.balance, by_balance),
             ("routing.protect", build.protect, PROTECT_NEEDS),
             ("routing.adjacent", build.policy.get("adjacent", "minimal"), ADJACENT_NEEDS),
             ("routing.transit", build.policy.get("transit", "minimal"), TRANSIT_NEEDS),
         ):
-            asked = needs[given] | ({KEPT_MARKS} if needs is BALANCE_NEEDS and kept else set())
+            asked = needs[given] | ({KEPT_MARKS} if needs is by_balance and kept else set())
             if missing := asked - self.features:
                 able = [
                     name
@@ -131,7 +132,8 @@ class Capabilities:
 
 def _refused(balance: str, build: Build) -> bool:
     """Whether no fabric of this family may have the balance, whatever the target can do."""
-    return balance == ECMP and family_of(build.topology.family).constructed
+    family = family_of(build.topology.family)
+    return balance_or_plain(balance).shortest and family.single and family.constructed
 
 
 def _unequal(classes: Classes) -> bool:

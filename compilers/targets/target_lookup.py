@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from compilers.entry_points import TARGETS, broken, load, package, registered
+from compilers.spec.features import FEATURES
 from compilers.spec.target_names import BUILT_IN, target_names
-from compilers.targets.features import FEATURES
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, did_you_mean, shown
 

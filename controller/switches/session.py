@@ -242,8 +242,8 @@ class LiveFabric:
         now = self.clock()
         for key in [key for key, at in self._retries.items() if at <= now]:
             del self._retries[key]
-            if key in self._switches:
-                self._switches[key].retry()
+            if key in self._switches and self._switches[key].state in AMISS:
+                self._switches[key].wait()
         failed = []
         for one in self.ticks:
             try:

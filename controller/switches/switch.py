@@ -126,19 +126,18 @@ class Switch:
     _total: reconcile.Total | None = None
 
     def wait(self) -> None:
-        """Queue the switch for reading; if it is being read, read it once more afterwards."""
+        """Queue the switch for reading; if it is being read, read it once more afterwards.
+
+        One that is not in sync is read anew: what it can hold may be another now.
+        """
         self._total = None
+        if self.state in AMISS:
+            self._known, self._limits = False, None
         if self.state in ("reading", "changing", "checking"):
             self.again = True
             return
         self.state = "waiting"
         self.owner.ask_turn(self)
-
-    def retry(self) -> None:
-        """Read a switch anew that is not in sync: what it can hold may be another now."""
-        if self.state in AMISS:
-            self._known, self._limits = False, None
-            self.wait()
 
     @property
     def rest(self) -> float:

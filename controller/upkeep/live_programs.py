@@ -25,12 +25,13 @@ from compilers.update.repair_rounds import RepairRounds
 class LivePrograms:
     """The programs of a build's switches; build has the current tables.
 
-    discovers: programs have the row that sends LLDP frames to the controller.
+    discovers: programs have the row that sends LLDP frames to the controller. compiled: those of
+    the build as it was compiled.
     """
 
     def __init__(self, build: Build, encoder: Encoder, discovers: bool = False) -> None:
         self.build, self.discovers = build, discovers
-        self._encoder = encoder
+        self.compiled = self._encoder = encoder
 
     @property
     def by_datapath_id(self) -> Mapping[int, int]:

@@ -172,6 +172,9 @@ class Keeper:
         """A build is loaded; programs that are not the compiled ones are left to their owner."""
         self.rounds.forget()
         build, programs = current.build, current.programs
+        ours = self._kept is not None and programs is self._kept.programs
+        if isinstance(programs, LivePrograms) and not ours:  # it was current before, as for a move
+            programs = programs.compiled
         if build is None or not isinstance(programs, Encoder):
             return current
         before, duties = self._kept, self.duties
@@ -189,7 +192,7 @@ class Keeper:
                 given=f"balance: {build.balance}",
                 todo="write routing: {balance: ugal-pf} in the fabric, and compile",
             )
-        asked = build.balance == "ugal-pf" if duties.adapt is None else duties.adapt
+        asked = build.spreading.adapts if duties.adapt is None else duties.adapt
         now = self.fabric.clock
         intact = Intact.of(build)
         self._kept = kept = _Kept(

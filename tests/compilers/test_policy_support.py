@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from compilers.pipeline import compile_fabric
+from compilers.spec.balance import balance_named
 from compilers.spec.fabric_file import load_fabric
+from compilers.spec.features import PROTECT_NEEDS
 from compilers.spec.target_names import BUILT_IN_SYSTEMS
-from compilers.targets.features import BALANCE_NEEDS, PROTECT_NEEDS
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 
@@ -31,7 +32,7 @@ def compiled(tmp_path, targets, balance="minimal", protect="none", on_missing="r
 @pytest.mark.parametrize("balance", ["minimal", "compact-valiant", "ugal-pf"])
 @pytest.mark.parametrize("protect", ["none", "link", "node"])
 def test_what_compile_refuses_is_what_the_target_lacks(tmp_path, name, balance, protect):
-    needs = BALANCE_NEEDS[balance] | PROTECT_NEEDS[protect]
+    needs = balance_named(balance).needs | PROTECT_NEEDS[protect]
     able = needs <= target(name).capabilities.features
     if able:
         build = compiled(tmp_path, name, balance, protect)

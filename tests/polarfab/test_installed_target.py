@@ -15,13 +15,13 @@ PAGE = ROOT / "docs" / "targets" / "index.md"
 FABRIC = "name: lab\ntopology: {family: polarfly, q: 2}\ntargets: [routetable]\n"
 
 
-def install(site, project, entries):
+def install(site, project, entries, group="polarfab.targets"):
     """Put an installed package's metadata into a folder, as pip does."""
     info = site / f"{project.replace('-', '_')}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project}\nVersion: 1.0\n")
     lines = "".join(f"{name} = {value}\n" for name, value in entries.items())
-    (info / "entry_points.txt").write_text(f"[polarfab.targets]\n{lines}")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{lines}")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ from compilers.proof.soundness.port_use import Ports, PortUse
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.detours import ANYTHING, BACK, LATER, NEXT_HOP, ClassDetours
 from compilers.proof.walks.link_sets import Bits, Sets, has, packed_alternates
-from compilers.spec.policy import ECMP, MARKED, PROMISED, VALIANT, WITHOUT_ALTERNATES
+from compilers.spec.balance import Balance, balance_named, balance_names, own_balances
+from compilers.spec.policy import ECMP, MARKED, PROMISED
 from compilers.spec.share import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
@@ -20,17 +21,26 @@ from compilers.tables.spread import SpreadPorts, SpreadWeights, counts
 from compilers.topology import polarfly
 from inventory.problems import Finding
 
-BALANCES = ("minimal", ECMP, "compact-valiant", VALIANT, "ugal-pf", MARKED)
 EQUAL, LARGEST = "equal-cost", 65535
 COARSE = Fraction(100)
 """Ratios of weights up to this, and down to its inverse, are fractions of numbers up to it."""
+
+
+def _balances(name: str) -> list[str]:
+    """The balances that are known: polarfab's own, and others only where they are asked for."""
+    return own if name in (own := own_balances()) else balance_names()
+
+
+def _balance(name: str) -> Balance:
+    """The balance of a build; of one that is not installed, what all have that say no more."""
+    return balance_named(name) if name in _balances(name) else Balance()
 
 
 def words(build: Build) -> Iterator[Unsound]:
     """Words of a policy that nobody knows, or arrays that it does not ask for."""
     c = build.tables.classes
     for path, word, known in (
-        ("routing.balance", build.balance, BALANCES),
+        ("routing.balance", build.balance, _balances(build.balance)),
         ("routing.protect", build.protect, tuple(PROMISED)),
         ("routing.disjoint", build.policy.get("disjoint", "edge"), ("none", "edge")),
         ("routing.adjacent", build.policy.get("adjacent", "minimal"), ("minimal", "bounce")),
@@ -44,7 +54,7 @@ def words(build: Build) -> Iterator[Unsound]:
         except (ValueError, AttributeError, TypeError):
             yield Unsound.one(f"routing.{path}", "a number from 0 to 1", str(build.policy[path]))
     for word, ports, asked in (
-        ("alternate", c.alternate, build.balance not in WITHOUT_ALTERNATES),
+        ("alternate", c.alternate, _balance(build.balance).alternates),
         ("protection", c.protection, build.protect != "none"),
         ("bounce", c.bounce, build.protect != "none" or bounces(build)),
     ):
@@ -133,7 +143,7 @@ def _fits(alternates: int, first: int, each: int, wanted: Fraction | None) -> bo
 
 def chooses(build: Build) -> bool:
     """Whether the policy asks for alternates or repair."""
-    return build.balance not in WITHOUT_ALTERNATES or build.protect != "none"
+    return _balance(build.balance).alternates or build.protect != "none"
 
 
 def bounces(build: Build) -> bool:
@@ -166,7 +176,7 @@ def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound
     )
     yield from _class_numbers(build, found)
     edge = build.policy.get("disjoint", "edge") == "edge"
-    balanced = build.balance not in WITHOUT_ALTERNATES
+    balanced = _balance(build.balance).alternates
     if build.tables.routes.exact:
         yield from where(
             found.uneven(LATER if balanced and edge else NEXT_HOP) & behind,
@@ -176,7 +186,7 @@ def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound
                 "rows for what others serve, too",
             ),
         )
-    if balanced and build.balance != ECMP:
+    if balanced and not _balance(build.balance).shortest:
         serves = found.without(LATER if edge else BACK)
         serves[~behind] = 0
         if build.balance == MARKED:  # the next switch sends them on by a link that serves
@@ -191,7 +201,8 @@ def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound
         given = given_alternates(build, use)
         missing, wrong = serves & ~given, given & ~allowed
         wrong[~found.used] = 0
-        yield from wrong_links(build, use, "alternate", missing, "{}", "nothing")
+        if _balance(build.balance).every_alternate:
+            yield from wrong_links(build, use, "alternate", missing, "{}", "nothing")
         yield from wrong_links(build, use, "alternate", wrong, "a way that the policy allows", "{}")
     repairs = found.without(NEXT_HOP)
     for word, order, rows, asked in (

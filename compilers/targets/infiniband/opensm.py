@@ -17,11 +17,11 @@ from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.infiniband.subnet_check import check_subnet
 from compilers.routing.lids.lid_layers import LidLayers, lid_layers
 from compilers.routing.lids.star_layers import LAYERS, MOST_SWITCHES, UNSET
+from compilers.spec.features import AGGREGATES, CHANNELS
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress, Tables, local, no_route
 from compilers.tables.walk import Walker
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, CHANNELS
 from compilers.targets.infiniband import lfts
 from compilers.targets.infiniband.guids import Guids
 from compilers.targets.infiniband.system_definitions import ADAPTER, definitions, system

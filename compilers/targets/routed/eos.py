@@ -20,10 +20,10 @@ from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers import router_files
 from compilers.readers.routers.eos_priorities import check_layers
+from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, WEIGHTS
 from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
 from compilers.targets.routed.bgp.control_plane import ROUTING
 from compilers.targets.routed.bgp.eos_bgp import bgp_structured

@@ -16,9 +16,7 @@ import numpy as np
 from compilers.readers.bgp import bgp_files
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.frr_reader import read_frr
-from compilers.tables.build import Build
-from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import (
+from compilers.spec.features import (
     AGGREGATES,
     BOUNCES,
     INGRESS,
@@ -28,6 +26,8 @@ from compilers.targets.features import (
     TRANSIT,
     WEIGHTS,
 )
+from compilers.tables.build import Build
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,

@@ -12,9 +12,9 @@ from functools import partial
 
 from compilers.readers.bgp import bgp_files
 from compilers.readers.routers import router_files
+from compilers.spec.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import JUNOS
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables

@@ -18,10 +18,7 @@ import numpy as np
 
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.iproute_reader import read_linux
-from compilers.spec.policy import VALIANT
-from compilers.tables.build import Build
-from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import (
+from compilers.spec.features import (
     AGGREGATES,
     BOUNCES,
     INGRESS,
@@ -32,6 +29,9 @@ from compilers.targets.features import (
     TRANSIT,
     WEIGHTS,
 )
+from compilers.spec.policy import VALIANT
+from compilers.tables.build import Build
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.kernel_marks import (
@@ -136,7 +136,7 @@ class Linux(Target):
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
         by_hosts = chosen["intermediates"] == "hosts"
-        if build.balance == VALIANT and not by_hosts:
+        if build.carries and not by_hosts:
             raise InputError.of(
                 key="routing.balance",
                 required=f"another balance, as target {self.name} cannot do {INTERMEDIATES} itself",

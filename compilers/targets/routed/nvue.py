@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from compilers.readers.bgp import nvue_bgp
 from compilers.readers.routers import nvue_yaml
+from compilers.spec.features import AGGREGATES
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables

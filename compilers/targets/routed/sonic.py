@@ -25,10 +25,10 @@ from compilers.readers.emitted_check import Reader
 from compilers.readers.routers import router_files
 from compilers.readers.routers.sonic_priorities import check_priorities
 from compilers.readers.segments.segment_check import check_sonic_segments
+from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, SHARES, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, SHARES, WEIGHTS
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
 from compilers.targets.routed.bgp.control_plane import ROUTING, bgp_reader
 from compilers.targets.routed.host_vrf import Way

@@ -11,10 +11,10 @@ from typing import Any
 
 from compilers.readers.bgp import bgp_files
 from compilers.readers.routers import router_files
+from compilers.spec.features import AGGREGATES
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING, require_bgp
 from compilers.targets.routed.bgp.srlinux_bgp import bgp_protocol, bgp_roots

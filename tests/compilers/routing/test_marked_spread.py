@@ -29,11 +29,11 @@ from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.routing.link_repair import Intact, repaired
 from compilers.routing.marked_spread import onward_links, onward_ports
 from compilers.spec.fabric_file import load_fabric
+from compilers.spec.features import KEPT_MARKS
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
 from compilers.tables.walk import Walker
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import KEPT_MARKS
 from compilers.targets.openflow.emitted_messages import check_messages
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import CAPABILITIES

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.families.polarstar import LARGEST_DEGREE
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
 from compilers.routing.split_classes import rows_of
@@ -20,7 +21,6 @@ from compilers.tables.spread import SpreadPorts
 from compilers.tables.star_rows import StarEgress
 from compilers.targets.target_lookup import target
 from compilers.topology.families import FAMILIES
-from compilers.topology.polarstar import LARGEST_DEGREE
 from inventory.problems import InputError
 from tests.compilers.routed import by_class
 

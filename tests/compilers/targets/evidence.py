@@ -5,7 +5,7 @@ A check is a test, `FILE::TEST` in `tests/`, or was done by hand and is told on 
 
 from __future__ import annotations
 
-from compilers.targets.features import CHANNELS, INGRESS, MARKS, REPAIR, SHARES, WEIGHTS
+from compilers.spec.features import CHANNELS, INGRESS, MARKS, REPAIR, SHARES, WEIGHTS
 
 ROUTES = "minimal routes"
 EBGP = "eBGP"

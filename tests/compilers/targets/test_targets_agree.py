@@ -16,8 +16,8 @@ import pytest
 
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.infiniband.subnet_text import read_tables
+from compilers.spec.balance import balance_named
 from compilers.spec.target_names import BUILT_IN_SYSTEMS
-from compilers.targets.features import BALANCE_NEEDS
 from compilers.targets.infiniband.guids import Guids
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
 from compilers.targets.routed.nvue import CUMULUS
@@ -154,7 +154,7 @@ def every_destination(build, table):
 @pytest.mark.parametrize("case", CASES)
 def test_all_targets_say_the_same(case, tmp_path):
     build = CASES[case]
-    needs = BALANCE_NEEDS[build.balance]
+    needs = balance_named(build.balance).needs
     able = [
         name
         for name in BUILT_IN_SYSTEMS

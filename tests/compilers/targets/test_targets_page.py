@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from compilers.spec.target_names import BUILT_IN_SYSTEMS
-from compilers.targets.features import (
+from compilers.spec.features import (
     AGGREGATES,
     BOUNCES,
     CHANNELS,
@@ -18,6 +17,7 @@ from compilers.targets.features import (
     TRANSIT,
     WEIGHTS,
 )
+from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.targets.options import choose
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError

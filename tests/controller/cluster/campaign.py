@@ -19,13 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from compilers.targets.target_lookup import target
 from controller.management.client import Client
 from inventory.problems import InputError
-from mininet_scenarios.ovs.openvswitch import PrivateOvs
-from mininet_scenarios.ovs.ovsfabric import OvsFabric
+from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric, port_interface
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.outage import Outage
 from tests.compilers.targets.live_ovs import BRIDGE, dump
@@ -125,6 +127,8 @@ class Campaign:
         self.touched: set[int] = set()
         self.planted: dict[int, set[int]] = {}
         self.over: set[int] = set()
+        self.limited: set[int] = set()
+        self.dropping: set[tuple[int, str, str]] = set()
         self.switches = range(self.build.tables.switches)
         self.expected = {b.identity: self._expected(b) for b in map(load, builds)}
 
@@ -210,6 +214,20 @@ class Campaign:
             self._stir(event)
         elif kind in BY_HAND:
             self._by_hand(event)
+        elif kind == "table limited":
+            table = ("--", "--id=@t", "create", "flow_table", "flow_limit=5")
+            with suppress(OpenVSwitchError):  # the switch may be dark
+                self.ovs.vsctl("set", "bridge", f"s{v}", "flow_tables:1=@t", *table)
+                self.limited.add(v)
+                self.ovs.ofctl("del-flows", f"s{v}", ALL_OURS)
+        elif kind == "port set to drop":
+            end, far = event.link
+            k = int(np.flatnonzero(self.build.wiring.far[end] == far)[0])
+            port = port_interface(end, int(self.build.wiring.port[end, k]))
+            flag = ("no-forward", "no-receive")[event.chance % 2]
+            with suppress(OpenVSwitchError):  # it may be cut
+                self.ovs.ofctl("mod-port", f"s{end}", port, flag)
+                self.dropping.add((end, port, flag.removeprefix("no-")))
         elif kind == "port flaps":
             self._flap(event)
         elif kind.startswith(("cable", "switch")):
@@ -299,6 +317,7 @@ class Campaign:
             outage = Outage(was.links, was.switches ^ {event.vertex})
             self.planted.pop(event.vertex, None)
             self.over.discard(event.vertex)
+            self.limited.discard(event.vertex)
         self.fabric.suffer(outage)
 
     def _by_hand(self, event: Event) -> None:
@@ -344,6 +363,7 @@ class Campaign:
         self.fabric.suffer(Outage())
         self.meddler.heal()
         self.crowd.leave()
+        self._lift()
         if self.controller is None:
             self._start()
         wrong: dict[str, Any] = {}
@@ -362,6 +382,20 @@ class Campaign:
         self.report.slowest = max(self.report.slowest, time.monotonic() - began)
         assert "Traceback" not in self._running.log.read_text(), self._running.log
         self._forwards(when)
+
+    def _lift(self) -> None:
+        """Tables hold what they should, and ports carry; the controller has seen the first."""
+        if self.limited and self.controller is not None:
+            names = {str(v) for v in self.limited}
+            said = lambda: names.isdisjoint((self._running.status() or {})["programmed"])  # noqa: E731
+            until(said, f"{names} are not in sync", LIMIT)
+        for vertex in self.limited:
+            self.ovs.vsctl("remove", "bridge", f"s{vertex}", "flow_tables", "1")
+        for vertex, port, flag in self.dropping:
+            with suppress(OpenVSwitchError):  # it is a new one by now
+                self.ovs.ofctl("mod-port", f"s{vertex}", port, flag)
+        self.limited.clear()
+        self.dropping.clear()
 
     def _shadowed(self, wrong: dict[str, Any]) -> bool:
         """Whether the controller names the switches with rows of others over ours."""

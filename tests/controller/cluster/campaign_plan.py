@@ -46,6 +46,8 @@ KINDS: Mapping[str, float] = {
     "row of ours added": 1,
     "rows all deleted": 0.5,
     "group altered": 1,
+    "table limited": 1,
+    "port set to drop": 1,
     "foreign row added": 1,
     "foreign row over ours": 1,
     "idle connections": 0.7,

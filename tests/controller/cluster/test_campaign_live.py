@@ -30,9 +30,14 @@ NAMED = [
         Event("stolen certificate", 9, (2, 9), pause=0.3),
         Event("thread killed"),
     ],
+    [
+        Event("table limited", 3, pause=0.3),
+        Event("port set to drop", link=(0, 1), chance=1),
+        Event("cable cut", link=(2, 3), pause=0.3),
+    ],
 ]
-"""A round about who may connect, and a move; one about what others write. The controller may open
-few files in both."""
+"""A round about who may connect, and a move; one about what others write; one about switches that
+hold and carry less than they should. The controller may open few files."""
 
 
 @pytest.fixture(scope="module")

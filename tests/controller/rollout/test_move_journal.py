@@ -17,6 +17,7 @@ from controller.rollout.mover import FALL_BACK_RETRY, RETURN_PATIENCE
 from controller.rollout.rollout import SETTLE
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
+from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build
 from tests.controller.cluster.endpoint import Endpoint
@@ -41,16 +42,18 @@ class Site:
         self.ends = {int(n): Endpoint(int(n)) for n in self.update.nodes.datapath_id}
         self.start()
 
-    def start(self):
-        """A new process: it has only what is on the disk."""
+    def start(self, watched=False):
+        """A new process: it has only what is on the disk; returns who watches links, if asked."""
         current = read_build(self.folder, unverified=True)
         self.fabric = LiveFabric(current, words, clock=lambda: self.now)
         history = BuildHistory(self.folder)
-        self.mover = journalled(self.fabric, lambda made: made, history)
+        keeper = Keeper(self.fabric) if watched else None
+        self.mover = journalled(self.fabric, lambda made: made, history, keeper)
         self.mover._wall = lambda: self.now
         for number, end in self.ends.items():
             end._filled = []
             self.fabric.connected(number, number)
+        return keeper
 
     def step(self, only=None):
         self.now += SETTLE
@@ -147,6 +150,18 @@ def test_a_journal_whose_builds_are_gone_is_told(site):
     site.start()
     assert "0000000000000000" in site.told("kept")[0]
     site.until(lambda: site.holds(site.old.identity))
+
+
+def test_links_are_watched_after_a_move_that_the_next_process_has_ended(site):
+    """Where the folder had the new build already: its programs were taken for those of others."""
+    site.until(lambda: site.fabric.complete)
+    save(build(Q3, POLICY), site.folder)
+    site.mover.load(read_build(site.folder, unverified=True))
+    site.until(lambda: site.mover.rollout.round == 1)
+    keeper = site.start(watched=True)
+    site.until(lambda: site.holds(site.new.identity))
+    assert keeper.change is not None
+    assert site.fabric.current.programs is keeper._need.programs
 
 
 def test_a_damaged_journal_is_put_aside_and_the_fabric_is_read(site):

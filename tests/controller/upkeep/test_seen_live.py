@@ -6,6 +6,7 @@ Each of these lost packets for good, while the status said that all was well.
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 
@@ -19,6 +20,7 @@ from mininet_scenarios.ovs.ovsfabric import OvsFabric
 from mininet_scenarios.ovs.packets import HostPackets, Postman
 from mininet_scenarios.scenario.engine import SILENT, HostSample
 from tests.controller import conftest
+from tests.controller.cluster.test_several_live import group
 from tests.controller.conftest import SWITCHES, compile_into, own_network, polarfab
 from tests.waiting import until
 
@@ -183,3 +185,24 @@ def test_a_returning_switch_that_refuses_its_program_gets_no_transit(start, swit
     running.says(f"switch {BAD} is back")
     loses_nothing(probe)
     running.stop()
+
+
+def test_the_next_leader_knows_of_a_dead_switch(probe, folder, switches, tmp_path):
+    with group(tmp_path, folder, "--patience", "0.5") as (_, first, second):
+        both = [f"tcp:127.0.0.1:{one.port}" for one in (first, second)]
+        for v in range(SWITCHES):
+            switches.vsctl("set-controller", f"s{v}", *both)
+        until(first.complete, "all hold their program")
+        conftest.leave(switches, f"s{BAD}")
+        empty(switches)
+        first.says(f"switch {BAD} has been disconnected for 0.5 s: traffic is routed around it")
+        loses_nothing(probe)
+        first.kill()
+        until(second.leads, "the other leads")
+        for _ in range(5):
+            assert probe.lost() == set()
+        until(lambda: json.loads(second.status_file.read_text())["links"]["drained"], "known")
+        assert probe.lost() == set()
+        switches.vsctl("set-controller", f"s{BAD}", *both)
+        until(second.complete, "it is back")
+        loses_nothing(probe)

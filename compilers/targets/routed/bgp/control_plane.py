@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
+from compilers.spec.features import AGGREGATES
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.wiring.as_numbers import OWN, as_numbers

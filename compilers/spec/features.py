@@ -18,14 +18,6 @@ FEATURES = IN_PACKETS | frozenset(
     {WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, TRANSIT, CHANNELS}
 )
 
-BALANCE_NEEDS = {
-    "minimal": frozenset[str](),
-    "ecmp": frozenset({WEIGHTS, INGRESS}),
-    "compact-valiant": frozenset({WEIGHTS, INGRESS}),
-    "valiant": frozenset({INGRESS, INTERMEDIATES}),
-    "ugal-pf": frozenset({WEIGHTS, INGRESS}),
-    "spread": frozenset({WEIGHTS, INGRESS, MARKS}),
-}
 PROTECT_NEEDS = {
     "none": frozenset[str](),
     "link": frozenset({REPAIR}),

@@ -1,0 +1,57 @@
+"""`ecmp`: all shortest paths alike, and nothing longer; with `transit: ecmp` at every hop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compilers.spec.balance import ROUTING, Balance
+from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
+from compilers.spec.share import EQUAL_COST
+from compilers.topology.labelled_graph import Family, Parameters
+from inventory.problems import Finding
+
+if TYPE_CHECKING:
+    from compilers.spec.fabric_spec import RoutingSpec
+
+
+class Ecmp(Balance):
+    """Equal-cost multipath."""
+
+    name = "ecmp"
+    place = 2
+    shortest = True
+
+    def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
+        """Words that ask for other ways or shares than all shortest paths alike."""
+        if routing.transit == self.name and routing.demand:
+            required = "no demand with `transit: ecmp`, where every switch shares alike"
+            todo = "remove `demand`, or `transit`: shares are fitted where packets enter"
+            yield Finding(("routing", "demand"), required, routing.demand, todo)
+        for word, needed in (("adjacent", "minimal"), ("minimal_share", EQUAL_COST)):
+            if (given := getattr(routing, word)) != needed:
+                todo = f"remove `{word}`, or choose `balance: compact-valiant`"
+                required = f"{needed} with `balance: {self.name}`"
+                yield Finding(("routing", word), required, given, todo)
+        if routing.disjoint == "edge":
+            required, todo = f"auto or none with `balance: {self.name}`", "remove `disjoint`"
+            yield Finding(("routing", "disjoint"), required, "edge", todo)
+
+    def unfit(
+        self, routing: RoutingSpec, family: Family, parameters: Parameters
+    ) -> Iterator[Finding]:
+        """One shortest path, or several that are not looked for; rows for whole supernodes."""
+        if family.single and family.constructed:
+            required = "a family with several shortest paths between two switches"
+            given = f"{self.name} in {family.name}, which has one"
+            todo = "write minimal, or spread or compact-valiant for longer paths as well"
+            yield Finding(ROUTING, required, given, todo)
+        elif constructs_classes(family.name, parameters, order := family.order(parameters)):
+            required = f"another balance for more than {LARGEST_SEARCH:,} switches"
+            todo = "their alternates are constructed: compact-valiant"
+            yield Finding(ROUTING, required, f"{self.name} for {order:,}", todo)
+        if routing.transit == self.name and family.by_supernodes:
+            required = (
+                f"minimal in a {family.name}, whose rows lead to whole supernodes: one way each"
+            )
+            yield Finding(("routing", "transit"), required, self.name, "remove `transit`")

@@ -1,0 +1,32 @@
+"""`minimal`: one shortest path for every pair of switches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compilers.spec.balance import Balance
+from inventory.problems import Finding
+
+if TYPE_CHECKING:
+    from compilers.spec.fabric_spec import RoutingSpec
+
+
+class Minimal(Balance):
+    """Nothing is spread."""
+
+    name = "minimal"
+    place = 1
+    needs = frozenset()
+    alternates = False
+
+    def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
+        """A demand that nothing is fitted to, bounced ways for traffic that is not spread."""
+        if routing.demand:
+            todo = "add `balance: compact-valiant`, or remove `demand`"
+            required = "a balance with alternates, whose shares are fitted to the demand"
+            yield Finding(("routing", "demand"), required, self.name, todo)
+        if routing.adjacent == "bounce":
+            todo = "add `balance: compact-valiant` or `ugal-pf`, or remove `adjacent`"
+            required = f"minimal with `balance: {self.name}`"
+            yield Finding(("routing", "adjacent"), required, "bounce", todo)

@@ -1,0 +1,56 @@
+"""`valiant`: packets carry an intermediate switch, drawn at random where they enter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compilers.spec.balance import ROUTING, Balance
+from compilers.spec.balance_words import fixed_shares
+from compilers.spec.features import INGRESS, INTERMEDIATES
+from compilers.spec.share import EQUAL_COST
+from compilers.topology.families import family_of
+from compilers.topology.labelled_graph import Topology
+from inventory.problems import Finding
+
+if TYPE_CHECKING:
+    from compilers.spec.fabric_spec import RoutingSpec
+
+
+class Valiant(Balance):
+    """Valiant's routing (`compilers.routing.intermediates`)."""
+
+    name = "valiant"
+    place = 4
+    needs = frozenset({INGRESS, INTERMEDIATES})
+    alternates = False
+    carries = True
+
+    def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
+        """Packets take any intermediate alike."""
+        yield from fixed_shares(routing)
+        if routing.minimal_share != EQUAL_COST:
+            required = f"{EQUAL_COST} with `balance: {self.name}`"
+            todo = "remove it: each intermediate is drawn as often as another"
+            given = routing.minimal_share
+            yield Finding(("routing", "minimal_share"), required, given, todo)
+
+    def placed(self, topology: Topology, wiring: Any) -> Iterator[Finding]:
+        """Switches that are no intermediates, as they have no hosts.
+
+        One that gives up an intermediate takes the packet for one of its own hosts, and has to have
+        routes that are proved for these. Nor do such fabrics gain: their ways all rise and fall.
+        """
+        lacking = np.flatnonzero((wiring.far >= 0).any(axis=1) & ~topology.endpoints)
+        if len(lacking):
+            yield Finding(
+                ROUTING,
+                f"another balance in family {topology.family}, where not every switch has hosts",
+                f"{self.name}, and {len(lacking):,} switches without, such as "
+                f"{wiring.names[int(lacking[0])]}",
+                "write spread, which carries every permutation"
+                if family_of(topology.family).least_marked is not None
+                else "write ecmp, which spreads over all shortest ways, or compact-valiant",
+            )

@@ -1,0 +1,29 @@
+"""Words of a policy that no balance with fixed shares goes with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from inventory.problems import Finding
+
+if TYPE_CHECKING:
+    from compilers.spec.fabric_spec import RoutingSpec
+
+
+def fixed_shares(routing: RoutingSpec) -> Iterator[Finding]:
+    """Words that ask for other ways or shares than those that are fixed."""
+    for word, asked, able, todo in (
+        (
+            "adjacent",
+            routing.adjacent == "bounce",
+            "minimal",
+            "packets between neighbours go other ways, too",
+        ),
+        ("disjoint", routing.disjoint == "edge", "auto or none", "all links share the traffic"),
+        ("demand", routing.demand, "no demand", "the shares are fixed, whatever the demand"),
+    ):
+        if asked:
+            required = f"{able} with `balance: {routing.balance}`"
+            given = str(getattr(routing, word))
+            yield Finding(("routing", word), required, given, f"remove it: {todo}")
