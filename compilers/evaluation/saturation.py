@@ -22,7 +22,6 @@ from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import MOST_MIDDLES, PATTERNS, over_intermediates, two_legs
 from compilers.routing.intermediates import intermediates
-from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, Problem, did_you_mean
@@ -106,7 +105,7 @@ class LinkLoads:
                 full = least.max() * hosts <= 1  # hosts can send all they have
                 found = least if full else fit(fluid.paths(traffic)).loads
                 fitted = min(found, least, key=lambda load: load.max())
-        elif build.balance == VALIANT:
+        elif build.carries:
             emitted = fluid.loads(_legs(build, traffic), fluid.minimal())
         return cls(fluid, pattern, hosts, len(traffic.source), minimal, emitted, fitted)
 

@@ -24,6 +24,7 @@ LOOPS = Library(
         "compilers.forwarding.tabulation",
         "compilers.forwarding.single_failures",
         "compilers.forwarding.failure_sets",
+        "compilers.forwarding.link_waits",
     ),
     "Program",
     PROGRAM_TYPES,

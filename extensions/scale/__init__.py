@@ -16,11 +16,11 @@ class ScaleProof:
 
     def delivery(self, build: Build, seed: int) -> tuple[int, ...] | None:
         """The pairs by links, by the program or the lines that rows are computed from."""
-        from extensions.scale.plane_lines import line_certificate
+        from extensions.scale.plane_lines import proved_lines
         from extensions.scale.row_sample import sampled_rows_minimal
-        from extensions.scale.star_program import program_certificate
+        from extensions.scale.star_program import proved_program
 
-        counts = program_certificate(build) or line_certificate(build)
+        counts = proved_program(build) or proved_lines(build)
         return () if counts and not sampled_rows_minimal(build, seed) else counts
 
     def two_failures(self, build: Build) -> TwoFailures | None:

@@ -32,7 +32,7 @@ POINTS_AT_ONCE = 1 << 10
 Lines = NDArray[np.int32]
 
 
-def line_certificate(build: Build) -> tuple[int, ...] | None:
+def proved_lines(build: Build) -> tuple[int, ...] | None:
     """The hop counts of a whole PolarFly of which the lines prove that all pairs are minimal.
 
     None where rows are stored, or a condition does not hold, which proves nothing.

@@ -47,7 +47,7 @@ NO_MEMBER = -1
 Bits = NDArray[np.bool_]
 
 
-def program_certificate(build: Build) -> tuple[int, ...] | None:
+def proved_program(build: Build) -> tuple[int, ...] | None:
     """The hop counts of a whole PolarStar of which the program proves that all pairs are minimal.
 
     None where rows are stored, or a condition does not hold, which proves nothing.

@@ -70,7 +70,7 @@ def settings_for(
             required = "loads above 0 and up to 1, parts of what the hosts' links carry"
             raise InputError.of(required, f"{load:g}", key="--load")
     if "ways" not in given:
-        given["ways"] = "adaptive" if build.balance == "ugal-pf" else "emitted"
+        given["ways"] = "adaptive" if build.spreading.adapts else "emitted"
     failures = tuple(TimedFailure(_links(build, word), cycle) for word, cycle in fail)
     settings = SimulationSettings(
         loads=tuple(loads) or USUAL_LOADS,

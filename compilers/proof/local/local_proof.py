@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from compilers.forwarding.machine_code import Library
 from compilers.forwarding.program import cable_numbers, egress_classes, links_by_port
 from compilers.forwarding.rule import DELIVER, DROP, NO_MARKS, PROGRAM_TYPES, Program
-from compilers.forwarding.walks import Progress
+from compilers.forwarding.walks import Progress, packets
 from compilers.proof.local.state_proof import CASES, MOST, SEVERAL
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.walks.link_sets import bits, packed_alternates
@@ -98,7 +98,7 @@ class ClassStates:
             only[some][single] = np.unpackbits(sharing[some][single], axis=1).argmax(axis=1)
         cases, turn = np.empty((*shape, CASES, 2), np.int16), np.empty(shape, np.int16)
         words = np.empty(shape, np.int64)
-        LOOPS.kernels(1 << 40).cases_of_classes(p, shares, only, kinds, cases, turn, words)
+        LOOPS.kernels(packets(build)).cases_of_classes(p, shares, only, kinds, cases, turn, words)
         ends = build.topology.endpoints.copy()
         used = ends | (wiring.far >= 0).any(axis=1)
         marks = build.balance == MARKED
@@ -295,7 +295,7 @@ def local_proof(
     asked = np.array([kind in kinds for kind in PROVED])
     states = ClassStates.of(build, asked)
     ends = np.flatnonzero(build.topology.endpoints)
-    prove = LOOPS.kernels(1 << 40).prove_states
+    prove = LOOPS.kernels(packets(build)).prove_states
     columns = columns_of(build)
     count = len(ends)
     delivers, repaired = np.ones(count, np.bool_), np.ones((count, 2), np.bool_)

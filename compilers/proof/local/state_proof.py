@@ -44,7 +44,7 @@ UNREACHED = 127
 @kernel("void(P,i2[:,::1],i2[:,::1],b1[::1],i2[:,:,:,::1],i2[:,::1],i8[:,::1])")
 def cases_of_classes(
     p: Program,
-    shares: Array,
+    counts: Array,
     only: Array,
     kinds: Array,
     cases: Array,
@@ -55,7 +55,7 @@ def cases_of_classes(
 
     Args:
         p: what switches hold, without shares.
-        shares: int16[S, C], how many shares hosts' packets have.
+        counts: int16[S, C], how many shares hosts' packets have.
         only: int16[S, C], the link that has all of them, NONE if none has; or SEVERAL have.
         kinds: bool[2], whether links and switches may be down.
         cases: int16[S, C, CASES, 2], written: the link that is down, NONE while all are up, and the
@@ -117,11 +117,13 @@ def cases_of_classes(
                 then = found[i, 1] & (TURNED - 1)
                 if found[i, 1] < 0 or (found[i, 0] >= 0 and joined[found[i, 0], then]):
                     clear = False
-            word = shares[s, c] | (CLEAR if clear else 0) | (NONE << NEXT if minimal < 0 else 0)
+            word = (
+                int(counts[s, c]) | (CLEAR if clear else 0) | (NONE << NEXT if minimal < 0 else 0)
+            )
             if only[s, c] != NONE and only[s, c] != minimal:
                 word |= DETOURS
             if minimal >= 0:
-                word |= p.far[s, minimal] << NEXT | p.far_link[s, minimal] << BACK
+                word |= int(p.far[s, minimal]) << NEXT | int(p.far_link[s, minimal]) << BACK
             words[s, c] = word
 
 

@@ -10,6 +10,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from compilers.forwarding import machine_code
+from compilers.forwarding.rule import Program
 from compilers.forwarding.walks import Ways
 from compilers.pipeline import compile_fabric
 from compilers.proof.failures.failure_walks import FailureReport, walk_failures, walk_ways
@@ -396,3 +398,22 @@ def test_auto_takes_it_where_walks_take_long(monkeypatch: pytest.MonkeyPatch) ->
     assert report.local == LocalUse(proved, 13, 0, 4)
     with pytest.raises(InputError, match="auto, walk, local"):
         judge([build], method="guess")
+
+
+@pytest.mark.parametrize("name", ["odd", "iq", BOUNCED])
+def test_it_is_the_same_in_machine_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, found = fabric(name, True), []
+    for choice in ("python", "jit"):
+        monkeypatch.setenv(machine_code.CHOICE, choice)
+        proof = local_proof(build, KINDS)
+        parts = (proof.longest, proof.ways, proof.hop_counts, *proof.stretch.values())
+        found.append([part.tolist() for part in (proof.open, *parts)])
+    assert found[0] == found[1]
+
+
+def test_it_can_be_translated_ahead_of_time() -> None:
+    """The fields of a program become arguments beside the others."""
+    for name in ("cases_of_classes", "prove_states"):
+        arguments = getattr(local.LOOPS.python, name).__code__
+        given = arguments.co_varnames[1 : arguments.co_argcount]
+        assert not set(given) & set(Program._fields)

@@ -19,7 +19,7 @@ from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.topology.field import field
 from compilers.topology.graph import Graph
 from compilers.wiring.wiring import generated_inventory, wire
-from extensions.scale.plane_lines import _cabled, _is_field, line_certificate
+from extensions.scale.plane_lines import _cabled, _is_field, proved_lines
 from extensions.scale.row_sample import sampled_rows_minimal
 from extensions.scale.two_link_classes import _rows
 from tests.compilers.proof.test_local_proof import swapped_cables, swapped_ports
@@ -53,13 +53,13 @@ def stored(build: Build) -> Build:
 def test_lines_prove_what_their_rows_do(q: int, split: bool) -> None:
     build = computed(q, split)
     walked = _walk_minimal(stored(build), None)
-    assert line_certificate(build) == walked.hop_counts
+    assert proved_lines(build) == walked.hop_counts
     assert sampled_rows_minimal(build, 1)
     report = verify(build, method="local")
     assert report.passed
     assert report.local
     assert report.local.program
-    assert line_certificate(stored(build)) is None
+    assert proved_lines(stored(build)) is None
     egress: Any = build.tables.routes.egress
     classes = build.tables.classes.port.shape[1]
     assert np.array_equal(egress.served(classes), _rows(np.asarray(egress), classes))
@@ -90,7 +90,7 @@ def test_lines_prove_nothing_that_is_not_so(q: int, split: bool) -> None:
         if walkable(mutant).count:
             harmful += 1
             continue
-        counts, walked = line_certificate(mutant), _walk_minimal(stored(mutant), None)
+        counts, walked = proved_lines(mutant), _walk_minimal(stored(mutant), None)
         assert counts in (None, walked.hop_counts)
         assert counts is None or walked.minimal == walked.pairs
         harmful += walked.minimal < walked.pairs
@@ -103,7 +103,7 @@ def test_a_switch_twice_on_its_own_line_is_no_traceback() -> None:
     around = program.around.copy()
     quadric = int(np.flatnonzero((around == np.arange(len(around))[:, None]).any(axis=1))[0])
     around[quadric, :2] = quadric
-    assert line_certificate(with_rows(build, LineEgress(replace(program, around=around)))) is None
+    assert proved_lines(with_rows(build, LineEgress(replace(program, around=around)))) is None
 
 
 def rewired(q: int) -> Build:
@@ -135,7 +135,7 @@ def test_lines_that_are_no_plane_s_prove_nothing(q: int) -> None:
     program: LineProgram = mutant.tables.routes.egress.packed  # type: ignore[union-attr]
     assert not walkable(mutant).count
     assert _cabled(mutant, program)
-    assert line_certificate(mutant) is None
+    assert proved_lines(mutant) is None
     walked = _walk_minimal(stored(mutant), None)
     assert walked.delivered < walked.pairs
 
@@ -152,9 +152,9 @@ def test_coordinates_are_the_points_of_the_plane(wrong: str) -> None:
         point[7] = 0
     else:
         point[[7, 8]] = point[[8, 7]]
-    assert line_certificate(build)
+    assert proved_lines(build)
     topology = replace(build.topology, coordinates=point)
-    assert line_certificate(replace(build, topology=topology)) is None
+    assert proved_lines(replace(build, topology=topology)) is None
 
 
 @pytest.mark.parametrize("q", [5, 8])
@@ -174,9 +174,9 @@ def test_classes_of_neighbours_begin_where_the_lines_say() -> None:
     program: LineProgram = build.tables.routes.egress.packed  # type: ignore[union-attr]
     for wrong in (0, 1, 3):
         mutant = with_rows(build, LineEgress(replace(program, direct=np.array([wrong], np.int32))))
-        assert line_certificate(mutant) is None or wrong == 0
+        assert proved_lines(mutant) is None or wrong == 0
         walked = _walk_minimal(stored(mutant), None)
-        assert bool(line_certificate(mutant)) == (walked.minimal == walked.pairs)
+        assert bool(proved_lines(mutant)) == (walked.minimal == walked.pairs)
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2])
@@ -191,7 +191,7 @@ def test_rows_beside_them_tell_a_wrong_decoding(kind: int, monkeypatch: pytest.M
         return found
 
     monkeypatch.setattr(LineEgress, "rows", wrong)
-    assert line_certificate(build)
+    assert proved_lines(build)
     report = verify(build, method="local")
     assert not report.passed
     assert report.local is None

@@ -16,7 +16,7 @@ from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.star_rows import StarEgress, StarPrefixes, StarProgram
 from extensions.scale.row_sample import sampled_rows_minimal
-from extensions.scale.star_program import program_certificate
+from extensions.scale.star_program import proved_program
 from tests.compilers.proof.test_local_proof import swapped_cables, swapped_ports
 from tests.compilers.routed import routed
 
@@ -62,13 +62,13 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_program_proves_what_its_rows_do(fabric: tuple[int, str, int]) -> None:
     build = computed(*fabric)
     walked = _walk_minimal(stored(build), None)
-    assert program_certificate(build) == walked.hop_counts
+    assert proved_program(build) == walked.hop_counts
     assert sampled_rows_minimal(build, 1)
     report = verify(build, method="local")
     assert report.passed
     assert report.local
     assert report.local.program
-    assert program_certificate(stored(build)) is None
+    assert proved_program(stored(build)) is None
 
 
 def mutants(build: Build, count: int, random: np.random.Generator) -> Iterator[tuple[str, Build]]:
@@ -104,7 +104,7 @@ def test_a_program_proves_nothing_that_is_not_so(fabric: tuple[int, str, int], c
         if walkable(mutant).count:
             harmful += 1
             continue
-        counts, walked = program_certificate(mutant), _walk_minimal(stored(mutant), None)
+        counts, walked = proved_program(mutant), _walk_minimal(stored(mutant), None)
         assert counts in (None, walked.hop_counts), note
         assert counts is None or walked.minimal == walked.pairs, note
         harmful += walked.minimal < walked.pairs
@@ -137,7 +137,7 @@ def test_rows_beside_it_tell_a_wrong_decoding(
         return shifted(found, which, self.packed) if self.quadric[x] == of else found
 
     monkeypatch.setattr(StarEgress, "_computed", wrong)
-    assert program_certificate(build)
+    assert proved_program(build)
     assert not sampled_rows_minimal(build, 1)
     if which != "near":
         return

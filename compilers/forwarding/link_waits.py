@@ -1,0 +1,145 @@
+"""Waits of a lossless fabric: by which links packets come and leave, and the channels they need."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compilers.forwarding.failure_sets import packet_in, start, state_of
+from compilers.forwarding.machine_code import kernel, loop
+from compilers.forwarding.rule import DROP, HOST, MARKED, PLAIN, Array, Program, next_links, transit
+from compilers.tables.walk import MOST_HOPS
+
+
+@loop
+def only_link(
+    p: Program, s: int, came: int, c: int, d: int, none: Array, link: Array, tags: Array
+) -> int:
+    """The next link of a packet that has no other; DROP where it has several, or none."""
+    if came == HOST:
+        several, only = 0, DROP
+        for i in range(p.shares.shape[2] if c >= 0 else 0):
+            if p.shares[s, c, i] >= 0:
+                several += 1
+                only = p.shares[s, c, i]
+        return only if several == 1 else DROP
+    if next_links(p, s, came, PLAIN, c, d, none, link, tags) > 1:
+        return DROP
+    return int(link[0])
+
+
+@kernel("Tuple((i8,b1))(P,b1[::1],i2[:,::1],i8[::1],b1,b1,i1[:,:,::1],b1[:,:,::1])")
+def link_waits(
+    p: Program,
+    ends: Array,
+    egresses: Array,
+    destinations: Array,
+    link_fails: bool,
+    node_fails: bool,
+    changes: Array,
+    waits: Array,
+) -> tuple[int, bool]:
+    """Follow all packets of hosts to some destinations, and from where they meet one failure.
+
+    Up to there they went as without failures, so the next link of every state is a case.
+
+    Args:
+        p: what switches hold.
+        ends: bool[S], the switches with hosts.
+        egresses: int16[D, S], of `egress_classes`.
+        destinations: int64[D].
+        link_fails: whether links fail, one at a time.
+        node_fails: whether switches do.
+        changes: int8[S, K, K], by ingress link and next link how many channels a packet goes up.
+        waits: bool[S, K, K], written: whether packets come in by one link and leave by another.
+
+    Returns:
+        The highest channel, from 0, and whether packets go on for ever.
+    """
+    switches, links_of = p.far.shape
+    cells = switches * (2 * links_of + 2)
+    none, dead = np.empty(0, np.int64), np.empty(1, np.int64)
+    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
+    depth, held = np.full(cells, -1, np.int8), np.full(cells, -1, np.int16)
+    found, next_held = np.empty(cells, np.int32), np.full(cells, -1, np.int16)
+    highest, looped = 0, False
+    for j in range(len(destinations)):
+        d, egress = destinations[j], egresses[j]
+        n, _ = start(p, ends, egress, d, depth, found)
+        held[found[:n]] = 0
+        now = found[:n].copy()
+        for _ in range(MOST_HOPS + 2):
+            later, m = np.empty(min(len(now) * links_of, cells), np.int32), 0
+            for state in now:
+                depth[state] = 0  # it is not waiting
+                s, came, tag = packet_in(p, state)
+                for i in range(next_links(p, s, came, tag, egress[s], d, none, link, tags)):
+                    k, channel = link[i], held[state]
+                    if k < 0:
+                        continue
+                    if came >= 0:
+                        waits[s, came, k] = True
+                        channel += changes[s, came, k]
+                    highest, t = max(highest, channel), p.far[s, k]
+                    into = state_of(p, t, p.far_link[s, k], tags[i], egress[t], True)
+                    if held[into] < 0:
+                        found[n] = into
+                        n += 1
+                    if held[into] < channel:
+                        held[into] = channel
+                        if depth[into] <= 0:
+                            depth[into], later[m] = 1, into
+                            m += 1
+            now = later[:m]
+            if m == 0:
+                break
+        looped |= len(now) > 0
+        for kind in range(2):
+            for i in range(n if (node_fails if kind else link_fails) else 0):
+                s, came, tag = packet_in(p, found[i])
+                if tag == MARKED:
+                    continue
+                k = only_link(p, s, came, egress[s], d, none, link, tags)
+                if k < 0 or (kind and p.far[s, k] == d):
+                    continue
+                dead[0] = p.cables + p.far[s, k] if kind else p.cable[s, k]
+                if not p.every_hop:  # there is one path
+                    channel, hops = held[found[i]], 0
+                    while hops <= MOST_HOPS:
+                        k = transit(p, s, came, egress[s], dead)
+                        if k < 0:
+                            break
+                        if came >= 0:
+                            waits[s, came, k] = True
+                            channel += changes[s, came, k]
+                        highest, hops = max(highest, channel), hops + 1
+                        s, came = p.far[s, k], p.far_link[s, k]
+                    looped |= hops > MOST_HOPS
+                    continue
+                now, next_held[found[i]] = found[i : i + 1].copy(), held[found[i]]
+                for _ in range(MOST_HOPS + 1):
+                    later, m = np.empty(min(len(now) * links_of, cells), np.int32), 0
+                    channels = next_held[now]
+                    next_held[now] = -1
+                    for x in range(len(now)):
+                        s, came, tag = packet_in(p, now[x])
+                        for y in range(next_links(p, s, came, tag, egress[s], d, dead, link, tags)):
+                            k, channel = link[y], channels[x]
+                            if k < 0:
+                                continue
+                            if came >= 0:
+                                waits[s, came, k] = True
+                                channel += changes[s, came, k]
+                            highest, t = max(highest, channel), p.far[s, k]
+                            into = state_of(p, t, p.far_link[s, k], tags[y], egress[t], True)
+                            if next_held[into] < 0:
+                                later[m] = into
+                                m += 1
+                            next_held[into] = max(next_held[into], channel)
+                    now = later[:m]
+                    if m == 0:
+                        break
+                looped |= len(now) > 0
+                next_held[now] = -1
+        for state in found[:n]:
+            depth[state], held[state] = -1, -1
+    return highest, looped
