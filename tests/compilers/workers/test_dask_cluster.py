@@ -111,7 +111,7 @@ def test_four_workers_say_what_one_process_does_though_one_is_killed_half_way(
                     os.kill(victim, signal.SIGKILL)
 
             assert proof(build, shared, half) == alone
-            assert sum(share == 1 for share in told) == 4
+            assert sum(share == 1 for share in told) == 2  # minimal paths; all paths and failures
             until(lambda: len(workers_of(client)) == 3, "three workers")
         with connected(address) as others:  # who do not see the folder
             assert proof(build, others) == alone
