@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ from compilers.spec.share import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.addressing import plan
+from compilers.wiring.addressing import Addressing, plan
 from compilers.wiring.as_numbers import OWN
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
+from compilers.wiring.hardware import Hardware
 from compilers.wiring.placed_fabric import Placed, place_fabric
 from compilers.wiring.shared_risk import modules_of, several_modules, unknown_risks
 from compilers.wiring.wiring import Wiring
@@ -52,6 +54,43 @@ def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
     return compile_placed(placed, stage)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Stages:
+    """A fabric between two passes: what is there of it by then.
+
+    asked: the fabric on its hardware, as it was placed, and stage and beside, as for
+    `compile_placed`. routing: what targets and node types can do of the policy. inventory,
+    topology, wiring, hardware: of what is installed and works; damage: what does not. module: of
+    each link, or None. tables and build: None before the passes that make them.
+    """
+
+    asked: Placed
+    stage: Stage | None
+    beside: Build | None
+    routing: RoutingSpec
+    inventory: Inventory
+    topology: Topology
+    wiring: Wiring
+    damage: Damage | None = None
+    hardware: Hardware | None = None
+    addressing: Addressing | None = None
+    module: NDArray[np.int32] | None = None
+    tables: Tables | None = None
+    build: Build | None = None
+
+    @property
+    def loaded(self) -> LoadedFabric:
+        """Spec and inventory."""
+        return self.asked.loaded
+
+    @property
+    def fitting(self) -> Build | None:
+        """The other plane, if its tables are those of this one."""
+        if self.beside is None or not _alike(self.wiring, self.module, self.beside):
+            return None
+        return self.beside
+
+
 def compile_placed(
     placed: Placed, stage: Stage | None = None, beside: Build | None = None
 ) -> Build:
@@ -65,61 +104,139 @@ def compile_placed(
     Raises:
         InputError: every problem of the pass at once.
     """
-    loaded, inventory = placed.loaded, placed.inventory
-    spec, routing = loaded.spec, affordable(loaded.spec, inventory)
-    topology, wiring = placed.topology, placed.wiring
-    given = bool(loaded.inventory or loaded.plane)
-    known = placed.hardware() if given or stage else None
-    if known and stage:
-        inventory = installed(inventory, wiring, known, topology.graph, stage)
-    addressing = plan(spec, inventory, topology, loaded.plane)
-    with loaded.reported(too_long(wiring, known) if known and inventory.racks else ()):
+    routing = affordable(placed.loaded.spec, placed.inventory)
+    there = placed.inventory, placed.topology, placed.wiring
+    made = Stages(placed, stage, beside, routing, *there)
+    for each in PASSES:
+        made = each(made)
+    assert made.build is not None  # noqa: S101
+    return made.build
+
+
+def with_hardware(made: Stages) -> Stages:
+    """What nodes are, where that is known, and the part of the fabric that is installed."""
+    if not (made.loaded.inventory or made.loaded.plane or made.stage):
+        return made
+    hardware, inventory = made.asked.hardware(), made.inventory
+    if made.stage:
+        graph = made.topology.graph
+        inventory = installed(inventory, made.wiring, hardware, graph, made.stage)
+    return replace(made, hardware=hardware, inventory=inventory)
+
+
+def with_addresses(made: Stages) -> Stages:
+    """Addresses of the whole fabric, damaged or not."""
+    loaded = made.loaded
+    return replace(made, addressing=plan(loaded.spec, made.inventory, made.topology, loaded.plane))
+
+
+def without_damage(made: Stages) -> Stages:
+    """The fabric that is left where links, nodes or ports are missing."""
+    wiring, hardware, inventory = made.wiring, made.hardware, made.inventory
+    long = too_long(wiring, hardware) if hardware and inventory.racks else ()
+    with made.loaded.reported(long):
         damage = damage_of(inventory, wiring)
-    if damage:
-        topology, wiring = remaining(topology, wiring, damage)
-        known = numbered(known, placed.wiring, wiring) if known else None
-        with loaded.reported():
-            require_connected(topology, wiring.names, inventory)
-    balance = balance_named(routing.balance)
-    with loaded.reported(balance.placed(topology, wiring)):
-        pass
-    # Routes last: egress class k is the k-th link, and the wiring says which port that is.
-    module = modules_of(wiring, known)
-    with loaded.reported(without_modules(routing, module)):
-        pass
-    if known and not loaded.plane:
-        with loaded.reported(unknown_risks(wiring, known)):
-            pass
-    if beside is not None and _alike(wiring, module, beside):
-        tables, topology = beside.tables, beside.topology
-    else:
-        tables, topology = _tables(placed, routing, damage, topology, wiring, module)
+    if not damage:
+        return replace(made, damage=damage)
+    topology, wiring = remaining(made.topology, wiring, damage)
+    hardware = numbered(hardware, made.wiring, wiring) if hardware else None
+    with made.loaded.reported():
+        require_connected(topology, wiring.names, inventory)
+    return replace(made, damage=damage, topology=topology, wiring=wiring, hardware=hardware)
+
+
+def with_modules(made: Stages) -> Stages:
+    """The module of each link; and whether the policy goes with the fabric as it is wired."""
+    loaded, wiring, hardware = made.loaded, made.wiring, made.hardware
+    loaded.refuse(balance_named(made.routing.balance).placed(made.topology, wiring))
+    module = modules_of(wiring, hardware)
+    loaded.refuse(without_modules(made.routing, module))
+    if hardware and not loaded.plane:
+        loaded.refuse(unknown_risks(wiring, hardware))
+    return replace(made, module=module)
+
+
+def with_minimal_routes(made: Stages) -> Stages:
+    """Minimal routes of what is there. Egress class k is the k-th link: so the wiring is first."""
+    if made.fitting:
+        return replace(made, tables=made.fitting.tables, topology=made.fitting.topology)
+    tables, topology = minimal(made.asked.topology, made.asked.wiring), made.topology
+    if made.damage:
+        tables, topology = with_exceptions(tables, made.damage, topology, made.wiring)
+    return replace(made, tables=tables, topology=topology)
+
+
+def with_alternates(made: Stages) -> Stages:
+    """Alternates and repair: they keep to what is minimal from the next switch on."""
+    if made.fitting or made.tables is None:
+        return made
+    topology, wiring = made.topology, made.wiring
+    policy = made.routing.policy(made.loaded.spec.topology.q, topology.family)
+    if made.damage:
+        with made.loaded.reported():
+            require_searchable(topology, policy)
+    tables = choices(made.tables, topology, wiring, policy, not made.damage, made.module)
+    balance = balance_named(made.routing.balance)
+    return replace(made, tables=balance.chosen(tables, topology, wiring))
+
+
+def as_build(made: Stages) -> Stages:
+    """All of it, with what reports and controllers need of the spec."""
+    spec, routing, inventory = made.loaded.spec, made.routing, made.inventory
+    assert made.tables is not None and made.addressing is not None  # noqa: S101, PT018
     build = Build(
         name=spec.name,
         balance=routing.balance,
         protect=routing.protect,
-        policy=_for_controllers(routing, topology.family) | _asked(spec.routing, routing),
-        inputs=loaded.inputs,
-        topology=topology,
-        wiring=wiring,
-        addressing=addressing,
-        tables=tables,
-        hardware=known,
+        policy=_for_controllers(routing, made.topology.family) | _asked(spec.routing, routing),
+        inputs=made.loaded.inputs,
+        topology=made.topology,
+        wiring=made.wiring,
+        addressing=made.addressing,
+        tables=made.tables,
+        hardware=made.hardware,
         base=_base(spec.base) | _own_numbers(inventory),
         vars=spec.vars,
         node_vars=_node_vars(inventory),
     )
-    if routing.demand and not (beside and tables is beside.tables):
-        from compilers.demand.fitted_tables import with_demand  # few fabrics have a demand
+    return replace(made, build=build)
 
-        largest = share(routing.largest_share, spec.topology.q or 0)
-        with loaded.reported():
-            build = with_demand(build, loaded.demand, float(largest))
+
+def with_fitted_weights(made: Stages) -> Stages:
+    """Weights that fit a demand, where one is named."""
+    if not made.routing.demand or made.fitting or made.build is None:
+        return made
+    from compilers.demand.fitted_tables import with_demand  # few fabrics have a demand
+
+    largest = share(made.routing.largest_share, made.loaded.spec.topology.q or 0)
+    with made.loaded.reported():
+        build = with_demand(made.build, made.loaded.demand, float(largest))
+    return replace(made, build=build)
+
+
+def within_limits(made: Stages) -> Stages:
+    """The same, if node types can hold the tables and targets can write them."""
+    assert made.build is not None  # noqa: S101
+    build, targets = made.build, made.loaded.spec.targets
     dual = build.addressing.ipv6 is not None
-    beyond = over_capacity(build.tables, wiring, inventory, dual)
-    with loaded.reported([*beyond, *misnamed(build, spec.targets)]):
-        require_targets(build, spec.targets)
-    return build
+    beyond = over_capacity(build.tables, build.wiring, made.inventory, dual)
+    with made.loaded.reported([*beyond, *misnamed(build, targets)]):
+        require_targets(build, targets)
+    return made
+
+
+PASSES: tuple[Callable[[Stages], Stages], ...] = (
+    with_hardware,
+    with_addresses,
+    without_damage,
+    with_modules,
+    with_minimal_routes,
+    with_alternates,
+    as_build,
+    with_fitted_weights,
+    within_limits,
+)
+"""In their order; each is given what those before it have made."""
 
 
 def _base(base: BaseSpec) -> dict[str, Any]:
@@ -159,27 +276,6 @@ def _alike(wiring: Wiring, module: NDArray[np.int32] | None, other: Build) -> bo
     return np.array_equal(module, theirs) and wiring.same_ports(other.wiring)
 
 
-def _tables(
-    placed: Placed,
-    routing: RoutingSpec,
-    damage: Damage,
-    topology: Topology,
-    wiring: Wiring,
-    module: NDArray[np.int32] | None,
-) -> tuple[Tables, Topology]:
-    """The tables of what is there, and its topology with the diameter that it has."""
-    tables = minimal(placed.topology, placed.wiring)
-    if damage:
-        tables, topology = with_exceptions(tables, damage, topology, wiring)
-    # Alternates and repair keep to what is minimal from the next switch on.
-    policy = routing.policy(placed.loaded.spec.topology.q, topology.family)
-    if damage:
-        with placed.loaded.reported():
-            require_searchable(topology, policy)
-    tables = choices(tables, topology, wiring, policy, not damage, module)
-    return balance_named(routing.balance).chosen(tables, topology, wiring), topology
-
-
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
     """The requested policy that `on_missing` reduced, for reports."""
     words = ("balance", "protect", "minimal_share", "adjacent", "transit", "demand")
@@ -204,4 +300,6 @@ def _for_controllers(routing: RoutingSpec, family: str) -> dict[str, str]:
         shares["transit"] = routing.transit
     if routing.demand:
         shares |= {"demand": routing.demand, "largest_share": routing.largest_share}
-    return shares | ({"threshold": routing.threshold} if routing.balance == "ugal-pf" else {})
+    return shares | (
+        {"threshold": routing.threshold} if balance_named(routing.balance).adapts else {}
+    )

@@ -22,7 +22,6 @@ from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import MOST_MIDDLES, PATTERNS, over_intermediates, two_legs
 from compilers.routing.intermediates import intermediates
-from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, Problem, did_you_mean
@@ -68,6 +67,11 @@ class PatternThroughput:
     routed: float | None = None
     share_of_optimum: float | None = None
 
+    @property
+    def emitted(self) -> Saturation:
+        """What the tables give: with alternates where there are some, else by minimal routes."""
+        return self.as_emitted or self.minimal
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkLoads:
@@ -106,7 +110,7 @@ class LinkLoads:
                 full = least.max() * hosts <= 1  # hosts can send all they have
                 found = least if full else fit(fluid.paths(traffic)).loads
                 fitted = min(found, least, key=lambda load: load.max())
-        elif build.balance == VALIANT:
+        elif build.carries:
             emitted = fluid.loads(_legs(build, traffic), fluid.minimal())
         return cls(fluid, pattern, hosts, len(traffic.source), minimal, emitted, fitted)
 
@@ -160,7 +164,7 @@ def throughput(
     valiant = found.saturation(found.fluid.loads(over, found.fluid.minimal())) if over else None
     best = path_optimum(build.topology.graph, traffic, search=optimum, enough=1 / hosts)
     most, routed = (min(1.0, 1 / (hosts * load)) for load in best)
-    emitted = result.as_emitted or result.minimal
+    emitted = result.emitted
     return replace(
         result,
         valiant=valiant,

@@ -129,7 +129,7 @@ def grow(
 
 def _require_unmarked(build: Build) -> None:
     """Refuse marks: copies have neighbours in common, and the rule of marks wants one at most."""
-    if build.balance == MARKED:
+    if build.marks:
         raise InputError.of(
             key="routing.balance",
             required="another balance, as where clusters are copied marked packets come back to "

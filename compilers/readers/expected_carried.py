@@ -25,7 +25,7 @@ FIRST = 0x800000
 
 def _ends(build: Build) -> list[int]:
     """The intermediates: all switches with hosts."""
-    if build.balance != "valiant":
+    if not build.carries:
         return []
     ends: list[int] = np.flatnonzero(build.topology.endpoints).tolist()
     return ends

@@ -153,13 +153,13 @@ def _several(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64
 
 def _marked(build: Build, minimal: int, ways: dict[int, int]) -> dict[int, int]:
     """The ways of packets from hosts, but the minimal one marked where the balance says so."""
-    marks, kept = MARKED * (build.balance == "spread"), _keeps(build)
+    marks, kept = MARKED * (build.marks), _keeps(build)
     return {port + marks * (kept or port != minimal): weight for port, weight in ways.items()}
 
 
 def _keeps(build: Build) -> bool:
     """Whether packets stay marked at switches of their destination's side."""
-    return build.balance == "spread" and family_of(build.topology.family).keeps_marks
+    return build.marks and family_of(build.topology.family).keeps_marks
 
 
 def _direct(build: Build, vertex: int, egress: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -252,7 +252,7 @@ def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _settings(build: Build, vertex: int) -> Iterator[Value]:
-    again = build.balance == "spread" or build.every_hop
+    again = build.marks or build.every_hop
     if again:
         yield "net/ipv4/fib_multipath_hash_seed", 0x50460001 + vertex
         yield from ((f"net/{ip}/fib_multipath_hash_fields", 0x37) for ip in ("ipv4", "ipv6"))
@@ -305,7 +305,7 @@ def _dispatched(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
 
 
 def _mark_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
-    if build.balance == "spread":
+    if build.marks:
         mac = build.addressing.gateway_mac
         for family in ("ip", "ipv6")[: 1 + bool(build.addressing.ipv6)]:
             yield family, format_mac(mac ^ 0x800000), format_mac(mac)
@@ -315,7 +315,7 @@ def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
     """Each fabric port, and the ports over which what came in marked there is spread."""
     w = build.wiring
     cabled = [(p, f) for p, f in zip(w.port[vertex], w.far[vertex], strict=True) if f >= 0]
-    for port, sender in cabled if build.balance == "spread" else ():
+    for port, sender in cabled if build.marks else ():
         beside = {sender, *w.far[sender].tolist()}
         beside |= {f for _, f in cabled if (w.far[f] == w.far[sender]).all()}  # its twin
         yield int(port), sorted(int(p) for p, f in cabled if f not in beside)
@@ -353,14 +353,14 @@ def _spread_tables(build: Build, vertex: int) -> Iterator[Value]:
 def _marked_devices(build: Build, vertex: int) -> Iterator[Value]:
     w = build.wiring
     mac, address = format_mac(0x025046800001 + vertex), f"fe80::1:0:{vertex + 1:x}"
-    ports = w.port[vertex][w.far[vertex] >= 0] if build.balance == "spread" else ()
+    ports = w.port[vertex][w.far[vertex] >= 0] if build.marks else ()
     yield from ((int(port), mac, address) for port in ports)
 
 
 def _thrown(build: Build, vertex: int) -> Iterator[Value]:
     a = build.addressing
     yield from _neighbours(build, vertex)
-    if build.balance == "spread" and build.topology.endpoints[vertex]:
+    if build.marks and build.topology.endpoints[vertex]:
         yield (str(a.network(vertex)),)
         if a.ipv6:
             yield (str(a.network6(vertex)),)
@@ -375,7 +375,7 @@ def _shared_classes(build: Build, vertex: int) -> Iterator[Value]:
 def _neighbours(build: Build, vertex: int) -> Iterator[Value]:
     a, far = build.addressing, build.wiring.far[vertex]
     ends = far[(far >= 0) & build.topology.endpoints[far]]
-    for near in ends.tolist() if build.balance == "spread" else ():
+    for near in ends.tolist() if build.marks else ():
         yield (str(a.network(near)),)
         if a.ipv6:
             yield (str(a.network6(near)),)

@@ -18,8 +18,6 @@ from compilers.readers.text_lines import TextLines
 
 T = TypeVar("T")
 Integers = NDArray[np.int64]
-DEAD_ENDS = "throw", "unreachable"
-"""The words of iproute2 for routes that lead nowhere."""
 
 
 class Numbers(dict[T, int]):
@@ -87,31 +85,6 @@ class RouteLines:
         prefix, way, line = others.columns()
         prefixes, ways = self.prefixes.of(list(others.prefixes)), self.ways.of(list(others.ways))
         self._parts.append(np.array((prefixes[prefix], ways[way], line)))
-
-    def take(self, lines: TextLines, heads: Mapping[str, bool | None]) -> TextLines:
-        """Take the lines that begin with one of these texts; the others are returned.
-
-        Behind the text stand the prefix, a blank, and the way; a way is "" where the prefix is of
-        the wrong family. One of `DEAD_ENDS` at its end stands before the way.
-
-        Args:
-            lines: of a file.
-            heads: how routes begin; whether their prefixes are IPv6 ones, None: either.
-        """
-        for head, six in heads.items():
-            mine = lines.beginning(head)
-            if not mine.any():
-                continue
-            routes, lines = lines[mine], lines[~mine]
-            (prefixes, prefix), (ways, way) = (part.alike() for part in routes.split(len(head)))
-            if (word := head.split()[-1]) in DEAD_ENDS:
-                ways = [f"{word} {text}" for text in ways]
-            wrong = np.array([six is not None and (":" in text) != six for text in prefixes])
-            way = self.ways.of(ways)[way]
-            if wrong.any():
-                way[wrong[prefix]] = self.ways[""]
-            self._parts.append(np.array((self.prefixes.of(prefixes)[prefix], way, routes.number)))
-        return lines
 
     def rows(self, *ways: str) -> Iterator[tuple[str, str, int]]:
         """Prefix, way and line of every route with one of these ways."""

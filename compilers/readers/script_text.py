@@ -60,8 +60,8 @@ def unlike_file(file: Path, template: str, **variables: object) -> Iterator[tupl
 
 
 def _telling(lines: Lines) -> Iterator[tuple[int, str]]:
-    """Lines that say something; the first one of a script does."""
+    """Lines that say something; the very first one of a script does, and no other like it."""
     for number, line in lines:
         words = line.strip()
-        if words and (words[0] not in "#!" or words.startswith("#!")):
+        if words and (words[0] not in "#!" or (number == 1 and line.startswith("#!"))):
             yield number, words

@@ -40,7 +40,7 @@ def require_direct(build: Build, what: str) -> None:
         InputError: they do.
     """
     require_single_ways(build, what)
-    if build.balance == VALIANT:
+    if build.carries:
         required = f"another balance, as {what} cannot follow packets over intermediates"
         todo = "compile with balance: compact-valiant for that"
         raise InputError.of(required, VALIANT, todo, key="routing.balance")

@@ -107,7 +107,7 @@ def _twins(wiring: Wiring) -> NDArray[np.int64]:
 
 def keeps_marks(build: Build) -> bool:
     """Whether packets can stay marked where they are spread, which they do on one of two sides."""
-    return build.balance == MARKED and bool(sides(build.topology)[0] != ONE_SIDE)
+    return build.marks and bool(sides(build.topology)[0] != ONE_SIDE)
 
 
 def require_short_marks(build: Build, what: str) -> None:
@@ -139,6 +139,6 @@ def require_unmarked(
     Raises:
         InputError: they are.
     """
-    if build.balance == MARKED:
+    if build.marks:
         required = f"another balance, as {what} cannot follow marked packets"
         raise InputError.of(required, MARKED, todo, key=KEY)

@@ -7,6 +7,7 @@ registers by an entry point of the group `polarfab.balances`. There is no list t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,7 @@ class Balance:
         return tables
 
 
+@cache
 def balance_named(name: str) -> Balance:
     """The balance of a name, polarfab's own before those of packages.
 
@@ -92,6 +94,12 @@ def balance_named(name: str) -> Balance:
     if getattr(kind, "name", "") != name:
         raise broken(entries[0], f"the class calls itself {getattr(kind, 'name', 'nothing')}")
     return _made(kind)
+
+
+def balance_or_plain(name: str) -> Balance:
+    """The same; where none of that name is installed, one that says no more of itself."""
+    known = name in _FILES or name in registered(BALANCES)
+    return balance_named(name) if known else Balance()
 
 
 _KINDS: dict[type[Balance], Balance] = {}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from compilers.spec.balance import Balance, balance_or_plain
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import Addressing
@@ -46,6 +47,21 @@ class Build:
     def every_hop(self) -> bool:
         """Whether packets in transit are shared over the ways of a class, too."""
         return self.policy.get("transit") == "ecmp"
+
+    @property
+    def spreading(self) -> Balance:
+        """How hosts' packets are spread; of a balance that is not installed, as most are."""
+        return balance_or_plain(self.balance)
+
+    @property
+    def marks(self) -> bool:
+        """Whether packets that leave by an alternate are marked for the next switch."""
+        return self.spreading.marks
+
+    @property
+    def carries(self) -> bool:
+        """Whether packets carry an intermediate switch."""
+        return self.spreading.carries
 
     def __repr__(self) -> str:
         """`<Build lab: polarfly q=7, 0123456789abcdef>`."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.marked_spread import keeps_marks
-from compilers.spec.balance import balance_named, own_balances
+from compilers.spec.balance import balance_named, balance_or_plain, own_balances
 from compilers.spec.features import (
     ADJACENT_NEEDS,
     AGGREGATES,
@@ -18,7 +18,6 @@ from compilers.spec.features import (
     TRANSIT_NEEDS,
     WEIGHTS,
 )
-from compilers.spec.policy import ECMP
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
 from compilers.topology.families import family_of
@@ -133,7 +132,8 @@ class Capabilities:
 
 def _refused(balance: str, build: Build) -> bool:
     """Whether no fabric of this family may have the balance, whatever the target can do."""
-    return balance == ECMP and family_of(build.topology.family).constructed
+    family = family_of(build.topology.family)
+    return balance_or_plain(balance).shortest and family.single and family.constructed
 
 
 def _unequal(classes: Classes) -> bool:

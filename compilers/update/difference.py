@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Egress, local, no_route
 from compilers.tables.walk import Walker
@@ -94,7 +93,7 @@ class TableDifference:
         if found.in_place and (old.every_hop or new.every_hop):
             same = old.every_hop and new.every_hop and not found.classes()[nodes.both].any()
             found = replace(found, in_place=same)
-        if not found.in_place or MARKED not in (old.balance, new.balance):
+        if not found.in_place or not (old.marks or new.marks):
             return found
         return replace(found, in_place=old.balance == new.balance and found._same_ways())
 

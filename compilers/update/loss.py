@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.walks.forwarding import Forwarding, Towards
-from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 from compilers.update.matching import HostTable, kept_hosts
@@ -144,7 +143,7 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
         total += int((hosts * exposed).sum()) * int(hosts[destination])
         starts |= exposed
         ends[destination] = (exposed & (hosts > 0)).any()
-    if build.balance == VALIANT:  # by any intermediate: a leg from the source, one to the end
+    if build.carries:  # by any intermediate: a leg from the source, one to the end
         spared = int(hosts[~starts].sum()) * int(hosts[~ends].sum())
         return int(hosts.sum() ** 2 - (hosts[starts | ends] ** 2).sum()) - spared
     return total

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import require_short_marks
-from compilers.spec.policy import MARKED, VALIANT
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.update.difference import TableDifference
@@ -71,7 +70,7 @@ class Update:
 
         All route rows are new then, and no host's packet is marked by the new tables yet.
         """
-        return self.last - 1 if self.new.balance == MARKED else self.last
+        return self.last - 1 if self.new.marks else self.last
 
     @property
     def carrying(self) -> int:
@@ -150,10 +149,10 @@ def plan(old: Build, new: Build) -> Update:
         affected = np.zeros((len(difference.nodes.datapath_id), classes), np.bool_)
     cells, rounds = (np.concatenate(column) for column in zip(*merged, strict=True))
     order = np.argsort(cells)
-    pauses = old.balance == new.balance == VALIANT
+    pauses = old.carries and new.carries
     pauses = pauses and bool(deepest or not difference.in_place or _others(difference))
-    swaps = {old.balance, new.balance} == {MARKED, VALIANT}
-    last = deepest + 1 + (new.balance == MARKED or pauses or swaps)
+    swaps = (old.marks and new.carries) or (old.carries and new.marks)
+    last = deepest + 1 + (new.marks or pauses or swaps)
     merged_rows = cells[order], rounds[order]
     return Update(difference, row, merged_rows, affected, last, pauses, swaps)
 

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.walk import LOST, MOST_HOPS, Walker
 from compilers.update.move_plan import NO_ROUND, Update
@@ -263,7 +262,7 @@ def _spreading(
     build: Build, walker: Walker, destinations: NDArray[np.int64], vertex: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """bool[M + 1, D]: which switches get marked packets and spread them, by their places."""
-    if build.balance != MARKED:
+    if not build.marks:
         return np.zeros((0, len(destinations)), np.bool_)
     far, ends = build.wiring.far, build.topology.endpoints
     egress, classes = walker.egress(destinations), build.tables.classes.port.shape[1]

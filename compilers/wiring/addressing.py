@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.address_blocks import FIRST_HOST, ipv4_block_length, member_bits
-from compilers.spec.policy import MARKED, VALIANT
+from compilers.spec.balance import balance_named
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import place
 from compilers.wiring.wiring_checks import Site
@@ -183,9 +183,10 @@ def clashing_macs(
     """MAC addresses that are also the gateway's, or the usual one of a host without any."""
     site = Site.of(inventory, place(topology.graph.order, inventory))
     given, gateway = _given_macs(site, spec), parse_mac(spec.addressing.gateway_mac)
-    gateways = [gateway, gateway ^ MARK_IN_MAC][: 1 + (spec.routing.balance == MARKED)]
+    spread = balance_named(spec.routing.balance)
+    gateways = [gateway, gateway ^ MARK_IN_MAC][: 1 + spread.marks]
     host_mac = _host_macs(site, spec.hosts_per_node, plane, given)
-    if spec.routing.balance == VALIANT:
+    if spread.carries:
         carried = host_mac >> np.uint64(CARRIED_BITS) == carried_mac(gateway) >> CARRIED_BITS
         gateways += host_mac[carried].tolist()
     macs, uses = np.unique(host_mac, return_counts=True)

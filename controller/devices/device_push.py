@@ -28,7 +28,6 @@ from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import remediation
 from compilers.audit.route_remediation import Remediation
 from compilers.audit.route_report import SwitchRoutes
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING
@@ -224,7 +223,7 @@ class DevicePush:
         if self.rounds:
             steps = [partial(self._step, number) for number in range(1, self.rounds.last + 1)]
             return [self._read, self._prepare, *steps, self._end]
-        early = [self._read, *[self._mark] * (self.build.balance == MARKED)]
+        early = [self._read, *[self._mark] * (self.build.marks)]
         return [*early, self._load, self._finish]
 
     def _stopped(self) -> bool:

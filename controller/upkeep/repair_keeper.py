@@ -192,7 +192,7 @@ class Keeper:
                 given=f"balance: {build.balance}",
                 todo="write routing: {balance: ugal-pf} in the fabric, and compile",
             )
-        asked = build.balance == "ugal-pf" if duties.adapt is None else duties.adapt
+        asked = build.spreading.adapts if duties.adapt is None else duties.adapt
         now = self.fabric.clock
         intact = Intact.of(build)
         self._kept = kept = _Kept(

@@ -60,7 +60,6 @@ from compilers.proof.local.other_proofs import TwoFailures
 from compilers.proof.soundness.policy_soundness import given_alternates
 from compilers.proof.walks.forwarding import Numbers
 from compilers.routing.marked_spread import fewest_onward
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from extensions.scale.two_link_classes import Links, TwoLinkClasses
 
@@ -78,7 +77,7 @@ def two_failures(build: Build) -> TwoFailures | None:
     Args:
         build: of which minimal delivery, and the repair of single failures, are proved.
     """
-    marks = build.balance == MARKED
+    marks = build.marks
     if marks and fewest_onward(build.wiring) <= TWO:
         return None
     classes = TwoLinkClasses.of(build)

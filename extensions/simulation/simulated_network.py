@@ -12,7 +12,6 @@ from compilers.proof.lossless.channels import rising
 from compilers.proof.walks.forwarding import HOME, NOWHERE, Forwarding, Towards
 from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import require_short_marks
-from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.topology.distance import distances, table_of
 
@@ -94,7 +93,7 @@ class SimulatedNetwork(NamedTuple):
         up[:, :links] = rising(build)
         weight = np.zeros((order, width, len(forwarding.weighted)), np.int32)
         weight[:, :-2] = build.tables.classes.weight
-        ways, carries = by_row(forwarding.weighted), build.balance == VALIANT
+        ways, carries = by_row(forwarding.weighted), build.carries
         return cls(
             switches=order,
             links=links,

@@ -9,7 +9,6 @@ from typing import Protocol
 
 import numpy as np
 
-from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.engines.engine_kinds import ENGINES
@@ -240,7 +239,7 @@ def choose_diversion(
     ports = build.tables.classes.port[switch]
     alone = ~build.tables.classes.alternate[switch].any(axis=1)
     classes = np.flatnonzero((ports > 0) & alone)
-    aside = len(classes) < 2 or build.balance == VALIANT
+    aside = len(classes) < 2 or build.carries
     if aside:  # a class with ways to choose from at every hop has no group to change
         classes = np.flatnonzero((ports > 0) & (alone | (not build.every_hop)))
     if not len(classes):

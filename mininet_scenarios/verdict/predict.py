@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from compilers.proof.walks.forwarding import HOME, NOWHERE, Forwarding, Numbers, Towards
 from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import require_short_marks
-from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress
 from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS
@@ -73,7 +72,7 @@ class Prediction:
     @property
     def varies(self) -> bool:
         """Whether packets have several ways, so that bounds are all there is."""
-        return len(self.whole.weighted) > 1 or self.build.balance == VALIANT
+        return len(self.whole.weighted) > 1 or self.build.carries
 
     def loads(self, packets: Loads) -> Loads:
         """int64[S, ports + 1]: packets out of each port when packets[s, d] go from s to d.
@@ -278,7 +277,7 @@ class WeightedWay:
 def ways(build: Build, towards: Towards, source: Numbers, column: Numbers) -> Iterator[WeightedWay]:
     """The ways of n packets from hosts, those by the first weighted port first."""
     f = towards.forwarding
-    if build.balance == VALIANT:
+    if build.carries:
         yield from _ways_over(build, towards, source, column)
         return
     if f.every_hop:

@@ -52,11 +52,6 @@ from compilers.readers.strict_json import parse
 AVD_KEYS = ("router_bgp", "router_bfd", "route_maps", "prefix_lists", "ipv6_prefix_lists")
 SRL_KEYS = (f"{SRL}routing-policy:routing-policy", f"{SRL}bfd:bfd", "protocols")
 """Keys that are about BGP."""
-JUNOS_HEADS = (
-    *("set protocols bgp ", "set protocols lldp ", "set policy-options "),
-    *("set routing-options autonomous-system ", "set routing-options router-id "),
-)
-"""How lines begin that are about BGP."""
 PART_OF_POLICY = re.compile(
     r"(?:policy-options policy-statement|routing-policy / policy) (\S+) (?:term|/ statement) (\S+) "
 )
@@ -97,18 +92,7 @@ def nxos(folder: Path, bfd: bool) -> BgpSwitch:
 
 def junos(folder: Path, bfd: bool) -> BgpSwitch:
     """A folder of target junos; its policy announces every route that it matches."""
-    said: dict[str, int] = {}
-
-    def apart(text: str, name: str) -> RouterText:
-        lines = text.splitlines()
-        for number, line in enumerate(lines, 1):
-            if line.startswith(JUNOS_HEADS):
-                said.setdefault(line.removeprefix("set "), number)
-                lines[number - 1] = ""
-        return read_junos("\n".join(lines) + "\n", name)
-
-    router = read_router(apart, folder / "junos.set")
-    return _announcing(router, Speaker.read(Statements(said), JUNOS, bfd))
+    return _announcing(*_sections(read_junos, folder / "junos.set", JUNOS, bfd))
 
 
 def srlinux(folder: Path, bfd: bool) -> BgpSwitch:
@@ -140,7 +124,7 @@ def _sections(
 
     def routed(text: str, name: str) -> RouterText:
         router, engine = read(text, name)
-        said.append(Statements(engine.said))
+        said.append(Statements({t.removeprefix("set "): n for t, n in engine.said.items()}))
         return router
 
     router = read_router(routed, file)

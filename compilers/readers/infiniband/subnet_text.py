@@ -175,11 +175,14 @@ def read_topology(
     """
     cables: dict[tuple[str, str], tuple[str, str, int]] = {}
     mentions: list[tuple[str, str, int]] = []
-    here = ""
+    here, seen = "", set[str]()
     for line, text in enumerate(file.read_text().splitlines(), 1):
         words = text.split()
         if len(words) == 2 and text[0] not in " #":
             here = words[1]
+            if here in seen:
+                found.add(file, line, f"{text} again", "one system of that name")
+            seen.add(here)
             mentions.append((here, words[0], line))
         elif len(words) == 5 and words[1] == "->" and here:
             if (here, words[0]) in cables:
@@ -198,7 +201,7 @@ def read_definition(file: Path, found: DifferenceList) -> tuple[str, dict[str, s
         words = text.split()
         if words == ["TOPSYSTEM", file.stem] and not top:
             top = True
-        elif len(words) == 5 and words[0] == "NODE" and top and not node:
+        elif words[:1] == ["NODE"] and words[3:] == [file.stem, "U1"] and top and not node:
             node = " ".join(words[1:3])
         elif len(words) == 3 and words[1] == "->" and node and words[0] not in plugs:
             plugs[words[0]] = words[2]

@@ -110,7 +110,7 @@ def eos_commands(router: RouterText, lines: TextLines) -> None:
     """Read commands of EOS for what AVD has no key for: routes between VRFs."""
     engine = Engine(grammar("eos", "eos.cfg"), RouterActor(router), dict.fromkeys(_made(router), 0))
     engine.read(lines, whole=False)
-    _take(router, engine)
+    take(router, engine)
 
 
 def _made(router: RouterText) -> list[str]:
@@ -121,11 +121,11 @@ def _read(target: str, kind: str, text: str, file: str) -> tuple[RouterText, Eng
     router = RouterText(file)
     engine = Engine(grammar(target, kind), RouterActor(router))
     engine.read(TextLines.of(text.encode()))
-    _take(router, engine)
+    take(router, engine)
     return router, engine
 
 
-def _take(router: RouterText, engine: Engine) -> None:
+def take(router: RouterText, engine: Engine) -> None:
     """Give the routes that were read to the router."""
     router.transit.absorb(engine.routes.get(TRANSIT, RouteLines()))
     router.entering.absorb(engine.routes.get(ENTERING, RouteLines()))

@@ -75,7 +75,7 @@ def read_nvue(text: str, file: str, bgp: Tree | None = None) -> RouterText:
             bgp["bgp"] = tree["vrf"]["default"]["router"].pop("bgp")
         router.told |= {"fec", "speed of a part", "parts"}
         for path in unknown_keys(tree, SHAPE):
-            router.unknown(_line(path[-1]), " ".join(path))
+            router.unknown(_line(path[-1]) if path else 1, " ".join(path) or "not a mapping")
         for name, interface in tree["interface"].items():
             _interface(router, name, interface)
         vlans = tree["bridge"]["domain"]["br_default"]["vlan"] if "bridge" in tree else {}

@@ -69,7 +69,7 @@ def nxos(folder: Path) -> EmittedSwitch:
 
 def junos(folder: Path) -> EmittedSwitch:
     """A folder of target junos."""
-    return forwarding(read_router(read_junos, folder / "junos.set"))
+    return forwarding(read_cli(read_junos, folder / "junos.set"))
 
 
 def srlinux(folder: Path) -> EmittedSwitch:

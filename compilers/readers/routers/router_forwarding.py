@@ -232,8 +232,13 @@ def _hosts(router: RouterText) -> Iterator[Claim]:
 
 
 def _ports(router: RouterText) -> Iterator[Claim]:
-    """The ports that are up: each is routed or a port of a VLAN."""
+    """The ports that are up: each is routed or a port of a VLAN, with an address a family."""
     for name, found in router.interfaces.items():
+        for six in (False, True):
+            several = [(a, line) for a, line in found.addresses if (":" in a) == six]
+            if len({address for address, _ in several}) > 1:
+                address, line = several[-1]
+                router.fault(line, f"{address} on {name}, which has {several[0][0]}")
         if bool(found.vlan) == bool(found.addresses):
             router.fault(found.line, f"interface {name} is neither routed nor a port of a VLAN")
         own = all(address.endswith(("/32", "/128")) for address, _ in found.addresses)

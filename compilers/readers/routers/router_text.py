@@ -6,7 +6,7 @@ read from text alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from socket import AF_INET6, inet_pton
 from typing import Any
@@ -15,7 +15,6 @@ from compilers.readers.emitted_forwarding import Interface
 from compilers.readers.expected_facts import ROUTER_FACTS
 from compilers.readers.route_tables import Numbers, RouteLines
 from compilers.readers.routers.known_keys import line_of, unknown_keys
-from compilers.readers.text_lines import TextLines
 
 Tree = dict[str, Any]
 DISCARD = ""
@@ -109,26 +108,6 @@ class RouterText:
             self.fact(line, "mtu of the hosts", mtu)
         else:
             self.fact(line, "mtu", Interface(name), mtu)
-
-    def routes(
-        self,
-        lines: TextLines,
-        heads: Mapping[str, bool | None],
-        hop_of: Callable[[str], str | None],
-    ) -> tuple[RouteLines, TextLines]:
-        """The routes among some lines, and the other lines.
-
-        Args:
-            lines: of the file.
-            heads: see `RouteLines.take`.
-            hop_of: the next hop that the text behind a prefix says, None where it makes no sense.
-        """
-        found = RouteLines()
-        others = found.take(lines, heads)
-        hops = {text: hop_of(text) for text in found.ways}
-        for prefix, way, line in found.rows(*(text for text, hop in hops.items() if hop is None)):
-            self.fault(line, f"{prefix} {way}")
-        return found.reworded({t: hop for t, hop in hops.items() if hop is not None}), others
 
     def static(
         self,

@@ -9,6 +9,7 @@ from compilers.readers.emitted_forwarding import Interface
 from compilers.readers.expected_facts import port_text
 from compilers.readers.routers.known_keys import READ, line_of
 from compilers.readers.routers.management import is_port, read_gateway, read_servers
+from compilers.readers.routers.router_forwarding import far_ends
 from compilers.readers.routers.router_text import DISCARD, LAST_RESORT, RouterText, lines_of
 from compilers.readers.strict_json import parse
 
@@ -170,6 +171,11 @@ def _instance(router: RouterText, instance: Tree, text: str) -> None:
         if (name in inside) != bool(found.addresses):
             router.fault(found.line, f"{name} has addresses or is in network-instance default")
     groups = dict(_groups(router, instance))
+    ends = dict(far_ends(router))
+    for hop in (hop for hops in groups.values() for hop in hops):
+        if hop not in ends and hop != DISCARD:
+            line = next(lines_of(text, [f'"ip-address": "{hop}"']))
+            router.fault(line, f"{hop}, which is at the end of no link")
     routes = instance.get(SRL_STATIC, {}).get("route", [])
     prefixes = [route.pop("prefix", "") for route in routes]
     lines = lines_of(text, (f'"prefix": "{prefix}"' for prefix in prefixes))

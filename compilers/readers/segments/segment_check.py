@@ -34,7 +34,6 @@ from compilers.readers.segments.segment_text import (
     read_sonic_segments,
 )
 from compilers.readers.text_lines import Integers
-from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.tables.walk import Walker
@@ -256,7 +255,7 @@ class SegmentCheck:
                 continue
             pairs += int(ends.sum()) - 1
             wanted = self._shares(vertex)
-            check = self._over_intermediates if self.build.balance == VALIANT else self._host
+            check = self._over_intermediates if self.build.carries else self._host
             arrived = [check(vertex, h, folder / name, wanted) for h, name in there]
             delivered += int(np.logical_and.reduce(arrived).sum())
             if progress:

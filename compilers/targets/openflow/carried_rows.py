@@ -59,7 +59,7 @@ class CarriedRows:
 
 def carries(build: Build) -> bool:
     """Whether packets carry an intermediate."""
-    return build.balance == VALIANT
+    return build.carries
 
 
 def require_numbers(build: Build) -> None:

@@ -25,7 +25,7 @@ from compilers.spec.features import (
     TRANSIT,
     WEIGHTS,
 )
-from compilers.spec.policy import ECMP, MARKED, VALIANT
+from compilers.spec.policy import ECMP
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.capabilities import Capabilities
@@ -206,7 +206,7 @@ class Pipeline:
     @property
     def marks(self) -> bool:
         """Whether hosts' packets are marked for the next switch, which spreads them."""
-        return self.build.balance == MARKED
+        return self.build.marks
 
     @property
     def whole(self) -> bool:
@@ -313,7 +313,7 @@ def require(build: Build, target: str = "openflow") -> None:
     CAPABILITIES.require(build, target, needed)
     require_numbers(build)
     less = [profile.name for profile in profiles_of(build) if not profile.marks]
-    if less and (build.every_hop or build.balance in (MARKED, VALIANT)):
+    if less and (build.every_hop or (build.marks or build.carries)):
         key, other, given, todo = (
             ("transit", "minimal", ECMP, "remove it")
             if build.every_hop

@@ -136,7 +136,7 @@ class Linux(Target):
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
         by_hosts = chosen["intermediates"] == "hosts"
-        if build.balance == VALIANT and not by_hosts:
+        if build.carries and not by_hosts:
             raise InputError.of(
                 key="routing.balance",
                 required=f"another balance, as target {self.name} cannot do {INTERMEDIATES} itself",

@@ -156,7 +156,7 @@ class Srv6(Target):
                     given=str(block),
                 )
             )
-        if (count := len(intermediates(build))) > MOST_MEMBERS and build.balance == VALIANT:
+        if (count := len(intermediates(build))) > MOST_MEMBERS and build.carries:
             problems.append(
                 Problem(
                     key="routing.balance",
@@ -297,7 +297,7 @@ class Srv6Fabric:
     @property
     def _off_at_switches(self) -> bool:
         """Whether switches take headers off; intermediates have to."""
-        return self.chosen["decap"] == "switch" or self.routed.build.balance == VALIANT
+        return self.chosen["decap"] == "switch" or self.routed.build.carries
 
     def _over_intermediates(self) -> tuple[list[tuple[int, str]], list[Way]]:
         """A nexthop object for each intermediate, which all hosts of the fabric share."""
@@ -309,7 +309,7 @@ class Srv6Fabric:
 
     def _ways(self, vertex: int) -> tuple[list[tuple[int, str]], list[Way]]:
         """Nexthop objects with their carriers, and the ways to every destination elsewhere."""
-        if self.routed.build.balance == VALIANT:
+        if self.routed.build.carries:
             return self._over_intermediates()
         usids = self.usids
         suffixes = 2 if self.chosen["decap"] == "host" else 1

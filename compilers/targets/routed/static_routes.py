@@ -21,7 +21,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces, PhysicalPort
@@ -235,7 +234,7 @@ class RoutedFabric:
         for egress in np.flatnonzero(weights[:, 1:].any(axis=1)).tolist():
             used = weights[egress] > 0
             port, weight = ports[egress, used].tolist(), weights[egress, used].tolist()
-            minimal, marks = int(ports[egress, 0]), self.build.balance == MARKED
+            minimal, marks = int(ports[egress, 0]), self.build.marks
             marked = tuple(marks and p != minimal for p in port)
             yield IngressShare(egress, tuple(port), tuple(weight), marked)
 

@@ -10,6 +10,7 @@ from compilers.readers.grammar.rules import ENGINE_VERBS, Grammar, Rule, grammar
 from compilers.readers.infiniband.subnet_text import _PolicyActor
 from compilers.readers.routers.cli_sections import RouterActor
 from compilers.readers.routers.frr_reader import FrrActor
+from compilers.readers.routers.junos_set import JunosActor
 from compilers.readers.segments.segment_text import _SegmentActor
 from compilers.readers.text_lines import TextLines
 from templates import TEMPLATES
@@ -137,7 +138,7 @@ def rules(some: tuple[Rule, ...]) -> list[Rule]:
 def test_every_verb_is_known_and_every_field_is_there(file) -> None:
     assert file.with_suffix(".j2").exists()
     own = grammar(file.parent.name, file.stem)
-    actors = RouterActor, FrrActor, _SegmentActor, _PolicyActor
+    actors = RouterActor, FrrActor, JunosActor, _SegmentActor, _PolicyActor
 
     def look(some: tuple[Rule, ...], outer: set[str]) -> None:
         for rule in some:

@@ -1,0 +1,180 @@
+"""Text mutants: what `verify --emitted` passes has to mean what was rendered.
+
+Each mutant is a text with a line deleted, doubled, moved, swapped, or a token altered. Those that
+are passed are judged: by the real kernel, FRR and Open vSwitch, elsewhere by the devices' documents
+(`device_meaning`). `BENIGN` has those that a device takes for another text and that do no harm.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compilers.targets.target_lookup import target
+from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.compilers.readers.device_meaning import MEANINGS
+from tests.compilers.readers.emitted import fabric, write
+from tests.compilers.readers.text_mutants import mutants
+
+BGP = {"routing": "bgp", "bfd": "on"}
+CASES = {
+    "eos": ("spread, two hosts", {}, ("eos.cfg", "avd.json")),
+    "eos bgp": ("minimal", BGP, ("eos.cfg",)),
+    "nxos": ("spread, two hosts", {}, ("nxos.cfg",)),
+    "nxos bgp": ("minimal", BGP, ("nxos.cfg",)),
+    "junos": ("spread, two hosts", {}, ("junos.set",)),
+    "junos bgp": ("minimal", BGP, ("junos.set",)),
+    "srlinux": ("two hosts", {}, ("srlinux.json",)),
+    "srlinux bgp": ("minimal", BGP, ("srlinux.json",)),
+    "nvue": ("two hosts", {}, ("startup.yaml",)),
+    "sonic": ("spread, two hosts", {}, ("config_db.json",)),
+    "opensm": (
+        "two hosts",
+        {"guids": "made-up"},
+        (
+            *("opensm.conf", "qos-policy.conf", "fabric.net", "fabric.topo"),
+            *("hosts.env", "lfts.txt", "switch_5.ibnl"),
+        ),
+    ),
+    "linux scripts": ("repaired", {}, ("load.sh", "sysctl.conf", "polarfab.service")),
+    "frr scripts": ("repaired", {}, ("load.sh", "sysctl.conf", "polarfab.service")),
+}
+BATCHES = "links.batch", "addresses.batch", "rules.batch", "routes.batch"
+LIVE = {
+    "linux": ("spread, repaired", {}, BATCHES, "linux"),
+    "sonic frr": ("spread, two hosts", {}, ("frr.conf",), "frr"),
+    "sonic bgp": ("minimal", BGP, ("frr.conf",), "frr"),
+    "frr": ("spread, repaired", {}, ("frr.conf",), "frr"),
+    "frr bgp": ("minimal", BGP, ("frr.conf",), "frr"),
+    "ovs": ("spread, repaired", {}, ("flows.txt", "groups.txt"), "ovs"),
+}
+BENIGN = (
+    ("nxos|eos", "", r" +name hosts", "the name of a VLAN"),
+    ("junos", "", r"set interfaces irb unit 2 description", "the description of an interface"),
+    ("opensm", "alter", r"qos_sl2vl 0,1,", "the lane of a service level that no pair has"),
+    ("opensm", "alter", r"qos_vlarb_low ", "another weight: every lane has one"),
+    (".* bgp", "alter", r".*router.id", "breaks ties, and the paths worked out are the same"),
+    (".* bgp", "alter", r" +set metric [12]", "the paths worked out are the same"),
+    (
+        "srlinux bgp",
+        "alter",
+        r' *"ip-address": ',
+        "next hops that no route leads to, of a neighbour",
+    ),
+    ("linux", "alter", r"rule add iif .* pref", "the preference of an interface's only rule"),
+    ("linux", "alter", r"route .* metric", "another metric in the same order of a prefix's routes"),
+    ("linux", "delete", r"route .* metric \d table 50", "table main has the same last"),
+    ("frr", "alter", r"ip(v6)? route .* \d+", "another distance in the same order"),
+    ("frr", "delete", r"ip(v6)? route .* \d+ table 50", "table main has the same last"),
+)
+"""By target, how it was changed and the line: why it does no harm though a device takes it for
+another text. Order of ports is compared whole (`switch_check`), so only what keeps it gets here.
+"""
+
+
+def changed(name, folder, case, options, files, count, seed):
+    """The mutants that are passed, and how many there were; each is (file, mutant)."""
+    build, of = fabric(case), target(name.split()[0])
+    place = folder / "2" if (folder / "2").is_dir() else folder
+    alone = of.name not in ("opensm", "srv6") and options.get("routing") != "bgp"
+    passed, total = [], 0
+    for number, file in enumerate(files):
+        path = place / file
+        text = path.read_text()
+        share = max(1, count // len(files))
+        try:
+            for mutant in mutants(text, min(share, 4 * text.count("\n")), seed + number):
+                path.write_text(mutant.text)
+                total += 1
+                more = {"only": {2}} if alone else {}
+                report = of.check_emitted(build, folder, options, **more)
+                if alone and not report.differences:  # what only its neighbours' files tell
+                    report = of.check_emitted(build, folder, options)
+                if not report.differences:
+                    passed.append((file, mutant))
+        finally:
+            path.write_text(text)
+    return passed, total
+
+
+def is_benign(name, mutant):
+    return any(
+        re.fullmatch(of, name) and mutant.kind.startswith(kind) and re.match(line, mutant.before)
+        for of, kind, line, _ in BENIGN
+    )
+
+
+def by_documents(name, folder, count, seed):
+    case, options, files = CASES[name]
+    write(name.split()[0], fabric(case), folder, options)
+    place = folder / "2" if (folder / "2").is_dir() else folder
+    wanted = {file: MEANINGS[file]((place / file).read_text()) for file in files}
+    passed, total = changed(name, folder, case, options, files, count, seed)
+    missed = [
+        f"{file}: {mutant}"
+        for file, mutant in passed
+        if MEANINGS[file](mutant.text) != wanted[file] and not is_benign(name, mutant)
+    ]
+    print(f"{name}: {total} mutants, {total - len(passed)} found, {len(missed)} missed")
+    assert not missed, "\n".join(missed)
+
+
+def by_programs(name, folder, count, seed):
+    case, options, files, kind = LIVE[name]
+    write(name.split()[0], fabric(case), folder, options)
+    passed, total = changed(name, folder, case, options, files, count, seed)
+    own, judged = folder / "2", folder.parent / "judged"
+    places = [own]
+    for number, (file, mutant) in enumerate(passed):
+        place = judged / str(number) / "2"
+        shutil.copytree(own, place)
+        (place / file).write_text(mutant.text)
+        places.append(place)
+    script = Path(__file__).with_name("live_texts.py")
+    done = subprocess.run(
+        [*NAMESPACES, sys.executable, str(script), kind, *map(str, places), str(own)],
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    wanted, *held, again = map(json.loads, done.stdout.splitlines())
+    assert isinstance(wanted, list), wanted
+    assert wanted == again
+    missed = [
+        f"{file}: {mutant}"
+        for (file, mutant), state in zip(passed, held, strict=True)
+        if state != wanted and not is_benign(name, mutant)
+    ]
+    print(f"{name}: {total} mutants, {total - len(passed)} found, {len(missed)} missed")
+    assert not missed, "\n".join(missed)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_passed_means_the_same(name, tmp_path):
+    by_documents(name, tmp_path, 30, 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_passed_means_the_same_of_many(name, tmp_path):
+    by_documents(name, tmp_path, 320, 1000)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", LIVE)
+def test_what_is_passed_is_the_same_to_real_programs(name, tmp_path):
+    by_programs(name, tmp_path / "out", 12, 1)
+
+
+@pytest.mark.live
+@pytest.mark.long
+@pytest.mark.parametrize("name", LIVE)
+def test_what_is_passed_is_the_same_to_real_programs_of_many(name, tmp_path):
+    by_programs(name, tmp_path / "out", 320, 1000)
