@@ -169,7 +169,7 @@ def _proof(size: Size) -> float:
 
 def _walks(size: Size) -> float:
     """Seconds to walk every packet; with repair, under every failure of a link."""
-    return (2e-7 * size.degree if size.spread else 2e-8) * size.switches**2
+    return 2e-8 * (size.degree if size.spread else 1) * size.switches**2
 
 
 def _searched(size: Size) -> float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, WithJsonSchema
 
@@ -26,12 +26,20 @@ class Host(Model):
     at.
     """
 
+    absent: ClassVar[bool] = False
+
     name: Name | None = None
     port: Line | None = None
     mac: Mac | None = None
     guid: Guid | None = None
     rack: Name | None = None
     unit: Annotated[Whole, Field(ge=1, le=1000)] | None = None
+
+
+class NoHost(Host):
+    """A place without a host among those of a node: hosts behind it keep theirs."""
+
+    absent: ClassVar[bool] = True
 
 
 class HostRow(NamedTuple):
@@ -49,9 +57,15 @@ def _read(value: Any, info: ValidationInfo) -> Any:
     try:
         path = Path((info.context or {}).get("folder", "")) / value
         text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise refusal("a CSV file that can be read", getattr(error, "strerror", "") or "") from None
+    except OSError as error:
+        raise refusal("a CSV file that can be read", error.strerror or "") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise refusal(f"a CSV file in UTF-8: line {line} is not", "save it as UTF-8") from None
     rows = tuple(_rows(text))
+    if not rows:
+        todo = "for a fabric without hosts leave hosts out, and write host_count: 0 in each type"
+        raise refusal("a line for each host below the first line; there is none", todo)
     seen: dict[tuple[str, object], int] = {}
     for line, switch, host in rows:
         named = str(host.name).lower()
@@ -66,11 +80,7 @@ def _rows(text: str) -> Iterator[HostRow]:
     lines = text.splitlines()
     head = lines[0] if lines else ""
     reader = csv.reader(lines, delimiter=max(",;\t", key=head.count))
-    columns = [_column(word) for word in next(reader, [])]
-    if missing := {"name", "switch"} - set(columns):
-        raise refusal(
-            f"a first line with the column {min(missing)}", "for example name,switch,port"
-        )
+    columns = _columns(next(reader, []))
     for cells in reader:
         found = {c: cell.strip() for c, cell in zip(columns, cells, strict=False) if c}
         given: dict[str, Any] = {name: cell for name, cell in found.items() if cell}
@@ -81,13 +91,27 @@ def _rows(text: str) -> Iterator[HostRow]:
         yield HostRow(reader.line_num, given.pop("switch"), _host(given, reader.line_num))
 
 
-def _column(head: str) -> str:
-    """The column that a head means, "" for one that is passed over."""
-    word = head.strip().lower()
-    word = SYNONYMS.get(word, word)
-    if word not in COLUMNS and (meant := nearest(word, COLUMNS, ALIKE)):
-        raise refusal(f"a column that is called {meant}, or has another name", f"it is {head}")
-    return word if word in COLUMNS else ""
+def _columns(heads: Sequence[str]) -> list[str]:
+    """The column that each head means, "" for one that is passed over; all mistakes at once."""
+    words = [SYNONYMS.get(head.strip().lower(), head.strip().lower()) for head in heads]
+    known = [word if word in COLUMNS else "" for word in words]
+    wrong, meant = [], []
+    for head, word in zip(heads, words, strict=True):
+        if word not in COLUMNS and (near := nearest(word, COLUMNS, ALIKE)):
+            wrong.append(f"a column that is called {near}, or has another name: it is {head}")
+            meant.append(near)
+    lacking = [word for word in ("name", "switch") if word not in (*known, *meant)]
+    if lacking:
+        columns = f"column{'s' * (len(lacking) > 1)} {' and '.join(lacking)}"
+        wrong.append(f"a first line with the {columns}")
+    wrong += [
+        f"one column {word}, not {known.count(word)} (host, hostname and node are others' names)"
+        for word in COLUMNS
+        if known.count(word) > 1
+    ]
+    if wrong:
+        raise refusal("; ".join(wrong), "for example name,switch,port")
+    return known
 
 
 def _host(given: Mapping[str, Any], line: int) -> Host:

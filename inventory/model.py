@@ -224,6 +224,11 @@ class Node(Model):
     asn: AsNumber | None = None
     vars: Vars = Field(default_factory=dict)
 
+    def host_places(self, count: int) -> list[int]:
+        """The places, from 0, of its `count` hosts: first of those that are listed."""
+        known = [h for h, host in enumerate(self.hosts) if not host.absent]
+        return [*known, *range(len(self.hosts), len(self.hosts) + count - len(known))][:count]
+
 
 class Inventory(Model):
     """The hardware that a fabric is built from: `nodes`, or `generate` in their place.

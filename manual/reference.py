@@ -202,7 +202,8 @@ def metrics() -> Iterator[str]:
             if isinstance(each, ast.Constant) and isinstance(each.value, str)
         ]
         if len(words) == 2 and re.fullmatch(r"[a-z_]+", words[0]) and words[1].endswith("."):
-            total = "_total" if "CounterMetricFamily" in ast.dump(node) else ""
+            counts = any(word in ast.dump(node) for word in ("CounterMetricFamily", "_counter"))
+            total = "_total" if counts else ""
             yield f"| `polarfab_{words[0].removeprefix('polarfab_')}{total}` | {words[1]} |\n"
 
 

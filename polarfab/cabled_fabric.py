@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inventory.problems import InputError
+from polarfab.contract import contracted
 
 if TYPE_CHECKING:
     from networkx import Graph
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from compilers.tables.build import Build
 
 
+@contracted
 class CabledFabric(ABC):
     """The part of `Fabric` about cables, and files for other programs."""
 

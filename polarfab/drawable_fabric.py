@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from inventory.problems import InputError
+from polarfab.contract import contracted
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -34,6 +35,7 @@ class Picture(str):
         return self.lstrip()[:9].lower() == "<!doctype"
 
 
+@contracted
 class DrawableFabric(ABC):
     """The part of `Fabric` that draws."""
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from inventory.problems import InputError
 from polarfab.cabled_fabric import CabledFabric
+from polarfab.contract import contracted
 from polarfab.drawable_fabric import DrawableFabric
 from polarfab.runnable_fabric import Progress, RunnableFabric
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from compilers.wiring.lost_links import LostLinks
 
 
+@contracted
 @dataclass(frozen=True, eq=False, repr=False)
 class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
     """A fabric, immutable. What needs tables compiles them, once.

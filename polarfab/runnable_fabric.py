@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from inventory.problems import InputError
+from polarfab.contract import contracted
 
 if TYPE_CHECKING:
     from compilers.audit.route_report import RouteReport
@@ -35,6 +36,7 @@ def _said_of(fabric: RunnableFabric) -> Iterator[None]:
         raise InputError(replace(each, file=place) for each in error.problems) from None
 
 
+@contracted
 class RunnableFabric(ABC):
     """The part of `Fabric` that needs running switches."""
 

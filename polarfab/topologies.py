@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inventory.problems import InputError, shown
+from polarfab.contract import contract
+
 if TYPE_CHECKING:
     from compilers.evaluation.analysis.analyses import Analysis
     from compilers.evaluation.comparison.candidates import Candidate
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from polarfab.drawable_fabric import Picture
 
 
+@contract
 def topology(family: str, **parameters: int | str | None) -> Topology:
     """The topology of a family, of those for comparison too: `topology("polarfly", q=7)`.
 
@@ -28,6 +32,7 @@ def topology(family: str, **parameters: int | str | None) -> Topology:
     return build_topology(family, parameters)
 
 
+@contract
 def starter_files(
     name: str, family: str, *, hosts: int = 1, traffic: str = "", **parameters: int | str | None
 ) -> dict[str, str]:
@@ -48,6 +53,7 @@ def starter_files(
     return StarterFiles.of(name, family, parameters, hosts, traffic=traffic).texts()
 
 
+@contract
 def design(
     radix: int | Iterable[int] | None = None,
     min_nodes: int = 1,
@@ -89,20 +95,41 @@ def design(
     from compilers.evaluation.comparison.candidates import candidate
     from compilers.evaluation.comparison.prices import prices as read_prices
 
+    radixes = [radix] if isinstance(radix, int) else None if radix is None else [*radix]
+    _require_within(
+        *(("radix", each, 0, 10**5) for each in radixes or ()),
+        ("min_nodes", min_nodes, 0, 10**9),
+        ("links_per_module", 1 if links_per_module is None else links_per_module, 1, 10**5),
+        ("hosts", hosts or 0, 0, 10**9),
+        ("ports", ports or 0, 0, 10**5),
+    )
     cost = read_prices(prices)
     if links_per_module is not None:
         cost = replace(cost, links_per_module=links_per_module)
     if hosts is not None:
         sizing = designs.Sizing(hosts, ports, oversubscription, min_nodes)
-        radixes = [radix] if isinstance(radix, int) else radix
         among = designs.families(families, baselines)
         held = designs.within_budget(designs.holding(sizing, radixes, among, cost), budget)
         return designs.ranked(designs.cheapest(held) if best else held, sort or "price")
-    found = designs.chosen(radix, min_nodes, families, baselines)
+    found = designs.chosen(
+        radix if isinstance(radix, int) else radixes, min_nodes, families, baselines
+    )
     kept = designs.largest(found) if best else found
     return designs.ranked([candidate(each, cost) for each in kept], sort or "nodes")
 
 
+def _require_within(*bounds: tuple[str, int, int, int]) -> None:
+    """Pass when numbers are within bounds: (key, given, least, most) of each.
+
+    Raises:
+        InputError: one is not.
+    """
+    for key, given, least, most in bounds:
+        if not least <= given <= most:
+            raise InputError.of(f"from {least} to {most:,}", shown(given), key=key)
+
+
+@contract
 def analyse(
     topology: Topology,
     what: Sequence[str] = (),
@@ -133,6 +160,7 @@ def analyse(
     from compilers.evaluation.analysis.analyses import analyse as analysed
     from compilers.workers.choice import workers_at
 
+    _require_within(("runs", runs, 1, 10**6), ("clusters", clusters, 0, 1000))
     names = what or applicable(topology)
     if not scheduler:
         require(Size.of_topology(topology), *(f"analyse {name}" for name in names))
@@ -141,6 +169,7 @@ def analyse(
         return {name: analysed(topology, name, options, progress) for name in names}
 
 
+@contract
 def draw(
     topology: Topology, form: str = "svg", layout: str = "", racks: Sequence[str] = ()
 ) -> Picture:

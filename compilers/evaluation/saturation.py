@@ -67,6 +67,11 @@ class PatternThroughput:
     routed: float | None = None
     share_of_optimum: float | None = None
 
+    @property
+    def emitted(self) -> Saturation:
+        """What the tables give: with alternates where there are some, else by minimal routes."""
+        return self.as_emitted or self.minimal
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkLoads:
@@ -159,7 +164,7 @@ def throughput(
     valiant = found.saturation(found.fluid.loads(over, found.fluid.minimal())) if over else None
     best = path_optimum(build.topology.graph, traffic, search=optimum, enough=1 / hosts)
     most, routed = (min(1.0, 1 / (hosts * load)) for load in best)
-    emitted = result.as_emitted or result.minimal
+    emitted = result.emitted
     return replace(
         result,
         valiant=valiant,

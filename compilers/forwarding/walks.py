@@ -19,7 +19,7 @@ from compilers.workers.shards import Workers, in_blocks, told
 
 Numbers = NDArray[np.int64]
 NO_CASES = np.zeros((0, 1), np.int64)
-CELLS_AT_ONCE = 1 << 18
+CELLS_AT_ONCE = 1 << 22
 LEAST_BLOCKS = 4
 """Blocks of destinations below which another process costs more than it saves."""
 Progress = Callable[[int, int], None]

@@ -19,9 +19,11 @@ from compilers.tables.intermediate_form import local
 from compilers.targets.openflow.flow_tables import Pipeline
 from compilers.update.difference import CLASS_PARTS
 from compilers.update.loss import Cable, cables_apart
-from compilers.update.matching import Matching
+from compilers.update.matching import HostTable, Matching
 
 Numbers = NDArray[Any]
+HostMove = tuple[str, str, str]
+"""A host's name, its old place and its new one: switch and port, addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class Comparison:
 
     facts: what the builds say of themselves (inputs, topology, policy, addresses), where they
     differ: the old value and the new one. renamed: old and new names of a switch that stays.
-    switches: those that stay, in the new order.
+    switches: those that stay, in the new order. hosts_moved: of each host at another port or
+    place of its switch, or with another MAC address, its name, what it was and what it is.
     """
 
     facts: Mapping[str, tuple[str, str]]
@@ -63,6 +66,9 @@ class Comparison:
     cables_added: tuple[Cable, ...]
     cables_removed: tuple[Cable, ...]
     switches: tuple[SwitchChange, ...]
+    hosts_added: tuple[str, ...] = ()
+    hosts_removed: tuple[str, ...] = ()
+    hosts_moved: tuple[HostMove, ...] = ()
 
     def __repr__(self) -> str:
         """`<Comparison: 8 nodes added, 0 removed; 64 cables added, …; 57 switches change>`."""
@@ -73,7 +79,8 @@ class Comparison:
     def __bool__(self) -> bool:
         nodes = self.nodes_added or self.nodes_removed or self.renamed
         cables = self.cables_added or self.cables_removed
-        return bool(self.facts or nodes or cables or any(self.switches))
+        hosts = self.hosts_added or self.hosts_removed or self.hosts_moved
+        return bool(self.facts or nodes or cables or hosts or any(self.switches))
 
 
 def compare(old: Build, new: Build) -> Comparison:
@@ -82,6 +89,7 @@ def compare(old: Build, new: Build) -> Comparison:
     stays = np.flatnonzero(nodes.both)
     pairs = [(int(nodes.before[n]), int(nodes.after[n])) for n in stays]
     names = [(old.wiring.names[a], new.wiring.names[b]) for a, b in pairs]
+    hosts = host_changes(old, new)
     pipelines = Pipeline(old), Pipeline(new)
     return Comparison(
         facts=_facts(old, new),
@@ -91,7 +99,39 @@ def compare(old: Build, new: Build) -> Comparison:
         cables_added=cables_apart(new, old, nodes.node_after, nodes.node_before),
         cables_removed=cables_apart(old, new, nodes.node_before, nodes.node_after),
         switches=tuple(_switch(*pipelines, nodes, *pair) for pair in pairs),
+        hosts_added=hosts[0],
+        hosts_removed=hosts[1],
+        hosts_moved=hosts[2],
     )
+
+
+def host_changes(
+    old: Build, new: Build
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[HostMove, ...]]:
+    """The hosts that the new build has more, those that it lacks, and those it has elsewhere."""
+    before, after = _hosts(old), _hosts(new)
+    moved = []
+    for name, (place, v, h) in after.items():
+        was = before.get(name)
+        if was and was[0] != place:
+            moved.append((name, _place_in_words(old, *was[1:]), _place_in_words(new, v, h)))
+    added = tuple(name for name in after if name not in before)
+    return added, tuple(name for name in before if name not in after), tuple(moved)
+
+
+def _hosts(build: Build) -> dict[str, tuple[tuple[int, ...], int, int]]:
+    """By name: the numbers that say where a host is and who it is; its vertex, its place there."""
+    table, width = HostTable.of(build), build.wiring.host_port.shape[1]
+    at = (each.astype(np.uint64) for each in (table.vertex, table.host))
+    numbers = np.column_stack((table.facts[:, :3], *at)).tolist()
+    names = build.wiring.host_names
+    return {names[n[3] * width + n[4]]: (tuple(n), n[3], n[4]) for n in numbers}
+
+
+def _place_in_words(build: Build, vertex: int, host: int) -> str:
+    a, w = build.addressing, build.wiring
+    port = w.port_name(vertex, int(w.host_port[vertex, host]))
+    return f"{w.names[vertex]} {port}, {a.host(vertex, host)}, {a.mac(vertex, host)}"
 
 
 def _facts(old: Build, new: Build) -> dict[str, tuple[str, str]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compilers.tables.build import Build
-from compilers.update.compare import compare
+from compilers.update.compare import HostMove, compare, host_changes
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import Update, plan
 from compilers.update.programs import SwitchPrograms
@@ -23,12 +23,14 @@ class MoveReport:
     update: its rounds. switches: of each switch the name, whether it is new, gone or stays, for
     each of `MOVE_PARTS` how many rows or groups of OpenFlow are added, changed and removed, and
     `tables`: the same of its routes and egress classes, as `expand` and `diff` count them.
+    hosts_moved: as in `compilers.update.compare.Comparison`.
     """
 
     update: Update
     switches: tuple[dict[str, Any], ...]
     proof: Proof
     loss: PairLoss
+    hosts_moved: tuple[HostMove, ...] = ()
 
     @classmethod
     def of(
@@ -53,7 +55,8 @@ class MoveReport:
         """
         update = plan(old, new)
         switches = tuple(_switches(update, progress))
-        return cls(update, switches, prove(update, mixtures, seed, progress), loss(update))
+        moved = host_changes(old, new)[2]
+        return cls(update, switches, prove(update, mixtures, seed, progress), loss(update), moved)
 
     @property
     def lossless(self) -> bool:
@@ -86,6 +89,7 @@ class MoveReport:
             "in_place": self.update.in_place,
             "rounds": self.rounds,
             "switches": list(self.switches),
+            "hosts_moved": [list(move) for move in self.hosts_moved],
             "proof": {
                 "states": proof.states,
                 "pairs": proof.pairs,

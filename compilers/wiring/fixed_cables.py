@@ -19,6 +19,10 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.floor import Cable
 
 
+MOST_WRONG = 10
+"""Ports in a file of hosts that are named as wrong, each with its line."""
+
+
 def pins_of(
     cables: Sequence[Cable],
     topology: Topology,
@@ -61,11 +65,11 @@ def pins_of_hosts(
     types: Sequence[TypePorts],
     disabled: Mapping[int, Sequence[int]],
     pins: Pins,
-    path: KeyPath,
+    lines: Mapping[str | None, int],
 ) -> tuple[Pins, list[Finding]]:
     """By switch and host the port that the inventory says, and what is wrong with these ports.
 
-    path: of the file that has the hosts; () where they are listed at their nodes.
+    lines: of the file that has the hosts, by their names; empty where they are listed at nodes.
     """
     found: dict[int, dict[int, int]] = defaultdict(dict)
     wrong = []
@@ -85,17 +89,22 @@ def pins_of_hosts(
                         found[v][h] = number
                         continue
             given = f"{shown(host.port)} for {host.name or 'a host'} at {node.name}"
-            if path:
-                wrong.append(Finding(path, required, given, todo))
+            if lines:
+                given += f" in line {lines[host.name]}"
+                wrong.append(Finding(("hosts",), required, given, todo))
             else:
                 wrong.append(site.finding(v, ("hosts", h, "port"), required, given, todo))
+    if lines and len(wrong) > MOST_WRONG:
+        wrong.sort(key=lambda finding: int(finding.given.rsplit(" ", 1)[1]))
+        more = f"{len(wrong) - MOST_WRONG:,} more that are none"
+        wrong[MOST_WRONG:] = [Finding(("hosts",), "ports of the nodes for hosts", more)]
     return {v: ports for v, ports in found.items() if ports}, wrong
 
 
 def with_installed(
     fixed: tuple[Pins, Pins],
     installed: Installed,
-    count: NDArray[np.int64],
+    places: Sequence[Sequence[int]],
     site: Site,
     topology: Topology,
     node_type: NDArray[np.uint16],
@@ -104,7 +113,7 @@ def with_installed(
 ) -> tuple[Pins, Pins]:
     """The ports by hand, and those that links and hosts have already, as far as these are free.
 
-    fixed: by hand, of links and of hosts. count: the number of hosts of each switch. A port that is
+    fixed: by hand, of links and of hosts. places: those of each switch's hosts. A port that is
     disabled now keeps nothing: what is there moves.
     """
     links, hosts = ({v: dict(ports) for v, ports in pins.items()} for pins in fixed)
@@ -118,10 +127,7 @@ def with_installed(
                 (links, k, installed.link.get((node.name, site.nodes[w].name)), own.fabric)
                 for k, w in enumerate(near)
             ),
-            *(
-                (hosts, h, installed.host.get((node.name, h)), own.host)
-                for h in range(int(count[v]))
-            ),
+            *((hosts, h, installed.host.get((node.name, h)), own.host) for h in places[v]),
         ]
         for pins, k, name, usable in wanted:
             port = number.get(name or "", 0)

@@ -237,6 +237,7 @@ def _spares(inventory: Inventory, wiring: Wiring) -> tuple[SpareNode, ...]:
             hosts=tuple(
                 SpareHost(h.name or "", h.mac or "", h.guid or "", h.rack or "", h.unit or 0)
                 for h in node.hosts
+                if not h.absent
             ),
         )
         for node in sorted(spares, key=lambda node: node.state == "planned")
@@ -244,10 +245,12 @@ def _spares(inventory: Inventory, wiring: Wiring) -> tuple[SpareNode, ...]:
 
 
 def _no_hosts(nodes: Sequence[Node], inventory: Inventory, wiring: Wiring) -> NDArray[np.bool_]:
-    """bool[S, P]: the hosts beyond those that a node has by its own number or its type's."""
+    """bool[S, P]: places without a host, by a node's own number or its type's."""
     usual = wiring.host_port.shape[1]
-    counts = np.array([inventory.host_count(node, usual) for node in nodes])
-    return np.arange(usual) >= counts[:, None]
+    without = np.ones(wiring.host_port.shape, np.bool_)
+    for v, node in enumerate(nodes):
+        without[v, node.host_places(inventory.host_count(node, usual))] = False
+    return without
 
 
 def _host_places(

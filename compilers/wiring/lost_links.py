@@ -1,9 +1,9 @@
-"""Links that carry nothing because of what the inventory says, and what their loss costs."""
+"""Links and hosts that are lost by what the inventory says, and what the loss of links costs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ SOURCES_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class LostLinks:
-    """The links between installed nodes that carry nothing.
+    """The links between installed nodes that carry nothing, and the hosts without a port.
 
-    links: a sentence for each, with both ports and the reason. hops: the longest of all shortest
+    links: a sentence for each, with both ports and the reason. hosts: the same of each host, or of
+    all of a node that has no vertex. hops: the longest of all shortest
     paths, as designed and without them; None in fabrics that are too large to compare, or where
     nothing is lost. longer: ordered pairs whose shortest path is longer. pairs: all. worst: the two
     nodes whose path grows most.
@@ -33,6 +34,7 @@ class LostLinks:
     longer: int = 0
     pairs: int = 0
     worst: tuple[str, str] = ("", "")
+    hosts: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, placed: Placed) -> LostLinks:
@@ -44,10 +46,11 @@ class LostLinks:
         inventory = placed.inventory
         damaged = inventory.dead_links or any(node.disabled_ports for node in inventory.nodes)
         links = tuple(_sentences(placed)) if damaged else ()
+        hosts = (*_hosts_of_spares(placed), *(_lost_hosts(placed) if damaged else ()))
         order = placed.topology.graph.order
         if not links or order > MOST_SWITCHES:
-            return cls(links)
-        return _compared(placed, links)
+            return cls(links, hosts=hosts)
+        return replace(_compared(placed, links), hosts=hosts)
 
     def cost(self) -> str:
         """What the loss costs, in a sentence; "" where nothing is lost or it was not computed."""
@@ -58,6 +61,32 @@ class LostLinks:
             most = f"still at most {self.hops[0]} hops"
         share = f"{self.longer:,} of {self.pairs:,} pairs are farther apart"
         return f"{most}; {share}, most of all {' and '.join(self.worst)}" if self.longer else most
+
+
+def _hosts_of_spares(placed: Placed) -> Iterator[str]:
+    """Of nodes that are there and have hosts of their own, but no vertex."""
+    inventory, used = placed.inventory, {*placed.wiring.names}
+    for node in inventory.nodes:
+        count = max(inventory.host_count(node, 0), len(node.hosts))
+        if count and node.name not in used and node.state != "planned":
+            hosts = f"{count:,} host{'s' * (count != 1)}"
+            yield (
+                f"{hosts} of {node.name}, which is a spare: {len(inventory.nodes):,} nodes are "
+                f"listed, and the topology has {len(used):,}"
+            )
+
+
+def _lost_hosts(placed: Placed) -> Iterator[str]:
+    """Of hosts at ports that are disabled."""
+    wiring = placed.wiring
+    damage = damage_of(placed.inventory, wiring)
+    listed = {node.name: node.hosts for node in placed.inventory.nodes}
+    width = wiring.host_port.shape[1]
+    for v, h in np.argwhere(damage.hosts & ~damage.absent[:, None]).tolist():
+        node, port = wiring.names[v], wiring.port_name(v, int(wiring.host_port[v, h]))
+        chosen = h < len(listed[node]) and listed[node][h].port is not None
+        why = "and chosen by hand" if chosen else "and no spare port is like it"
+        yield f"{wiring.host_names[v * width + h]}: {port} of {node} is disabled, {why}"
 
 
 def _sentences(placed: Placed) -> Iterator[str]:

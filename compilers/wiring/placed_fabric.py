@@ -12,7 +12,13 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.addressing import clashing_macs
 from compilers.wiring.hardware import Hardware, hardware
-from compilers.wiring.placement import at_same_vertices, at_vertices, clusters_of, settle
+from compilers.wiring.placement import (
+    at_same_vertices,
+    at_vertices,
+    clusters_of,
+    hosts_in_place,
+    settle,
+)
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
 from inventory.asn_range import PRIVATE_AS
 
@@ -59,6 +65,8 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
             if installed:
                 inventory = at_same_vertices(inventory, installed.vertex, topology.graph.order)
             inventory = settle(topology, inventory, plane, others)
+            if installed:
+                inventory = hosts_in_place(inventory, installed, spec.hosts_per_node)
     found = clusters_of(topology, inventory)
     with loaded.reported(clashing_macs(spec, inventory, topology, plane)):
         wiring = wire(

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts
 from compilers.topology.partition import partition
 from compilers.wiring.rack_order import shortest_order
-from compilers.wiring.wiring import of_plane, place
+from compilers.wiring.wiring import of_plane, place, waiting_nodes
 from inventory.problems import Finding, InputError, KeyPath, Refused, did_you_mean, shown
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -101,22 +102,23 @@ def settle(
     found = clusters(topology) if parted else _clusters(topology, inventory)
     if inventory.generate:
         inventory = _generated(topology, inventory, inventory.generate, found, plane)
-    inventory = _with_hosts(inventory, topology.graph.order)
+    inventory = _with_hosts(inventory)
     if not inventory.racks:
         if parted:
             path = ("placement", "layout")
             raise Refused(Finding(path, "racks, one for each part", "none", "list `racks`"))
-        return inventory
+        return _with_switches(inventory, topology.graph.order)
     if parted:
         found = _partition(topology, inventory, others)
     sizes = np.bincount(found.rack, minlength=len(found.names))
     sequence = np.arange(len(sizes))
     if inventory.placement.order == "shortest":
-        room = _Floor.of(inventory, others).room()
+        room = _Floor.of(inventory, others, topology.graph.order).room()
         homes = [int(home[0]) for home in _fill(sizes, room)[0] if len(home)]
         with _said_of(("placement", "order")):
             sequence = shortest_order(topology.graph, found, homes, rack_places(inventory))
-    return _seated(topology, inventory, found, sequence, others)
+    seated = _seated(topology, inventory, found, sequence, others)
+    return _with_switches(seated, topology.graph.order)
 
 
 def _partition(topology: Topology, inventory: Inventory, others: Sequence[Node]) -> Layout:
@@ -127,7 +129,8 @@ def _partition(topology: Topology, inventory: Inventory, others: Sequence[Node])
     for node in inventory.nodes:
         if node.vertex is not None and node.rack is not None:
             fixed[node.vertex] = index[node.rack]
-    waiting, room = int((fixed < 0).sum()), _Floor.of(inventory, others).room()
+    waiting = int((fixed < 0).sum())
+    room = _Floor.of(inventory, others, topology.graph.order).room()
     if room.sum() < waiting:
         raise Refused(_no_room(inventory, waiting, waiting - int(room.sum())))
     before = np.cumsum(room) - room
@@ -148,9 +151,18 @@ def at_vertices(inventory: Inventory, names: Sequence[str]) -> Inventory:
 
 
 def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int) -> Inventory:
-    """The inventory with nodes at the vertices that they had, where no other node has those."""
-    taken = {node.vertex for node in inventory.nodes}
+    """The inventory with nodes at the vertices that they had, where no other node has those.
+
+    Planned nodes give theirs up, the last first, where nodes that are there lack one.
+    """
+    taken = {node.vertex for node in inventory.nodes if node.vertex is not None}
     free = {name: v for name, v in vertex.items() if v < order and v not in taken}
+    waiting = [node for node in inventory.nodes if node.vertex is None]
+    planned = [n.name for n in waiting if n.state == "planned" and n.name in free]
+    kept = sum(node.name in free for node in waiting)
+    new = sum(node.name not in free and node.state != "planned" for node in waiting)
+    for name in planned[::-1][: max(new - (order - len(taken) - kept), 0)]:
+        del free[name]
     nodes = tuple(
         node.model_copy(update={"vertex": free[node.name]})
         if node.vertex is None and node.name in free
@@ -158,6 +170,34 @@ def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int
         for node in inventory.nodes
     )
     return inventory.model_copy(update={"nodes": nodes})
+
+
+def hosts_in_place(inventory: Inventory, installed: Installed, most: int) -> Inventory:
+    """The inventory with hosts at the places that they had, by name; others at the first left.
+
+    A place below `most` that nobody takes is a `NoHost`.
+    """
+    from inventory.hosts import Host, NoHost
+
+    def seated(node: Node) -> Node:
+        kept, new = dict[int, Host](), []
+        for host in node.hosts:
+            h = installed.place.get((node.name, host.name or ""), most)
+            if h < most:
+                kept[h] = host
+            else:
+                new.append(host)
+        if not kept:
+            return node
+        unnamed = inventory.host_count(node, most) - len(node.hosts)
+        new += [Host.model_construct() for _ in range(unnamed)]
+        free = (h for h in range(most) if h not in kept)
+        kept |= dict(zip(free, new, strict=False))
+        last = max(kept) + 1
+        hosts = tuple(kept.get(h) or NoHost.model_construct() for h in range(last))
+        return node.model_copy(update={"hosts": hosts})
+
+    return inventory.model_copy(update={"nodes": tuple(map(seated, inventory.nodes))})
 
 
 def rack_places(inventory: Inventory) -> NDArray[np.float64]:
@@ -247,35 +287,43 @@ def _part_of_vertex(generate: Generate, order: int) -> list[GeneratedPart]:
     return found
 
 
-def _with_hosts(inventory: Inventory, order: int) -> Inventory:
-    """The inventory with the hosts of its file at their nodes, and how many each node has.
+def _with_hosts(inventory: Inventory) -> Inventory:
+    """The inventory with the hosts of its file at their nodes, and how many each node has."""
+    if not inventory.hosts:
+        return inventory
+    at: dict[str, list[Host]] = defaultdict(list)
+    for _, switch, host in inventory.hosts:
+        at[switch].append(host)
+    nodes = tuple(
+        node.model_copy(update={"hosts": tuple(at[node.name]), "host_count": len(at[node.name])})
+        for node in inventory.nodes
+    )
+    return inventory.model_copy(update={"nodes": nodes})
+
+
+def _with_switches(inventory: Inventory, order: int) -> Inventory:
+    """The same inventory.
 
     Raises:
-        Refused: hosts at nodes that are not there, or not in use.
+        Refused: its file has hosts at nodes that are not there, or not in use.
     """
     if not inventory.hosts:
         return inventory
     used = {inventory.nodes[i].name for i in place(order, inventory)}
+    names = {node.name.lower() for node in inventory.nodes}
     wrong = []
-    at: dict[str, list[Host]] = defaultdict(list)
-    for line, switch, host in inventory.hosts:
-        at[switch].append(host)
+    for line, switch, _ in inventory.hosts:
         if switch not in used:
             given = f"{shown(switch)} in line {line}"
             todo = did_you_mean(switch, used)
             wrong.append(Finding(("hosts",), "a node with a vertex as switch", given, todo))
-    names = {node.name.lower(): node.name for node in inventory.nodes}
     for line, _, host in inventory.hosts:
         if str(host.name).lower() in names:
             given = f"{host.name} in line {line}"
             wrong.append(Finding(("hosts",), "a name that no node has", given, "change one"))
     if wrong:
         raise Refused(wrong)
-    nodes = tuple(
-        node.model_copy(update={"hosts": tuple(at[node.name]), "host_count": len(at[node.name])})
-        for node in inventory.nodes
-    )
-    return inventory.model_copy(update={"nodes": nodes})
+    return inventory
 
 
 def _fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> tuple[list[NDArray[np.int64]], int]:
@@ -311,17 +359,23 @@ class _Floor:
     loose: int
 
     @classmethod
-    def of(cls, inventory: Inventory, others: Sequence[Node] = ()) -> _Floor:
+    def of(cls, inventory: Inventory, others: Sequence[Node] = (), order: int = 0) -> _Floor:
+        """`order`: the number of vertices; 0 where no node is to get one."""
         heights = {name: t.units for name, t in inventory.node_types.items()}
         index = {rack.name: r for r, rack in enumerate(inventory.racks)}
         seats: list[list[int]] = [[] for _ in index]
         filled: list[set[int]] = [set() for _ in index]
-        loose = [node for node in inventory.nodes if node.rack is None]
+        waiting = {*waiting_nodes(order or len(inventory.nodes), inventory)}
+        loose = [
+            node
+            for i, node in enumerate(inventory.nodes)
+            if node.rack is None and (i in waiting or node.vertex is not None)
+        ]
         for i, node in enumerate(inventory.nodes):
             if node.rack is None:
                 continue
             r = index[node.rack]
-            if node.vertex is None:
+            if i in waiting:
                 seats[r].append(i)
             if node.unit is not None:
                 filled[r] |= set(range(node.unit, node.unit + heights[node.type]))
@@ -394,11 +448,12 @@ def _seated(
 ) -> Inventory:
     """The inventory with every vertex at a node, and every such node in a rack."""
     nodes = list(inventory.nodes)
-    floor = _Floor.of(inventory, others)
+    order = topology.graph.order
+    floor = _Floor.of(inventory, others, order)
     at = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
-    loose = (i for i, node in enumerate(nodes) if node.vertex is None and node.rack is None)
+    loose = (i for i in waiting_nodes(order, inventory) if nodes[i].rack is None)
     if not any(floor.seats):
-        at |= {v: next(loose) for v in range(topology.graph.order) if v not in at}
+        at |= {v: next(loose) for v in range(order) if v not in at}
     rank = np.empty(len(sequence), np.int64)
     rank[sequence] = np.arange(len(sequence))
     standing = {v for v, i in at.items() if nodes[i].rack is not None}

@@ -28,7 +28,7 @@ from compilers.wiring.port_assignment import (
 )
 from compilers.wiring.wiring_checks import Shortage, Site
 from inventory.asn_range import PRIVATE_AS
-from inventory.problems import KeyPath, Refused
+from inventory.problems import Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType
@@ -77,7 +77,7 @@ class Wiring:
 
     def installed(self) -> Installed:
         """The ports of all links and hosts, by names."""
-        host = np.argwhere(self.host_port > 0)
+        host, width = np.argwhere(self.host_port > 0), self.host_port.shape[1]
         return Installed(
             vertex={name: v for v, name in enumerate(self.names)},
             link={
@@ -87,6 +87,9 @@ class Wiring:
             host={
                 (self.names[v], h): self.port_name(v, int(self.host_port[v, h]))
                 for v, h in host.tolist()
+            },
+            place={
+                (self.names[i // width], name): i % width for i, name in enumerate(self.host_names)
             },
         )
 
@@ -196,24 +199,28 @@ def wire(
     disabled = _disabled(nodes, node_type, types)
     counts = [inventory.host_count(node, hosts_per_node) for node in nodes]
     hosts = np.where(topology.endpoints, counts, 0)
-    path: KeyPath = ("hosts",) if inventory.hosts else ()
-    host_pins, wrong = pins_of_hosts(site, node_type, types, disabled, pins, path)
+    places = [node.host_places(int(hosts[v])) for v, node in enumerate(nodes)]
+    lines = {row.host.name: row.line for row in inventory.hosts}
+    host_pins, wrong = pins_of_hosts(site, node_type, types, disabled, pins, lines)
     findings += wrong
     if installed and not findings:
         given = site, topology, node_type, types, disabled
-        pins, host_pins = with_installed((pins, host_pins), installed, hosts, *given)
+        pins, host_pins = with_installed((pins, host_pins), installed, places, *given)
     kept = {v: list(ports.values()) for v, ports in host_pins.items()}
     port = ports_of_links(far, node_type, types, groups, pins, hosts, kept)
     host_port, short = _host_ports(port, topology.graph.degrees, hosts, node_type, types)
     host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
-    for v, ports in host_pins.items():
-        own = types[node_type[v]].hosts([*port[v].tolist(), *ports.values()], int(hosts[v]))
-        others = iter(own)
-        for h in range(int(hosts[v])):
-            host_port[v, h] = ports[h] if h in ports else next(others, 0)
+    for v, own in enumerate(places):
+        ports = host_pins.get(v, {})
+        if not ports and own == [*range(len(own))]:
+            continue
+        taken = [*port[v].tolist(), *ports.values()]
+        others = iter(types[node_type[v]].hosts(taken, len(own)))
+        host_port[v] = 0
+        host_port[v, own] = [ports[h] if h in ports else next(others, 0) for h in own]
     port, host_port = moved_to_spares(port, host_port, disabled, node_type, types, pins, host_pins)
 
-    made = _by_pattern(inventory.host_names, site, hosts.tolist())
+    made = _by_pattern(inventory.host_names, site, places)
     host_names = tuple(
         name
         for v, node in enumerate(nodes)
@@ -312,34 +319,47 @@ def place(order: int, inventory: Inventory) -> list[int]:
 
     There are enough of them, at vertices that are there (`compilers.spec.cross_checks`).
     """
-    nodes = inventory.nodes
-    fixed = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
-    free = (i for i, node in enumerate(nodes) if node.vertex is None)
+    fixed = {node.vertex: i for i, node in enumerate(inventory.nodes) if node.vertex is not None}
+    free = iter(waiting_nodes(order, inventory))
     return [fixed[v] if v in fixed else next(free) for v in range(order)]
 
 
-def _by_pattern(pattern: str | None, site: Site, hosts: Sequence[int]) -> list[list[str]]:
-    """The names that a pattern gives the hosts of each vertex.
+def waiting_nodes(order: int, inventory: Inventory) -> list[int]:
+    """The nodes without a vertex that can get one, in their order.
+
+    Where there are more nodes than vertices, planned ones stay spares, the last first.
+    """
+    free = [i for i, node in enumerate(inventory.nodes) if node.vertex is None]
+    planned = [i for i in free if inventory.nodes[i].state == "planned"]
+    surplus = max(len(inventory.nodes) - order, 0)
+    left = {*planned[max(len(planned) - surplus, 0) :]} if surplus else set()
+    return [i for i in free if i not in left]
+
+
+def _by_pattern(
+    pattern: str | None, site: Site, places: Sequence[Sequence[int]]
+) -> list[list[str | None]]:
+    """The names that a pattern gives the hosts of each vertex, by their places.
 
     Numbers count from 1 in the order in which the inventory lists nodes, hosts of a node from 1.
     """
     if pattern is None:
         return [[] for _ in site.nodes]
-    listed = sorted(range(len(hosts)), key=lambda v: site.placed[v])
-    before = accumulate((hosts[v] for v in listed), initial=0)
+    listed = sorted(range(len(places)), key=lambda v: site.placed[v])
+    before = accumulate((len(places[v]) for v in listed), initial=0)
     firsts = dict(zip(listed, before, strict=False))
-    return [
-        [
-            pattern.format(
-                node=node.name, rack=node.rack or "", vertex=v, host=h + 1, number=firsts[v] + h + 1
+    made: list[list[str | None]] = []
+    for v, node in enumerate(site.nodes):
+        own: list[str | None] = [None] * (max(places[v], default=-1) + 1)
+        for number, h in enumerate(places[v], firsts[v] + 1):
+            own[h] = pattern.format(
+                node=node.name, rack=node.rack or "", vertex=v, host=h + 1, number=number
             )
-            for h in range(hosts[v])
-        ]
-        for v, node in enumerate(site.nodes)
-    ]
+        made.append(own)
+    return made
 
 
-def _named(node: Node, made: Sequence[str]) -> list[str | None]:
+def _named(node: Node, made: Sequence[str | None]) -> list[str | None]:
     """The names of a node's hosts: those given, else those made."""
     given = [host.name for host in node.hosts]
     return [own or other for own, other in zip_longest(given, made)]

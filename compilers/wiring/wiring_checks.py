@@ -95,12 +95,13 @@ class Site:
     def hosts_beyond(self, hosts: NDArray[np.int64]) -> Iterator[Finding]:
         """Nodes that list more hosts than their vertex has."""
         for vertex, node in enumerate(self.nodes):
-            if len(node.hosts) > hosts[vertex]:
+            listed = sum(not host.absent for host in node.hosts)
+            if listed > hosts[vertex]:
                 yield self.finding(
                     vertex,
                     ("hosts",),
                     f"at most {hosts[vertex]} hosts at this vertex",
-                    f"{len(node.hosts)} at {node.name} (vertex {vertex})",
+                    f"{listed} at {node.name} (vertex {vertex})",
                     "raise hosts_per_node or host_count, or remove hosts",
                 )
 

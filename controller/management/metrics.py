@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import time
 
 import numpy as np
@@ -15,7 +15,7 @@ from controller.management.tokens import Guesses
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.events import Event, SwitchProgrammed
 from controller.upkeep.link_events import TablesRepaired
-from controller.upkeep.port_counters import COUNTED, PortCounters
+from controller.upkeep.port_counters import PortCounters
 
 MOST_PORTS = 5000
 """Ports that have series of their own; in a larger fabric each switch has the sums of its ports."""
@@ -82,12 +82,12 @@ class Metrics(Collector):
         for what, count in fabric.differences.items():
             differences.add_metric([what], count)
         yield differences
-        for name, what, count in (
-            ("bugs", "Steps of the controller that failed.", health["bugs"]),
-            ("rejected_peers", "Peers that were turned away.", health["rejected_peers"]),
-            ("wrong_tokens", "Wrong tokens.", self.guesses.total if self.guesses else 0),
+        guessed = self.guesses.total if self.guesses else 0
+        for counter, count in (
+            (_counter("bugs", "Steps of the controller that failed."), health["bugs"]),
+            (_counter("rejected_peers", "Peers that were turned away."), health["rejected_peers"]),
+            (_counter("wrong_tokens", "Wrong tokens."), guessed),
         ):
-            counter = CounterMetricFamily(f"polarfab_{name}", what)
             counter.add_metric([], count)
             yield counter
         events = CounterMetricFamily("polarfab_events", "Events by kind.", labels=["event"])
@@ -140,12 +140,13 @@ class Metrics(Collector):
             return
         wiring, known = self.overview.build.wiring, self.counters.known
         each = sum(len(one["port"]) for one in known.values()) <= MOST_PORTS
-        for what in COUNTED:
-            family = CounterMetricFamily(
-                f"polarfab_port_{what}",
-                f"{what.replace('_', ' ').capitalize()} of a port, as its switch counts.",
-                labels=["switch", "port"],
-            )
+        named = ["switch", "port"]
+        for what, family in (
+            ("received_bytes", _counter("port_received_bytes", "Bytes received by a port.", named)),
+            ("sent_bytes", _counter("port_sent_bytes", "Bytes sent by a port.", named)),
+            ("errors", _counter("port_errors", "Errors of a port.", named)),
+            ("drops", _counter("port_drops", "Packets that a port has dropped.", named)),
+        ):
             for vertex in sorted(known):
                 name, one = wiring.names[vertex], known[vertex]
                 if each:
@@ -180,6 +181,10 @@ def _kinds(event: type[Event]) -> Iterator[str]:
         if hasattr(one, "kind"):
             yield one.kind
         yield from _kinds(one)
+
+
+def _counter(name: str, what: str, labels: Sequence[str] = ()) -> CounterMetricFamily:
+    return CounterMetricFamily(f"polarfab_{name}", what, labels=labels)
 
 
 def _gauge(name: str, what: str, value: float, build: str | None = None) -> GaugeMetricFamily:

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from compilers.forwarding.machine_code import one_at_a_time
 from extensions.simulation import flit_kernel, packet_kernel
 from extensions.simulation import packet_kernel as kernel
-from extensions.simulation.just_in_time import one_compiles
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from extensions.simulation.waiting_cycle import waiting_cycle
@@ -62,7 +62,7 @@ class Measurement:
 
     def compile(self) -> None:
         """Have the loops compiled, or found where an earlier process has left them."""
-        with one_compiles():
+        with one_at_a_time():
             self._run(1)
             self._generated()
 
@@ -93,7 +93,7 @@ class Measurement:
                 self._fail(failures.pop(0).links)
             self._run(min([stop, *(failure.cycle for failure in failures[:1])]))
 
-        with one_compiles():
+        with one_at_a_time():
             run(1)
         while counts[kernel.DELIVERED] < packets:
             if self.now - counts[kernel.LAST] > SILENCE:
@@ -180,7 +180,7 @@ class Measurement:
 
     def deadlock(self) -> tuple[int, ...]:
         """The switches along a cycle of full buffers, in the order in which they wait."""
-        with one_compiles():
+        with one_at_a_time():
             found = waiting_cycle(*self._loops.blocked(self.network, self.rules, self.state))
         width = self.network.ports * self.rules.vcs
         return tuple(buffer // width for buffer in found)

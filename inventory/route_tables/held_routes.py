@@ -74,7 +74,14 @@ class HeldRoutes:
 
 @lru_cache(1 << 16)
 def shared(hops: Hops) -> Hops:
-    """Next hops in one order, each once, by weights without a common divisor."""
+    """Next hops in one order, each once, by weights without a common divisor.
+
+    Raises:
+        TypeError: a gateway or an interface is no text.
+    """
+    for gateway, interface, _ in hops:
+        if not isinstance(gateway, str) or not isinstance(interface, str):
+            raise TypeError(f"next hop {gateway!r} at {interface!r}")
     once = sorted(set(hops))
     divisor = gcd(*(weight for _, _, weight in once)) or 1
     return tuple((gateway, interface, weight // divisor) for gateway, interface, weight in once)

@@ -16,6 +16,7 @@ from inventory.route_tables.held_routes import (
     HeldRoutes,
     Hops,
     hops_of,
+    shared,
     whole_prefix,
 )
 
@@ -89,7 +90,7 @@ def _hop(entry: Tree) -> tuple[str, str]:
 
 @lru_cache(1 << 16)
 def _alone(gateway: str, interface: str) -> Hops:
-    return ((gateway, interface, 1),)
+    return shared(((gateway, interface, 1),))
 
 
 def _rules(held: HeldRoutes, entries: list[Tree]) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError, Problem, did_you_mean, shown
+from mininet_scenarios.machine.preflight import FRAMEWORK_PACKAGES
 from mininet_scenarios.scenario.engine import Ability, Engine, Setup
 
 
@@ -98,3 +99,16 @@ def require(name: str, needed: dict[Ability, str]) -> EngineKind:
     if problems:
         raise InputError(problems)
     return kind
+
+
+def require_known(engine: str | None, framework: str | None) -> None:
+    """Pass where there is such an engine and such a framework, or none is given.
+
+    Raises:
+        InputError: there is not.
+    """
+    words = ("engine", engine, ["auto", *ENGINES]), ("framework", framework, [*FRAMEWORK_PACKAGES])
+    for key, name, known in words:
+        if name is not None and name not in known:
+            todo = did_you_mean(name, known)
+            raise InputError.of(f"one of {', '.join(known)}", shown(name), todo, key=key)

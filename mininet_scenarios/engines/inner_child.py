@@ -11,7 +11,13 @@ from mininet_scenarios.machine.serving import RUN, Reply
 from mininet_scenarios.ovs.controller_process import ControllerProcess
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.wrong_table import Diverter
-from mininet_scenarios.scenario.engine import HostSample, LinkChange, Miswire, NodeChange
+from mininet_scenarios.scenario.engine import (
+    EngineError,
+    HostSample,
+    LinkChange,
+    Miswire,
+    NodeChange,
+)
 from mininet_scenarios.scenario.outage import Outage
 from mininet_scenarios.traffic.fabric_probe import FabricProbe
 from mininet_scenarios.traffic.probing import ProbeProcess
@@ -59,12 +65,21 @@ class OpenFlowChild(InnerChild, ABC):
         self.controller.wait(expected, patience, self._progress)
 
     def divert(self, switch: int, egress: int, port: int) -> None:
-        """Make one class of a switch leave by another port, in the switch itself."""
-        self.diverter.divert(switch, egress, port)
+        """Make one class of a switch leave by another port, in the switch itself.
+
+        The controller is stopped meanwhile: it reads switches back, and would correct this one.
+        """
+        self.controller.pause()
+        try:
+            self.diverter.divert(switch, egress, port)
+        except EngineError:
+            self.controller.resume()
+            raise
 
     def restore(self) -> None:
         """Undo the last `divert`."""
         self.diverter.restore()
+        self.controller.resume()
 
     def links(self, links: list[list[int]], up: bool) -> None:
         """Cut or mend cables."""

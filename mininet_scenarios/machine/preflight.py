@@ -49,31 +49,35 @@ def choose_framework(wanted: str | None) -> str | None:
     return next((name for name in there if wanted in (None, name)), None)
 
 
-def missing(framework: str | None) -> list[Problem]:
-    """Everything that keeps Mininet from running here."""
-    absent, problems = _absent(PACKAGE_OF_TOOL, "mininet")
+def missing(framework: str | None, engine: str = "mininet") -> list[Problem]:
+    """Everything that keeps an engine with Open vSwitch from running here."""
+    absent, problems = _absent(PACKAGE_OF_TOOL, engine)
+
+    def lacking(what: str, todo: str, given: str = ABSENT) -> None:
+        problems.append(_missing(what, todo, given, engine=engine))
+
     if not find_spec("mininet"):
-        problems.append(_missing("the Python package mininet", install_extra("mininet")))
+        lacking("the Python package mininet", install_extra("mininet"))
     if choose_framework(framework) is None:
         extra = framework or "os-ken"
-        problems.append(_missing(framework or "Ryu or os-ken", install_extra(extra)))
+        lacking(framework or "Ryu or os-ken", install_extra(extra))
     if not os.access(TUN, os.R_OK | os.W_OK):
         there = os.path.exists(TUN)  # noqa: PTH110
         todo = "run as root" if there else "as root: modprobe tun"
         given = "no permission" if there else ABSENT
-        problems.append(_missing(f"access to {TUN}", todo, given))
+        lacking(f"access to {TUN}", todo, given)
     if not {"unshare", "mnexec"} & set(absent) and (refusal := _refused("mnexec", "-n")):
-        problems.append(_no_namespaces(refusal, "mininet"))
+        problems.append(_no_namespaces(refusal, engine))
     return problems
 
 
-def require(framework: str | None) -> str:
-    """The framework to use.
+def require(framework: str | None, engine: str = "mininet") -> str:
+    """The framework to use for an engine with Open vSwitch.
 
     Raises:
         InputError: something is missing; all of it at once.
     """
-    problems = missing(framework)
+    problems = missing(framework, engine)
     chosen = choose_framework(framework)
     if problems or chosen is None:
         raise InputError(problems)
@@ -124,5 +128,5 @@ def _refused(*command: str) -> str:
     return trial.stderr.strip() or f"exit code {trial.returncode}" if trial.returncode else ""
 
 
-def _missing(what: str, todo: str, given: str = ABSENT, engine: str = "mininet") -> Problem:
+def _missing(what: str, todo: str, given: str = ABSENT, *, engine: str) -> Problem:
     return Problem(key=f"--engine {engine}", required=what, given=given, todo=todo)

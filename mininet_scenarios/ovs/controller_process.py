@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -133,6 +134,17 @@ class ControllerProcess:
                 )
             time.sleep(PROCESS_POLL)
         return refused
+
+    def pause(self) -> None:
+        """Let it do nothing until `resume`; returns when it has stopped, or has ended."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGCONT)
 
     def kill(self, round: int | None = None) -> None:
         """End it as a crash would; in a round (from 1) of the move that is under way.

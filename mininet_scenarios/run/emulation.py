@@ -20,7 +20,7 @@ from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.folders.generations import require_verified
 from inventory.problems import InputError
-from mininet_scenarios.engines.engine_kinds import ENGINES, require
+from mininet_scenarios.engines.engine_kinds import ENGINES, require, require_known
 from mininet_scenarios.machine import preflight
 from mininet_scenarios.machine.provenance import provenance
 from mininet_scenarios.machine.resources import require as require_resources
@@ -184,7 +184,7 @@ class Emulation:
             return scenario.engine, ""
         try:
             engine = "mininet" if scenario.engine == "auto" else scenario.engine
-            return engine, preflight.require(scenario.framework)
+            return engine, preflight.require(scenario.framework, engine)
         except InputError as error:
             if scenario.engine != "auto":
                 raise
@@ -246,7 +246,12 @@ class Emulation:
 
 
 def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) -> LoadedScenario:
-    """The scenario on this engine and framework; None for what it says itself."""
+    """The scenario on this engine and framework; None for what it says itself.
+
+    Raises:
+        InputError: there is no such engine or framework.
+    """
+    require_known(engine, framework)
     given = {"engine": engine, "framework": framework}
     said = {word: value for word, value in given.items() if value}
     return replace(loaded, scenario=loaded.scenario.model_copy(update=said))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load
+from mininet_scenarios.engines.engine_kinds import require_known
 from mininet_scenarios.scenario.scenario_file import LoadedScenario
 from mininet_scenarios.scenario.scenario_format import Scenario
 
@@ -29,8 +30,9 @@ def move_scenario(
         pairs: how many pairs send all the time; 0 is all.
 
     Raises:
-        InputError: OLD is neither, or has mistakes.
+        InputError: OLD is neither, or has mistakes, or there is no such engine or framework.
     """
+    require_known(engine, framework)
     folder = Path(old) if Path(old).is_dir() else None
     fabric = None if folder else load_fabric(old)
     name = load(folder).name if folder else fabric.spec.name if fabric else ""

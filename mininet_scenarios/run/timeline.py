@@ -91,7 +91,7 @@ class Timeline:
         self._watch("before anything happens", self.begin, self.whole.prediction)
         tally = Tally()
         soon = [case.soon for case in cases[1:]] + [False]
-        rushed = dict(zip(map(id, cases), soon, strict=True))
+        rushed = dict(zip(map(id, cases), soon, strict=False))  # of no cases there is one too many
         for number, (group, alike) in enumerate(groupby(cases, lambda case: case.group), 1):
             part = list(alike)
             with self.step(f"event {number}", group) as progress:

@@ -211,6 +211,23 @@ def test_neither_inside_the_other(made: Path, run: Run, tmp_path: Path) -> None:
     }
 
 
+def test_folders_that_others_share_are_not_replaced(
+    made: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As /tmp is, and what the working directory is in."""
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    (tmp_path / "above/here").mkdir(parents=True)
+    before = [(tmp_path / name).stat().st_ino for name in ("shared", "above")]
+    monkeypatch.chdir(tmp_path / "above/here")
+    for place, said in (("../../shared", "which others share"), ("..", "working directory is in")):
+        code, _, err = run("render", made / "b", "--target", "frr", "-o", place)
+        assert (code, said in err) == (2, True), err
+        code, _, err = run("compile", made / "f.yaml", "-o", place)
+        assert code == 2
+    assert [(tmp_path / name).stat().st_ino for name in ("shared", "above")] == before
+
+
 def test_a_manifest_of_another_program_is_no_build(made: Path, run: Run, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"name": "web extension"}')
     code, _, err = run("compile", made / "f.yaml", "-o", tmp_path)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from compilers.tables.build import Build
@@ -40,3 +42,62 @@ def test_installed_cables_stay_when_compile_replaces_a_build(polarfab: Run, tmp_
     assert cables(Fabric.load(tmp_path / "anew").build) != before
     assert polarfab("compile", spec, "-o", tmp_path / "kept", "--cables-of", build)[0] == 0
     assert cables(Fabric.load(tmp_path / "kept").build) == before
+
+
+HALL = SPEC | {"hosts_per_node": 3, "inventory": "inventory.yaml"}
+CSV = ["gpu1,n0", "gpu2,n0", "gpu3,n0", "gpu4,n7", "gpu5,n7"]
+
+
+def with_hosts(folder: Path, lines: list[str]) -> Path:
+    """A spec whose hosts are in a file of these lines, without ports; cables are installed."""
+    (folder / "hosts.csv").write_text("\n".join(["name,switch", *lines]) + "\n")
+    inventory = {"node_types": {"leaf": LEAF}, "generate": {"type": "leaf"}, "hosts": "hosts.csv"}
+    (folder / "inventory.yaml").write_text(yaml.safe_dump(inventory | {"installed": True}))
+    (folder / "fabric.yaml").write_text(yaml.safe_dump(HALL))
+    return folder / "fabric.yaml"
+
+
+def places(build: Build) -> dict[str, tuple[str, str, str, str]]:
+    """Switch, port and addresses of each host."""
+    w, a, width = build.wiring, build.addressing, build.wiring.host_port.shape[1]
+    return {
+        w.host_names[v * width + h]: (
+            w.names[v],
+            w.port_name(v, int(w.host_port[v, h])),
+            a.mac(v, h),
+            str(a.host(v, h)),
+        )
+        for v, h in np.argwhere(w.host_port > 0).tolist()
+    }
+
+
+def test_hosts_of_a_sorted_file_keep_their_ports(polarfab: Run, tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    assert polarfab("compile", with_hosts(tmp_path, CSV), "-o", build)[0] == 0
+    before = places(Fabric.load(build).build)
+    assert polarfab("compile", with_hosts(tmp_path, CSV[::-1]), "-o", build)[0] == 0
+    assert places(Fabric.load(build).build) == before
+    fewer = [line for line in CSV if not line.startswith("gpu1,")]
+    assert polarfab("compile", with_hosts(tmp_path, fewer), "-o", build)[0] == 0
+    left = places(Fabric.load(build).build)
+    assert left == {name: place for name, place in before.items() if name != "gpu1"}
+    assert Fabric.load(build).verify().passed
+    more = ["gpu9,n0", *fewer]
+    assert polarfab("compile", with_hosts(tmp_path, more), "-o", build)[0] == 0
+    assert places(Fabric.load(build).build) == left | {"gpu9": before["gpu1"]}
+
+
+def test_plan_and_diff_name_a_host_that_moved(polarfab: Run, tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    assert polarfab("compile", with_hosts(tmp_path, CSV), "-o", old)[0] == 0
+    swapped = [CSV[1], CSV[0], *CSV[2:]]
+    assert polarfab("compile", with_hosts(tmp_path, swapped), "-o", new)[0] == 0
+    code, out, _ = polarfab("diff", old, new, "--json")
+    found = json.loads(out)
+    assert (code, [move[0] for move in found["hosts_moved"]]) == (1, ["gpu2", "gpu1"])
+    was, now = places(Fabric.load(old).build)["gpu1"], places(Fabric.load(new).build)["gpu1"]
+    assert found["hosts_moved"][1][1:] == [f"n0 {p}, {ip}, {mac}" for _, p, mac, ip in (was, now)]
+    assert "gpu1" in polarfab("diff", old, new)[1]
+    code, out, _ = polarfab("plan", new, "--from", old)
+    assert "2 hosts moved" in out.splitlines()[0]
+    assert f"host gpu1 moved: n0 {was[1]}, {was[3]}, {was[2]} to n0 {now[1]}" in out

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from inventory.problems import InputError
 from polarfab.commands.builds.compile import command as compile_verb
 from polarfab.commands.builds.throughput import command
+from polarfab.fabric import Fabric
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +69,21 @@ def test_mistakes_are_told(folder: Path, tmp_path: Path) -> None:
         with pytest.raises(InputError) as error:
             run(*words)
         assert told in str(error.value)
+
+
+def test_uneven_hosts_are_said_to_be_taken_as_even(tmp_path, polarfab):
+    (tmp_path / "inventory.yaml").write_text(
+        "node_types: {leaf: {ports: [{count: 9}], host_count: 1}}\n"
+        "groups: {more: {host_count: 3}}\n"
+        "generate: {types: [{type: leaf, count: 1, group: more}, {type: leaf}]}\n"
+    )
+    spec = tmp_path / "fabric.yaml"
+    spec.write_text(
+        "name: lab\ntopology: {family: polarfly, q: 2}\nhosts_per_node: 3\n"
+        "inventory: inventory.yaml\n"
+    )
+    assert polarfab("compile", spec, "-o", tmp_path / "build")[0] == 0
+    _, out, _ = polarfab("throughput", tmp_path / "build", "--pattern", "uniform")
+    assert "3 hosts per node, as if every node had as many (1 to 3)" in " ".join(out.split())
+    found = Fabric.load(tmp_path / "build").throughput(["uniform"])[0]
+    assert (found.as_emitted, found.emitted) == (None, found.minimal)

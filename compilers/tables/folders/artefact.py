@@ -156,9 +156,8 @@ def put_folder(
         InputError: it cannot be written, or what is not ours is in the way.
     """
     place = folder.resolve()  # a link stays one; `.` has no name to write beside
-    if str(folder) == "-" or place == Path("/"):
-        given = "/" if place == Path("/") else "-, standard output"
-        raise InputError.of("a folder that can be written", given, OTHER_FOLDER)
+    if why := _not_to_be_replaced(place):
+        raise InputError.of("a folder that can be replaced", why, OTHER_FOLDER, str(folder))
     try:
         with _new_folders(place.parent), _part(place) as beside:
             beside.mkdir()
@@ -181,6 +180,18 @@ def put_folder(
     except OSError as error:
         raise unwritable_folder(folder, error) from error
     return result
+
+
+def _not_to_be_replaced(place: Path) -> str:
+    """Why no folder of ours takes a place, "" where it may."""
+    if place.name == "-":
+        return "-, standard output"
+    with suppress(OSError):
+        if place in Path.cwd().parents:
+            return f"{place}, which the working directory is in"
+        if os.path.ismount(place) or place.stat().st_mode & stat.S_ISVTX:
+            return f"{place}, which others share"
+    return ""
 
 
 @contextmanager

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from inventory.problems import InputError, shown
+
 if TYPE_CHECKING:
     from extensions.clusters.trees.tree_set import TreeSet
     from polarfab.fabric import Fabric
+
+KINDS = ("disjoint", "low-depth")
 
 
 def trees(
@@ -27,8 +31,10 @@ def trees(
         members: switches to reach from the root; none for all.
 
     Raises:
-        InputError: there is no such switch or link, or what is up is not connected.
+        InputError: there is no such kind, switch or link, or what is up is not connected.
     """
     from extensions.clusters.trees.tree_set import plan_trees
 
+    if kind not in KINDS:
+        raise InputError.of(f"one of {', '.join(KINDS)}", shown(kind), key="kind")
     return plan_trees(fabric.build, kind, root, fail, members)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from extensions.clusters.trees import KINDS
 from polarfab.output.verb_output import (
     chosen_format,
     json_option,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from extensions.clusters.trees.allreduce_time import AllreduceTime
     from extensions.clusters.trees.tree_set import TreeSet
 
-TREE_KINDS = ("disjoint", "low-depth")
 TREE_FORMS = ("table", "json", "openflow", "msccl")
 
 
@@ -30,8 +30,8 @@ TREE_FORMS = ("table", "json", "openflow", "msccl")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.option(
     "--kind",
-    type=click.Choice(TREE_KINDS),
-    default=TREE_KINDS[0],
+    type=click.Choice(KINDS),
+    default=KINDS[0],
     show_default=True,
     help="No link in two trees, or short trees with two on a link.",
 )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output.lost_link_output import warn_of_lost_links
+from polarfab.output.earlier_build import cables_of_option, earlier_build
+from polarfab.output.loss_output import warn_of_losses
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     json_option,
@@ -44,12 +45,7 @@ if TYPE_CHECKING:
 @click.option(
     "--quick", is_flag=True, help="Try no failures: leave those of `protect` to `verify`."
 )
-@click.option(
-    "--cables-of",
-    metavar="BUILD",
-    type=click.Path(path_type=Path),
-    help="An earlier build: its cables stay where they are, but for ports that are disabled now.",
-)
+@cables_of_option()
 @click.option("--phase", type=click.IntRange(1), help="Tables for what is there after a phase.")
 @phases_option
 @json_option
@@ -100,14 +96,10 @@ def command(
     if fabric.loaded and not no_verify:
         say_time(Size.of_spec(fabric.loaded.spec), "compile")
     before = fabric_in(output)
-    if cables_of is None and fabric.loaded and (hardware := fabric.loaded.inventory):
-        cables_of = output if hardware.installed and before == fabric.name else None
-        if hardware.installed and not cables_of:
-            say(f"installed: true: {output} has no earlier build of it, so cables are planned anew")
-    fabric = fabric.compile(phase or 0, phases or 0, Fabric.load(cables_of) if cables_of else None)
+    fabric = fabric.compile(phase or 0, phases or 0, earlier_build(fabric, cables_of, output))
     fabric = fabric.save(output, not no_verify and prove)
     _say_replaced(before, fabric.name, output)
-    warn_of_lost_links(fabric)
+    warn_of_losses(fabric)
     for build in fabric.builds:
         _say_less(build)
         for note in profile_notes(build):

@@ -35,8 +35,8 @@ def command(
 ) -> None:
     """Show what BUILD_B has that BUILD_A has not, and the other way round.
 
-    Inputs, policy, nodes, cables from port to port; for each switch rows by network and next hop,
-    and classes by what they do. With --target the files that `render` writes, as unified
+    Inputs, policy, nodes, hosts, cables from port to port; for each switch rows by network and
+    next hop, and classes by what they do. With --target the files that `render` writes, as unified
     differences. Folders of several planes are compared plane by plane. Exit code 1 when anything
     differs.
     """
@@ -85,6 +85,9 @@ def as_dict(old: Build, new: Build) -> dict[str, Any]:
         "renamed": [list(pair) for pair in found.renamed],
         "cables_added": [list(cable) for cable in found.cables_added],
         "cables_removed": [list(cable) for cable in found.cables_removed],
+        "hosts_added": list(found.hosts_added),
+        "hosts_removed": list(found.hosts_removed),
+        "hosts_moved": [list(move) for move in found.hosts_moved],
         "switches": [asdict(switch) for switch in found.switches if switch],
     }
 
@@ -124,6 +127,9 @@ def _show(report: dict[str, Any]) -> None:
     _list("renamed", report["renamed"], ["was", "is"])
     for word in ("cables_added", "cables_removed"):
         _list(word, report[word], ["one end", "other end"])
+    for word in ("hosts_added", "hosts_removed"):
+        _list(word, [[host] for host in report[word]], ["host"])
+    _list("hosts_moved", report["hosts_moved"], ["host", "was", "is"])
     alike = Counter(
         tuple(value for word, value in switch.items() if word != "node")
         for switch in report["switches"]

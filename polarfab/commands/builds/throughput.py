@@ -85,12 +85,15 @@ def command(
     fabric = Fabric.load(folder)
     form = plot_form(output) if output else ""
     builds = fabric.builds
-    hosts = hosts or max(1, builds[0].wiring.host_port.shape[1])
+    asked, hosts = hosts, hosts or max(1, builds[0].wiring.host_port.shape[1])
     say_time(Size.of_build(builds[0]), *throughput_works(names, optimum))
     with progress("following traffic") as bar:
         given = names, hosts, seed, bar, scheduler, optimum
         each = of_each_plane(fabric, lambda plane: plane.throughput(*given))
+    counts = {int(n) for b in builds for n in (b.wiring.host_port > 0).sum(axis=1) if n}
+    uneven = f", as if every node had as many ({min(counts)} to {max(counts)})"
     title = f"{builds[0].topology.title()}, {hosts} hosts per node"
+    title += uneven if not asked and len(counts) > 1 else ""
     if output:
         _plot(each[0], title, output, form)
     if as_json:
@@ -136,7 +139,7 @@ def _of_optimum(each: Sequence[PatternThroughput]) -> dict[str, float | None]:
     optima = [one.optimum for one in each if one.optimum]
     if not optima:
         return {"optimum": None, "share_of_optimum": None}
-    emitted = [(one.as_emitted or one.minimal).share for one in each]
+    emitted = [one.emitted.share for one in each]
     optimum = sum(optima) / len(optima)
     return {"optimum": optimum, "share_of_optimum": sum(emitted) / len(emitted) / optimum}
 

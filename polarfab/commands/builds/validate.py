@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from polarfab.output.lost_link_output import warn_of_lost_links
+from polarfab.output.earlier_build import cables_of_option, earlier_build
+from polarfab.output.loss_output import warn_of_losses
 from polarfab.output.verb_output import json_option, print_facts, print_json
 
 
@@ -17,18 +18,25 @@ from polarfab.output.verb_output import json_option, print_facts, print_json
     type=click.Path(path_type=Path),
     help="Take this inventory in place of the one that FABRIC names.",
 )
+@cables_of_option()
 @json_option
-def command(fabric_file: str, inventory: Path | None, as_json: bool) -> None:
+def command(
+    fabric_file: str, inventory: Path | None, cables_of: Path | None, as_json: bool
+) -> None:
     """Check FABRIC (fabric.yaml, - for stdin) and the inventory it names; write nothing.
 
     All problems that `compile` would find, in both files: keys and values, nodes and ports for
     every vertex, racks, addresses, what the targets and node types can hold. Exit code 2 when
     there are any.
+
+    Cables stay as for `compile`: with --cables-of BUILD, or where the inventory says `installed:
+    true` and ./build holds a build of the fabric.
     """
     from polarfab.fabric import Fabric
 
-    fabric = Fabric.from_spec(fabric_file, inventory).compile()
-    lost = warn_of_lost_links(fabric)
+    fabric = Fabric.from_spec(fabric_file, inventory)
+    fabric = fabric.compile(cables_of=earlier_build(fabric, cables_of, Path("build")))
+    lost = warn_of_losses(fabric)
     build = fabric.builds[0]
     hardware = build.hardware
     placed = {name for each in fabric.builds for name in each.wiring.names}
@@ -39,7 +47,7 @@ def command(fabric_file: str, inventory: Path | None, as_json: bool) -> None:
         "topology": build.topology.title(),
         "nodes": build.topology.graph.order,
         "links": build.topology.graph.size,
-        "lost_links": lost,
+        **lost,
         "hosts": int((build.wiring.host_port > 0).sum()),
         "racks": len(set(hardware.rack.tolist())) if hardware else None,
         "spares": spares,
@@ -49,5 +57,6 @@ def command(fabric_file: str, inventory: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        shown = {**facts, "lost_links": len(lost), "spares": ", ".join(spares) or "none"}
+        counts = {word: len(each) for word, each in lost.items()}
+        shown = {**facts, **counts, "spares": ", ".join(spares) or "none"}
         print_facts(f"{fabric_file}: in order", shown.items())

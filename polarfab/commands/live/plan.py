@@ -128,6 +128,8 @@ def _print(report: dict[str, Any], plane: str) -> None:
     click.secho(plane + _headline(report), bold=True)
     for line in _by_name(report["switches"]):
         click.echo(f"  {line}")
+    for line in _moved_hosts(report["hosts_moved"]):
+        click.echo(f"  {line}")
     proof, loss = report["proof"], report["loss"]
     if volume() > 0:
         _print_rows(report)
@@ -147,8 +149,10 @@ def _print(report: dict[str, Any], plane: str) -> None:
 
 def _headline(report: dict[str, Any]) -> str:
     """`1 switch added, 73 change, 0 removed; 12 rounds; no packet lost`."""
+    moved = len(report["hosts_moved"])
+    hosts = f"{moved:,} host{'s' * (moved != 1)} moved; " * (moved > 0)
     if not report["rounds"]:
-        return "nothing changes"
+        return f"{hosts}no row changes" if hosts else "nothing changes"
     states = Counter(
         switch["state"] if switch["state"] != "stays" or _changes(switch) else "same"
         for switch in report["switches"]
@@ -157,7 +161,7 @@ def _headline(report: dict[str, Any]) -> str:
     lost = "no packet lost" if report["lossless"] else "packets may be lost"
     return (
         f"{added:,} switch{'es' * (added != 1)} added, {states['stays']:,} change, "
-        f"{states['gone']:,} removed; {rounds} round{'s' * (rounds != 1)}; {lost}"
+        f"{states['gone']:,} removed; {hosts}{rounds} round{'s' * (rounds != 1)}; {lost}"
     )
 
 
@@ -184,6 +188,15 @@ def _by_name(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
             ranges.append(f"{word.replace('_', ' ')} {_range(numbers)}")
         nodes = _some([switch["node"] for switch in those])
         yield f"{nodes}: {', '.join(ranges) or 'the same routes in other rows'}"
+
+
+def _moved_hosts(moves: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Each host whose port or addresses are others, the first few without --verbose."""
+    shown = moves if volume() > 0 else moves[:NAMED]
+    for name, was, now in shown:
+        yield f"host {name} moved: {was} to {now}"
+    if more := len(moves) - len(shown):
+        yield f"and {more:,} more hosts moved"
 
 
 def _range(numbers: Sequence[int]) -> str:

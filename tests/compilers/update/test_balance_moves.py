@@ -5,6 +5,7 @@ No state on the way loses a packet, by what the messages alone say.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -73,3 +74,26 @@ def test_every_mixture_delivers_there_and_back(name: str, generation: int) -> No
                 if node % 6 == 1:
                     assert not moving.worst()[1]
         assert moving.switches == moving.old
+
+
+def test_packets_that_carry_intermediates_while_their_rows_change_would_be_lost() -> None:
+    """A quadric's link, which is in no triangle, dies: its ends go by who went by them."""
+    whole = build(POLARFLY, VALIANT)
+    near = [set(row[row >= 0].tolist()) for row in whole.wiring.far]
+    names = whole.wiring.names
+    ends = next((u, v) for u in range(13) for v in sorted(near[u]) if not near[u] & near[v])
+    hurt = build(POLARFLY, VALIANT, (tuple(names[v] for v in ends),))
+    update = plan(whole, hurt)
+    assert update.pauses
+    assert not any(walked(update, seed)[1] for seed in range(3))
+    assert any(walked(replace(update, pauses=False), seed)[1] for seed in range(3))
+
+
+@pytest.mark.parametrize("pair", [(VALIANT, MARKS), (MARKS, VALIANT)])
+def test_marks_and_intermediates_are_never_in_one_fabric(pair: tuple[Policy, Policy]) -> None:
+    """Both are MAC addresses, and one of them is the same."""
+    update = plan(*(build(POLARFLY, policy) for policy in pair))
+    assert update.swaps
+    assert not any(walked(update, seed)[1] for seed in range(2))
+    if pair[0] == VALIANT:
+        assert any(walked(replace(update, swaps=False), seed)[1] for seed in range(2))

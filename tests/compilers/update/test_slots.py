@@ -214,7 +214,7 @@ def test_rows_that_an_aggregate_serves_go_in_its_round():
     assert large.rounds_of_gone(299, asked, v6=False).tolist() == [4, 5, 6, 9]
     assert large.rounds_of_gone(299, np.array([7]), v6=True).tolist() == [5]
     none = replace(update, merged=(np.zeros(0, int), np.zeros(0, np.uint8)))
-    assert none.rounds_of_gone(1, asked, v6=False).tolist() == [9] * 6
+    assert none.rounds_of_gone(1, asked, v6=False).tolist() == [9] * 4
     assert not len(update.rounds_of_gone(1, asked[:0], v6=False))
 
 

@@ -78,7 +78,7 @@ def test_a_file_of_hosts_says_where_each_is_plugged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("eth2", "eth10", "a port of n0 for hosts, given eth10 for gpu1 at n0; did you mean eth1?"),
+        ("eth2", "eth10", "a port of n0 for hosts, given eth10 for gpu1 at n0 in line 2; did"),
         ("gpu2;n0;", "gpu2;n0;eth2", "a port of its own in line 3; line 2 has the same"),
         ("gpu2", "GPU1", "a name of its own in line 3; line 2 has the same"),
         ("n7", "n77", "a node with a vertex as switch, given n77 in line 5; did you mean n7?"),
@@ -87,11 +87,16 @@ def test_a_file_of_hosts_says_where_each_is_plugged(tmp_path: Path) -> None:
         ("Switch", "Sw1tch", "a column that is called switch, or has another name"),
         ("Switch", "place", "a first line with the column switch"),
         (";n7;", ";;", "a switch in line 5"),
+        ("Switch;Port", "Rack;Prot", "called port, or has another name: it is Prot; a first line"),
+        ("Serial", "Node", "one column switch, not 2"),
+        ("gpu2", "gp\xfc2", "a CSV file in UTF-8: line 3 is not"),
+        (HOSTS.split("\n", 1)[1], "", "a line for each host below the first line"),
         ("", "g3;n0;\ng4;n0;\n", "at most 3 hosts at a switch"),
     ],
 )
 def test_a_file_of_hosts_with_a_mistake(tmp_path: Path, old: str, new: str, message: str) -> None:
-    (tmp_path / "hosts.csv").write_text(HOSTS.replace(old, new, 1) if old else HOSTS + new)
+    text = HOSTS.replace(old, new, 1) if old else HOSTS + new
+    (tmp_path / "hosts.csv").write_text(text, encoding="latin-1")
     inventory = {"node_types": {"leaf": LEAF}, "generate": {"type": "leaf"}, "hosts": "hosts.csv"}
     (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(inventory))
     with pytest.raises(polarfab.InputError) as error:
@@ -99,6 +104,19 @@ def test_a_file_of_hosts_with_a_mistake(tmp_path: Path, old: str, new: str, mess
     (problem,) = error.value.problems
     assert message in str(problem)
     assert problem.key == "hosts"
+
+
+def test_ten_wrong_ports_of_a_file_are_named(tmp_path: Path) -> None:
+    lines = [f"g{v},n{v},oops{v}" for v in range(13)]
+    (tmp_path / "hosts.csv").write_text("\n".join(["name,switch,port", *lines]))
+    inventory = {"node_types": {"leaf": LEAF}, "generate": {"type": "leaf"}, "hosts": "hosts.csv"}
+    (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(inventory))
+    with pytest.raises(polarfab.InputError) as error:
+        _ = Fabric.from_spec(SPEC, tmp_path / "inventory.yaml").build
+    problems = [str(problem) for problem in error.value.problems]
+    assert len(problems) == 11
+    assert "given oops9 for g9 at n9 in line 11" in problems[9]
+    assert "given 3 more that are none" in problems[10]
 
 
 def test_wrong_counts_and_types_are_refused() -> None:

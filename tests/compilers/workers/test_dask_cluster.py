@@ -107,11 +107,11 @@ def test_four_workers_say_what_one_process_does_though_one_is_killed_half_way(
 
             def half(done: int, count: int) -> None:
                 told.append(done / count)
-                if len(told) == 12:
+                if len(told) == 5:
                     os.kill(victim, signal.SIGKILL)
 
             assert proof(build, shared, half) == alone
-            assert sum(share == 1 for share in told) == 4
+            assert sum(share == 1 for share in told) == 2  # minimal paths; all paths and failures
             until(lambda: len(workers_of(client)) == 3, "three workers")
         with connected(address) as others:  # who do not see the folder
             assert proof(build, others) == alone

@@ -6,6 +6,7 @@ import pytest
 
 from inventory.problems import InputError
 from mininet_scenarios.machine import preflight
+from polarfab.fabric import Fabric
 
 
 def test_everything_that_is_missing_at_once(monkeypatch):
@@ -18,8 +19,10 @@ def test_everything_that_is_missing_at_once(monkeypatch):
     )
     monkeypatch.setattr(preflight, "find_spec", lambda _: None)
     monkeypatch.setattr(preflight, "TUN", "/nowhere/tun")
-    with pytest.raises(InputError) as error:
-        preflight.require("os-ken")
+    for engine in ("mininet", "ovs-fabric"):
+        with pytest.raises(InputError) as error:
+            preflight.require("os-ken", engine)
+        assert {problem.key for problem in error.value.problems} == {f"--engine {engine}"}
     told = {problem.required: problem.todo for problem in error.value.problems}
     assert told == {
         "ovs-vswitchd, mnexec, ping": "apt install iputils-ping mininet openvswitch-switch",
@@ -27,6 +30,16 @@ def test_everything_that_is_missing_at_once(monkeypatch):
         "os-ken": "pip install 'polarfab[os-ken]'",
         "access to /nowhere/tun": "as root: modprobe tun",
     }
+
+
+def test_engines_and_frameworks_that_there_are_not():
+    fabric = Fabric.from_spec({"name": "a", "topology": {"family": "polarfly", "q": 2}}).compile()
+    with pytest.raises(InputError, match=r"engine: .*given mininett; did you mean mininet"):
+        fabric.emulate("mininett")
+    with pytest.raises(InputError, match=r"framework: .*given ruy; did you mean ryu"):
+        fabric.emulate("model", framework="ruy")
+    with pytest.raises(InputError, match=r"engine: .*given modle; did you mean model"):
+        fabric.rehearse(fabric, engine="modle")
 
 
 def test_what_routers_need(monkeypatch):

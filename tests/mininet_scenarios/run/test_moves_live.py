@@ -90,6 +90,25 @@ def test_marks_that_come_and_go_under_traffic():
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("topology", "routing"),
+    [
+        ("polarfly, q: 3", "valiant, protect: link"),
+        ("hyperx, sides: 3x3", "ecmp, transit: ecmp, protect: link"),
+    ],
+)
+def test_intermediates_and_ways_at_every_hop_under_traffic(tmp_path, topology, routing):
+    text = f"name: lab\ntopology: {{family: {topology}}}\n"
+    (tmp_path / "plain.yaml").write_text(text)
+    (tmp_path / "other.yaml").write_text(f"{text}routing: {{balance: {routing}}}\n")
+    ways = [str(tmp_path / "plain.yaml"), str(tmp_path / "other.yaml")]
+    for pair in (ways, ways[::-1]):
+        found, wrong = run("rehearse", *pair, engine="ovs-fabric")
+        assert not wrong
+        assert [event["lost"] for event in found["timeline"]] == [0]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["mininet", "ovs-fabric"])
 def test_a_controller_that_dies_in_a_move(engine):
     found, _ = run("emulate", "controller-crash-in-rollout-q3", engine=engine)

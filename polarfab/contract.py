@@ -1,0 +1,140 @@
+"""The door of the library: arguments are of the types that a function declares, or refused.
+
+NumPy's scalars are taken as numbers, anything that is a path as a `Path`. A wrong type is a
+`TypeError` that names function, argument, what is wanted and what was given. What values mean is
+checked behind the door, with `InputError` or `ValueError`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
+LONGEST = 60
+"""Letters of a value in a message."""
+
+
+class _WrongTypeError(Exception):
+    pass
+
+
+def contract(function: F) -> F:
+    """Have a function take arguments of the types that its annotations name."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            parameter = signature.parameters[name]
+            kind = parameter.annotation
+            if not isinstance(kind, str) or value is parameter.default:
+                continue
+            if parameter.kind is parameter.VAR_KEYWORD:
+                new: Any = {k: _taken(function, k, kind, v) for k, v in value.items()}
+            elif parameter.kind is parameter.VAR_POSITIONAL:
+                new = tuple(_taken(function, name, kind, v) for v in value)
+            else:
+                new = _taken(function, name, kind, value)
+            bound.arguments[name] = new
+        return function(*bound.args, **bound.kwargs)
+
+    return checked  # type: ignore[return-value]
+
+
+def contracted(kind: C) -> C:
+    """Have the public methods of a class take arguments of the types that they name."""
+    for name, member in list(vars(kind).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(member, classmethod):
+            setattr(kind, name, classmethod(contract(member.__func__)))
+        elif inspect.isfunction(member):
+            setattr(kind, name, contract(member))
+    return kind
+
+
+def _taken(function: Callable[..., Any], name: str, kind: str, value: Any) -> Any:
+    try:
+        return _fitting(_parsed(kind), value)
+    except _WrongTypeError:
+        given = f"{type(value).__name__} {value!r}"[:LONGEST]
+        text = f"{function.__qualname__}: {name} is to be {kind}, not {given}"
+        raise TypeError(text) from None
+
+
+@cache
+def _parsed(kind: str) -> ast.expr:
+    return ast.parse(kind, mode="eval").body
+
+
+def _fitting(kind: ast.expr, value: Any) -> Any:
+    """The value as one of a type.
+
+    Raises:
+        _WrongTypeError: it is none.
+    """
+    match kind:
+        case ast.BinOp() if isinstance(value, str) and not value and "Path" in ast.unparse(kind):
+            raise _WrongTypeError  # it would be the working directory
+        case ast.BinOp(left=left, right=right):
+            for side in (right, left) if value is None else (left, right):
+                try:
+                    return _fitting(side, value)
+                except _WrongTypeError:
+                    continue
+        case ast.Constant(value=None) if value is None:
+            return None
+        case ast.Constant(value=str() as text):
+            return _fitting(_parsed(text), value)
+        case ast.Name(id=name):
+            return _simple(name, value)
+        case ast.Subscript(value=ast.Name(id=name), slice=inner):
+            return _collected(name, inner, value)
+        case ast.Attribute():
+            return value
+    raise _WrongTypeError
+
+
+def _simple(name: str, value: Any) -> Any:
+    numpy = type(value).__module__ == "numpy" and hasattr(value, "item") and not value.shape
+    plain = value.item() if numpy else value
+    kinds: dict[str, Any] = {"bool": bool, "int": int, "float": (int, float), "str": str}
+    if name in ("Any", "object", "Progress"):
+        return value
+    if name == "Path":
+        if isinstance(value, str | os.PathLike) and os.fspath(value) not in ("", b""):
+            return Path(value)
+    elif name in kinds:
+        nan = isinstance(plain, float) and math.isnan(plain)
+        fits = isinstance(plain, kinds[name]) and not nan
+        if fits and (name == "bool" or not isinstance(plain, bool)):
+            return plain
+    elif any(each.__name__ == name for each in type(value).__mro__):
+        return value
+    raise _WrongTypeError
+
+
+def _collected(name: str, inner: ast.expr, value: Any) -> Any:
+    kinds: dict[str, type] = {"Mapping": Mapping, "Sequence": Sequence, "Iterable": Iterable}
+    if name == "Callable" and callable(value):
+        return value
+    if name not in (*kinds, "tuple", "list", "dict") or isinstance(value, str | bytes):
+        raise _WrongTypeError
+    if name in ("Mapping", "dict"):
+        if not isinstance(value, Mapping) or not isinstance(inner, ast.Tuple):
+            raise _WrongTypeError
+        of_key, of_value = inner.elts
+        return {_fitting(of_key, k): _fitting(of_value, v) for k, v in value.items()}
+    if not isinstance(value, Iterable) or isinstance(value, Mapping):
+        raise _WrongTypeError
+    each = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
+    return tuple(_fitting(each, item) for item in value)

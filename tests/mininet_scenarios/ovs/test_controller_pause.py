@@ -1,0 +1,61 @@
+"""The controller does nothing while a wrong table is to be seen."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mininet_scenarios.engines.fabric_child import FabricChild
+from mininet_scenarios.ovs.controller_process import ControllerProcess
+from mininet_scenarios.scenario.engine import EngineError
+from tests.waiting import until
+
+
+class Diverter:
+    """Notes the state of the process while it changes a group."""
+
+    def __init__(self, process: subprocess.Popen[bytes], fails: bool) -> None:
+        self.process, self.fails, self.seen = process, fails, ""
+
+    def divert(self, *where: int) -> None:
+        self.seen += state(self.process)
+        if self.fails:
+            raise EngineError(f"no group at {where}")
+
+    def restore(self) -> None:
+        self.seen += state(self.process)
+
+
+def state(process: subprocess.Popen[bytes]) -> str:
+    """T: stopped; S: it waits; nothing where it has ended."""
+    if process.poll() is not None:
+        return ""
+    return Path(f"/proc/{process.pid}/stat").read_text().rsplit(") ", 1)[1][0]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_table_is_wrong_only_while_the_controller_is_stopped(tmp_path: Path, fails: bool) -> None:
+    child = FabricChild.__new__(FabricChild)
+    child.controller = ControllerProcess({"logs": str(tmp_path), "build": str(tmp_path)})
+    process = child.controller.process = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=-1
+    )
+    try:
+        child.diverter = Diverter(process, fails)
+        if fails:
+            with pytest.raises(EngineError):
+                child.divert(1, 2, 3)
+        else:
+            child.divert(1, 2, 3)
+            child.restore()
+        assert child.diverter.seen == "TT"[: 2 - fails]
+        until(lambda: state(process) != "T")
+    finally:
+        process.kill()
+        process.communicate()
+    child.diverter.fails = False
+    child.divert(1, 2, 3)  # there is none any more
+    child.restore()
