@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.program import link_count, link_ends
 from compilers.proof.explanation import find_failure, find_switch
-from compilers.proof.walks.forwarding import Forwarding
 from compilers.spec.share import EQUAL_COST, share
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS, Walker
@@ -343,11 +343,11 @@ def _elements(builds: Sequence[Build], word: str) -> list[tuple[int, tuple[int, 
         except InputError as error:
             problem = problem or error
             continue
-        forwarding = Forwarding.of(build)
-        if element >= forwarding.links:
-            found.append((plane, (element - forwarding.links,)))
+        links = link_count(build)
+        if element >= links:
+            found.append((plane, (element - links,)))
         else:
-            found.append((plane, forwarding.ends(element)))
+            found.append((plane, link_ends(build, element)))
     if problem and not found:
         raise problem
     return found

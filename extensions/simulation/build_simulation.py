@@ -11,9 +11,9 @@ import numpy as np
 from compilers.demand.demand_file import read_demand
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.traffic import PATTERNS
+from compilers.forwarding.program import link_count, link_ends
 from compilers.proof.explanation import find_failures
 from compilers.proof.lossless.channels import channels
-from compilers.proof.walks.forwarding import Forwarding
 from compilers.tables.build import Build
 from compilers.workers.shards import THIS_PROCESS, Workers
 from extensions.simulation.latency_curve import LatencyCurve, simulate
@@ -184,12 +184,12 @@ def with_channels(
 
 def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:
     """The links that go down, of a node all."""
-    forwarding, links = Forwarding.of(build), dict[tuple[int, int], None]()
+    count, links = link_count(build), dict[tuple[int, int], None]()
     for number in find_failures(build, word):
-        if number < forwarding.links:
-            links[forwarding.ends(number)] = None
+        if number < count:
+            links[link_ends(build, number)] = None
             continue
-        switch, far = number - forwarding.links, build.wiring.far
+        switch, far = number - count, build.wiring.far
         near = np.unique(far[switch][far[switch] >= 0])
         links |= dict.fromkeys((switch, int(other)) for other in near)
     return tuple(links)
