@@ -10,15 +10,12 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compilers.entry_points import BALANCES, broken, load, package, registered
 from compilers.spec.features import INGRESS, WEIGHTS
 from compilers.topology.labelled_graph import Family, Parameters, Topology
 from inventory.problems import Finding, InputError
-
-if TYPE_CHECKING:
-    from compilers.spec.fabric_spec import RoutingSpec
 
 _FOLDER = Path(__file__).parents[1] / "balances"
 _PACKAGE = f"{__package__.removesuffix('spec')}balances"
@@ -46,13 +43,13 @@ class Balance:
     adapts = False
     every_alternate = True
 
-    def problems(self, routing: RoutingSpec) -> Iterator[Finding]:  # noqa: ARG002
-        """Words of the policy that do not go with it."""
+    def problems(self, routing: Any) -> Iterator[Finding]:  # noqa: ARG002
+        """Words of the policy, a `RoutingSpec`, that do not go with it."""
         return iter(())
 
     def unfit(
         self,
-        routing: RoutingSpec,
+        routing: Any,
         family: Family,
         parameters: Parameters,
     ) -> Iterator[Finding]:

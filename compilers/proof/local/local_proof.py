@@ -31,7 +31,7 @@ LOOPS = Library(
     PROGRAM_TYPES,
 )
 PROVED = ("link", "node")
-AT_ONCE = 32
+AT_ONCE = 256
 """Destinations that are proved together: the tables of a switch are looked up for all of them."""
 Bits = NDArray[np.bool_]
 Numbers = NDArray[np.int64]

@@ -289,7 +289,10 @@ class Engine:
         return None
 
     def _end(self) -> None:
-        """What the whole text has to have."""
+        """What the whole text has to have, and the ends of its sections."""
+        for left in self._open if self.grammar.closes else ():
+            if left.section:
+                self.actor.wrong(left.line, f"{left.text}, which is never ended")
         for above in (None, *self._sections.values()):
             inside = above.rule.inside if above and above.rule else self.grammar.rules
             for rule in inside:

@@ -17,6 +17,7 @@ from compilers.readers.text_lines import TextLines
 
 CABLE = re.compile(r'\[(\d+)\](?:\(([0-9a-f]+)\))?\s+"([SH]-[0-9a-f]{16})"\[(\d+)\]')
 DEVICE = re.compile(r'(Ca|Switch)\s+(\d+)\s+"([SH]-[0-9a-f]{16})"\s+# "(.*)"')
+PORT_GUID = re.compile(r"0x[0-9a-f]{16}")
 ATTRIBUTE = re.compile(r"(vendid|devid|sysimgguid|caguid|switchguid)=(\S+)")
 HEAD = re.compile(rb"^Unicast lids guid 0x([0-9a-f]{16})\n", re.MULTILINE)
 ENTRY = re.compile(r"0x([0-9a-f]{4}) (\d{3}) portguid 0x([0-9a-f]{16})")
@@ -285,7 +286,9 @@ def read_policy(file: Path, found: DifferenceList) -> list[QosRule]:
         name = facts.get("name", "")
         if kind == "port-group" and name not in groups:
             guids = facts.get("port-guid", "").replace(",", " ").split()
-            groups[name] = tuple(int(guid, 16) for guid in guids)
+            if odd := [guid for guid in guids if not PORT_GUID.fullmatch(guid)]:
+                found.add(file, line, f"port-guid: {odd[0]}", "GUIDs such as 0x0250460000010003")
+            groups[name] = tuple(int(guid, 16) for guid in guids if guid not in odd)
         elif kind == "qos-level" and name not in levels and facts.get("sl", "").isdecimal():
             levels[name] = int(facts["sl"])
         elif kind == "qos-match-rule" and facts.get("qos-level-name", "") in levels:

@@ -182,7 +182,7 @@ def _interface(router: RouterText, name: str, tree: Tree) -> None:
             found.vlan = vlan
             if more or found.addresses:
                 router.fault(line, f"{name} is not only a port of VLAN {vlan}")
-        case {"type": "svi", "vlan": vlan}:
+        case {"type": "svi", "vlan": vlan} if name == f"vlan{vlan}":
             router.shared[vlan] = name
         case {"type": "swp" | "loopback"} if found.addresses and "bridge" not in tree:
             pass

@@ -172,7 +172,7 @@ def subnet(text: str) -> Hashable:
         elif "=" in line and line[:1] != "#":
             above.append(line)
         elif line and line[0] != "#":
-            found[-1][2].append(line) if found else above.append(line)
+            (found[-1][2] if found else above).append(line.partition("#")[0].strip())
     return frozenset((d, a, frozenset(c)) for d, a, c in found), tuple(above)
 
 

@@ -83,10 +83,10 @@ def changed(name, folder, case, options, files, count, seed):
     place = folder / "2" if (folder / "2").is_dir() else folder
     alone = of.name not in ("opensm", "srv6") and options.get("routing") != "bgp"
     passed, total = [], 0
-    for number, file in enumerate(files):
+    texts = sorted(((place / file).read_text(), file) for file in files)
+    for number, (text, file) in enumerate(sorted(texts, key=lambda each: len(each[0]))):
         path = place / file
-        text = path.read_text()
-        share = max(1, count // len(files))
+        share = max(1, (count - total) // (len(files) - number))
         try:
             for mutant in mutants(text, min(share, 4 * text.count("\n")), seed + number):
                 path.write_text(mutant.text)
