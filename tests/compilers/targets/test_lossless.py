@@ -32,7 +32,9 @@ OTHERS = [
     ("pairs", "minimal", "{family: oft, q: 2}"),
 ]
 """What three priorities are enough for."""
-SMALL_BUFFER = BUFFER.replace("33554432", "1000000").replace("1048576", "1000").replace("2097152", "2000")
+SMALL_BUFFER = (
+    BUFFER.replace("33554432", "1000000").replace("1048576", "1000").replace("2097152", "2000")
+)
 SCHEMES = [("hop", "minimal"), ("valley", "minimal"), ("valley", "compact-valiant")]
 
 rendered = pytest.fixture(scope="module")(rendered_once)
