@@ -207,3 +207,14 @@ def test_racks_of_the_inventory(polarfab: Run, tmp_path: Path) -> None:
         "draw", "polarfly", "--q", 3, "--layout", "racks", "-o", tmp_path / "x.svg"
     )
     assert (code, "layout: required a fabric in racks" in err) == (2, True)
+
+
+@pytest.mark.parametrize(("family", "grows"), [("polarfly", True), ("polarstar", False)])
+def test_spare_ports_are_for_growth_where_a_fabric_can_grow(
+    polarfab: Run, tmp_path: Path, family: str, grows: bool
+) -> None:
+    given = ["--q", 3, *(["--supernode", "complete", "--degree", 2] if not grows else [])]
+    assert polarfab("init", tmp_path / "lab", "--family", family, *given)[0] == 0
+    text = (tmp_path / "lab" / "inventory.yaml").read_text()
+    assert ("so that the fabric can grow" in " ".join(text.replace("#", "").split())) == grows
+    assert ("free for more" in text) == grows
