@@ -15,13 +15,12 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import get_args
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from compilers.spec.fabric_spec import RoutingSpec
+from compilers.spec.balance import own_balances
 from compilers.topology.families import known_families
 from polarfab.cli import cli
 
@@ -61,8 +60,7 @@ def figures() -> dict[str, int]:
     counted["pages"] = len(pages)
     counted["words"] = sum(len(path.read_text().split()) for path in pages)
     product = [text for path, text in python.items() if path.relative_to(ROOT).parts[0] in ROOMS]
-    balances = get_args(RoutingSpec.model_fields["balance"].annotation)
-    for kind, names in (("balance", balances), ("family", known_families())):
+    for kind, names in (("balance", own_balances()), ("family", known_families())):
         for name in names:
             literal = re.compile(rf"\b{name.replace('-', '[-_]')}\b", re.IGNORECASE)
             counted[f"naming {kind} {name}"] = sum(bool(literal.search(text)) for text in product)
