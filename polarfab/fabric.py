@@ -245,7 +245,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         return Fabric(self.loaded, path, save_planes(made, path, written), judged)
 
     def lost_links(self) -> tuple[LostLinks, ...]:
-        """The links that the inventory's disabled ports and dead links leave out, and their cost.
+        """The links and hosts that disabled ports, dead links and spares leave out, and their cost.
 
         Of each plane; empty for a fabric that began as a build.
 

@@ -305,11 +305,12 @@ def _with_switches(inventory: Inventory, order: int) -> Inventory:
     """The same inventory.
 
     Raises:
-        Refused: its file has hosts at nodes that are not there, or not in use.
+        Refused: its file has hosts at nodes that are unknown, or not in use and not planned.
     """
     if not inventory.hosts:
         return inventory
     used = {inventory.nodes[i].name for i in place(order, inventory)}
+    used |= {node.name for node in inventory.nodes if node.state == "planned"}
     names = {node.name.lower() for node in inventory.nodes}
     wrong = []
     for line, switch, _ in inventory.hosts:

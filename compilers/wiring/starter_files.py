@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from compilers.spec.balance_choice import FIGURES, FIGURES_OF, routing_for
 from compilers.topology.families import build_topology, check_topology, parameters
+from compilers.topology.random_growth import GROWING
+from compilers.topology.replicated_clusters import METHODS, check
 from inventory.problems import InputError
 from templates import environment
 
@@ -37,7 +39,8 @@ class StarterFiles:
 
     topology: the family and its parameters as YAML, within braces. ports: of a switch. racks: all,
     the last `free` of them empty. fuller: the vertices with one host more than `hosts`. routing:
-    the policy for `traffic` as YAML, within braces; both "" if no traffic was named.
+    the policy for `traffic` as YAML, within braces; both "" if no traffic was named. grows: whether
+    `expand` can add switches.
     """
 
     name: str
@@ -54,6 +57,7 @@ class StarterFiles:
     fuller: tuple[int, ...]
     traffic: str
     routing: str
+    grows: bool
     figures: ClassVar[Mapping[str, tuple[int, int]]] = FIGURES
     figures_of: ClassVar[str] = FIGURES_OF
 
@@ -106,6 +110,7 @@ class StarterFiles:
             fuller=tuple(_evenly(np.flatnonzero(topology.endpoints), more)),
             traffic=traffic,
             routing=routing_for(traffic, topology) if traffic else "",
+            grows=family in GROWING or any(not check(topology, how, 1) for how in METHODS),
         )
 
     @property

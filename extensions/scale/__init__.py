@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from compilers.proof.local.local_proof import LocalProof
     from compilers.proof.local.other_proofs import ModuleBounds, TwoFailures
     from compilers.tables.build import Build
 
@@ -22,6 +23,15 @@ class ScaleProof:
 
         counts = proved_program(build) or proved_lines(build)
         return () if counts and not sampled_rows_minimal(build, seed) else counts
+
+    def states(
+        self, build: Build, counts: tuple[int, ...], kinds: tuple[str, ...]
+    ) -> LocalProof | None:
+        """What one failure does, by the classes of a whole PolarFly or PolarStar."""
+        from extensions.scale.plane_states import plane_states
+        from extensions.scale.star_certificate import star_certificate
+
+        return plane_states(build, counts, kinds) or star_certificate(build, kinds)
 
     def two_failures(self, build: Build) -> TwoFailures | None:
         """What two failures do in a whole PolarFly, by its classes; None: not proved."""

@@ -136,7 +136,8 @@ def test_hosts_for_a_budget_cheapest_first_uneven_ones_too() -> None:
 
 def test_hosts_fit_the_ports_and_the_oversubscription() -> None:
     words = ["design", "--hosts", 300, "--family", "polarfly", "--json"]
-    assert {row["q"] for row in json.loads(run(*words, "--ports", 13))} == set()
+    none = CliRunner().invoke(cli, [*map(str, words), "--ports", "13"])
+    assert (none.exit_code, json.loads(none.stdout)) == (1, [])
     assert {row["q"] for row in json.loads(run(*words, "--ports", 14))} == {8, 9}
     double = json.loads(run(*words, "--oversubscription", 2))
     assert min(row["q"] for row in double) == 7
@@ -165,6 +166,7 @@ def test_the_column_that_was_sorted_by_is_there_at_80_columns(
 def test_nothing_that_fits_says_what_to_allow() -> None:
     done = CliRunner().invoke(cli, ["design", "--hosts", "300", "--ports", "4"])
     assert "no fabrics for 300 hosts; allow more --ports or --oversubscription" in done.stderr
+    assert (done.exit_code, done.stdout) == (1, "")
 
 
 def test_a_table_for_hosts_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:

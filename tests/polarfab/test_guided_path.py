@@ -126,7 +126,10 @@ def test_init_takes_the_balance_that_fits_the_traffic(
 def test_no_terminal_to_ask_at(polarfab: Run, tmp_path: Path) -> None:
     code, _, err = polarfab("init", tmp_path)
     assert code == 2
-    assert "--family: required a family, given none; say one of polarfly, polarstar" in err
+    assert (
+        "--family: required a family, given none; say one of polarfly, demi-pn, polarstar, pn, oft"
+        in err
+    )
 
 
 def test_design_writes_a_fabric(
@@ -143,7 +146,10 @@ def test_design_writes_a_fabric(
     code, _, err = polarfab(
         "design", "--radix", 9, "--baselines", "--family", "slimfly", "--write", tmp_path / "x"
     )
-    assert (code, "--write: required one of polarfly, polarstar" in err) == (2, True)
+    assert (code, "--write: required one of polarfly, demi-pn, polarstar, pn, oft" in err) == (
+        2,
+        True,
+    )
 
 
 def test_validate_tells_the_problems_of_both_files_and_builds_nothing(
@@ -207,3 +213,14 @@ def test_racks_of_the_inventory(polarfab: Run, tmp_path: Path) -> None:
         "draw", "polarfly", "--q", 3, "--layout", "racks", "-o", tmp_path / "x.svg"
     )
     assert (code, "layout: required a fabric in racks" in err) == (2, True)
+
+
+@pytest.mark.parametrize(("family", "grows"), [("polarfly", True), ("polarstar", False)])
+def test_spare_ports_are_for_growth_where_a_fabric_can_grow(
+    polarfab: Run, tmp_path: Path, family: str, grows: bool
+) -> None:
+    given = ["--q", 3, *(["--supernode", "complete", "--degree", 2] if not grows else [])]
+    assert polarfab("init", tmp_path / "lab", "--family", family, *given)[0] == 0
+    text = (tmp_path / "lab" / "inventory.yaml").read_text()
+    assert ("so that the fabric can grow" in " ".join(text.replace("#", "").split())) == grows
+    assert ("free for more" in text) == grows

@@ -109,3 +109,15 @@ def test_hosts_at_disabled_ports_are_named(polarfab, tmp_path):
         assert line in err
     found = json.loads(polarfab("validate", spec, "--json")[1])
     assert (found["hosts"], len(found["lost_hosts"]), found["lost_links"]) == (25, 1, [])
+
+
+def test_a_file_may_have_hosts_of_planned_spares(polarfab, tmp_path):
+    lines = [f"h{v},{node['name']}" for v, node in enumerate([*REAL, *PLANNED])]
+    (tmp_path / "hosts.csv").write_text("\n".join(["name,switch", *lines]))
+    spec = described(tmp_path, PLANNED + REAL, hosts="hosts.csv")
+    code, out, err = polarfab("validate", spec, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["hosts"] == 13
+    spec = described(tmp_path, [*REAL, {"name": "new0"}, *PLANNED[1:]], hosts="hosts.csv")
+    code, _, err = polarfab("validate", spec)
+    assert (code, "a node with a vertex as switch, given new0 in line 15" in err) == (2, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from math import isqrt
 from os import sched_getaffinity
 from typing import Any
 
@@ -45,7 +46,8 @@ class LocalProof:
     takes no alternate. repaired, stretch, hops: by kind of failure. bool[D]: that, and nothing is
     lost; int64[D]: no repair adds more links; int64[D]: no packet that meets one takes more.
     longest: int64[D], the links of the longest path. ways: int64[D], ports that hosts may choose.
-    hop_counts: int64[D, MOST], pairs by links.
+    hop_counts: int64[D, MOST], pairs by links. Where all destinations are proved at once, the first
+    has these two of all.
     """
 
     destinations: Numbers
@@ -56,6 +58,33 @@ class LocalProof:
     longest: Numbers
     ways: Numbers
     hop_counts: Numbers
+
+    @classmethod
+    def of_all(
+        cls, ways: int, hop_counts: tuple[int, ...], longest: int, stretch: dict[str, Numbers]
+    ) -> LocalProof:
+        """What is proved of all switches at once, each with hosts.
+
+        Args:
+            ways: ports that hosts may choose, over all pairs.
+            hop_counts: of the S(S - 1) pairs, by links.
+            longest: no path has more links.
+            stretch: int64[S] by kind of failure.
+        """
+        order = len(next(iter(stretch.values()))) if stretch else isqrt(sum(hop_counts)) + 1
+        first = np.zeros((order, 1 + MOST), np.int64)
+        first[0, : 1 + len(hop_counts)] = ways, *hop_counts
+        all_of, most = np.ones(order, np.bool_), np.full(order, longest)
+        return cls(
+            np.arange(order),
+            all_of,
+            dict.fromkeys(stretch, all_of),
+            stretch,
+            {kind: longest + links for kind, links in stretch.items()},
+            most,
+            first[:, 0],
+            first[:, 1:],
+        )
 
     @property
     def open(self) -> Numbers:
@@ -87,22 +116,22 @@ class ClassStates:
         p = _program(build)
         shape = switches, number
         shares, only = np.zeros(shape, np.int16), np.full(shape, -1, np.int16)
-        sharing = np.zeros((*shape, (links + 7) // 8), np.uint8)
+        sets = np.zeros((*shape, (links + 7) // 8), np.uint8)
         use = PortUse.of(wiring)
         for some in switch_blocks(build):
-            found = _sharing(classes_of(build, some), use.part(some), p.order[some, :, 0])
-            sharing[some], shares[some] = found
-            links_of = counts(sharing[some])
+            found = sharing(classes_of(build, some), use.part(some), p.order[some, :, 0])
+            sets[some], shares[some] = found
+            links_of = counts(sets[some])
             only[some][links_of > 1] = SEVERAL
             single = np.nonzero(links_of == 1)
-            only[some][single] = np.unpackbits(sharing[some][single], axis=1).argmax(axis=1)
+            only[some][single] = np.unpackbits(sets[some][single], axis=1).argmax(axis=1)
         cases, turn = np.empty((*shape, CASES, 2), np.int16), np.empty(shape, np.int16)
         words = np.empty(shape, np.int64)
         LOOPS.kernels(packets(build)).cases_of_classes(p, shares, only, kinds, cases, turn, words)
         ends = build.topology.endpoints.copy()
         used = ends | (wiring.far >= 0).any(axis=1)
         marks = build.balance == MARKED
-        return cls(p, only, sharing, marks, cases, turn, words, ends, used)
+        return cls(p, only, sets, marks, cases, turn, words, ends, used)
 
     @property
     def arguments(self) -> tuple[Any, ...]:
@@ -135,7 +164,7 @@ def _links(link_at: NDArray[np.int16], ports: NDArray[Any]) -> NDArray[np.int16]
     return np.where(known, link_at.take(np.where(known, ports, 0)), np.int16(-1))
 
 
-def _sharing(
+def sharing(
     build: Build, use: PortUse, minimal: NDArray[np.int16]
 ) -> tuple[NDArray[np.uint8], Numbers]:
     """uint8[n, C, B], int64[n, C]: the links with a share of hosts' packets, and how many shares.

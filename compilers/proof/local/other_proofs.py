@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.entry_points import PROOFS, load, registered
 from compilers.tables.build import Build
+
+if TYPE_CHECKING:
+    from compilers.proof.local.local_proof import LocalProof
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +50,17 @@ class WholeFabricProof(Protocol):
             seed: of what is looked at by chance.
         """
 
+    def states(
+        self, build: Build, counts: tuple[int, ...], kinds: tuple[str, ...]
+    ) -> LocalProof | None:
+        """What any failure of a link or switch does to packets, if none is lost; None: not proved.
+
+        Args:
+            build: see above.
+            counts: what `delivery` says of it.
+            kinds: of failures, of `link` and `node`; none: packets of hosts arrive by all ways.
+        """
+
     def two_failures(self, build: Build) -> TwoFailures | None:
         """What any two failures do, where minimal delivery and single repairs are proved."""
 
@@ -58,6 +72,12 @@ def delivery(build: Build, seed: int) -> tuple[int, ...] | None:
     """What the first proof says that says something."""
     found = (proof.delivery(build, seed) for proof in _proofs())
     return next((counts for counts in found if counts is not None), None)
+
+
+def states(build: Build, counts: tuple[int, ...], kinds: tuple[str, ...]) -> LocalProof | None:
+    """What the first proof says that says something."""
+    found = (proof.states(build, counts, kinds) for proof in _proofs())
+    return next((proved for proved in found if proved is not None), None)
 
 
 def two_failures(build: Build) -> TwoFailures | None:

@@ -199,7 +199,8 @@ def verify(
     single = _repaired(build, kinds)
     proof, counts = None, other_proofs.delivery(build, seed) if local else None
     if local and (counts is None or (counts and (single or _spread(build)))) and provable(build):
-        proof = local_proof(build, single, progress)
+        proof = other_proofs.states(build, counts, single) if counts else None
+        proof = proof or local_proof(build, single, progress)
     report = _delivery(build, proof, counts, seed, progress, workers, begun)
     report = replace(report, promised=promised(build))
     whole = report.local is not None and not report.local.open

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
 from itertools import compress
 from typing import TypeVar
@@ -103,6 +103,8 @@ class RoutedFabric:
     ports: by node type and number. prefixes: the text of every prefix, for each address family.
     named, both: the same for columns of routes; in `both` those of the second family come behind.
     gateways: that of every switch's IPv4 address. link_locals: that of its address on links.
+    misnamed: what is wrong with the port names of a node type, by its name. Such nodes are of
+    another system: they are not rendered, and their neighbours call their ports as the build does.
     """
 
     build: Build
@@ -112,6 +114,7 @@ class RoutedFabric:
     both: PrefixTexts
     gateways: list[str]
     link_locals: list[str]
+    misnamed: Mapping[str, Problem]
 
     @classmethod
     def of(cls, build: Build, interfaces: Interfaces = LINUX) -> RoutedFabric:
@@ -122,12 +125,12 @@ class RoutedFabric:
             interfaces: the names that the system has for ports.
 
         Raises:
-            InputError: names of nodes or ports that the system cannot have.
+            InputError: names of nodes that the system cannot have, or of the ports of all types.
         """
-        if problems := [
-            *bad_nodes(build),
-            *(wrong.problem() for wrong in interfaces.wrong_names(build)),
-        ]:
+        wrong = [(finding.path, finding.problem()) for finding in interfaces.wrong_names(build)]
+        misnamed = {str(path[1]): problem for path, problem in wrong}
+        every = len(misnamed) == len(np.unique(build.wiring.node_type))
+        if problems := [*bad_nodes(build), *(misnamed.values() if every else ())]:
             raise InputError(few(problems))
         a = build.addressing
         prefixes = [[str(a.network(p)) for p in range(len(a.ipv4_prefixes()[0]))]]
@@ -142,10 +145,20 @@ class RoutedFabric:
             both=PrefixTexts([text for texts in prefixes for text in texts]),
             gateways=[str(a.gateway(v)) for v in vertices],
             link_locals=[str(IPv6Address(LINK_LOCAL + v + 1)) for v in vertices],
+            misnamed=misnamed,
         )
 
     def port(self, vertex: int, number: int) -> PhysicalPort:
-        """A port of a switch, from 1."""
+        """A port of a switch, from 1.
+
+        Raises:
+            InputError: the system cannot have names of its node type's ports.
+        """
+        w = self.build.wiring
+        if problem := self.misnamed.get(w.type_names[w.node_type[vertex]]):
+            given = f"{problem.given}, at {w.names[vertex]}"
+            todo = f"{problem.todo}, or render only nodes of this system (--node, --type)"
+            raise InputError(replace(problem, given=given, todo=todo))
         return self.ports[int(self.build.wiring.node_type[vertex])][number - 1]
 
     def switch(self, vertex: int) -> StaticSwitch:

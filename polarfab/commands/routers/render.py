@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,9 @@ from polarfab.shared_options import (
     target_options,
     unverified_option,
 )
+
+if TYPE_CHECKING:
+    from polarfab.fabric import Fabric
 
 MOST_NAMED = 10
 """Files that somebody had changed, of which each is named."""
@@ -43,6 +47,7 @@ MOST_NAMED = 10
     help="Take --templates out of their sandbox: they may do whatever you may.",
 )
 @only_nodes
+@click.option("--type", "types", multiple=True, help="Only nodes of this type; again for more.")
 @unverified_option()
 @click.option("--no-check", is_flag=True, help="Do not read the files back.")
 @accept_option
@@ -56,6 +61,7 @@ def command(
     trust_templates: bool,
     words: tuple[str, ...],
     names: tuple[str, ...],
+    types: tuple[str, ...],
     unverified: bool,
     no_check: bool,
     accept: tuple[str, ...],
@@ -81,6 +87,7 @@ def command(
         raise click.UsageError("--trust-templates is about --templates")
     options = read(words)
     fabric = Fabric.load(folder)
+    names += _of_types(fabric, types)
     if unverified:
         warn("warning: --unverified: nobody has checked that these tables forward")
     else:
@@ -122,3 +129,23 @@ def command(
         say(f"{each.nodes} nodes of build {each.build} rendered in {each.folder}{kept}")
     if not no_check and done[0].not_checked:
         say(f"these files were not read back: {done[0].not_checked}")
+
+
+def _of_types(fabric: Fabric, types: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of the nodes of these types that have a program.
+
+    Raises:
+        InputError: no such node has one of the types.
+    """
+    from inventory.problems import InputError, did_you_mean, shown
+
+    found: dict[str, list[str]] = {}
+    for build in fabric.builds:
+        w = build.wiring
+        for vertex in build.topology.present.nonzero()[0].tolist():
+            found.setdefault(w.type_names[w.node_type[vertex]], []).append(w.names[vertex])
+    for name in types:
+        if name not in found:
+            todo = did_you_mean(name, found, f"there are {', '.join(found)}")
+            raise InputError.of("the type of a node in use", shown(name), todo, key="--type")
+    return tuple(node for name in types for node in found[name])

@@ -129,6 +129,8 @@ def command(
     polarfab design --table polarfly-5     a table of the papers, and ours
     polarfab design --hosts 300 --budget 400000 --ports 16     cheapest first
     polarfab design --hosts 300 --family polarfly --write lab  its two files
+
+    Exit code 1 where there are none.
     """
     from polarfab.topologies import design
 
@@ -193,7 +195,7 @@ def _show(
     elif as_csv:
         texts = [{**row, "parameters": parameter_text(row["parameters"])} for row in rows]
         print_csv(texts)
-    else:
+    elif rows:
         # First what it is sorted by: columns that do not fit are left out from the right.
         shown = {key: headings.get(key, key.replace("_", " ")), **headings}
         body = [
@@ -204,6 +206,7 @@ def _show(
     if not rows:
         more = "; allow more --ports or --oversubscription" if headings is SIZED else ""
         click.echo(f"there are no {title}{more}", err=True)
+        raise click.exceptions.Exit(1)
 
 
 def _cell(row: dict[str, Any], word: str) -> object:

@@ -65,8 +65,9 @@ def by_oracle(build: Build) -> tuple[Judgement, list[Losses]]:
 def assert_same(build: Build) -> None:
     (found, failures), (expected, losing) = by_walks(build), by_oracle(build)
     assert found == expected
-    if not found.strays:  # else packets are lost without a failure, and that is what is reported
-        assert failures == losing
+    ends = int(build.topology.endpoints.sum())
+    if not found.strays and sum(found.hop_counts) == ends * (ends - 1):
+        assert failures == losing  # else `verify` reports what is lost without a failure, and stops
 
 
 @pytest.mark.parametrize("choice", ["", "machine"])

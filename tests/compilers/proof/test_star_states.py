@@ -40,8 +40,7 @@ def require_walks_agree(build: Build, found: LocalProof) -> None:
     assert not ways.strays
     assert ways.max_hops <= found.longest.max(initial=0, where=found.delivers)
     assert ways.ways == found.ways[found.delivers].sum()
-    for kind in KINDS:
-        some = found.repaired[kind]
+    for kind, some in found.repaired.items():
         report = walk_failures(
             build, kind, sample=EVERY, destinations=found.destinations[some], walks=walks
         )

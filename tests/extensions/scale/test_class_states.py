@@ -1,0 +1,118 @@
+"""All states of whole fabrics, proved by class, against walks: good builds, and spoilt ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof
+from compilers.proof.walks.delivery import _walk_minimal, verify
+from compilers.tables import computed_array
+from compilers.tables.build import Build
+from compilers.tables.line_rows import LineEgress
+from extensions.scale.plane_lines import proved_lines
+from extensions.scale.plane_states import plane_states
+from extensions.scale.star_certificate import star_certificate
+from extensions.scale.star_classes import StarClasses
+from extensions.scale.star_program import proved_program
+from tests.compilers.proof.test_star_states import require_walks_agree, spoilt
+from tests.compilers.routed import by_class, routed
+
+STARS = [(3, "inductive-quad", 3), (3, "paley", 2), (3, "complete", 2)]
+PLANES = [4, 5, 7, 8]
+
+
+@pytest.fixture(autouse=True)
+def packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(computed_array, "STORED_CELLS", 0)
+
+
+def plane(q: int, spread: bool = True, protect: str = "node") -> Build:
+    return routed(q=q, spread=spread, protect=protect)
+
+
+def of_plane(build: Build, kinds: tuple[str, ...] = PROVED) -> LocalProof | None:
+    counts = proved_lines(build)
+    return plane_states(build, counts, kinds) if counts else None
+
+
+def of_star(build: Build) -> LocalProof | None:
+    return star_certificate(build, PROVED) if proved_program(build) else None
+
+
+@pytest.mark.parametrize("q", PLANES)
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("kinds", [PROVED, ("link",), ()])
+def test_a_plane_by_class_is_what_it_is_by_destination(
+    q: int, spread: bool, kinds: tuple[str, ...]
+) -> None:
+    build = plane(q, spread)
+    assert isinstance(build.tables.routes.egress, LineEgress)
+    found, every = of_plane(build, kinds), local_proof(build, kinds)
+    assert found
+    assert not len(found.open)
+    assert not len(every.open)
+    assert found.ways.sum() == every.ways.sum()
+    assert np.array_equal(found.hop_counts.sum(axis=0), every.hop_counts.sum(axis=0))
+    assert found.longest.tolist() == every.longest.tolist()
+    for kind in kinds:
+        assert found.stretch[kind].tolist() == every.stretch[kind].tolist()
+        assert found.hops[kind].tolist() == every.hops[kind].tolist()
+    require_walks_agree(build, found)
+
+
+@pytest.mark.parametrize("q", [4, 5])
+def test_a_spoilt_plane_is_proved_only_where_each_destination_is(q: int) -> None:
+    build, left = plane(q), 0
+    for mutant in spoilt(build, 60, np.random.default_rng(q)):
+        found = of_plane(mutant)
+        left += found is None
+        if found:
+            assert not len(local_proof(mutant, PROVED).open)
+            require_walks_agree(mutant, found)
+    assert left
+
+
+@pytest.mark.parametrize("fabric", STARS)
+@pytest.mark.parametrize("spread", [False, True])
+def test_a_star_by_class_is_what_walks_find(fabric: tuple[int, str, int], spread: bool) -> None:
+    build = by_class(*fabric, spread)
+    found = of_star(build)
+    assert found
+    assert not len(found.open)
+    walked = _walk_minimal(build, None)
+    assert tuple(np.trim_zeros(found.hop_counts[0], "b").tolist()) == walked.hop_counts
+    require_walks_agree(build, found)
+
+
+@pytest.mark.parametrize("fabric", STARS)
+def test_a_spoilt_star_is_proved_only_where_walks_agree(fabric: tuple[int, str, int]) -> None:
+    build, left = by_class(*fabric), 0
+    for mutant in spoilt(build, 24, np.random.default_rng(fabric[2])):
+        found = of_star(mutant)
+        left += found is None
+        if found:
+            require_walks_agree(mutant, found)
+    assert left
+
+
+def test_a_star_without_these_classes_is_left_to_others() -> None:
+    minimal = routed("polarstar", q=3, supernode="paley", degree=2)
+    assert StarClasses.of(minimal) is None
+    searched = routed("polarstar", q=3, spread=True, supernode="paley", degree=2)
+    assert star_certificate(searched, PROVED) is None
+    assert star_certificate(replace(by_class(*STARS[0]), balance="spread"), PROVED) is None
+
+
+def test_verify_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("compilers.proof.walks.delivery.local_proof", never)
+    for build in (plane(5), by_class(*STARS[0])):
+        report = verify(build, failures=PROVED, method="local")
+        assert report.passed
+        assert report.local
+        assert report.local.proved == ("delivery", "ways", *PROVED)
