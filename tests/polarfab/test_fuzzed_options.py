@@ -106,7 +106,7 @@ def here(polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         raise RuntimeError(f"more than {LIMIT} s")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     Path("f.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
     assert polarfab("compile", "f.yaml", "-o", "b")[0] == 0
     before = signal.signal(signal.SIGALRM, late)
