@@ -26,7 +26,7 @@ from polarfab.old_words import renewed
 from polarfab.output.failure_output import drop_output, tell, usage_problem
 from polarfab.output.next_steps import say_next
 from polarfab.output.verb_output import say, volume_options, warn
-from polarfab.shared_options import require_filled
+from polarfab.shared_options import be_strict
 from polarfab.verb_list import SECTIONS, VERBS, described, verb, verb_names
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Verbs(click.Group):
             if "--quiet" not in {word for option in each.params for word in option.opts}:
                 each.params += volume_options()
             for param in each.params:
-                require_filled(param)
+                be_strict(param)
             if ctx.resilient_parsing:
                 from polarfab.commands.upkeep.completion import ready_for_completion
 

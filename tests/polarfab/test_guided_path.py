@@ -126,7 +126,10 @@ def test_init_takes_the_balance_that_fits_the_traffic(
 def test_no_terminal_to_ask_at(polarfab: Run, tmp_path: Path) -> None:
     code, _, err = polarfab("init", tmp_path)
     assert code == 2
-    assert "--family: required a family, given none; say one of polarfly, polarstar" in err
+    assert (
+        "--family: required a family, given none; say one of polarfly, demi-pn, polarstar, pn, oft"
+        in err
+    )
 
 
 def test_design_writes_a_fabric(
@@ -143,7 +146,10 @@ def test_design_writes_a_fabric(
     code, _, err = polarfab(
         "design", "--radix", 9, "--baselines", "--family", "slimfly", "--write", tmp_path / "x"
     )
-    assert (code, "--write: required one of polarfly, polarstar" in err) == (2, True)
+    assert (code, "--write: required one of polarfly, demi-pn, polarstar, pn, oft" in err) == (
+        2,
+        True,
+    )
 
 
 def test_validate_tells_the_problems_of_both_files_and_builds_nothing(

@@ -25,8 +25,8 @@ FILES = (".yaml", ".yml", ".json")
 Elements = tuple[int, ...]
 
 
-def require_kind(word: str) -> None:
-    """Pass for a kind of failures.
+def require_kind(word: str, key: str = "failures") -> None:
+    """Pass for a kind of failures; `key` names where the word was given.
 
     Raises:
         InputError: it is none.
@@ -37,7 +37,7 @@ def require_kind(word: str) -> None:
     if len(parts) == 1 or any(part not in SINGLE for part in parts):
         required = f"some of {', '.join(FAILURE_KINDS)}; two at once as in module+node; or a file"
         todo = did_you_mean(word, FAILURE_KINDS)
-        raise InputError.of(required, shown(word), todo, key="failures")
+        raise InputError.of(required, shown(word), todo, key=key)
 
 
 def is_file(kind: str) -> bool:

@@ -49,7 +49,7 @@ def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
 
     chosen = [word for value in values for word in value.split(",")]
     for word in chosen:
-        require_kind(word)
+        require_kind(word, "--failures")
     return tuple(dict.fromkeys(chosen))
 
 

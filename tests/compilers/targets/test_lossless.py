@@ -32,6 +32,9 @@ OTHERS = [
     ("pairs", "minimal", "{family: oft, q: 2}"),
 ]
 """What three priorities are enough for."""
+SMALL_BUFFER = (
+    BUFFER.replace("33554432", "1000000").replace("1048576", "1000").replace("2097152", "2000")
+)
 SCHEMES = [("hop", "minimal"), ("valley", "minimal"), ("valley", "compact-valiant")]
 
 rendered = pytest.fixture(scope="module")(rendered_once)
@@ -302,7 +305,7 @@ def test_headroom():
             "given none for Ethernet4",
         ),
         (
-            {"buffer": BUFFER.replace("33554432", "1000000")},
+            {"buffer": SMALL_BUFFER},
             "hop",
             "node_types.box.buffer.size: required more than 1,803,264 bytes, headroom and a "
             "packet for each priority of 6 ports, given 1,000,000; choose a shorter "

@@ -238,6 +238,11 @@ def test_what_a_session_sends_is_what_each_codec_writes(codec):
             multipart.flows_wanted(),
             (protocol.ALL_TABLES, none, none, 0, 0, p.OFPMatch()),
         ),
+        Multipart.AGGREGATE: (
+            "Aggregate",
+            multipart.flows_wanted(),
+            (protocol.ALL_TABLES, none, none, 0, 0, p.OFPMatch()),
+        ),
         Multipart.PORT_STATS: ("Port", multipart.ports_wanted(), (none,)),
         Multipart.GROUP: ("Group", multipart.groups_wanted(), (protocol.ALL_GROUPS,)),
         Multipart.GROUP_DESC: ("GroupDesc", b"", ()),

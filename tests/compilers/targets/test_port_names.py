@@ -138,7 +138,10 @@ def test_names_that_are_not_the_systems_or_twice_are_one_message_a_type(tmp_path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ('{eos: "Ethernet{}"}', "required a port name of letters, digits and . _ / : -, with"),
+        (
+            '{eos: "Ethernet{}"}',
+            "with {cage}, {lane}, {port}, {serdes} or {module}, given Ethernet{}; write it like",
+        ),
         ('{eoss: "Ethernet{cage}"}', "did you mean eos?"),
         ('{eos: "Ethernet{cage*0}"}', "required a port name"),
     ],
