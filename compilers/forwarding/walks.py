@@ -61,17 +61,20 @@ class Ways:
     """All ways that packets of hosts may take, over all pairs of switches.
 
     ways: pairs times ports with a weight. strays: the places on the way from which a packet is not
-    delivered. max_hops: the links of the longest way.
+    delivered. max_hops: the links of the longest way. exact: whether a packet was seen to take as
+    many; else it is a bound.
     """
 
     ways: int = 0
     strays: int = 0
     max_hops: int = 0
+    exact: bool = True
 
     def and_also(self, other: Ways) -> Ways:
         """These and others, of other destinations."""
         most = max(self.max_hops, other.max_hops)
-        return Ways(self.ways + other.ways, self.strays + other.strays, most)
+        exact = any(each.exact and each.max_hops == most for each in (self, other))
+        return Ways(self.ways + other.ways, self.strays + other.strays, most, exact)
 
 
 @dataclass(frozen=True, eq=False)
