@@ -10,7 +10,16 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.program import LOOPS, Egress, cable_ends, egress_classes, program_of
+from compilers.forwarding.program import (
+    CASE_LOOPS,
+    LOOPS,
+    LOST_LOOPS,
+    TWO_LOOPS,
+    Egress,
+    cable_ends,
+    egress_classes,
+    program_of,
+)
 from compilers.forwarding.rule import Program
 from compilers.forwarding.single_failures import FIGURES, LONGEST, PATHS, SUSPECT
 from compilers.tables.build import Build
@@ -189,7 +198,7 @@ class Walks:
         first = np.concatenate(
             ((0,), np.cumsum(np.bincount(element, minlength=self.elements)))
         ).astype(np.int64)
-        lost: Numbers = self.kernels.walk_cases(
+        lost: Numbers = CASE_LOOPS.kernels(self.packets).walk_cases(
             self.program,
             self.ends,
             self.egress(destinations),
@@ -214,13 +223,14 @@ class Walks:
         """
         figures = np.zeros((len(destinations), 3), np.int64)
         egress = self.egress(destinations)
-        self.kernels.walk_two(self.program, self.ends, egress, destinations, self.table, figures)
+        kernels = TWO_LOOPS.kernels(self.packets)
+        kernels.walk_two(self.program, self.ends, egress, destinations, self.table, figures)
         lengths, loses = Lengths().with_all(figures[:, :2]), figures[:, 2] > 0
         if not loses.any():
             return lengths, NO_ROWS
         failing = np.ones(self.elements, np.bool_)
         failing[self.links :] = self.cabled
-        lost: Numbers = self.kernels.lost_by_two(
+        lost: Numbers = LOST_LOOPS.kernels(self.packets).lost_by_two(
             self.program, self.ends, egress[loses], destinations[loses], failing
         )
         lost[:, 2] = np.flatnonzero(loses)[lost[:, 2]]
