@@ -59,19 +59,32 @@ def is_family(subject: str) -> bool:
     return family_named(subject) is not None
 
 
-def chosen_topology(subject: str, given: Mapping[str, Any]) -> Topology:
+def chosen_topology(subject: str, given: Mapping[str, Any], *works: str) -> Topology:
     """The graph of a family with these parameters, of a fabric.yaml or of a build.
 
-    Raises:
-        InputError: it is none of them, or its parameters are wrong.
-    """
-    from compilers.estimates import require_graph
-    from compilers.topology.families import build_topology
+    Args:
+        subject: which.
+        given: parameters of a family.
+        works: what it is for, keys of `compilers.estimates.WORKS`: what memory cannot do is refused
+            before the graph is made.
 
+    Raises:
+        InputError: it is none of them, its parameters are wrong, or memory cannot hold it.
+    """
+    from compilers.estimates import Size, require, require_graph
+    from compilers.topology.families import build_topology
+    from polarfab.output.time_notes import say_time
+
+    family, values = subject, given
     if fabric := chosen_fabric(subject, given):
-        return fabric.topology
-    require_graph(subject, given)
-    return build_topology(subject, given)
+        if fabric.loaded is None or fabric.compiled:
+            return fabric.topology
+        spec = fabric.loaded.spec.topology
+        family, values = spec.family, spec.parameters()
+    require_graph(family, values)
+    require(size := Size.of_family(family, values), *works)
+    say_time(size, "topology")
+    return build_topology(family, values)
 
 
 def chosen_fabric(subject: str, given: Mapping[str, Any]) -> Fabric | None:

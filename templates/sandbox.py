@@ -11,7 +11,7 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,10 @@ MOST_BYTES = 1 << 26
 """Characters of a file that is rendered."""
 MORE_MEMORY = 1 << 30
 """Bytes that rendering may take beside what the process has."""
+WATCHED = 0.05
+"""Seconds between two looks at time and memory."""
+ADDRESSES, RESIDENT = 0, 1
+"""Columns of /proc/self/statm."""
 MOST_SOURCE = 1 << 22
 """Bytes of a template."""
 MOST_BITS = 1 << 12
@@ -86,7 +90,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return room not in ("pathlib", "os", "io") and super().is_safe_attribute(obj, attr, value)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Calculate, as far as numbers stay small: large ones take for ever.
+        """Calculate, as far as numbers and texts stay small: large ones take for ever.
 
         Raises:
             SecurityError: they do not.
@@ -98,6 +102,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
             )
             if bits > MOST_BITS:
                 raise SecurityError(f"a number of more than {MOST_BITS:,} bits")
+        if operator == "*":
+            for text, times in ((left, right), (right, left)):
+                sized = hasattr(text, "__len__") and isinstance(times, int)
+                if sized and len(text) * times > MOST_BYTES:
+                    raise SecurityError(f"a text of more than {MOST_BYTES:,} characters")
         return super().call_binop(context, operator, left, right)
 
 
@@ -126,7 +135,10 @@ class OutOfTimeError(SecurityError):
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Bound the memory of this process, and the processor time of this thread.
+    """Bound the processor time of this thread, and the memory that is taken meanwhile.
+
+    Where this is the only thread, the kernel bounds the memory. Beside others, whose memory is not
+    to be bounded, a watcher sees how the process grows.
 
     Compiling needs it as well as rendering: Jinja2 calculates constants while it compiles.
 
@@ -134,35 +146,46 @@ def limited() -> Iterator[None]:
         OutOfTimeError: the time is over.
         SecurityError: the memory is.
     """
-    thread = threading.get_ident()
+    thread, done = threading.get_ident(), threading.Event()
+    alone = threading.active_count() == 1
     clock = time.pthread_getcpuclockid(thread)
-    end, done = time.clock_gettime(clock) + SECONDS, threading.Event()
+    end, most = time.clock_gettime(clock) + SECONDS, _memory(RESIDENT) + MORE_MEMORY
 
     def watch() -> None:
-        while not done.wait(min(SECONDS / 10, 0.5)):
-            if time.clock_gettime(clock) > end:
-                error = ctypes.py_object(OutOfTimeError)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
+        while not done.wait(WATCHED):
+            late = time.clock_gettime(clock) > end
+            if late or (not alone and _memory(RESIDENT) > most):
+                error = OutOfTimeError if late else MemoryError
+                _interrupt(thread, ctypes.py_object(error))
                 return
 
     watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    watcher.start()
     try:
-        resource.setrlimit(resource.RLIMIT_AS, (_memory(soft, hard), hard))
-        yield
+        try:
+            if alone:
+                wanted = _memory(ADDRESSES) + MORE_MEMORY
+                limits = [each for each in (soft, hard) if each != resource.RLIM_INFINITY]
+                resource.setrlimit(resource.RLIMIT_AS, (min([wanted, *limits]), hard))
+            yield
+        finally:
+            done.set()
+            watcher.join()
     except MemoryError as error:
         raise SecurityError(f"one that takes more than {MORE_MEMORY:,} bytes") from error
-    finally:
+    finally:  # the watcher interrupts once: where it did so above, this is still carried out
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
         done.set()
         watcher.join()
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        _interrupt(thread, None)
 
 
-def _memory(soft: int, hard: int) -> int:
-    """The address space that rendering may take."""
-    with suppress(OSError):
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        wanted = pages * resource.getpagesize() + MORE_MEMORY
-        return min([wanted, *(each for each in (soft, hard) if each != resource.RLIM_INFINITY)])
-    return soft
+def _interrupt(thread: int, error: Any) -> None:
+    """Have a thread raise an error at its next step; None takes back what it has not raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
+
+
+def _memory(which: int) -> int:
+    """Bytes that this process has, `ADDRESSES` or `RESIDENT`."""
+    return int(Path("/proc/self/statm").read_text().split()[which]) * resource.getpagesize()

@@ -9,7 +9,7 @@ object has not) is an error when it is rendered.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -137,7 +137,7 @@ class _Check:
             try:
                 require_inside(self._own, name)
                 text = (self._own / name).read_text()
-                with limited() if self._environment.sandboxed else nullcontext():
+                with self._limits():
                     self._environment.compile(text, name)
                     self.trees[name] = self._environment.parse(text, name)
             except TemplateSyntaxError as error:
@@ -153,6 +153,9 @@ class _Check:
                 needed = set(self._needed(name))
                 self.needed |= needed
                 self.read(needed)
+
+    def _limits(self) -> AbstractContextManager[None]:
+        return limited() if self._environment.sandboxed else nullcontext()
 
     def _needed(self, name: str) -> Iterator[str]:
         """The user's templates that one of them includes, imports or extends."""
@@ -170,8 +173,14 @@ class _Check:
     def unknown(self, name: str, known: frozenset[str]) -> Iterator[Problem]:
         """The variables of a template that are not known."""
         tree = self.trees[name]
-        found = meta.find_undeclared_variables(tree) - known - set(self._environment.globals)
-        for word in sorted(found):
+        found: set[str] = set()
+        try:
+            with self._limits():  # Jinja2 calculates constants here, too
+                found = meta.find_undeclared_variables(tree)
+        except SecurityError as error:
+            required, file = "a template in its sandbox", str(self._own / name)
+            yield Problem(file=file, required=required, given=error.message or "", todo=SEE)
+        for word in sorted(found - known - set(self._environment.globals)):
             yield Problem(
                 file=str(self._own / name),
                 line=min(n.lineno for n in tree.find_all(nodes.Name) if n.name == word),

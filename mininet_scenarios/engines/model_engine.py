@@ -81,12 +81,9 @@ class ModelEngine(Engine):
 
     def divert(self, diversion: Diversion) -> None:
         """Change the port of one class."""
-        port = self.build.tables.classes.port.copy()
-        port[self.numbers.vertex_of[diversion.switch], diversion.egress] = diversion.port
-        classes = replace(self.build.tables.classes, port=port)
-        tables = replace(self.build.tables, classes=classes)
+        switch = int(self.numbers.vertex_of[diversion.switch])
         self.right = self.walked
-        self.walked = Prediction.of(replace(self.build, tables=tables), self.walked.outage)
+        self.walked = self.walked.with_port(switch, diversion.egress, diversion.port)
 
     def restore(self) -> None:
         """Back to the build's tables."""

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
@@ -229,35 +230,78 @@ def choose_diversion(
     """A wrong table, and one request each way for the pairs that it leads astray.
 
     At the middle switch with hosts, the class with the most destinations gets the port of another
-    class; of the classes without alternates, whose group leads packets from hosts too. Neighbours
-    are left out where there are others: their packets are lost, which takes longer to see than a
-    longer path. Where there are no two such classes, as with bounced ways or marks, or packets take
-    longer ways anyway, over intermediates, the class leads packets in transit to a host of the
-    switch, so they are lost, and every pair sends. None where nobody would notice.
+    class that makes their paths longer; of the classes without alternates, whose group leads
+    packets from hosts too. Neighbours are left out where there are others: their packets are lost,
+    which takes longer to see than a longer path. Where no such class is led astray by such a port,
+    as with bounced ways or marks, or packets take longer ways anyway, over intermediates, packets
+    in transit are led astray, and every pair sends. None where the tables say that nobody notices.
     """
-    switch = int(hosts.switch[len(hosts) // 2])
+    switch, ends = int(hosts.switch[len(hosts) // 2]), hosts.switch
     ports = build.tables.classes.port[switch]
     alone = ~build.tables.classes.alternate[switch].any(axis=1)
-    classes = np.flatnonzero((ports > 0) & alone)
-    aside = len(classes) < 2 or build.carries
-    if aside:  # a class with ways to choose from at every hop has no group to change
-        classes = np.flatnonzero((ports > 0) & (alone | (not build.every_hop)))
-    if not len(classes):
-        return None
-    by_class = prediction.egress[switch][hosts.switch] == classes[:, None]
-    links = prediction.fewest[switch][hosts.switch]
-    # Others are led on to neighbours; what is far is led here by its own switch.
-    wanted = by_class & (links == 1 if aside else links > 1)
-    led = wanted if wanted.any() else by_class
-    chosen = int(np.argmax(np.count_nonzero(led, axis=1)))
-    if not led[chosen].any():
-        return None
-    if aside:
-        port = int(build.wiring.host_port[switch].max())
-        return Diversion(switch, int(classes[chosen]), port), hosts.every_pair()
-    counts = np.outer(hosts.switch == switch, led[chosen]).astype(np.int64)
-    diversion = Diversion(switch, int(classes[chosen]), int(ports[classes[chosen - 1]]))
-    return diversion, counts + counts.T
+    links = prediction.fewest[switch][ends]
+    if not build.carries:
+        classes = np.flatnonzero((ports > 0) & alone)
+        led = _led(prediction.egress[switch][ends] == classes[:, None], links > 1)
+        longer = _longer(build, prediction, switch, ends)
+        for chosen in np.argsort(-np.count_nonzero(led, axis=1), kind="stable"):
+            others = ports[np.roll(classes, -chosen)[::-1]]  # the one before it first
+            astray = np.count_nonzero(longer[others] & led[chosen], axis=1)
+            if astray.any():
+                counts = np.outer(ends == switch, led[chosen]).astype(np.int64)
+                port = int(others[np.argmax(astray)])
+                return Diversion(switch, int(classes[chosen]), port), counts + counts.T
+    for diversion in _of_transit(build, prediction, hosts, switch):
+        wrong = prediction.with_port(diversion.switch, diversion.egress, diversion.port).first
+        taken, fewest, most = (
+            x[ends][:, ends] for x in (wrong, prediction.fewest, prediction.most)
+        )
+        if ((taken < fewest) | (taken > most)).any():
+            return diversion, hosts.every_pair()
+    return None
+
+
+def _of_transit(
+    build: Build, prediction: Prediction, hosts: HostSample, middle: int
+) -> Iterator[Diversion]:
+    """Wrong tables for packets in transit: to a host of a switch; of one without, to another class.
+
+    The class with the most destinations: neighbours, as what is far is led here by its own switch.
+    """
+    bare = np.flatnonzero(~(build.wiring.host_port > 0).any(axis=1))
+    for switch in (middle, *bare[:1].tolist()):
+        classes = build.tables.classes
+        ports, alone = classes.port[switch], ~classes.alternate[switch].any(axis=1)
+        # A class with ways to choose from at every hop has no group to change.
+        usable = np.flatnonzero((ports > 0) & (alone | (not build.every_hop)))
+        links = prediction.fewest[switch][hosts.switch]
+        led = _led(prediction.egress[switch][hosts.switch] == usable[:, None], links == 1)
+        if not led.any():
+            continue
+        chosen = int(np.argmax(np.count_nonzero(led, axis=1)))
+        to_host = int(build.wiring.host_port[switch].max(initial=0))
+        port = to_host if to_host > 0 else int(ports[usable[chosen - 1]])
+        yield Diversion(switch, int(usable[chosen]), port)
+
+
+def _led(by_class: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """bool[classes, hosts], the hosts that each class leads to: those wanted, if there are any."""
+    some = by_class & wanted
+    return some if some.any() else by_class
+
+
+def _longer(
+    build: Build, prediction: Prediction, switch: int, ends: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """bool[ports + 1, hosts]: out of which ports of a switch packets take too many links."""
+    port, far = (
+        x[switch][build.wiring.far[switch] >= 0] for x in (build.wiring.port, build.wiring.far)
+    )
+    longer = np.zeros((int(build.tables.classes.port.max()) + 1, len(ends)), np.bool_)
+    longer[port] = (
+        1 + prediction.fewest[far][:, ends].astype(np.int64) > prediction.most[switch][ends]
+    )
+    return longer
 
 
 def rules_expected(scenario: Scenario, hosts: int) -> RulesExpected:

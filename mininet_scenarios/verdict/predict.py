@@ -69,6 +69,14 @@ class Prediction:
         """The same tables while something else is wrong."""
         return _predict(self.build, self.whole, outage)
 
+    def with_port(self, switch: int, egress: int, port: int) -> Prediction:
+        """The same where a class of a switch has another port."""
+        ports = self.build.tables.classes.port.copy()
+        ports[switch, egress] = port
+        classes = replace(self.build.tables.classes, port=ports)
+        tables = replace(self.build.tables, classes=classes)
+        return Prediction.of(replace(self.build, tables=tables), self.outage)
+
     @property
     def varies(self) -> bool:
         """Whether packets have several ways, so that bounds are all there is."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -299,16 +301,41 @@ def test_an_edited_manifest_is_refused(made: Path, run: Run, tmp_path: Path) -> 
         assert run(verb, tmp_path / "b", *words)[0] == 2, verb
 
 
-def test_an_edited_mark_is_none(made: Path, run: Run, tmp_path: Path) -> None:
-    run("compile", made / "f.yaml", "-o", tmp_path / "b")
-    mark = tmp_path / "b/verified.json"
-    mark.write_text(mark.read_text().replace("true", "false", 1))
-    code, _, err = run("render", tmp_path / "b", "--target", "frr", "-o", tmp_path / "out")
-    assert code == 2
-    assert "a build that has passed polarfab verify" in err
-    code, _, err = run("fsck", tmp_path / "b")
-    assert code == 1
-    assert "verified.json" in err
+MARKS = {
+    "edited": lambda text: text.replace("true", "false", 1),
+    "more proved": lambda text: text.replace('"channels": false', '"channels": true'),
+    "without its digest": lambda text: json.dumps({**json.loads(text), "digest": None}),
+    "cut": lambda text: text[: len(text) // 2],
+    "empty": lambda _: "",
+    "another document": lambda _: "[[]]",
+    "of another build": lambda text: json.dumps({**json.loads(text), "build": "0" * 16}),
+}
+
+
+@pytest.mark.parametrize("harm", MARKS)
+def test_a_damaged_mark_is_none(made: Path, run: Run, tmp_path: Path, harm: str) -> None:
+    """Every verb that relies on the mark takes the build as one that is not verified."""
+    build, out = tmp_path / "b", ["-o", tmp_path / "out"]
+    shutil.copytree(made / "b", build)
+    proved = "proved of every pair"
+    assert proved in run("explain", build, "0", "1")[1]
+    mark = build / "verified.json"
+    text = MARKS[harm](mark.read_text())
+    assert text != mark.read_text()
+    mark.write_text(text)
+    for words in (
+        ["render", build, "--target", "frr", *out],
+        ["controller", build],
+        ["emulate", build, "--engine", "model"],
+        ["plan", build, "--from", made / "b"],
+        ["rehearse", made / "b", build, "--engine", "model"],
+    ):
+        code, _, err = run(*words)
+        assert (code, "a build that has passed polarfab verify" in err) == (2, True), (words, err)
+    code, said, _ = run("explain", build, "0", "1")
+    assert (code, proved in said) == (0, False)
+    code, _, err = run("fsck", build)
+    assert (code, "verified.json" in err) == (1, True)
 
 
 def test_a_flush_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

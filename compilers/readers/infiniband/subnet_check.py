@@ -329,9 +329,11 @@ class _SubnetCheck:
     def levels(self) -> None:
         """Read the service level of every pair of hosts; remember them and their lines."""
         place = {int(self.ends.guid[e]): h for h, e in enumerate(self.host.tolist())}
-        self.level = np.zeros((len(self.host), len(self.host)), np.uint8)
+        rules, default = read_policy(self.policy, self.found)
+        self.level = np.full((len(self.host), len(self.host)), default.level, np.uint8)
+        self.rule_line = dict.fromkeys(range(len(self.host)), default.line)
         # The first rule that fits is used, so the last ones are written first.
-        for rule in reversed(read_policy(self.policy, self.found)):
+        for rule in reversed(rules):
             ends = [
                 [place[g] for g in side if g in place] for side in (rule.source, rule.destination)
             ]

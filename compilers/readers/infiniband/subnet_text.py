@@ -230,6 +230,9 @@ def read_settings(file: Path, found: DifferenceList, sign: str = " ") -> dict[st
     return settings
 
 
+SERVICE_LEVELS = {str(level) for level in range(16)}
+
+
 @dataclass(frozen=True, slots=True)
 class QosRule:
     """A service level for packets between these port GUIDs, and where the rule begins."""
@@ -275,12 +278,15 @@ class _PolicyActor:
         facts[key] = f"{facts[key]}, {text}" if key in facts else text
 
 
-def read_policy(file: Path, found: DifferenceList) -> list[QosRule]:
-    """The rules of a QoS policy, in the order in which OpenSM tries them."""
+def read_policy(file: Path, found: DifferenceList) -> tuple[list[QosRule], QosRule]:
+    """The rules of a QoS policy, in the order in which OpenSM tries them.
+
+    The second result is the level DEFAULT as a rule without GUIDs: that of pairs that no rule fits.
+    """
     actor = _PolicyActor(file, found)
     Engine(grammar("opensm", "qos-policy.conf"), actor).read(TextLines.read(file))
     groups: dict[str, tuple[int, ...]] = {}
-    levels: dict[str, int] = {}
+    levels: dict[str, tuple[int, int]] = {}
     rules: list[QosRule] = []
     for kind, line, facts in actor.parts:
         name = facts.get("name", "")
@@ -289,14 +295,14 @@ def read_policy(file: Path, found: DifferenceList) -> list[QosRule]:
             if odd := [guid for guid in guids if not PORT_GUID.fullmatch(guid)]:
                 found.add(file, line, f"port-guid: {odd[0]}", "GUIDs such as 0x0250460000010003")
             groups[name] = tuple(int(guid, 16) for guid in guids if guid not in odd)
-        elif kind == "qos-level" and name not in levels and facts.get("sl", "").isdecimal():
-            levels[name] = int(facts["sl"])
+        elif kind == "qos-level" and name not in levels and facts.get("sl") in SERVICE_LEVELS:
+            levels[name] = int(facts["sl"]), line
         elif kind == "qos-match-rule" and facts.get("qos-level-name", "") in levels:
             ends = groups.get(facts.get("source", "")), groups.get(facts.get("destination", ""))
             if ends[0] is None or ends[1] is None:
                 found.add(file, line, f"{facts}", "port groups that are there")
                 continue
-            rules.append(QosRule(ends[0], ends[1], levels[facts["qos-level-name"]], line))
+            rules.append(QosRule(ends[0], ends[1], levels[facts["qos-level-name"]][0], line))
         else:
             found.add(file, line, f"{kind} {name}", "one of that name, and whole")
-    return rules
+    return rules, QosRule((), (), *levels.get("DEFAULT", (0, 0)))

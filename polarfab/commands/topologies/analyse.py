@@ -98,7 +98,8 @@ def command(
     if as_csv and len(wanted) != 1:
         raise click.UsageError("--format csv prints one table: say which with --what")
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
-    topology = chosen_topology(subject, given)
+    works = [f"analyse {name}" for name in wanted or ["distances"] if not scheduler]
+    topology = chosen_topology(subject, given, *works)
     found: dict[str, Analysis] = {}
     for name in wanted or applicable(topology):
         say_time(Size.of_topology(topology), f"analyse {name}")

@@ -17,8 +17,10 @@ CASES = {
     "frr": ("spread, repaired", "2/frr.conf", {}),
     "junos": ("spread, two hosts", "2/junos.set", {}),
     "srlinux": ("two hosts", "2/srlinux.json", {}),
+    "srv6": ("minimal", "2/srv6.conf", {}),
     "opensm": ("two hosts", "opensm.conf", OPENSM),
     "subnet": ("two hosts", "fabric.net", OPENSM),
+    "policy": ("two hosts", "qos-policy.conf", OPENSM),
 }
 
 
@@ -28,7 +30,7 @@ def written(tmp_path_factory):
 
     def of(name):
         case, file, options = CASES[name]
-        target = "opensm" if name == "subnet" else name
+        target = "opensm" if name in ("subnet", "policy") else name
         if target not in done:
             write(target, fabric(case), folder / target, options)
             done.add(target)
@@ -82,10 +84,11 @@ CHANGES = {
     ("nxos", "hostname inside"): lambda t: moved(t, "hostname", "  ip route 10.0.0.56/29"),
     ("nxos", "a route in the VRF"): lambda t: swapped(t, "ip route 10.0.0.0/29", "  ipv6 route"),
     ("nxos", "routed late"): lambda t: late(t, "no switchport"),
+    ("nxos", "VLAN last"): lambda t: moved(t, "vlan |  name hosts"),
     ("nxos", "feature last"): lambda t: moved(t, "feature interface-vlan"),
     ("nxos", "VRF behind addresses"): lambda t: late(t, "vrf member"),
     ("eos", "VRF last"): lambda t: moved(t, "vrf instance hosts"),
-    ("eos", "routed late"): lambda t: late(t, "no switchport"),
+    ("eos", "never routed"): lambda t: re.sub("   no switchport\n", "", t, count=1),
     ("eos", "hostname inside"): lambda t: moved(t, "hostname", "   mtu|   switchport mode"),
     ("linux", "nexthops last"): lambda t: moved(t, "nexthop"),
     ("linux", "groups first"): lambda t: swapped(t, "nexthop .* via", "nexthop .* group"),
@@ -107,6 +110,10 @@ CHANGES = {
     ("subnet", "of a system"): lambda t: re.sub("sysimgguid=0x02", "sysimgguid=0x03", t, count=1),
     ("subnet", "ports of a switch"): lambda t: re.sub("Switch\t5", "Switch\t2", t, count=1),
     ("subnet", "GUIDs last"): lambda t: moved(t, "switchguid"),
+    # OpenSM takes no policy without it: "ERR AC10: Default qos-level (default) not defined".
+    ("policy", "no default"): lambda t: t.replace("DEFAULT", "lane0"),
+    ("policy", "another default"): lambda t: t.replace("sl: 0", "sl: 1"),
+    ("policy", "no such level"): lambda t: t.replace("sl: 1", "sl: 999"),
     ("frr", "a table"): lambda t: t.replace("end\n", f"{NOWHERE}\nend\n"),
     ("linux", "a table"): lambda t: t + LOST,
 }
@@ -133,6 +140,30 @@ def test_a_change_of_order_nesting_or_name_is_a_difference(name, what, written):
     assert report.differences
     near = folder if what in FELT_ELSEWHERE else path
     assert any(example.file.startswith(str(near)) for example in report.examples)
+
+
+TAKEN = {
+    # cEOS keeps the address, and says that it is of no use until the port is a routed one.
+    ("eos", "routed late"): lambda t: late(t, "no switchport"),
+    # staticd asks for the SIDs of a locator once zebra has it.
+    ("srv6", "SIDs first"): lambda t: re.sub(
+        r"(  locators(?s:.*?)\n  exit\n)(  static(?s:.*?)\n  exit\n)", r"\2\1", t
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "what"), TAKEN)
+def test_an_order_that_the_system_takes_is_no_difference(name, what, written):
+    target, build, folder, file, options = written(name)
+    path = folder / file
+    before = path.read_text()
+    after = TAKEN[name, what](before)
+    assert after != before
+    path.write_text(after)
+    try:
+        assert not check(target, build, folder, options).differences
+    finally:
+        path.write_text(before)
 
 
 def test_a_port_that_is_not_there_in_a_group_of_ecmp(tmp_path):

@@ -54,26 +54,54 @@ LIVE = {
     "ovs": ("spread, repaired", {}, ("flows.txt", "groups.txt"), "ovs"),
 }
 BENIGN = (
-    ("nxos|eos", "", r" +name hosts", "the name of a VLAN"),
-    ("junos", "", r"set interfaces irb unit 2 description", "the description of an interface"),
-    ("opensm", "alter", r"qos_sl2vl 0,1,", "the lane of a service level that no pair has"),
-    ("opensm", "alter", r"qos_vlarb_low ", "another weight: every lane has one"),
-    (".* bgp", "alter", r".*router.id", "breaks ties, and the paths worked out are the same"),
-    (".* bgp", "alter", r" +set metric [12]", "the paths worked out are the same"),
+    ("nxos|eos", "delete", r" +name hosts", "", "the name of a VLAN"),
+    ("junos", "delete", r"set interfaces irb unit 2 description hosts", "", "a description"),
+    ("opensm", "alter", r"qos_sl2vl 0,1,", r"(?<=0,1,).*", "the lane of a level that no pair has"),
+    ("opensm", "alter", r"qos_vlarb_low ", r":[1-9]\d*", "another weight: every lane has one"),
+    (
+        ".* bgp",
+        "alter",
+        r".*router-id",
+        r"\d[\d.]+\d",
+        "breaks ties, and the paths worked out are the same",
+    ),
+    (".* bgp", "alter", r" +set metric [12]", r"\d+$", "the paths worked out are the same"),
     (
         "srlinux bgp",
         "alter",
         r' *"ip-address": ',
+        r"[\da-f.:]+(?=\")",
         "next hops that no route leads to, of a neighbour",
     ),
-    ("linux", "alter", r"rule add iif .* pref", "the preference of an interface's only rule"),
-    ("linux", "alter", r"route .* metric", "another metric in the same order of a prefix's routes"),
-    ("linux", "delete", r"route .* metric \d table 50", "table main has the same last"),
-    ("frr", "alter", r"ip(v6)? route .* \d+", "another distance in the same order"),
-    ("frr", "delete", r"ip(v6)? route .* \d+ table 50", "table main has the same last"),
+    ("linux", "alter", r"rule add iif ", r"(?<= pref )\d+", "of an interface's only rule"),
+    ("linux", "alter", r"route ", r"(?<= metric )\d+", "another in the same order of a prefix"),
+    (
+        "linux",
+        "alter",
+        r"route .* metric 4 table 50",
+        r"(?<=replace )\S+|(?<=nhid )\d+|(?<=table )\d+",
+        "table main has the same last, and it is the last where it is now",
+    ),
+    ("linux", "delete", r"route .* metric 4 table 50", "", "table main has the same last"),
+    (
+        "frr",
+        "alter",
+        r"ip(v6)? route ",
+        r"(?<!table)(?<!weight) \d+(?= |$)",
+        "a distance, likewise",
+    ),
+    (
+        "frr",
+        "alter",
+        r"ip(v6)? route .* 4 table 50",
+        r"(?<=route )\S+ \S+|(?<=table )\d+",
+        "table main has the same last, and it is the last where it is now",
+    ),
+    ("frr", "delete", r"ip(v6)? route .* 4 table 50", "", "table main has the same last"),
 )
-"""By target, how it was changed and the line: why it does no harm though a device takes it for
-another text. Order of ports is compared whole (`switch_check`), so only what keeps it gets here.
+"""By target, how it was changed, the line and what alone of it is another: why it does no harm
+though a device takes it for another text. Order of ports is compared whole (`switch_check`), so
+only what keeps it gets here.
 """
 
 
@@ -104,8 +132,13 @@ def changed(name, folder, case, options, files, count, seed):
 
 def is_benign(name, mutant):
     return any(
-        re.fullmatch(of, name) and mutant.kind.startswith(kind) and re.match(line, mutant.before)
-        for of, kind, line, _ in BENIGN
+        re.fullmatch(of, name)
+        and mutant.kind == kind
+        and re.match(line, mutant.before)
+        and (
+            kind == "delete" or re.sub(free, "?", mutant.before) == re.sub(free, "?", mutant.after)
+        )
+        for of, kind, line, free, _ in BENIGN
     )
 
 

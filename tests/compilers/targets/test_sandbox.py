@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import resource
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jinja2.exceptions import SecurityError
 
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
@@ -73,7 +76,7 @@ def test_no_file_outside_the_folder_is_read(tmp_path: Path) -> None:
     (folder / "frr/more.txt.j2").write_text("{% include '../secret.j2' %}")
     assert "outside" in refused(tmp_path, folder)
     (folder / "frr/more.txt.j2").write_text("{% include ['frr/no.j2', '../secret' ~ '.j2'] %}")
-    assert "root" not in refused(tmp_path, folder)
+    assert "root:x:0" not in refused(tmp_path, folder)
 
 
 def test_a_trusted_folder_may_do_all(tmp_path: Path) -> None:
@@ -96,3 +99,43 @@ def test_arrays_do_not_write_files(tmp_path: Path) -> None:
 
 def test_a_template_nested_too_deep(tmp_path: Path) -> None:
     assert "more.txt.j2" in refused(tmp_path, own(tmp_path, "{{ " + "(" * 99999 + " }}"))
+
+
+def _spin(_: bytearray | None = None) -> None:
+    while True:
+        pass
+
+
+def test_limits_are_put_back_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with sandbox.limited():
+        assert resource.getrlimit(resource.RLIMIT_AS) != before
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    with pytest.raises(KeyError), sandbox.limited():
+        raise KeyError
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    with pytest.raises(SecurityError, match="bytes"), sandbox.limited():
+        bytearray(2 * sandbox.MORE_MEMORY)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    monkeypatch.setattr(sandbox, "SECONDS", 0.1)
+    with pytest.raises(SecurityError, match="processor time"), sandbox.limited():
+        _spin()
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    assert threading.active_count() == 1
+
+
+def test_other_threads_keep_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is of the whole process, so there is none beside other threads; growth is seen."""
+    before, over = resource.getrlimit(resource.RLIMIT_AS), threading.Event()
+    other = threading.Thread(target=over.wait)
+    other.start()
+    try:
+        with sandbox.limited():
+            assert resource.getrlimit(resource.RLIMIT_AS) == before
+        monkeypatch.setattr(sandbox, "MORE_MEMORY", 1 << 24)
+        with pytest.raises(SecurityError, match="bytes"), sandbox.limited():
+            _spin(bytearray(b"x" * (1 << 26)))
+    finally:
+        over.set()
+        other.join()
+    assert resource.getrlimit(resource.RLIMIT_AS) == before

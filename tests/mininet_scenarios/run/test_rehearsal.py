@@ -15,6 +15,7 @@ from mininet_scenarios.scenario.scenario_format import Expect, Sample, Scenario
 from mininet_scenarios.traffic.pinging import Answers, read_answers
 from mininet_scenarios.verdict.checks import Examiner, histogram
 from mininet_scenarios.verdict.predict import Prediction
+from polarfab import Fabric
 from tests.compilers.routed import routed
 
 
@@ -186,6 +187,32 @@ def test_where_every_class_has_alternates_packets_in_transit_are_diverted(marks,
     trial.engine.divert(diversion)
     answers, *_ = trial.examiner.compare("", counts, trial.engine.send(counts, quiet))
     assert 0 < answers.required - answers.seen < counts.sum() // 2
+
+
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize(
+    ("family", "balance"),
+    [
+        ({"family": "jellyfish", "nodes": 12, "degree": 4, "seed": 103}, "compact-valiant"),
+        ({"family": "jellyfish", "nodes": 12, "degree": 4, "seed": 103}, "ecmp"),
+        ({"family": "fat-tree", "k": 4}, "compact-valiant"),
+        ({"family": "fat-tree", "k": 4}, "ecmp"),
+        ({"family": "oft", "q": 2}, "compact-valiant"),
+        ({"family": "hyperx", "sides": "3x4"}, "minimal"),
+    ],
+)
+def test_the_wrong_table_is_one_that_packets_notice(family, balance, counted):
+    routing = {"balance": balance}
+    routing |= {"minimal_share": 0.5} if balance == "compact-valiant" else {}
+    spec = {"name": "lab", "topology": family, "routing": routing}
+    trial = Round(Fabric.from_spec(spec).compile().build)
+    diversion, counts = choose_diversion(
+        trial.examiner.build, trial.examiner.prediction, trial.hosts
+    )
+    trial.engine.divert(diversion)
+    seen = trial.engine.send(counts, quiet)
+    checks = trial.examiner.compare("", counts, seen, counted)
+    assert not all(check.passed for check in checks)
 
 
 def test_the_sample_is_seeded_and_each_pair_has_its_own_count():

@@ -1,0 +1,72 @@
+"""Each verb refuses what memory cannot hold from formulas: at once, in one message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+from compilers import estimates
+from compilers.memory import GB
+from tests.polarfab.conftest import Run
+
+FABRICS = {
+    "dragonfly": "family: dragonfly, h: 1000000000000000",
+    "slimfly": "family: slimfly, q: 1000000000000000003",
+    "jellyfish": "family: jellyfish, nodes: 1000000000, degree: 4",
+    "hyperx": "family: hyperx, sides: 99999999999999999999",
+    "pn": "family: pn, q: 509",
+    "oft": "family: oft, q: 509",
+}
+LARGE = {
+    "oft q=509": ["analyse", "oft", "--q", "509"],
+    "pn q=509": ["analyse", "pn", "--q", "509"],
+    "bisection": ["analyse", "oft", "--q", "509", "--what", "bisection"],
+    "bisection of pn": ["analyse", "pn", "--q", "509", "--what", "bisection"],
+    "topology q=1021": ["topology", "polarfly", "--q", "1021", "--format", "graphml"],
+    "topology of oft": ["topology", "oft", "--q", "1021"],
+    "dragonfly": ["topology", "dragonfly", "h=1000000000000000"],
+    "slimfly": ["analyse", "slimfly", "q=1000000000000000003"],
+    "jellyfish": ["analyse", "jellyfish", "nodes=1000000000", "degree=4"],
+    "hyperx": ["topology", "hyperx", "sides=99999999999999999999"],
+}
+
+
+@pytest.fixture
+def at_once(polarfab: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run a verb with 16 GB of memory, within 2 s; what it says is one message."""
+    monkeypatch.setattr(estimates, "available", lambda: 16 * GB)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object) -> tuple[int, str, str]:
+        start = process_time()
+        code, out, err = polarfab(*words)
+        assert process_time() - start < 2
+        assert (code, out) == (2, ""), err
+        assert err.startswith("error: ")
+        assert len(err.splitlines()) == 1
+        return code, out, err
+
+    return run
+
+
+@pytest.mark.parametrize("what", LARGE)
+def test_graphs_that_are_too_large(
+    at_once: Run, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if what.startswith("topology"):
+        monkeypatch.setattr(estimates, "available", lambda: 2 * GB)
+    _, _, err = at_once(*LARGE[what])
+    assert "required" in err
+
+
+@pytest.mark.parametrize("verb", ["validate", "compile", "analyse", "topology", "draw"])
+@pytest.mark.parametrize("family", FABRICS)
+def test_fabrics_that_are_too_large(
+    at_once: Run, verb: str, family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if verb in ("topology", "draw"):  # the graph of an pn q=509 takes 3 GB, that of an oft 10 GB
+        monkeypatch.setattr(estimates, "available", lambda: 2 * GB)
+    Path("fabric.yaml").write_text(f"name: lab\ntopology: {{{FABRICS[family]}}}\n")
+    at_once(verb, "fabric.yaml", *["-o", "out"] * (verb in ("compile", "draw")))
