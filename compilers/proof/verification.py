@@ -26,10 +26,12 @@ CHANNELS_UP_TO = 1 << 26
 class Verification:
     """The result of verification, one report per plane.
 
-    names: of the planes. unmarked: why a folder could not be marked, "" if all were.
+    names, identities: of the planes and their builds, "" for a build that has none yet. unmarked:
+    why a folder could not be marked, "" if all were.
     """
 
     names: tuple[str, ...]
+    identities: tuple[str, ...]
     reports: tuple[Report, ...]
     unmarked: str = ""
 
@@ -42,13 +44,33 @@ class Verification:
         if self.unmarked:
             raise InputError.of("", self.unmarked)
 
+    def require_passed(self, folder: str) -> None:
+        """Pass when every plane may be used.
+
+        folder: where its build was to be written.
+
+        Raises:
+            InputError: verification has not passed.
+        """
+        if not self.passed:
+            todo = "what verify() returns says why; save with prove=False to keep it all the same"
+            raise InputError.of("a fabric that verification passes", repr(self), todo, folder)
+
     @property
     def passed(self) -> bool:
         """Whether every plane may be used."""
         return all(report.passed for report in self.reports)
 
     def mark(self, builds: Sequence[Build], folders: Sequence[Path]) -> Verification:
-        """The same, marked in the folders of the same builds, one a plane."""
+        """The same, marked in the folders of the same builds, one a plane.
+
+        Raises:
+            InputError: these are other builds, or verified ones had no identity.
+        """
+        if self.identities != tuple(build.identity for build in builds) or "" in self.identities:
+            required = f"the builds that were verified, {' and '.join(self.identities)}"
+            given = " and ".join(build.identity for build in builds)
+            raise InputError.of(required, given, "verify these")
         planes = zip(folders, builds, self.reports, strict=True)
         faults = [_mark(folder, build, report) for folder, build, report in planes]
         return replace(self, unmarked=next(filter(None, faults), ""))
@@ -119,7 +141,9 @@ def judge(
         reports.append(report)
         if folders:
             unmarked = _mark(folders[plane], build, report) or unmarked
-    return Verification(tuple(build.name for build in builds), tuple(reports), unmarked)
+    names = tuple(build.name for build in builds)
+    identities = tuple(build.identity for build in builds)
+    return Verification(names, identities, tuple(reports), unmarked)
 
 
 def _mark(folder: Path, build: Build, report: Report) -> str:
