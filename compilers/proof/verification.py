@@ -54,7 +54,7 @@ class Verification:
         """
         if not self.passed:
             todo = "what verify() returns says why; save with prove=False to keep it all the same"
-            raise InputError.of("a fabric that verification passes", repr(self), todo, folder)
+            raise InputError.of("a build that has passed polarfab verify", repr(self), todo, folder)
 
     @property
     def passed(self) -> bool:
@@ -67,10 +67,11 @@ class Verification:
         Raises:
             InputError: these are other builds, or verified ones had no identity.
         """
-        if self.identities != tuple(build.identity for build in builds) or "" in self.identities:
+        now = tuple(build.identity for build in builds)
+        if self.passed and (now != self.identities or "" in now):
             required = f"the builds that were verified, {' and '.join(self.identities)}"
-            given = " and ".join(build.identity for build in builds)
-            raise InputError.of(required, given, "verify these")
+            todo = 'verify these; a build with other values begins with identity=""'
+            raise InputError.of(required, " and ".join(now), todo)
         planes = zip(folders, builds, self.reports, strict=True)
         faults = [_mark(folder, build, report) for folder, build, report in planes]
         return replace(self, unmarked=next(filter(None, faults), ""))

@@ -98,10 +98,11 @@ def test_a_file_of_hosts_says_where_each_is_plugged(tmp_path: Path) -> None:
             'eth9;"C\ng9;n1;;"D"',
             "the row from line 5 of hosts.csv; are its quotes closed?",
         ),
-        (
+        pytest.param(
             "eth2;A",
             f"eth2;{'A' * 131_073}",
             "larger than field limit (131072) in the row from line 2",
+            id="long",
         ),
         ("store", "h2-0", "h2-0, which the host without a name at vertex 2 gets, in line 5"),
     ],
