@@ -13,6 +13,7 @@ from compilers.proof.proved import Proved
 from compilers.proof.soundness.build_soundness import unsound
 from compilers.proof.walks.delivery import METHODS, Report, usual, verify
 from compilers.tables.build import Build
+from compilers.tables.folders.artefact import place_of
 from compilers.tables.folders.generations import mark_verified
 from compilers.tables.folders.plane_folders import first_alike
 from compilers.workers.shards import THIS_PROCESS, Workers
@@ -143,5 +144,5 @@ def _mark(folder: Path, build: Build, report: Report) -> str:
     try:
         mark_verified(folder, build.identity, facts)
     except OSError as error:
-        return f"cannot mark {folder} as verified or not: {error.strerror}"
+        return f"cannot mark {place_of(folder)} as verified or not: {error.strerror}"
     return ""
