@@ -274,8 +274,10 @@ def _alike(wiring: Wiring, module: NDArray[np.int32] | None, other: Build) -> bo
     """Whether links take the ports, and where given the modules, of those of another build."""
     if not wiring.same_ports(other.wiring):
         return False
-    theirs = None if module is None else modules_of(other.wiring, other.hardware)
-    return module is theirs or (theirs is not None and np.array_equal(module, theirs))
+    if module is None:
+        return True
+    theirs = modules_of(other.wiring, other.hardware)
+    return theirs is not None and np.array_equal(module, theirs)
 
 
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:

@@ -151,7 +151,7 @@ def test_filled_modules_are_sound_without_protection_of_modules(q, modules, size
 
 
 def test_spread_over_two_blocks_compiles():
-    """The search with modules known did not end."""
+    """With orders that know modules this did not pass."""
     (report,) = judge([of_ports(5, FOUR_AND_FOUR, protect="node", balance="spread")]).reports
     assert report.passed
 
