@@ -12,7 +12,7 @@ EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,archives,cluster,docs,dev
 # tests containers.
 DEBIAN_PACKAGES := openvswitch-switch mininet iputils-ping iperf3 iproute2 util-linux
 test test-all: DEBIAN_PACKAGES += chromium chromium-driver etcd-server fish frr opensm ibsim-utils ibutils libumad2sim0 infiniband-diags prometheus \
-  g++ libns3-dev libsimgrid-dev slurm-client slurmctld zsh
+  g++ libns3-dev libsimgrid-dev slurm-client slurmctld strace zsh
 test-all: DEBIAN_PACKAGES += podman runc
 
 # The stamp names the checkout: a virtual environment survives neither a move nor a new Python.

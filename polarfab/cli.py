@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from compilers.notes import listeners
 from inventory.problems import InputError, Problem
 from polarfab import __version__
 from polarfab.interruption import end_interrupted, notes
 from polarfab.old_words import renewed
 from polarfab.output.failure_output import drop_output, tell, usage_problem
 from polarfab.output.next_steps import say_next
-from polarfab.output.verb_output import volume_options, warn
-from polarfab.shared_options import require_filled
+from polarfab.output.verb_output import say, volume_options, warn
+from polarfab.shared_options import be_strict
 from polarfab.verb_list import SECTIONS, VERBS, described, verb, verb_names
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Verbs(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a verb; end as a signal would when nobody reads its output any more."""
+        listeners[:] = [say] if sys.stderr.isatty() else []
         try:
             result: object = super().invoke(ctx)
             say_next(ctx)
@@ -74,7 +76,7 @@ class Verbs(click.Group):
             if "--quiet" not in {word for option in each.params for word in option.opts}:
                 each.params += volume_options()
             for param in each.params:
-                require_filled(param)
+                be_strict(param)
             if ctx.resilient_parsing:
                 from polarfab.commands.upkeep.completion import ready_for_completion
 

@@ -5,6 +5,7 @@ What a verb does with one beyond that stands behind the first words of its help.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
@@ -29,12 +30,32 @@ def together(*options: Decorator[Any]) -> Decorator[Any]:
     return lambda verb: reduce(lambda made, option: option(made), reversed(options), verb)
 
 
-def require_filled(param: click.Parameter) -> None:
-    """Have a parameter that names a file or folder refuse an empty word, which would be `.`."""
-    if not isinstance(kind := param.type, click.Path) or isinstance(kind, _Filled):
-        return
-    param.type = _Filled()
+def be_strict(param: click.Parameter) -> None:
+    """Have a parameter refuse an empty word for a file or folder, and a number that is not finite.
+
+    An empty word would be the working directory.
+    """
+    kind = param.type
+    if isinstance(kind, click.Path) and not isinstance(kind, _Filled):
+        param.type = _Filled()
+    elif isinstance(kind, click.FloatRange) and not isinstance(kind, _Finite):
+        param.type = _Finite()
     param.type.__dict__.update(kind.__dict__)
+
+
+class _Finite(click.FloatRange):
+    """A number in a range: neither `nan`, which no range excludes, nor `inf`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number.
+
+        Raises:
+            click.BadParameter: it is none.
+        """
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
 
 
 class _Filled(click.Path):

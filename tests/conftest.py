@@ -32,6 +32,7 @@ LIVE_COMMANDS = {
     "ibdmchk": "ibutils",
     "g++": "g++",
     "smpirun": "libsimgrid-dev",
+    "strace": "strace",
 }
 NS3_HEADERS = Path("/usr/include/ns3")
 BROWSER_COMMANDS = {"chromium": "chromium", "chromedriver": "chromium-driver"}

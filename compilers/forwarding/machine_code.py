@@ -23,6 +23,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from compilers.notes import note
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 PYTHON_UP_TO = 20_000
@@ -56,12 +58,14 @@ def kernel(signature: str) -> Callable[[F], F]:
 class Library:
     """The loops of some modules, translated together.
 
-    name: of the library's file. modules: dotted names, those that are imported first. first: the
-    NamedTuple that `P` stands for in signatures, by its name in these modules, and its types.
+    name: of the library's file. modules: dotted names, those that are imported first. exported: the
+    kernels among their loops, which take seconds each. first: the NamedTuple that `P` stands for in
+    signatures, by its name in these modules, and its types.
     """
 
     name: str
     modules: tuple[str, ...]
+    exported: tuple[str, ...]
     first: str
     types: str
 
@@ -91,7 +95,11 @@ class Library:
         marked = {
             name: vars(f).get("loop") for name, f in self._functions.items() if _is_function(f)
         }
-        return {name: signature for name, signature in marked.items() if signature is not None}
+        return {
+            name: signature if name in self.exported else ""
+            for name, signature in marked.items()
+            if signature is not None
+        }
 
     @cached_property
     def python(self) -> Any:
@@ -102,10 +110,12 @@ class Library:
     def jit(self) -> Any:
         """The functions translated while the program runs, kept by numba for later processes."""
         with one_at_a_time():
-            return SimpleNamespace(**self._translated())
+            keep_somewhere()
+            space = self._translated(cache=True)
+            return SimpleNamespace(**{name: space[name] for name in self._signatures})
 
-    def _translated(self) -> dict[str, Any]:
-        keep_somewhere()
+    def _translated(self, *, cache: bool) -> dict[str, Any]:
+        """All names, those of marked functions for these in numba; kept: called from Python."""
         import numba
 
         space = dict(self._functions)
@@ -113,19 +123,27 @@ class Library:
             source = self._functions[name]
             copy = FunctionType(source.__code__, space, name, source.__defaults__)
             copy.__qualname__, copy.__module__ = source.__qualname__, source.__module__
-            inner = {} if signature else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+            inner = not (signature and cache)
             # What makes no arrays needs no count of references to those that it is given, which
             # would take longer than the rule itself.
             counts = "np" in source.__code__.co_names
-            space[name] = numba.njit(cache=True, nogil=True, _nrt=counts, **inner)(copy)
-        return {name: space[name] for name in self._signatures}
+            space[name] = numba.njit(
+                cache=cache,
+                nogil=True,
+                _nrt=counts,
+                no_cpython_wrapper=inner,
+                no_cfunc_wrapper=inner,
+            )(copy)
+        return space
 
     @cached_property
     def _file_name(self) -> str:
         """The library's file, named by all that it is made of."""
         import hashlib
 
-        digest = hashlib.sha256(f"{np.__version__} {sys.version} {self.types}".encode())
+        digest = hashlib.sha256(
+            f"{np.__version__} {sys.version} {self.types} {self.exported}".encode()
+        )
         for name in (__name__, *self.modules):
             digest.update(Path(str(import_module(name).__file__)).read_bytes())
         return f"{self.name}-{digest.hexdigest()[:16]}{EXTENSION_SUFFIXES[0]}"
@@ -154,7 +172,9 @@ class Library:
         with one_at_a_time():
             if self._loaded():
                 return True  # made by another process while this one waited
-            words = (self.name, ",".join(self.modules), self.first, self.types)
+            note(f"machine code of {self.name} walks is made, once on this machine, in about 10 s")
+            lists = (",".join(names) for names in (self.modules, self.exported))
+            words = (self.name, *lists, self.first, self.types)
             file = next(filter(_can_be_written, kept_in()), Path(os.devnull)) / self._file_name
             path = os.pathsep.join(entry for entry in sys.path if entry)
             with suppress(OSError):
@@ -177,7 +197,7 @@ class Library:
         warnings.simplefilter("ignore")  # numba says that its compiler to libraries may change
         from numba.pycc import CC  # after the filter
 
-        space = {**self._functions, **self._translated()}
+        space = self._translated(cache=False)
         fields = getattr(self._functions.get(self.first), "_fields", ())
         with TemporaryDirectory(dir=file.parent) as folder:
             library = CC(f"{self.name}_loops")
@@ -261,6 +281,6 @@ def one_at_a_time() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    Library(sys.argv[1], tuple(sys.argv[2].split(",")), sys.argv[3], sys.argv[4]).translate(
-        Path(sys.argv[5])
-    )
+    named, *listed = sys.argv[1:4]
+    many, some = (tuple(text.split(",")) for text in listed)
+    Library(named, many, some, *sys.argv[4:6]).translate(Path(sys.argv[6]))

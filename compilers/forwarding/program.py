@@ -17,18 +17,19 @@ from compilers.tables.walk import Walker
 
 Egress = NDArray[np.int16]
 
-LOOPS = Library(
-    "forwarding",
-    (
-        "compilers.forwarding.rule",
-        "compilers.forwarding.tabulation",
-        "compilers.forwarding.single_failures",
-        "compilers.forwarding.failure_sets",
-        "compilers.forwarding.link_waits",
-    ),
-    "Program",
-    PROGRAM_TYPES,
-)
+
+def _library(name: str, *exported: str) -> Library:
+    """Some of the walks, translated together when the first of them is asked for."""
+    words = ("rule", "tabulation", "single_failures", "failure_sets", "link_waits")
+    modules = tuple(f"compilers.forwarding.{word}" for word in words)
+    return Library(name, modules, exported, "Program", PROGRAM_TYPES)
+
+
+LOOPS = _library("single", "tabulate", "minimal_next", "walk_paths")
+CASE_LOOPS = _library("cases", "walk_cases")
+TWO_LOOPS = _library("two", "walk_two")
+LOST_LOOPS = _library("lost", "lost_by_two")
+WAIT_LOOPS = _library("waits", "link_waits")
 
 
 def program_of(build: Build) -> Program:

@@ -10,7 +10,16 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.program import LOOPS, Egress, cable_ends, egress_classes, program_of
+from compilers.forwarding.program import (
+    CASE_LOOPS,
+    LOOPS,
+    LOST_LOOPS,
+    TWO_LOOPS,
+    Egress,
+    cable_ends,
+    egress_classes,
+    program_of,
+)
 from compilers.forwarding.rule import Program
 from compilers.forwarding.single_failures import FIGURES, LONGEST, PATHS, SUSPECT
 from compilers.tables.build import Build
@@ -52,17 +61,20 @@ class Ways:
     """All ways that packets of hosts may take, over all pairs of switches.
 
     ways: pairs times ports with a weight. strays: the places on the way from which a packet is not
-    delivered. max_hops: the links of the longest way.
+    delivered. max_hops: the links of the longest way. exact: whether a packet was seen to take as
+    many; else it is a bound.
     """
 
     ways: int = 0
     strays: int = 0
     max_hops: int = 0
+    exact: bool = True
 
     def and_also(self, other: Ways) -> Ways:
         """These and others, of other destinations."""
         most = max(self.max_hops, other.max_hops)
-        return Ways(self.ways + other.ways, self.strays + other.strays, most)
+        exact = any(each.exact and each.max_hops == most for each in (self, other))
+        return Ways(self.ways + other.ways, self.strays + other.strays, most, exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +201,7 @@ class Walks:
         first = np.concatenate(
             ((0,), np.cumsum(np.bincount(element, minlength=self.elements)))
         ).astype(np.int64)
-        lost: Numbers = self.kernels.walk_cases(
+        lost: Numbers = CASE_LOOPS.kernels(self.packets).walk_cases(
             self.program,
             self.ends,
             self.egress(destinations),
@@ -214,13 +226,14 @@ class Walks:
         """
         figures = np.zeros((len(destinations), 3), np.int64)
         egress = self.egress(destinations)
-        self.kernels.walk_two(self.program, self.ends, egress, destinations, self.table, figures)
+        kernels = TWO_LOOPS.kernels(self.packets)
+        kernels.walk_two(self.program, self.ends, egress, destinations, self.table, figures)
         lengths, loses = Lengths().with_all(figures[:, :2]), figures[:, 2] > 0
         if not loses.any():
             return lengths, NO_ROWS
         failing = np.ones(self.elements, np.bool_)
         failing[self.links :] = self.cabled
-        lost: Numbers = self.kernels.lost_by_two(
+        lost: Numbers = LOST_LOOPS.kernels(self.packets).lost_by_two(
             self.program, self.ends, egress[loses], destinations[loses], failing
         )
         lost[:, 2] = np.flatnonzero(loses)[lost[:, 2]]

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from compilers.forwarding.walks import Begun, Progress, packets
-from compilers.proof.failures.risk_cases import FAILURE_KINDS, require_kind
+from compilers.proof.failures.risk_cases import FAILURE_KINDS, fail_alike, require_kind
 from compilers.proof.proved import Proved
 from compilers.proof.soundness.build_soundness import unsound
-from compilers.proof.walks.delivery import METHODS, Report, verify
+from compilers.proof.walks.delivery import METHODS, Report, usual, verify
 from compilers.tables.build import Build
+from compilers.tables.folders.artefact import place_of
 from compilers.tables.folders.generations import mark_verified
 from compilers.tables.folders.plane_folders import first_alike
 from compilers.workers.shards import THIS_PROCESS, Workers
@@ -105,7 +106,7 @@ def judge(
     workers: Workers = THIS_PROCESS,
     begun: Begun | None = None,
 ) -> Verification:
-    """Verify every plane; planes that forward alike share one walk.
+    """Verify every plane; those that forward alike, and whose groups fail alike, share one walk.
 
     Args:
         builds: one a plane.
@@ -134,7 +135,8 @@ def judge(
     unmarked = ""
     for plane, build in enumerate(builds):
         like = first_alike(builds, folders, plane)
-        if like is None:
+        kinds = usual(build) if failures is None else failures
+        if like is None or not fail_alike(builds[like], build, kinds):
             asked = progress, failures, sample, seed, with_channels, method, workers, begun
             report = verify(build, *asked)
         elif (report := reports[like]).passed:
@@ -167,5 +169,5 @@ def _mark(folder: Path, build: Build, report: Report) -> str:
     try:
         mark_verified(folder, build.identity, facts)
     except OSError as error:
-        return f"cannot mark {folder} as verified or not: {error.strerror}"
+        return f"cannot mark {place_of(folder)} as verified or not: {error.strerror}"
     return ""

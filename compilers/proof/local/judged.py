@@ -122,9 +122,9 @@ class _Walks:
         left = walk_ways(self.part, None, ends[~delivers], self.walks)
         sample = walk_ways(self.part, None, ends[delivers & self.some], self.walks)
         unlike = sample.strays > 0 or sample.max_hops > longest
-        strays, longest = left.strays + sample.strays, max(left.max_hops, longest)
+        strays, seen = left.strays + sample.strays, max(left.max_hops, sample.max_hops)
         count = int(self.found.ways[delivers].sum()) + left.ways
-        return Ways(count, strays, longest), unlike
+        return Ways(count, strays, max(seen, longest), exact=seen >= longest), unlike
 
     def failures(self, kind: str) -> tuple[FailureReport, bool]:
         """All failures of a kind, and whether a walk contradicts the proof."""

@@ -28,6 +28,7 @@ from compilers.tables.walk import Walker
 LOOPS = Library(
     "local",
     ("compilers.forwarding.rule", "compilers.proof.local.state_proof"),
+    ("cases_of_classes", "prove_states"),
     "Program",
     PROGRAM_TYPES,
 )

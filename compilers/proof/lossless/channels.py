@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.program import WAIT_LOOPS
 from compilers.forwarding.rule import Program
 from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
@@ -99,7 +100,7 @@ def channels(
     kinds = "link" in failures, "node" in failures
     for first in range(0, len(ends), step):
         some = ends[first : first + step]
-        found = walks.kernels.link_waits(
+        found = WAIT_LOOPS.kernels(walks.packets).link_waits(
             walks.program, walks.ends, walks.egress(some), some, *kinds, changes, waits
         )
         highest, looped = max(highest, found[0]), looped or found[1]

@@ -61,6 +61,12 @@ def is_part(name: str) -> bool:
     return PART.fullmatch(name) is not None
 
 
+def place_of(path: Path) -> Path:
+    """The path that a file or folder in a part has once that takes its place."""
+    found = [(name, PART.fullmatch(name)) for name in path.parts]
+    return Path(*(match["place"] if match else name for name, match in found))
+
+
 def put_file(
     file: Path, pieces: Iterable[bytes], todo: str = OTHER_FILE, folders: bool = False
 ) -> int:

@@ -17,7 +17,7 @@ from io import BufferedReader
 from mmap import PROT_READ, mmap
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,12 +93,20 @@ def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) ->
         if like and id(array) in others:
             _link(like[1] / others[id(array)], folder / file)
         else:
-            np.save(folder / file, array, allow_pickle=False)
+            with (folder / file).open("wb") as stream:
+                np.save(_Written(stream), array, allow_pickle=False)
         digests[file] = _digest(folder / file)
     text = _manifest(build, digests)
     (folder / MANIFEST).write_text(text)
     (folder / SUM).write_text(sum_of(text))
     return identity_of(text)
+
+
+class _Written:
+    """A file that NumPy writes to by Python: by C it does not see errors of what is buffered."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.write = stream.write
 
 
 def identified(build: Build) -> Build:

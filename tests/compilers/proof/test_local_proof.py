@@ -105,8 +105,9 @@ def assert_minimal(build: Build, proof: LocalProof, note: str) -> None:
 
 def assert_found(found: Judged, ways: Ways, walked: list[FailureReport], note: str) -> None:
     assert not found.wrong, note
-    assert replace(found.ways, max_hops=ways.max_hops) == ways, note
+    assert replace(found.ways, max_hops=ways.max_hops, exact=True) == ways, note
     assert found.ways.max_hops >= ways.max_hops, note
+    assert found.ways.max_hops == ways.max_hops or not found.ways.exact, note
     for report, right in zip(found.failures, walked, strict=True):
         if report.exact:
             assert report == right, note
@@ -120,7 +121,7 @@ def assert_found(found: Judged, ways: Ways, walked: list[FailureReport], note: s
 @pytest.mark.parametrize("name", [*SMALL, "damaged", BOUNCED, MARKED])
 def test_it_agrees_with_the_walk(name: str, spread: bool) -> None:
     found, proof = assert_alike(fabric(name, spread))
-    assert found.ways == walk_ways(fabric(name, spread))
+    assert found.ways.max_hops == walk_ways(fabric(name, spread)).max_hops
     assert not any(report.lost_pairs for report in found.failures)
     if name not in ("oft", "damaged"):
         assert not len(proof.open)

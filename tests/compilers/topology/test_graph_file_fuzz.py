@@ -1,0 +1,61 @@
+"""Mutated graph files are read, or end in an InputError that names the file; nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from compilers.topology.families import build_topology
+from compilers.topology.files.graph_file import graph_file
+from compilers.topology.files.graph_formats import write
+from inventory.problems import InputError
+from tests.compilers.spec.test_spec_fuzz import mutated_bytes, mutated_tree
+
+SUFFIXES = {
+    **{"edges": ".txt", "json": ".json", "graphml": ".graphml", "dot": ".dot"},
+    **{"booksim": ".txt", "node-link": ".json"},
+}
+SEEDS = range(150)
+
+
+def fuzz(form: str, seeds: range, folder: Path) -> None:
+    stream = io.StringIO()
+    write(build_topology("polarfly", {"q": 2}), form, stream)
+    whole, good, bad = stream.getvalue().encode(), 0, 0
+    file = folder / f"graph{SUFFIXES[form]}"
+    for seed in seeds:
+        chance = random.Random(seed)  # noqa: S311
+        tree = SUFFIXES[form] == ".json" and chance.random() < 0.6
+        text = mutated_tree(json.loads(whole), chance) if tree else mutated_bytes(whole, chance)
+        file.write_bytes(text)
+        try:
+            found = graph_file(file)
+        except InputError as error:
+            problems = [*error.problems]
+            bad += 1
+        except Exception as error:
+            raise AssertionError(f"{form}, seed {seed}: {text!r}"[:4000]) from error
+        else:
+            problems = []
+            assert found.edges.shape[1] == 2, seed
+            assert (found.edges >= 0).all(), seed
+            assert len(set(found.names)) == len(found.hosts) > found.edges.max(initial=-1), seed
+            good += 1
+        assert all(problem.file.endswith(file.name) for problem in problems), seed
+    assert bad
+    assert good
+
+
+@pytest.mark.parametrize("form", SUFFIXES)
+def test_mutated_graphs(form: str, tmp_path: Path) -> None:
+    fuzz(form, SEEDS, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", SUFFIXES)
+def test_many_mutated_graphs(form: str, tmp_path: Path) -> None:
+    fuzz(form, range(SEEDS.stop, 20_000), tmp_path)
