@@ -61,7 +61,8 @@ class Stages:
     asked: the fabric on its hardware, as it was placed, and stage and beside, as for
     `compile_placed`. routing: what targets and node types can do of the policy. inventory,
     topology, wiring, hardware: of what is installed and works; damage: what does not. module: of
-    each link, or None. tables and build: None before the passes that make them.
+    each link, where the policy protects against a module's death, else None: other orders are
+    those of links and nodes alone. tables and build: None before the passes that make them.
     """
 
     asked: Placed
@@ -149,7 +150,8 @@ def with_modules(made: Stages) -> Stages:
     """The module of each link; and whether the policy goes with the fabric as it is wired."""
     loaded, wiring, hardware = made.loaded, made.wiring, made.hardware
     loaded.refuse(balance_named(made.routing.balance).placed(made.topology, wiring))
-    module = modules_of(wiring, hardware)
+    protected = made.routing.protect == "module"
+    module = modules_of(wiring, hardware) if protected else None
     loaded.refuse(without_modules(made.routing, module))
     if hardware and not loaded.plane:
         loaded.refuse(unknown_risks(wiring, hardware))
@@ -269,11 +271,13 @@ def without_modules(routing: RoutingSpec, module: NDArray[np.int32] | None) -> I
 
 
 def _alike(wiring: Wiring, module: NDArray[np.int32] | None, other: Build) -> bool:
-    """Whether links take the ports and modules that they take in another build, as tables do."""
+    """Whether links take the ports, and where given the modules, of those of another build."""
+    if not wiring.same_ports(other.wiring):
+        return False
+    if module is None:
+        return True
     theirs = modules_of(other.wiring, other.hardware)
-    if module is None or theirs is None:
-        return module is theirs and wiring.same_ports(other.wiring)
-    return np.array_equal(module, theirs) and wiring.same_ports(other.wiring)
+    return theirs is not None and np.array_equal(module, theirs)
 
 
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:

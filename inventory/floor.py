@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from inventory.values import Colour, Line, Metres, Model, Name, PortName, TypeName, Whole
+from inventory.problems import Finding
+from inventory.values import (
+    Colour,
+    Line,
+    Metres,
+    Model,
+    Name,
+    PortName,
+    TypeName,
+    Whole,
+    refusal,
+)
 
 Media = Literal[
     "cat6",
@@ -136,6 +148,17 @@ class DeadLink(Model):
     b: Name
 
 
+def _no_risk(word: str) -> str:
+    """A word that is no other shared risk: these are not nested."""
+    if word.startswith("risk:"):
+        todo = "write what fails with that risk here, too"
+        raise refusal("a node, a link or a group other than a shared risk", todo)
+    return word
+
+
+Failing = Annotated[Line, AfterValidator(_no_risk)]
+
+
 class SharedRisk(Model):
     """Links and nodes that fail together, such as those of a power feed or a conduit.
 
@@ -144,10 +167,20 @@ class SharedRisk(Model):
     """
 
     name: Name
-    fails: Annotated[tuple[Line, ...], Field(min_length=1)]
+    fails: Annotated[tuple[Failing, ...], Field(min_length=1)]
 
 
 class SharedRisks(Model):
     """A file of groups to try failures of, as an inventory lists them."""
 
     shared_risks: Annotated[tuple[SharedRisk, ...], Field(min_length=1)]
+
+
+def repeated_names(risks: Iterable[tuple[int, SharedRisk]]) -> Iterator[Finding]:
+    """Shared risks, with their places, whose name another has: one of them would not be tried."""
+    first: dict[str, int] = {}
+    for i, risk in risks:
+        if (before := first.setdefault(risk.name, i)) != i:
+            required, todo = "a name that no other shared risk has", "change one of them"
+            path, also = ("shared_risks", i, "name"), ("shared_risks", before, "name")
+            yield Finding(path, required, risk.name, todo, also)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inventory.document_errors import part, sound
-from inventory.floor import Cable, Cabling, DeadLink, Generate, Rack
+from inventory.floor import Cable, Cabling, DeadLink, Generate, Rack, SharedRisk, repeated_names
 from inventory.library import library_names, library_type
 from inventory.model import Node, NodeType, PortBlock
 from inventory.names import NAME
@@ -26,6 +26,7 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
         data: the inventory's.
     """
     known = _types(nodes, types)
+    risks = _listed(data, "shared_risks")
     racks = [(i, rack) for i, value in _listed(data, "racks") if (rack := sound(Rack, value))]
     cables = [(i, c) for i, value in _listed(data, "cables") if (c := sound(Cable, value))]
     return [
@@ -36,6 +37,7 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[F
         *_cable_types(data),
         *_disabled_ports(nodes, known),
         *_dead_links(data),
+        *repeated_names((i, r) for i, v in risks if (r := sound(SharedRisk, v))),
         *_cables(cables, {node.name: node for _, node in nodes}, known, data),
     ]
 

@@ -62,7 +62,7 @@ def _read(value: Any, info: ValidationInfo) -> Any:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise refusal(f"a CSV file in UTF-8: line {line} is not", "save it as UTF-8") from None
-    rows = tuple(_rows(text))
+    rows = tuple(_rows(text, value))
     if not rows:
         todo = "for a fabric without hosts leave hosts out, and write host_count: 0 in each type"
         raise refusal("a line for each host below the first line; there is none", todo)
@@ -76,19 +76,32 @@ def _read(value: Any, info: ValidationInfo) -> Any:
     return rows
 
 
-def _rows(text: str) -> Iterator[HostRow]:
-    lines = text.splitlines()
-    head = lines[0] if lines else ""
-    reader = csv.reader(lines, delimiter=max(",;\t", key=head.count))
-    columns = _columns(next(reader, []))
-    for cells in reader:
+def _rows(text: str, file: str) -> Iterator[HostRow]:
+    lines = _lines(text, file)
+    columns = _columns(next(lines, (0, []))[1])
+    for line, cells in lines:
         found = {c: cell.strip() for c, cell in zip(columns, cells, strict=False) if c}
         given: dict[str, Any] = {name: cell for name, cell in found.items() if cell}
         if not given:
             continue
         if missing := {"name", "switch"} - set(given):
-            raise refusal(f"a {min(missing)} in line {reader.line_num}")
-        yield HostRow(reader.line_num, given.pop("switch"), _host(given, reader.line_num))
+            raise refusal(f"a {min(missing)} in line {line}")
+        yield HostRow(line, given.pop("switch"), _host(given, line))
+
+
+def _lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each row, and the line where it ends."""
+    lines = text.splitlines()
+    head = lines[0] if lines else ""
+    reader = csv.reader(lines, delimiter=max(",;\t", key=head.count), strict=True)
+    first = 1
+    try:
+        for cells in reader:
+            yield reader.line_num, cells
+            first = reader.line_num + 1
+    except csv.Error as error:
+        given = f"{error} in the row from line {first} of {file}"
+        raise refusal("rows of a CSV file", f"{given}; are its quotes closed?") from None
 
 
 def _columns(heads: Sequence[str]) -> list[str]:

@@ -51,7 +51,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
     loaded: LoadedFabric | None = None
     folder: Path | None = None
     compiled: tuple[Build, ...] = ()
-    _judged: list[Verification] = field(default_factory=list)
+    _judged: list[Verification] = field(default_factory=list, init=False)
 
     @classmethod
     def from_spec(
@@ -223,26 +223,29 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
                 function is called with that fabric instead, before it replaces an earlier one.
 
         Raises:
-            InputError: the folder holds something else, or cannot be written, or the proof needs
-                more memory than there is.
+            InputError: the folder holds something else, or cannot be written or marked, or the
+                proof fails or needs more memory than there is; an earlier build is kept.
         """
         from compilers.tables.folders.plane_folders import save_planes
 
         judged = list(self._judged) if prove is True else []
 
         def written(part: Path, builds: tuple[Build, ...]) -> None:
-            new = Fabric(self.loaded, part, builds, judged)
+            new = Fabric(self.loaded, part, builds)
             if callable(prove):
                 prove(new)
-            elif judged:
-                for verification in judged:
-                    verification.mark(builds, new._folders)
             elif prove:
-                new.verify()
+                new._judged.extend(found.mark(builds, new._folders) for found in judged)
+                for found in new._judged or [new.verify()]:
+                    found.require_marked()
+                new._judged[-1].require_passed(str(path))
+            judged[:] = new._judged
 
         path = Path(folder).resolve()  # `.` is another folder once it is replaced
         made = self.builds if judged else self.compiled or self.compile().compiled
-        return Fabric(self.loaded, path, save_planes(made, path, written), judged)
+        saved = Fabric(self.loaded, path, save_planes(made, path, written))
+        saved._judged.extend(judged)
+        return saved
 
     def lost_links(self) -> tuple[LostLinks, ...]:
         """The links and hosts that disabled ports, dead links and spares leave out, and their cost.
@@ -329,7 +332,9 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             fabric = self
             if not self.folder:
                 name = stack.enter_context(TemporaryDirectory(prefix="polarfab-"))
-                fabric = self.save(Path(name) / "build", prove=bool(self._judged))
+                fabric = self.save(
+                    Path(name) / "build", prove=bool(self._judged) and not unverified
+                )
                 if not (unverified or self._judged):
                     fabric.verify(failures=())
             for place in () if unverified else zip(fabric._folders, fabric.builds, strict=True):

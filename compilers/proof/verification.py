@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from compilers.forwarding.walks import Begun, Progress, packets
-from compilers.proof.failures.risk_cases import FAILURE_KINDS, require_kind
+from compilers.proof.failures.risk_cases import FAILURE_KINDS, fail_alike, require_kind
 from compilers.proof.proved import Proved
 from compilers.proof.soundness.build_soundness import unsound
-from compilers.proof.walks.delivery import METHODS, Report, verify
+from compilers.proof.walks.delivery import METHODS, Report, usual, verify
 from compilers.tables.build import Build
 from compilers.tables.folders.artefact import place_of
 from compilers.tables.folders.generations import mark_verified
@@ -27,10 +27,12 @@ CHANNELS_UP_TO = 1 << 26
 class Verification:
     """The result of verification, one report per plane.
 
-    names: of the planes. unmarked: why a folder could not be marked, "" if all were.
+    names, identities: of the planes and their builds, "" for a build that has none yet. unmarked:
+    why a folder could not be marked, "" if all were.
     """
 
     names: tuple[str, ...]
+    identities: tuple[str, ...]
     reports: tuple[Report, ...]
     unmarked: str = ""
 
@@ -43,13 +45,34 @@ class Verification:
         if self.unmarked:
             raise InputError.of("", self.unmarked)
 
+    def require_passed(self, folder: str) -> None:
+        """Pass when every plane may be used.
+
+        folder: where its build was to be written.
+
+        Raises:
+            InputError: verification has not passed.
+        """
+        if not self.passed:
+            todo = "what verify() returns says why; save with prove=False to keep it all the same"
+            raise InputError.of("a build that has passed polarfab verify", repr(self), todo, folder)
+
     @property
     def passed(self) -> bool:
         """Whether every plane may be used."""
         return all(report.passed for report in self.reports)
 
     def mark(self, builds: Sequence[Build], folders: Sequence[Path]) -> Verification:
-        """The same, marked in the folders of the same builds, one a plane."""
+        """The same, marked in the folders of the same builds, one a plane.
+
+        Raises:
+            InputError: these are other builds, or verified ones had no identity.
+        """
+        now = tuple(build.identity for build in builds)
+        if self.passed and (now != self.identities or "" in now):
+            required = f"the builds that were verified, {' and '.join(self.identities)}"
+            todo = 'verify these; a build with other values begins with identity=""'
+            raise InputError.of(required, " and ".join(now), todo)
         planes = zip(folders, builds, self.reports, strict=True)
         faults = [_mark(folder, build, report) for folder, build, report in planes]
         return replace(self, unmarked=next(filter(None, faults), ""))
@@ -83,7 +106,7 @@ def judge(
     workers: Workers = THIS_PROCESS,
     begun: Begun | None = None,
 ) -> Verification:
-    """Verify every plane; planes that forward alike share one walk.
+    """Verify every plane; those that forward alike, and whose groups fail alike, share one walk.
 
     Args:
         builds: one a plane.
@@ -112,7 +135,8 @@ def judge(
     unmarked = ""
     for plane, build in enumerate(builds):
         like = first_alike(builds, folders, plane)
-        if like is None:
+        kinds = usual(build) if failures is None else failures
+        if like is None or not fail_alike(builds[like], build, kinds):
             asked = progress, failures, sample, seed, with_channels, method, workers, begun
             report = verify(build, *asked)
         elif (report := reports[like]).passed:
@@ -120,7 +144,9 @@ def judge(
         reports.append(report)
         if folders:
             unmarked = _mark(folders[plane], build, report) or unmarked
-    return Verification(tuple(build.name for build in builds), tuple(reports), unmarked)
+    names = tuple(build.name for build in builds)
+    identities = tuple(build.identity for build in builds)
+    return Verification(names, identities, tuple(reports), unmarked)
 
 
 def _mark(folder: Path, build: Build, report: Report) -> str:

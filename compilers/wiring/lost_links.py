@@ -80,13 +80,11 @@ def _lost_hosts(placed: Placed) -> Iterator[str]:
     """Of hosts at ports that are disabled."""
     wiring = placed.wiring
     damage = damage_of(placed.inventory, wiring)
-    listed = {node.name: node.hosts for node in placed.inventory.nodes}
     width = wiring.host_port.shape[1]
     for v, h in np.argwhere(damage.hosts & ~damage.absent[:, None]).tolist():
         node, port = wiring.names[v], wiring.port_name(v, int(wiring.host_port[v, h]))
-        chosen = h < len(listed[node]) and listed[node][h].port is not None
-        why = "and chosen by hand" if chosen else "and no spare port is like it"
-        yield f"{wiring.host_names[v * width + h]}: {port} of {node} is disabled, {why}"
+        host = wiring.host_names[v * width + h]
+        yield f"{host}: {port} of {node} is disabled, and no spare port is like it"
 
 
 def _sentences(placed: Placed) -> Iterator[str]:

@@ -367,7 +367,6 @@ def moved_to_spares(
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
     pins: Pins,
-    host_pins: Pins = MappingProxyType({}),
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Links and hosts on ports that work, as far as there are spare ones.
 
@@ -378,7 +377,7 @@ def moved_to_spares(
         node_type: uint16[S] into types.
         types: the ports of each type.
         pins: by switch and link, the port that was chosen by hand, which stays.
-        host_pins: the same by switch and host.
+            Hosts are at no disabled port by hand: `pins_of_hosts` refuses it.
     """
     if not disabled:
         return port, host_port
@@ -387,7 +386,7 @@ def moved_to_spares(
         own = types[node_type[switch]]
         for row, fixed, host in (
             (links[switch], pins.get(switch, {}), False),
-            (hosts[switch], host_pins.get(switch, {}), True),
+            (hosts[switch], (), True),
         ):
             for number in broken:
                 place = np.flatnonzero(row == number)

@@ -8,7 +8,7 @@ ones are left. Deterministic: the same topology and inventory give the same wiri
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +20,7 @@ from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.fixed_cables import pins_of, pins_of_hosts, unequal_ports, with_installed
 from compilers.wiring.port_assignment import (
+    Pins,
     PortGroups,
     TypePorts,
     alike_rows,
@@ -203,12 +204,12 @@ def wire(
     lines = {row.host.name: row.line for row in inventory.hosts}
     host_pins, wrong = pins_of_hosts(site, node_type, types, disabled, pins, lines)
     findings += wrong
+    by_hand = fixed = pins, host_pins
     if installed and not findings:
         given = site, topology, node_type, types, disabled
-        pins, host_pins = with_installed((pins, host_pins), installed, places, *given)
-    kept = {v: list(ports.values()) for v, ports in host_pins.items()}
-    port = ports_of_links(far, node_type, types, groups, pins, hosts, kept)
-    host_port, short = _host_ports(port, topology.graph.degrees, hosts, node_type, types)
+        fixed = with_installed(by_hand, installed, places, *given)
+    fixed, port, host_port, short = _assigned(fixed, by_hand, far, groups, hosts, node_type, types)
+    pins, host_pins = fixed
     host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
     for v, own in enumerate(places):
         ports = host_pins.get(v, {})
@@ -218,7 +219,7 @@ def wire(
         others = iter(types[node_type[v]].hosts(taken, len(own)))
         host_port[v] = 0
         host_port[v, own] = [ports[h] if h in ports else next(others, 0) for h in own]
-    port, host_port = moved_to_spares(port, host_port, disabled, node_type, types, pins, host_pins)
+    port, host_port = moved_to_spares(port, host_port, disabled, node_type, types, pins)
 
     made = _by_pattern(inventory.host_names, site, places)
     host_names = tuple(
@@ -228,9 +229,9 @@ def wire(
     )
     findings += [
         *site.unusable_names(host_names, hosts_per_node, inventory.host_names),
-        *site.short_of_ports(short),
+        *site.short_of_ports(short, installed is not None),
         *site.hosts_beyond(hosts),
-        *site.clashing_names(host_names, hosts_per_node),
+        *site.clashing_names(host_names, hosts_per_node, lines),
         *site.clashing_numbers("datapath_id", "a datapath id", first),
         *site.clashing_numbers("asn", "an AS number", first_asn),
     ]
@@ -288,6 +289,40 @@ def _groups(
 def _made_up(inventory: Inventory) -> bool:
     """Whether the node type is one that was made up, whose port blocks are no modules."""
     return GENERATED in inventory.node_types
+
+
+def _assigned(
+    fixed: tuple[Pins, Pins],
+    by_hand: tuple[Pins, Pins],
+    far: NDArray[np.int32],
+    groups: PortGroups,
+    hosts: NDArray[np.int64],
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+) -> tuple[tuple[Pins, Pins], NDArray[np.int32], NDArray[np.int32], dict[int, Shortage]]:
+    """The fixed ports of links and hosts, the ports of all, and the switches short of ports.
+
+    Where what is installed leaves a switch too few, its hosts move, and if need be its links.
+    """
+    pins, host_pins = fixed
+    degrees = np.count_nonzero(far >= 0, axis=1)
+    for moving in ("hosts", "links", ""):
+        kept = {v: list(ports.values()) for v, ports in host_pins.items()}
+        port = ports_of_links(far, node_type, types, groups, pins, hosts, kept)
+        host_port, short = _host_ports(port, degrees, hosts, node_type, types)
+        if not short or (pins, host_pins) == by_hand:
+            break
+        if moving == "hosts":
+            host_pins = _freed(host_pins, by_hand[1], short)
+        elif moving == "links":
+            pins = _freed(pins, by_hand[0], short)
+    return (pins, host_pins), port, host_port, short
+
+
+def _freed(fixed: Pins, by_hand: Pins, switches: Collection[int]) -> Pins:
+    """Of these switches only the ports by hand."""
+    others = {v: ports for v, ports in fixed.items() if v not in switches}
+    return others | {v: by_hand[v] for v in switches if v in by_hand}
 
 
 def _host_ports(

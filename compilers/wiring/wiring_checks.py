@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 MORE_PORTS = "choose a type with more ports, or lower hosts_per_node or the topology's size"
 MORE_HOST_PORTS = "give the type more ports with `role: host` or `any`, or lower hosts_per_node"
+
+OTHER_VERTICES = "nodes keep the vertices of the earlier build, without it others may fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,14 @@ class Site:
         front: KeyPath = ("generate",) if self.generated else ("nodes", self.placed[vertex])
         return Finding((*front, *rest), required, given, todo)
 
-    def short_of_ports(self, shortages: dict[int, Shortage]) -> Iterator[Finding]:
-        """Vertices whose node has too few ports, in vertex order; one of those of a type alike."""
+    def short_of_ports(
+        self, shortages: dict[int, Shortage], installed: bool = False
+    ) -> Iterator[Finding]:
+        """Vertices whose node has too few ports, in vertex order; one of those of a type alike.
+
+        installed: whether nodes have the vertices of an earlier build.
+        """
+        earlier = f"; {OTHER_VERTICES}"
         alike = Counter((self.nodes[vertex].type, s) for vertex, s in shortages.items())
         for vertex, s in sorted(shortages.items()):
             node = self.nodes[vertex]
@@ -89,7 +97,8 @@ class Site:
                 f"{s.links_needed} ports for links and {s.hosts_needed} for hosts",
                 f"{node.type} with {s.ports}{_for_hosts(s)}, {' and '.join(missing)} missing "
                 f"at {node.name} (vertex {vertex})" + f" and {more:,} more" * (more > 0),
-                MORE_HOST_PORTS if s.links >= s.links_needed else MORE_PORTS,
+                (MORE_HOST_PORTS if s.links >= s.links_needed else MORE_PORTS)
+                + earlier * installed,
             )
 
     def hosts_beyond(self, hosts: NDArray[np.int64]) -> Iterator[Finding]:
@@ -126,8 +135,13 @@ class Site:
                 todo = "add a separator such as - between fields"
                 yield Finding(("host_names",), required, given, todo)
 
-    def clashing_names(self, host_names: Sequence[str], per_node: int) -> Iterator[Finding]:
-        """Given names that are also the usual name of a host without one (h<vertex>)."""
+    def clashing_names(
+        self, host_names: Sequence[str], per_node: int, lines: Mapping[str | None, int]
+    ) -> Iterator[Finding]:
+        """Given names that are also the usual name of a host without one (h<vertex>).
+
+        lines: of the file that has the hosts, by their names; empty where they are at nodes.
+        """
         usual: dict[str, int] = {}
         given: list[tuple[str, int, KeyPath]] = []
         for vertex, node in enumerate(self.nodes):
@@ -139,14 +153,15 @@ class Site:
                 else:
                     usual[name] = vertex
         for name, vertex, rest in given:
-            if (other := usual.get(name.lower())) is not None:
-                yield self.finding(
-                    vertex,
-                    rest,
-                    "a name that no other node or host has",
-                    f"{name}, which the host without a name at vertex {other} gets",
-                    "choose another, or give that host a name",
-                )
+            if (other := usual.get(name.lower())) is None:
+                continue
+            required = "a name that no other node or host has"
+            clash = f"{name}, which the host without a name at vertex {other} gets"
+            todo = "choose another, or give that host a name"
+            if rest != ("name",) and name in lines:
+                yield Finding(("hosts",), required, f"{clash}, in line {lines[name]}", todo)
+            else:
+                yield self.finding(vertex, rest, required, clash, todo)
 
     def clashing_numbers(self, key: str, noun: str, first: int) -> Iterator[Finding]:
         """Given numbers that are also the usual one (first + vertex) of a node without one.

@@ -309,9 +309,42 @@ def test_save_does_not_mark_what_verify_found_wrong(fabric: Fabric, tmp_path: Pa
     routes = dataclasses.replace(build.tables.routes, egress=egress)
     tables = dataclasses.replace(build.tables, routes=routes)
     wrong = Fabric.of(dataclasses.replace(build, tables=tables, identity=""))
-    assert str(wrong.save(tmp_path / "one").proved[0]) == "nothing"
-    assert not wrong.verify().passed
-    assert str(wrong.save(tmp_path / "two").proved[0]) == "nothing"
+    good = fabric.save(tmp_path / "one")
+    for _ in range(2):
+        with pytest.raises(polarfab.InputError, match="one: required a build that has passed"):
+            wrong.save(tmp_path / "one")
+        assert Fabric.load(tmp_path / "one").proved == good.proved, "the earlier build is kept"
+        assert not wrong.verify().passed
+    assert str(wrong.save(tmp_path / "two", prove=False).proved[0]) == "nothing"
+    wrong.render("ovs", tmp_path / "ovs", unverified=True)
+
+
+def test_a_proof_marks_no_other_build(fabric: Fabric, tmp_path: Path) -> None:
+    other = Fabric.from_spec(PROTECTED, HARDWARE).compile()
+    proved = Fabric.of(fabric.build)
+    found = proved.verify()
+    kept = dataclasses.replace(proved, compiled=other.compiled).save(tmp_path / "build", False)
+    assert not dataclasses.replace(proved, compiled=other.compiled)._judged
+    with pytest.raises(polarfab.InputError, match="required the builds that were verified"):
+        found.mark(kept.builds, [tmp_path / "build"])
+    assert str(Fabric.load(tmp_path / "build").proved[0]) == "nothing"
+
+
+def test_save_that_cannot_mark_keeps_the_earlier_build(
+    fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from compilers.proof import verification
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    good = fabric.save(tmp_path / "build")
+    other = Fabric.from_spec(PROTECTED, HARDWARE).compile()
+    other.verify()
+    monkeypatch.setattr(verification, "mark_verified", refused)
+    with pytest.raises(polarfab.InputError, match="cannot mark"):
+        other.save(tmp_path / "build")
+    assert Fabric.load(tmp_path / "build").build.identity == good.build.identity
 
 
 def test_values_print_in_one_line(fabric: Fabric) -> None:

@@ -91,13 +91,31 @@ def named_elements(build: Build, kind: str) -> dict[str, Elements]:
     return {group.name: _elements(build, group, number) for group in found}
 
 
+def fail_alike(one: Build, other: Build, kinds: Sequence[str]) -> bool:
+    """Whether two builds with the same links have the same groups of these kinds, by any names.
+
+    Raises:
+        InputError: as for `named_elements`.
+    """
+    if one.hardware is other.hardware and one.wiring.names == other.wiring.names:
+        return True
+    parts = {part for kind in kinds for part in ([kind] if is_file(kind) else kind.split("+"))}
+    return all(
+        [*named_elements(one, part).values()] == [*named_elements(other, part).values()]
+        for part in sorted(parts)
+        if is_file(part) or part in GROUP_KINDS
+    )
+
+
 def _of_file(build: Build, file: str) -> Sequence[RiskGroup]:
     from inventory.document_errors import validate
-    from inventory.floor import SharedRisks
+    from inventory.floor import SharedRisks, repeated_names
     from inventory.yamlfile import read
 
     document = read(Path(file))
     listed = validate(SharedRisks, document).shared_risks
+    if repeated := [*repeated_names(enumerate(listed))]:
+        raise InputError(document.report(repeated))
     found, problems = list[RiskGroup](), []
     for i, risk in enumerate(listed):
         try:

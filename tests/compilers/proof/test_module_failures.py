@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failures
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.failures.risk_cases import named_elements, require_kind
 from compilers.proof.verification import judge
 from compilers.routing.protection import polarfly
+from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.shared_risk import find, groups, module_names
 from extensions.clusters.trees.tree_set import plan_trees
 from extensions.simulation.build_simulation import _links
@@ -111,6 +113,112 @@ def test_protection_against_modules_needs_some():
                 "routing": {"protect": "module"},
             }
         ).compile()
+
+
+FOUR_AND_FOUR = (
+    {"name": "a{}", "count": 4, "role": "fabric"},
+    {"name": "b{}", "count": 4, "role": "any"},
+)
+
+
+def of_ports(q, ports, **routing):
+    """A whole PolarFly on nodes of one type with these ports, and one for a host."""
+    ports = [*ports, {"name": "h{}", "count": 1, "role": "host"}]
+    inventory = {"node_types": {"leaf": {"ports": ports}}, "generate": {"type": "leaf"}}
+    topology = {"family": "polarfly", "q": q}
+    spec = {"name": "lab", "topology": topology, "routing": routing, "inventory": inventory}
+    return compile_fabric(load_fabric(spec))
+
+
+@pytest.mark.parametrize("protect", ["link", "node"])
+def test_other_policies_know_nothing_of_modules(protect):
+    """Orders for modules put the apex last: compile refused this build, and lost 116 pairs."""
+    build = of_ports(5, FOUR_AND_FOUR, protect=protect)
+    (report,) = judge([build]).reports
+    assert report.passed
+    assert [case.lost_pairs for case in report.failures] == [0] * len(report.failures)
+    assert [case.kind for case in report.failures][-1] == "2"
+    classes, usual = build.tables.classes, by_turn(build).classes
+    assert np.array_equal(classes.protection, usual.protection)
+    assert np.array_equal(classes.bounce, usual.bounce)
+
+
+@pytest.mark.parametrize(("q", "modules", "size"), [(5, 2, 3), (7, 4, 2), (4, 2, 3)])
+def test_filled_modules_are_sound_without_protection_of_modules(q, modules, size):
+    (report,) = judge([modular(q, modules, size, "filled", protect="link")]).reports
+    assert report.passed
+    assert report.unsound.count == 0
+
+
+def test_spread_over_two_blocks_compiles():
+    """With orders that know modules this did not pass."""
+    (report,) = judge([of_ports(5, FOUR_AND_FOUR, protect="node", balance="spread")]).reports
+    assert report.passed
+
+
+def test_planes_in_other_racks_are_walked_each(tmp_path):
+    """Plane 2 has the tables of plane 1, and fewer racks: it copied the verdict of plane 1."""
+    optics = {"name": "m{module}/{}", "modules": 6, "count": 1, "role": "fabric"}
+    ports = [optics, {"name": "h{}", "count": 1, "role": "host"}]
+    nodes = [{"name": f"a{v}", "plane": 1, "rack": f"S{v}"} for v in range(16)]
+    nodes += [{"name": f"b{v}", "plane": 2, "rack": f"R{v // 4}"} for v in range(16)]
+    nodes = [{**node, "type": "leaf", "vertex": v % 16} for v, node in enumerate(nodes)]
+    racks = [{"name": name, "units": 8} for name in dict.fromkeys(n["rack"] for n in nodes)]
+    types = {"leaf": {"ports": ports, "units": 1}}
+    spec = {
+        "name": "lab",
+        "topology": {"family": "jellyfish", "nodes": 16, "degree": 5},
+        "planes": 2,
+        "routing": {"protect": "link"},
+        "inventory": {"node_types": types, "nodes": nodes, "racks": racks},
+    }
+    fabric = Fabric.from_spec(spec).compile()
+    assert fabric.builds[0].tables is fabric.builds[1].tables
+    saved = fabric.save(tmp_path / "build", prove=False)
+    for each in (fabric, saved):
+        first, second = each.verify(failures=["rack", "trunk+rack"]).reports
+        assert [case.all_cases for case in first.failures] == [16, 640]
+        assert [case.all_cases for case in second.failures] == [4, 24]
+        assert second.failures[0].lost_pairs == 6
+    assert "rack" not in str(saved.proved[1])
+    first, second = saved.verify(failures=["link"]).reports
+    assert first.failures is second.failures
+
+
+def risks(tmp_path, *listed):
+    """A fabric's inventory file with these shared risks, and the spec that has it."""
+    lines = "".join(f"  - {{name: {name}, fails: [{fails}]}}\n" for name, fails in listed)
+    text = f"shared_risks:\n{lines}"
+    (tmp_path / "groups.yaml").write_text(text)
+    (tmp_path / "inventory.yaml").write_text(
+        "node_types: {leaf: {ports: [{name: 'e{}', count: 8, role: any}]}}\n"
+        f"generate: {{type: leaf}}\n{text}"
+    )
+    spec = tmp_path / "fabric.yaml"
+    spec.write_text("name: lab\ntopology: {family: polarfly, q: 3}\ninventory: inventory.yaml\n")
+    return spec
+
+
+def test_shared_risks_of_one_name_are_refused(tmp_path):
+    """The second took the place of the first, which no proof tried."""
+    spec = risks(tmp_path, ("feed", "n0, n1"), ("duct", "n2"), ("feed", "n5"))
+    said = r":{}: shared_risks\[2\].name.*no other shared risk.*also in line {}"
+    with pytest.raises(InputError, match=r"inventory.yaml" + said.format(6, 4)):
+        Fabric.from_spec(spec).compile()
+    with pytest.raises(InputError, match=r"groups.yaml" + said.format(4, 2)):
+        walk_failures(modular(3, 2), str(tmp_path / "groups.yaml"))
+
+
+def test_shared_risks_are_not_nested(tmp_path):
+    """One in itself ended in a traceback."""
+    key = r":{}: shared_risks\[0\].fails\[1\]"
+    for fails in ("risk:feed", "risk:other"):
+        spec = risks(tmp_path, ("feed", f"n0, '{fails}'"))
+        with pytest.raises(InputError, match=r"inventory.yaml" + key.format(4)) as refused:
+            Fabric.from_spec(spec).compile()
+        assert len(refused.value.problems) == 1
+        with pytest.raises(InputError, match=r"groups.yaml" + key.format(2)):
+            walk_failures(modular(3, 2), str(tmp_path / "groups.yaml"))
 
 
 def test_a_build_that_loses_a_promised_module_is_refused():
@@ -238,7 +346,7 @@ def test_the_library_takes_names_of_groups():
 def test_what_modules_cost_other_families(topology, modules, size, filled, spread):
     """No promise, so counted; 13,228 pairs of this PolarStar were lost, and 1,348 of the OFT."""
     if filled:
-        before = on_modules(topology, modules, size, "filled", protect="node")
+        before = on_modules(topology, modules, size, "filled", protect="module")
         assert walk_failures(before, "module").lost_pairs == filled
-    build = on_modules(topology, modules, size, protect="node")
+    build = on_modules(topology, modules, size, protect="module")
     assert walk_failures(build, "module").lost_pairs == spread

@@ -92,6 +92,19 @@ def test_a_file_of_hosts_says_where_each_is_plugged(tmp_path: Path) -> None:
         ("gpu2", "gp\xfc2", "a CSV file in UTF-8: line 3 is not"),
         (HOSTS.split("\n", 1)[1], "", "a line for each host below the first line"),
         ("", "g3;n0;\ng4;n0;\n", "at most 3 hosts at a switch"),
+        ("eth9;C", 'eth9;"C\ng9;n1;;', "the row from line 5 of hosts.csv; are its quotes closed?"),
+        (
+            "eth9;C",
+            'eth9;"C\ng9;n1;;"D"',
+            "the row from line 5 of hosts.csv; are its quotes closed?",
+        ),
+        pytest.param(
+            "eth2;A",
+            f"eth2;{'A' * 131_073}",
+            "larger than field limit (131072) in the row from line 2",
+            id="long",
+        ),
+        ("store", "h2-0", "h2-0, which the host without a name at vertex 2 gets, in line 5"),
     ],
 )
 def test_a_file_of_hosts_with_a_mistake(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -183,3 +196,24 @@ def test_cables_stay_where_an_earlier_build_has_them() -> None:
     assert kept.verify().passed
     with pytest.raises(polarfab.InputError, match="an earlier build of 2 planes, given one of 1"):
         Fabric.from_spec(SPEC | {"planes": 2}).compile(cables_of=before)
+
+
+def test_what_cannot_stay_moves_before_the_fabric_is_refused() -> None:
+    def hardware(role: str, hosts: int) -> dict[str, object]:
+        ports = [{"name": "a{}", "count": 3, "role": role}, {"name": "b{}", "count": 4}]
+        nodes = [{"name": f"s{v}", "type": "t", "host_count": hosts} for v in range(13)]
+        return {"node_types": {"t": {"ports": ports}}, "nodes": nodes}
+
+    before = Fabric.from_spec(SPEC, hardware("any", 2)).compile()
+    # Links have all of a1 to a3; now these are for hosts, who leave b1 to b4 to the links.
+    after = Fabric.from_spec(SPEC, hardware("host", 2))
+    kept = after.compile(cables_of=before)
+    assert kept.verify().passed
+    assert not kept.lost_links()[0].hosts
+    with pytest.raises(polarfab.InputError, match="keep the vertices of the earlier build"):
+        Fabric.from_spec(SPEC, hardware("host", 3) | few()).compile(cables_of=before)
+
+
+def few() -> dict[str, object]:
+    """Node types with too few ports."""
+    return {"node_types": {"t": {"ports": [{"name": "a{}", "count": 5}]}}}
