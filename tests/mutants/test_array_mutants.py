@@ -43,7 +43,7 @@ def test_a_verifier_that_looks_past_things_is_told(
 ) -> None:
     """The harness finds what it is there to find."""
     for module, word in ((delivery, "walkable"), (delivery, "unsound"), (delivery, "promise")):
-        monkeypatch.setattr(module, word, lambda *_: Unsound())
+        monkeypatch.setattr(module, word, lambda *_, **__: Unsound())
     monkeypatch.setattr(verification, "unsound", lambda _: Unsound())
     assert [m for m in nursery.mutants(seed=1, count=24) if m.harm]
 
