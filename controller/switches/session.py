@@ -69,6 +69,9 @@ class Upkeep(Protocol):
     def adopt(self, current: Current) -> Current:
         """A build is being loaded; returns it, or a replacement."""
 
+    def arrived(self, vertex: int) -> None:
+        """A switch has connected."""
+
     def described(self, vertex: int, ports: bytes) -> None:
         """A switch has described its ports (`ofp_port`), before its rows are read."""
 
@@ -524,6 +527,8 @@ class LiveFabric:
         self._began = now if self._began is None else self._began
         number = f"{switch.datapath_id:016x}"
         self.tell(SwitchConnected(self.names[vertex], number, switch.peer))
+        if self.upkeep:
+            self.upkeep.arrived(vertex)
         switch.wait()
 
     def _one_less(self, key: Hashable, vertex: int) -> None:

@@ -34,9 +34,11 @@ class Penalties:
         return bool(self.suppressed[link]) and not before
 
     def hold(self, number: int, seconds: float, now: float) -> None:
-        """Suppress one for so long, as another controller has known it."""
+        """Suppress one for so long, as another controller knew it, whose clock may be wrong."""
+        longest = log2(max(self.damping.ceiling / self.damping.reuse, 1))
+        halves = min(max(seconds / self.damping.half_life, 0), longest)
         self.suppressed[number], self._since[number] = True, now
-        self._penalty[number] = self.damping.reuse * 2 ** (seconds / self.damping.half_life)
+        self._penalty[number] = self.damping.reuse * 2**halves
 
     def release(self, now: float) -> NDArray[np.int64]:
         """int64[n]: the links that became usable since the last call."""

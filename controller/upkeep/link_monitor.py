@@ -79,6 +79,10 @@ class Watching:
         if self.discovery:
             self.discovery.present(vertex, numbers, now)
 
+    def arrived(self, vertex: int) -> None:
+        """A switch has connected: it is not gone, though its turn to be programmed may be far."""
+        self.links.connected(vertex, self._clock())
+
     def expect(self) -> None:
         """Switches may connect from now on; those that have not after a while are gone."""
         self.links.expect(self._clock() + self._arrival)

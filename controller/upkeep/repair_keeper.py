@@ -232,6 +232,11 @@ class Keeper:
         if kept := self._watched(vertex):
             kept.watching.fit(vertex, fit)
 
+    def arrived(self, vertex: int) -> None:
+        """A switch has connected; its ports are not known yet."""
+        if kept := self._watched(vertex):
+            kept.watching.arrived(vertex)
+
     def left(self, vertex: int) -> None:
         """A switch has left."""
         if kept := self._watched(vertex):

@@ -135,6 +135,16 @@ def test_penalties_halve_and_have_a_ceiling() -> None:
     assert penalties.release(50.1).tolist() == [0]
 
 
+def test_what_another_clock_said_is_held_no_longer_than_the_ceiling() -> None:
+    """A controller whose clock is hours ahead wrote it, or the clock has gone back."""
+    penalties = Penalties(2, Damping(half_life=10, suppress=2500, reuse=750, longest=40))
+    penalties.hold(0, 18_000.0, 0.0)
+    penalties.hold(1, -18_000.0, 0.0)
+    assert penalties.wait(0, 0.0) == pytest.approx(40)
+    assert penalties.release(0.0).tolist() == [1]
+    assert penalties.release(40.1).tolist() == [0]
+
+
 def test_a_switch_that_is_gone_is_drained_after_a_while_and_comes_back() -> None:
     links, _ = fabric()
     links.left(4, 1.0)
