@@ -21,7 +21,7 @@ Egress = NDArray[np.int16]
 def _library(name: str, *exported: str) -> Library:
     """Some of the walks, translated together when the first of them is asked for."""
     words = ("rule", "tabulation", "single_failures", "failure_sets", "link_waits")
-    modules = tuple(f"compilers.forwarding.{word}" for word in words)
+    modules = tuple(f"{__package__}.{word}" for word in words)
     return Library(name, modules, exported, "Program", PROGRAM_TYPES)
 
 

@@ -29,7 +29,7 @@ def exhibits(paper: str = "") -> list[Exhibit]:
         todo = did_you_mean(paper, PAPERS)
         raise InputError.of(f"one of {', '.join(PAPERS)}", paper, todo, key="--paper")
     names = [paper] if paper else list(PAPERS)
-    modules = (import_module(f"extensions.papers.{name}.{name}_paper") for name in names)
+    modules = (import_module(f"{__package__}.{name}.{name}_paper") for name in names)
     return [each for module in modules for each in module.EXHIBITS]
 
 
