@@ -144,7 +144,7 @@ def from_values(values: Mapping[str, Any]) -> Document:
 
 
 def _value(value: Any, depth: int) -> Any:
-    """Lists and mappings, text and numbers as they are; anything else as its text."""
+    """Lists and mappings, text and numbers (NumPy's too) as they are; else the text of it."""
     if depth == DEEPEST:
         required = f"at most {DEEPEST} levels of nesting"
         raise InputError.of(required=required, given="more")
@@ -152,6 +152,8 @@ def _value(value: Any, depth: int) -> Any:
         return {str(word): _value(inner, depth + 1) for word, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_value(inner, depth + 1) for inner in value]
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        value = value.item()
     return value if value is None or type(value) in (str, int, float, bool) else str(value)
 
 

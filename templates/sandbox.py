@@ -133,6 +133,18 @@ class OutOfTimeError(SecurityError):
         super().__init__(f"one that takes more than {SECONDS:g} s of processor time")
 
 
+class _StopError(BaseException):
+    """What the watcher raises in a thread; Jinja2 catches every `Exception` of a constant."""
+
+
+class _TimeError(_StopError):
+    """The time is over."""
+
+
+class _SpaceError(_StopError):
+    """The memory is."""
+
+
 @contextmanager
 def limited() -> Iterator[None]:
     """Bound the processor time of this thread, and the memory that is taken meanwhile.
@@ -155,7 +167,7 @@ def limited() -> Iterator[None]:
         while not done.wait(WATCHED):
             late = time.clock_gettime(clock) > end
             if late or (not alone and _memory(RESIDENT) > most):
-                error = OutOfTimeError if late else MemoryError
+                error = _TimeError if late else _SpaceError
                 _interrupt(thread, ctypes.py_object(error))
                 return
 
@@ -172,7 +184,11 @@ def limited() -> Iterator[None]:
         finally:
             done.set()
             watcher.join()
-    except MemoryError as error:
+        if time.clock_gettime(clock) > end:
+            raise _TimeError
+    except _TimeError as error:
+        raise OutOfTimeError from error
+    except (_SpaceError, MemoryError) as error:
         raise SecurityError(f"one that takes more than {MORE_MEMORY:,} bytes") from error
     finally:  # the watcher interrupts once: where it did so above, this is still carried out
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

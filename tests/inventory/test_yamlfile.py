@@ -3,13 +3,14 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inventory.problems import InputError, Problem, few, shown
-from inventory.yamlfile import read
+from inventory.yamlfile import from_values, read
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=8)
 VALUES = st.recursive(
@@ -131,3 +132,8 @@ def test_many_alike_become_few() -> None:
     assert kept[:10] == alike[:10]
     assert str(kept[10]) == "f:10: nodes[…].type: required a type, given 20 more like these"
     assert kept[11:] == [other]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    values = {"q": np.int64(3), "at": [np.float32(0.5), np.bool_(True)], "text": np.str_("a")}
+    assert from_values(values).data == {"q": 3, "at": [0.5, True], "text": "a"}

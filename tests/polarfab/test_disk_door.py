@@ -348,3 +348,19 @@ def test_a_flush_that_fails_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(InputError, match="the new one is in its place, but Input/output error"):
         put_file(tmp_path / "file", [b"new"])
     assert (tmp_path / "file").read_text() == "new"
+
+
+@pytest.mark.live
+def test_a_bind_mount_in_a_build_stays(made: Path, tmp_path: Path) -> None:
+    """In a mount namespace of its own; the mount is of the same file system."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/file").write_text("mine")
+    polarfab("compile", made / "f.yaml", "-o", tmp_path / "b")
+    (tmp_path / "b/m").mkdir()
+    script = 'mount --bind "$1/mine" "$1/b/m" && shift && exec "$@"'
+    words = [sys.executable, "-m", "polarfab", "compile", made / "f.yaml", "-o", tmp_path / "b"]
+    command = ["unshare", "--mount", "sh", "-c", script, "sh", tmp_path, *words]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"with a mount at {tmp_path}/b/m in it" in done.stderr
+    assert (tmp_path / "mine/file").read_text() == "mine"

@@ -37,8 +37,15 @@ NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 """What a kernel or a file system says that cannot exchange two names."""
 HURRY = 1.0
 """Seconds for removing a part after Ctrl-C: thousands of files may take a busy disk longer."""
-PART = re.compile(r"\.(?P<place>.+)\.([0-9a-f]{8}|[0-9]+)\.(?P<kind>part|old|next)", re.DOTALL)
-"""`.NAME.xxxxxxxx.part`; before 0.2 with the number of the process."""
+PART = re.compile(
+    r"\.(?P<place>.+)\.(?=[0-9]*[a-f])[0-9a-f]{8}\.(?P<kind>part|old|next)", re.DOTALL
+)
+"""`.NAME.xxxxxxxx.part`: eight hexadecimal digits, a letter among them, so no date or number."""
+MARKS = (".polarfab.json", "planes.json", "fabric.json", "plane-[1-9]*/fabric.json")
+"""What a folder of ours has, a part of one soon after it is made."""
+MOUNTS = Path("/proc/self/mountinfo")
+MOUNT_POINT = 4
+"""Column of `MOUNTS`: where a mount is, with blanks and backslashes as octal numbers."""
 STDOUT = Path("/proc/self/fd/1")
 LINKS = 40
 """Links that are followed one after the other, as the kernel does."""
@@ -59,6 +66,54 @@ class Ours:
 def is_part(name: str) -> bool:
     """Whether a file or folder of this name is a part of another."""
     return PART.fullmatch(name) is not None
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a path is a part that this package made: by its name, and by what is in or at it.
+
+    A folder has a mark of ours, or is beside the folder of ours that it is named for, or is empty.
+    A file is beside the file that it is named for, or is the mark of a build. An `.old` folder
+    always has a mark.
+    """
+    match = PART.fullmatch(path.name)
+    if not match or path.is_symlink():
+        return False
+    place, kind = path.with_name(match["place"]), match["kind"]
+    if path.is_dir():
+        if _marked(path):
+            return True
+        return kind != "old" and (_marked(place) or not any(path.iterdir()))
+    of_build = place.name == "verified.json" and _marked(place.parent)
+    return kind == "part" and path.is_file() and (place.is_file() or of_build)
+
+
+def _marked(folder: Path) -> bool:
+    return any(path.is_file() for name in MARKS for path in folder.glob(name))
+
+
+def mounts_in(folder: Path) -> list[Path]:
+    """The mount points at a folder and below it, bind mounts of the same file system too."""
+    try:
+        lines = MOUNTS.read_bytes().splitlines()
+    except OSError:  # no /proc: `os.path.ismount` sees other file systems
+        return [folder] if os.path.ismount(folder) else []
+    points = (re.sub(rb"\\([0-7]{3})", _octal, line.split(b" ")[MOUNT_POINT]) for line in lines)
+    place = Path(os.path.realpath(folder))
+    return [point for point in map(Path, map(os.fsdecode, points)) if point.is_relative_to(place)]
+
+
+def _octal(match: re.Match[bytes]) -> bytes:
+    return bytes([int(match[1], 8)])
+
+
+def require_no_mount(folder: Path) -> None:
+    """Pass when nothing is mounted at a folder or below it.
+
+    Raises:
+        OSError: something is.
+    """
+    if mounts := mounts_in(folder):
+        raise OSError(errno.EBUSY, f"a folder with a mount at {mounts[0]} in it", str(folder))
 
 
 def place_of(path: Path) -> Path:
@@ -111,6 +166,8 @@ def _stream(file: Path) -> BinaryIO | None:
         place = Path(os.path.realpath(place.parent)) / place.name
         if place.parent == Path(f"/proc/{os.getpid()}/fd"):
             sys.stdout.flush()
+            if not re.fullmatch(r"[0-9]{1,9}", place.name):
+                raise OSError(errno.EBADF, "no open descriptor of this process")
             return os.fdopen(os.dup(int(place.name)), "wb")
         if not place.is_symlink():
             break
@@ -174,12 +231,16 @@ def put_folder(
                 _lock(descriptor)
                 result = fill(beside)
                 listed = ours() if ours and there else None
-                if listed:
-                    _carry(place, beside, listed)
+                carried = _carry(place, beside, listed) if listed else set()
                 kept = keep(beside) if there else None
+                if kept:
+                    require_no_mount(kept)
                 with _kept(place, kept, listed, descriptor) as put_aside:
                     _flush_all(descriptor)
+                    require_no_mount(place)
                     exchange(beside, place)
+                    if listed:
+                        _carry_late(beside, place, listed, carried)
                     with _confirmed(folder):
                         put_aside()
                         flush(place.parent)
@@ -197,6 +258,10 @@ def _not_to_be_replaced(place: Path) -> str:
             return f"{place}, which the working directory is in"
         if os.path.ismount(place) or place.stat().st_mode & stat.S_ISVTX:
             return f"{place}, which others share"
+    if mounts := mounts_in(place):
+        if mounts[0] == place:
+            return f"{place}, which others share"
+        return f"a folder with a mount at {mounts[0]} in it"
     return ""
 
 
@@ -230,8 +295,9 @@ def put_aside(new: Path, kept: Path) -> None:
     A kill in between leaves `new` as it is, never an older folder under its name.
 
     Raises:
-        OSError: it cannot be renamed.
+        OSError: it cannot be renamed, or something is mounted in it.
     """
+    require_no_mount(kept)
     old = beside_of(kept, "part")
     with suppress(FileNotFoundError):
         kept.rename(old)
@@ -266,27 +332,56 @@ def link_file(here: Path, there: Path) -> None:
         _own(there, here.lstat())
 
 
-def _carry(old: Path, new: Path, ours: Ours) -> None:
-    """Link what is not ours into the folder that takes the place of another.
+def _carry(old: Path, new: Path, ours: Ours, before: Collection[str] = ()) -> set[str]:
+    """Link what is not ours into the folder that takes the place of another; returns its paths.
+
+    Of those that were carried `before`, only newer ones.
 
     Raises:
         InputError: something of ours would take its place, or it cannot be linked; each by name.
         OSError: it cannot be written.
     """
-    problems: list[Problem] = []
-    _carry_below(old, new, "", ours, problems)
+    carried, problems = set(before), list[Problem]()
+    _carry_below(old, new, "", ours, carried, problems)
     if problems:
         raise InputError(few(problems))
+    return carried
 
 
-def _carry_below(old: Path, new: Path, above: str, ours: Ours, problems: list[Problem]) -> bool:
+def _carry_late(old: Path, place: Path, ours: Ours, carried: Collection[str]) -> None:
+    """Carry what was saved in the old folder until it left its place; else exchange them again.
+
+    Raises:
+        InputError: something of ours has its place.
+        OSError: it cannot be written.
+    """
+    try:
+        _carry(old, place, ours, carried)
+    except BaseException:
+        exchange(old, place)
+        raise
+
+
+def _replace_older(here: Path, there: Path) -> None:
+    """Put a file in the place of an older one that was carried."""
+    one, other = here.lstat(), there.lstat()
+    if os.path.samestat(one, other) or one.st_mtime_ns <= other.st_mtime_ns:
+        return
+    spare = beside_of(there, "part")
+    link_file(here, spare)
+    spare.replace(there)
+
+
+def _carry_below(
+    old: Path, new: Path, above: str, ours: Ours, carried: set[str], problems: list[Problem]
+) -> bool:
     """Carry what is below a folder; returns whether any of it is ours."""
     mixed = False
     with os.scandir(old / above) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
         name, mode = above + entry.name, entry.stat(follow_symlinks=False).st_mode
-        if is_part(entry.name):
+        if is_leftover(Path(entry.path)):
             continue
         there = os.path.lexists(new / name)
         if stat.S_ISDIR(mode):
@@ -295,27 +390,32 @@ def _carry_below(old: Path, new: Path, above: str, ours: Ours, problems: list[Pr
             elif there and not (new / name).is_dir():
                 problems.append(_in_the_way(entry.path, "a place for a file of ours", "a folder"))
             else:
-                mixed |= _carry_folder(old, new, name, ours, problems)
+                mixed |= _carry_folder(old, new, name, ours, carried, problems)
         elif name in ours.gone or (there and name in ours.replaced):
             mixed = True
         elif (new / name).is_dir():
             problems.append(_in_the_way(entry.path, "a place for a folder of ours", "a file"))
+        elif there and name in carried:
+            _replace_older(Path(entry.path), new / name)
         elif there:
             problems.append(_in_the_way(entry.path, "no file of another's by this name", "one"))
         elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
             link_file(Path(entry.path), new / name)
+            carried.add(name)
         else:
             required = "a folder without pipes, sockets and devices"
             problems.append(_in_the_way(entry.path, required, "one of these"))
     return mixed
 
 
-def _carry_folder(old: Path, new: Path, name: str, ours: Ours, problems: list[Problem]) -> bool:
+def _carry_folder(
+    old: Path, new: Path, name: str, ours: Ours, carried: set[str], problems: list[Problem]
+) -> bool:
     """Carry a folder with its mode and owner; one without files of ours with its times, too."""
     facts, there = (old / name).stat(), (new / name).is_dir()
     if not there:
         (new / name).mkdir()
-    mixed = _carry_below(old, new, f"{name}/", ours, problems)
+    mixed = _carry_below(old, new, f"{name}/", ours, carried, problems)
     if mixed and not there:
         with suppress(OSError):  # all in it was ours, and is gone
             (new / name).rmdir()
@@ -344,7 +444,8 @@ def exchange(new: Path, place: Path) -> None:
     """Put a folder in a place, and what was there in its own, in one step.
 
     Where the file system has no such step it takes three, and between the first and the second
-    the old folder is `.NAME.xxxxxxxx.old`; `polarfab gc` puts it back.
+    the old folder is `.NAME.xxxxxxxx.old`; the next command that writes there puts it back, as
+    `polarfab gc` does.
 
     Raises:
         OSError: it cannot be renamed.
@@ -359,13 +460,15 @@ def exchange(new: Path, place: Path) -> None:
         if error.errno not in NO_EXCHANGE:
             raise
         old = beside_of(place, "old")
-        place.rename(old)
-        try:
-            new.rename(place)
-        except OSError:
-            old.rename(place)
-            raise
-        old.rename(new)
+        with _open_folder(place) as descriptor:
+            _lock(descriptor)
+            place.rename(old)
+            try:
+                new.rename(place)
+            except OSError:
+                old.rename(place)
+                raise
+            old.rename(new)
 
 
 def _exchange(one: Path, other: Path) -> None:
@@ -379,7 +482,10 @@ def _exchange(one: Path, other: Path) -> None:
 
 def beside_of(place: Path, kind: str) -> Path:
     """A name beside a place that nothing else has: `.NAME.xxxxxxxx.KIND`."""
-    return place.with_name(f".{place.name}.{secrets.token_hex(4)}.{kind}")
+    while True:
+        beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}.{kind}")
+        if is_part(beside.name):
+            return beside
 
 
 @contextmanager
@@ -419,8 +525,17 @@ def _part(place: Path) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link, or a folder with all in it, as far as that is possible."""
+    """Remove a file, a link, or a folder with all in it, as far as that is possible.
+
+    Nothing where something is mounted in it.
+    """
     if path.is_dir() and not path.is_symlink():
+        if mounts_in(path):
+            return
+        with suppress(OSError):  # its marks last: what a kill leaves of it is still known
+            for each in path.iterdir():
+                if each.is_dir() and not each.is_symlink():
+                    shutil.rmtree(each, ignore_errors=True)
         shutil.rmtree(path, ignore_errors=True)
         return
     with suppress(OSError):

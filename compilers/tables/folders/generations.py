@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,11 +18,13 @@ from compilers.tables.folders.artefact import (
     PART,
     Ours,
     flush,
+    is_leftover,
     is_part,
     put_aside,
     put_folder,
     remove,
     replace_file,
+    require_no_mount,
 )
 from compilers.tables.folders.folder_files import read
 from inventory.problems import InputError
@@ -30,6 +33,7 @@ MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
 SUM = f"{MANIFEST.removesuffix('.json')}.sha256"
 """The digest of the manifest, as `sha256sum -c` reads it; not part of the identity."""
 PLANES = "planes.json"  # in a folder of builds, one a plane (`plane_folders`)
+PLANE = re.compile("plane-[1-9][0-9]*")
 RENDERED = ".polarfab.json"  # in a folder of files made from a build (`rendered_folder`)
 T = TypeVar("T")
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -96,7 +100,7 @@ def build_files(folder: Path) -> set[str]:
     """The paths below a folder of what belongs to the build in it, of several planes to each."""
     names, planes = {PLANES}, [""]
     if (folder / PLANES).is_file():
-        planes += [f"{plane.name}/" for plane in folder.glob("plane-*")]
+        planes += [f"{name}/" for name in _planes(folder)]
     for plane in planes:
         names |= {plane + name for name in (MANIFEST, SUM, FABRIC, VERIFIED)}
         try:
@@ -105,6 +109,15 @@ def build_files(folder: Path) -> set[str]:
             arrays = (folder / plane / "arrays").glob("*.npy")
             names |= {f"{plane}arrays/{array.name}" for array in arrays}
     return names
+
+
+def _planes(folder: Path) -> list[str]:
+    """The names of the planes in a folder, by its list; by the builds there if it is damaged."""
+    try:
+        found = list(json.loads(read(folder, PLANES))["planes"])
+    except DAMAGED:
+        found = [path.name for path in folder.iterdir() if is_build(path)]
+    return [name for name in found if isinstance(name, str) and PLANE.fullmatch(name)]
 
 
 def _names(folder: Path) -> list[bytes]:
@@ -206,13 +219,13 @@ def require_verified(folder: Path, build: Build) -> None:
 
 
 def settle(place: Path) -> None:
-    """Finish what a killed process left undone about the build before the one in a place.
+    """Finish what a killed process left undone: the build before, and a folder put aside.
 
     Raises:
         InputError: it cannot be renamed.
     """
-    with suppress(FileNotFoundError, NotADirectoryError):
-        collect(place, only=("next",))
+    if place.parent.is_dir():
+        collect(place, only=("next", "old"))
 
 
 def collect(place: Path, only: tuple[str, ...] = ()) -> list[tuple[Path, Path | None]]:
@@ -229,10 +242,12 @@ def collect(place: Path, only: tuple[str, ...] = ()) -> list[tuple[Path, Path | 
         Each part, and where it was put; None where it was removed.
 
     Raises:
-        InputError: a folder cannot be read or changed.
+        InputError: a folder cannot be read or changed, or something is mounted in a part.
     """
     try:
         found = [part for part in _parts(place.resolve()) if not only or part[2] in only]
+        for part, _, _ in found:
+            require_no_mount(part)
         return [(part, _collect(part, name, kind)) for part, name, kind in found]
     except OSError as error:
         given = error.strerror or str(error)
@@ -257,7 +272,7 @@ def _parts(place: Path) -> Iterator[tuple[Path, str, str]]:
         for path in sorted(folder.iterdir()):
             match = PART.fullmatch(path.name)
             ours = match and (folder != place.parent or match["place"] == place.name)
-            if match and ours and not _in_use(path):
+            if match and ours and is_leftover(path) and not _in_use(path):
                 yield path, match["place"], match["kind"]
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from compilers.tables.folders.artefact import OTHER_FOLDER, Ours, link_files, put_folder
 from compilers.tables.folders.folder_files import opened, read
-from compilers.tables.folders.generations import RENDERED, is_build, require_outside
+from compilers.tables.folders.generations import RENDERED, is_build, require_outside, settle
 from inventory.problems import InputError
 
 FORMAT = 1
@@ -51,6 +51,7 @@ def put_rendered(
     place = folder.resolve()
     require_outside(place, of_build=False)
     _require_no_build(place)
+    settle(place)
     lists = rendered_lists(folder) or {}
     known = rendered_recipes(folder)
     every = {RENDERED, *_names(lists)}
@@ -58,9 +59,11 @@ def put_rendered(
     gone = {RENDERED} if part else {RENDERED, *_names({target: earlier})}
 
     def whole(beside: Path) -> T:
+        (beside / RENDERED).touch()  # what is left of a killed render is known by it
         result = fill(beside)
         with opened(beside) as files:
-            fresh = {name: files.digest(name) for name, _ in files.entries()}
+            written = [name for name, _ in files.entries() if name != RENDERED]
+            fresh = {name: files.digest(name) for name in written}
         for other, build, of_build in [(t, b, of[b]) for t, of in lists.items() for b in of]:
             for name in of_build.keys() & fresh.keys():
                 del of_build[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
@@ -12,10 +13,10 @@ from threading import Event
 import pytest
 
 from compilers.tables.folders import artefact
-from compilers.tables.folders.artefact import exchange, put_file, put_folder, remove
+from compilers.tables.folders.artefact import Ours, exchange, put_file, put_folder, remove
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.folders.generations import collect, last, mark, mark_verified
-from compilers.tables.folders.plane_folders import rollback
+from compilers.tables.folders.plane_folders import load_planes, rollback, save_planes
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
@@ -65,7 +66,7 @@ def test_an_interrupt_does_not_wait_for_a_slow_removal(
     monkeypatch.setattr(artefact, "remove", slow)
 
     def fill(folder: Path) -> None:
-        (folder / "half").touch()
+        (folder / "fabric.json").touch()
         raise end
 
     with pytest.raises(end) as ended:
@@ -213,8 +214,8 @@ def test_parts_of_killed_processes_are_collected(tmp_path: Path) -> None:
     save(polarfly_build(3), place)
     (tmp_path / ".b.0123abcd.part").mkdir()
     (tmp_path / ".b.0123abcd.part" / "fabric.json").write_text("{")
-    (tmp_path / ".b.4711.part").write_text("of an earlier version")
     (tmp_path / ".c.0123abcd.old").mkdir()
+    (tmp_path / ".c.0123abcd.old" / ".polarfab.json").touch()
     (place / ".verified.json.0123abcd.part").write_text("")
 
     def fill(beside: Path) -> None:
@@ -226,3 +227,131 @@ def test_parts_of_killed_processes_are_collected(tmp_path: Path) -> None:
     assert (tmp_path / "c").is_dir()
     assert not list(place.glob(".*"))
     assert load(place).name == "q3"
+
+
+@pytest.mark.parametrize(
+    "name", [".notes.20241124.old", ".a.1.part", ".todo.1.old", ".b.4711.part"]
+)
+def test_files_of_users_are_no_parts(tmp_path: Path, name: str) -> None:
+    place = tmp_path / "b"
+    save(polarfly_build(3), place)
+    for folder in (tmp_path, place):
+        (folder / name).write_text("mine")
+    (place / ".todo.0123abcd.old").mkdir()
+    (place / ".todo.0123abcd.old" / "text").write_text("mine")
+    assert collect(place) == []
+    assert collect(tmp_path) == []
+    save(polarfly_build(2), place)
+    assert (place / name).read_text() == (tmp_path / name).read_text() == "mine"
+    assert (place / ".todo.0123abcd.old" / "text").read_text() == "mine"
+    assert load(place).name == "q2"
+
+
+def test_only_listed_planes_are_the_builds(tmp_path: Path) -> None:
+    place = tmp_path / "b"
+    save_planes([polarfly_build(3), polarfly_build(3)], place)
+    shutil.copytree(place / "plane-1", place / "plane-1.bak")
+    shutil.copytree(place / "plane-1", place / "plane-7")
+    save_planes([polarfly_build(2), polarfly_build(2)], place)
+    assert (place / "plane-1.bak/manifest.json").is_file()
+    assert (place / "plane-7/fabric.json").is_file()
+    assert [build.name for build in load_planes(place)] == ["q2", "q2"]
+
+
+def test_what_is_saved_until_the_exchange_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "b"
+    save(polarfly_build(3), place)
+    (place / "edited").write_text("before")
+    (place / "same").write_text("same")
+
+    def late(new: Path, where: Path) -> None:
+        monkeypatch.undo()
+        (where / "fresh").write_text("fresh")
+        (where / "saved").write_text("after")
+        os.utime(where / "saved", ns=(2**62, 2**62))
+        (where / "saved").rename(where / "edited")
+        exchange(new, where)
+
+    monkeypatch.setattr(artefact, "exchange", late)
+    save(polarfly_build(2), place)
+    said = [(place / name).read_text() for name in ("edited", "fresh", "same")]
+    assert said == ["after", "fresh", "same"]
+    assert load(place).name == "q2"
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_late_file_in_the_way_puts_the_old_folder_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "b"
+
+    def fill(beside: Path) -> None:
+        (beside / "new").write_text("ours")
+
+    put_folder(place, lambda _: None)
+
+    def late(new: Path, where: Path) -> None:
+        monkeypatch.undo()
+        (where / "new").write_text("mine")
+        exchange(new, where)
+
+    monkeypatch.setattr(artefact, "exchange", late)
+    with pytest.raises(InputError, match="no file of another's by this name"):
+        put_folder(place, fill, lambda: Ours((), ()))
+    assert (place / "new").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_killed_exchange_of_three_steps_is_taken_back(tmp_path: Path) -> None:
+    place = tmp_path / "b"
+    save(polarfly_build(3), place)
+    (place / "mine").write_text("mine")
+    place.rename(tmp_path / ".b.0123abcd.old")
+    save(polarfly_build(2), place)
+    assert (place / "mine").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_descriptor_that_is_no_number() -> None:
+    for name in ("foo", "9" * 30, "-1"):
+        with pytest.raises(InputError, match="no open descriptor"):
+            put_file(Path("/proc/self/fd") / name, [b"a"])
+
+
+def mounted(root: Path, monkeypatch: pytest.MonkeyPatch, point: Path) -> None:
+    """Have the system say that a place is mounted: a bind mount of the same file system."""
+    word = str(point).replace(" ", "\\040")
+    (root / "mounts").write_text(
+        f"29 1 8:1 / / rw - ext4 /dev/a rw\n30 29 8:1 /s {word} rw - ext4 a rw\n"
+    )
+    monkeypatch.setattr(artefact, "MOUNTS", root / "mounts")
+
+
+@pytest.mark.parametrize("at", ["b/a m", ".b.last/m", ".b.0123abcd.part/m"])
+def test_nothing_mounted_is_replaced_or_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    root = tmp_path / "root"
+    place = root / "b"
+    for q in (4, 3):
+        save(polarfly_build(q), place)
+        mark_verified(place, load(place).identity, {})
+    (root / ".b.0123abcd.part").mkdir()
+    (root / ".b.0123abcd.part" / "fabric.json").touch()
+    (root / at).mkdir()
+    (root / at / "file").write_text("mine")
+    mounted(tmp_path, monkeypatch, root / at)
+    before = sorted(root.rglob("*"))
+    if "part" in at:
+        for clear in (place, root):
+            with pytest.raises(InputError, match=at):
+                collect(clear)
+        remove((root / at).parent)
+    else:
+        for change in (lambda: save(polarfly_build(2), place), lambda: rollback(place)):
+            with pytest.raises(InputError, match=f"with a mount at {root / at} in it"):
+                change()
+        assert load(place).name == "q3"
+    assert sorted(root.rglob("*")) == before

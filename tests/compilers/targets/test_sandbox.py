@@ -67,6 +67,13 @@ def test_everything_ends(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPa
     assert "--trust-templates" in said
 
 
+def test_a_slow_constant_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jinja2 calculates it while it compiles, and catches every `Exception` there."""
+    monkeypatch.setattr(sandbox, "SECONDS", 0.5)
+    slow = """{{ "0 ab"|center(800000)|wordwrap(5)|length }}"""
+    assert "more than 0.5 s of processor time" in refused(tmp_path, own(tmp_path, slow))
+
+
 def test_no_file_outside_the_folder_is_read(tmp_path: Path) -> None:
     (tmp_path / "secret.j2").write_text("{{ root:x:0 }}")
     folder = own(tmp_path, "{% include 'frr/link.j2' %}")
