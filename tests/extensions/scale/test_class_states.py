@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -25,8 +26,14 @@ PLANES = [4, 5, 7, 8]
 
 
 @pytest.fixture(autouse=True)
-def packed(monkeypatch: pytest.MonkeyPatch) -> None:
+def packed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Rows are computed in builds of this module, and kept for no other module's tests."""
     monkeypatch.setattr(computed_array, "STORED_CELLS", 0)
+    routed.cache_clear()
+    by_class.cache_clear()
+    yield
+    routed.cache_clear()
+    by_class.cache_clear()
 
 
 def plane(q: int, spread: bool = True, protect: str = "node") -> Build:
