@@ -40,7 +40,6 @@ from compilers.targets.openflow.flow_tables import CAPABILITIES
 from compilers.wiring.damage import remaining
 from extensions.simulation.simulated_network import SimulatedNetwork
 from inventory.problems import InputError
-from mininet_scenarios.verdict.predict import Prediction
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import routed
 from tests.compilers.routing.test_link_repair import links_of, some
@@ -404,10 +403,8 @@ def test_text_is_that_of_the_tables_and_messages_are_its_rows(
 
 
 def test_what_knows_marks_of_one_switch_alone_says_so() -> None:
-    said = "a prediction cannot follow packets that stay marked, given spread in pn"
+    said = "a simulation cannot follow packets that stay marked, given spread in pn"
     with pytest.raises(InputError, match=said):
-        Prediction.of(marked(2, family="pn"))
-    with pytest.raises(InputError, match=said.replace("prediction", "simulation")):
         SimulatedNetwork.of(marked(2, family="pn"), 1)
     said = "as target ovs cannot do packets that stay marked behind the next switch"
     able = Capabilities(CAPABILITIES.features - {KEPT_MARKS})
