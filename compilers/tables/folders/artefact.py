@@ -287,7 +287,8 @@ def _leave(
                 exchange(new, place)
                 raise
         except BaseException:
-            (place / LEFT).unlink(missing_ok=True)
+            with suppress(OSError):
+                (place / LEFT).unlink()
             raise
         with _confirmed(place):
             flush(place.parent)
