@@ -46,6 +46,7 @@ MARKS = (".polarfab.json", "planes.json", "fabric.json", "plane-[1-9]*/fabric.js
 MOUNTS = Path("/proc/self/mountinfo")
 MOUNT_POINT = 4
 """Column of `MOUNTS`: where a mount is, with blanks and backslashes as octal numbers."""
+ANY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 STDOUT = Path("/proc/self/fd/1")
 LINKS = 40
 """Links that are followed one after the other, as the kernel does."""
@@ -144,6 +145,7 @@ def put_file(
         if stream := _stream(file):
             with stream:
                 return sum(map(stream.write, pieces))
+        _require_writable(file)
         with _new_folders(file.parent) if folders else nullcontext():
             size = replace_file(file, pieces)
             with _confirmed(file):
@@ -179,6 +181,18 @@ def _stream(file: Path) -> BinaryIO | None:
     if above.is_relative_to("/dev") and not above.is_relative_to("/dev/shm"):  # noqa: S108
         raise OSError(errno.EPERM, "a place among the machine's devices")
     return None
+
+
+def _require_writable(file: Path) -> None:
+    """Pass unless a file is there that nobody may write: a rename would replace it all the same.
+
+    Raises:
+        OSError: one is.
+    """
+    with suppress(FileNotFoundError):
+        mode = file.lstat().st_mode
+        if stat.S_ISREG(mode) and not (mode & ANY_WRITES and os.access(file, os.W_OK)):
+            raise OSError(errno.EACCES, "a read-only file")
 
 
 def replace_file(file: Path, pieces: Iterable[bytes]) -> int:
@@ -254,8 +268,9 @@ def _not_to_be_replaced(place: Path) -> str:
     if place.name == "-":
         return "-, standard output"
     with suppress(OSError):
-        if place in Path.cwd().parents:
-            return f"{place}, which the working directory is in"
+        if (here := Path.cwd()).is_relative_to(place):
+            is_it = "is the working directory" if place == here else "the working directory is in"
+            return f"{place}, which {is_it}"
         if os.path.ismount(place) or place.stat().st_mode & stat.S_ISVTX:
             return f"{place}, which others share"
     if mounts := mounts_in(place):

@@ -7,6 +7,7 @@ the same folder stay, and so does what is in nobody's list: renders below it, fi
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -104,16 +105,19 @@ def _names(lists: Lists) -> set[str]:
 
 
 def _require_no_build(place: Path) -> None:
-    """Pass when no build stands in a folder that is to be exchanged.
+    """Pass when no build is below a folder that is to be exchanged, at any depth.
 
     Raises:
-        InputError: one does.
+        InputError: one is.
     """
-    if place.is_dir():
-        for inner in sorted(place.iterdir()):
-            if inner.is_dir() and not inner.is_symlink() and is_build(inner):
-                required = "a folder without builds in it"
-                raise InputError.of(required, f"one with {inner.name}", OTHER_FOLDER, str(place))
+    for above, folders, _ in os.walk(place):
+        folders.sort()
+        for inner in (Path(above) / name for name in folders):
+            if not inner.is_symlink() and is_build(inner):
+                given = f"one with {inner.relative_to(place)}"
+                raise InputError.of(
+                    "a folder without builds in it", given, OTHER_FOLDER, str(place)
+                )
 
 
 def by_build(digests: Digests, builds: Mapping[str, str]) -> dict[str, Digests]:
