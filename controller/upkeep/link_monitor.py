@@ -202,7 +202,7 @@ class Watching:
         for what in known.keys() & (BY_LINK | BY_SWITCH):
             if what == "unseen" and not self.discovery:
                 continue  # nothing would tell that they are seen again
-            form = (str, *[int] * (what in BY_LINK), *[(int, float)] * (what in TIMED))
+            form: list[Any] = [str, *[int] * (what in BY_LINK), *[(int, float)] * (what in TIMED)]
             for one in known[what] if isinstance(known[what], list) else ():
                 if not isinstance(one, list) or len(one) != len(form):
                     continue
