@@ -15,17 +15,17 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.proof.lossless.layers import layers
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.infiniband.subnet_text import read_tables
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
-from compilers.targets.infiniband import guids, opensm
-from compilers.targets.infiniband.guids import Guids
-from compilers.targets.infiniband.opensm import Opensm
 from compilers.targets.target_lookup import target
+from extensions.infiniband import guids, opensm
+from extensions.infiniband.guids import Guids
+from extensions.infiniband.opensm import Opensm
+from extensions.infiniband.subnet_text import read_tables
 from inventory.problems import InputError
 from tests.compilers.routed import routed
-from tests.compilers.targets.live_opensm import Subnet, subnet
+from tests.extensions.infiniband.live_opensm import Subnet, subnet
 
 IQ = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
 
