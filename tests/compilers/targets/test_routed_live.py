@@ -1,52 +1,15 @@
 """Linux kernels that forward by the linux and frr targets: routes, pings, shares, a link down."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import networkx as nx
 import pytest
 
-from compilers.pipeline import compile_fabric
-from compilers.spec.fabric_file import load_fabric
-from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
 from compilers.topology.families import FAMILIES
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
-from tests.compilers.targets.read_routed import MAIN, read_frr, read_kernel, read_linux, transit
+from tests.compilers.targets.makers import FLOWS, TTL, hops
+from tests.compilers.targets.read_routed import MAIN, read_frr, read_kernel, read_linux
 
 pytestmark = pytest.mark.live
-TTL = 64
 OURS, FRRS = ("80",), ("static", "196", "bgp", "186")
-FLOWS = 3000
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory):
-    """Compile, render, bring up; returns the build, its files and what live_routed.py saw."""
-
-    def bring_up(name, q, wanted, routing="", options=None):
-        folder = tmp_path_factory.mktemp("live")
-        spec = f"name: lab\ntopology: {{family: polarfly, q: {q}}}\nrouting: {{{routing}}}\n"
-        (folder / "fabric.yaml").write_text(f'{spec}addressing: {{ipv6: "fd00::/48"}}\n')
-        save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "b")
-        build = load(folder / "b")
-        target(name).render(build, folder / "out", options=options)
-        script = Path(__file__).with_name("live_routed.py")
-        places = [str(folder / "b"), str(folder / "out"), name, json.dumps(wanted)]
-        done = subprocess.run(
-            [*NAMESPACES, sys.executable, str(script), *places],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        return build, folder / "out", json.loads(done.stdout)
-
-    return bring_up
 
 
 @pytest.fixture(scope="module")
@@ -77,28 +40,6 @@ def shortest(topology, dead):
     away = dict(nx.all_pairs_shortest_path_length(graph))
     everyone = range(topology.graph.order)
     return [[TTL - 1 - away[s][d] if s != d else 0 for d in everyone] for s in everyone]
-
-
-def hops(build, source, destination, dead=()):
-    """Links from switch to switch by the rule of `Classes`, one hop after the other; None: lost."""
-    w = build.wiring
-    cable = {
-        (v, int(port)): (int(far), int(at))
-        for v in range(len(w.names))
-        for port, far, at in zip(w.port[v], w.far[v], w.far_port[v], strict=True)
-        if port
-    }
-    at, in_port = source, 0
-    for count in range(TTL):
-        if at == destination:
-            return count
-        egress = int(build.tables.routes.egress[at, destination])
-        live = (p for p in transit(build, at, egress, in_port) if {at, cable[at, p][0]} != dead)
-        port = next(live, None)
-        if port is None:
-            return None
-        at, in_port = cable[at, port]
-    return None
 
 
 def expected(build, dead=()):
