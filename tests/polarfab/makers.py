@@ -1,13 +1,9 @@
 """What several test modules of this folder and of others use."""
 
 import os
-import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,18 +18,6 @@ def install(site, project, entries, group="polarfab.targets"):
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project}\nVersion: 1.0\n")
     lines = "".join(f"{name} = {value}\n" for name, value in entries.items())
     (info / "entry_points.txt").write_text(f"[{group}]\n{lines}")
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    blocks = re.findall(r"```\w+ (\S+/\S+|pyproject\.toml)\n(.*?)```", PAGE.read_text(), re.S)
-    for name, text in blocks:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-    install(folder, project["name"], project["entry-points"]["polarfab.targets"])
-    return folder
 
 
 def polarfab(*sites, words):

@@ -2,10 +2,24 @@
 
 import json
 import re
+import tomllib
 
 import pytest
 
-from tests.polarfab.makers import install, polarfab
+from tests.polarfab.makers import PAGE, install, polarfab
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    blocks = re.findall(r"```\w+ (\S+/\S+|pyproject\.toml)\n(.*?)```", PAGE.read_text(), re.S)
+    for name, text in blocks:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    install(folder, project["name"], project["entry-points"]["polarfab.targets"])
+    return folder
+
 
 FABRIC = "name: lab\ntopology: {family: polarfly, q: 2}\ntargets: [routetable]\n"
 

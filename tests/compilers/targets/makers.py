@@ -1,25 +1,17 @@
 """What several test modules of this folder and of others use."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from functools import cache
 from ipaddress import IPv6Network
-from pathlib import Path
 
 import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.folders.build_folder import load, save
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
 from compilers.targets.routed.nvue import CUMULUS
-from compilers.targets.target_lookup import target
-from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.routed import routed
 from tests.compilers.targets.read_cli import read_eos, read_nxos
 from tests.compilers.targets.read_junos import read_junos
@@ -107,32 +99,6 @@ TTL = 64
 
 
 FLOWS = 3000
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory):
-    """Compile, render, bring up; returns the build, its files and what live_routed.py saw."""
-
-    def bring_up(name, q, wanted, routing="", options=None):
-        folder = tmp_path_factory.mktemp("live")
-        spec = f"name: lab\ntopology: {{family: polarfly, q: {q}}}\nrouting: {{{routing}}}\n"
-        (folder / "fabric.yaml").write_text(f'{spec}addressing: {{ipv6: "fd00::/48"}}\n')
-        save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "b")
-        build = load(folder / "b")
-        target(name).render(build, folder / "out", options=options)
-        script = Path(__file__).with_name("live_routed.py")
-        places = [str(folder / "b"), str(folder / "out"), name, json.dumps(wanted)]
-        done = subprocess.run(
-            [*NAMESPACES, sys.executable, str(script), *places],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        return build, folder / "out", json.loads(done.stdout)
-
-    return bring_up
 
 
 def hops(build, source, destination, dead=()):

@@ -1,12 +1,58 @@
 """Linux kernels that forward by the linux and frr targets: routes, pings, shares, a link down."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import networkx as nx
 import pytest
 
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
 from compilers.topology.families import FAMILIES
-from tests.compilers.targets.makers import FLOWS, TTL, hops
-from tests.compilers.targets.read_routed import MAIN, read_frr, read_kernel, read_linux
+from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.compilers.targets.makers import (
+    FLOWS,
+    TTL,
+    hops,
+)
+from tests.compilers.targets.read_routed import (
+    MAIN,
+    read_frr,
+    read_kernel,
+    read_linux,
+)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    """Compile, render, bring up; returns the build, its files and what live_routed.py saw."""
+
+    def bring_up(name, q, wanted, routing="", options=None):
+        folder = tmp_path_factory.mktemp("live")
+        spec = f"name: lab\ntopology: {{family: polarfly, q: {q}}}\nrouting: {{{routing}}}\n"
+        (folder / "fabric.yaml").write_text(f'{spec}addressing: {{ipv6: "fd00::/48"}}\n')
+        save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "b")
+        build = load(folder / "b")
+        target(name).render(build, folder / "out", options=options)
+        script = Path(__file__).with_name("live_routed.py")
+        places = [str(folder / "b"), str(folder / "out"), name, json.dumps(wanted)]
+        done = subprocess.run(
+            [*NAMESPACES, sys.executable, str(script), *places],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        return build, folder / "out", json.loads(done.stdout)
+
+    return bring_up
+
 
 pytestmark = pytest.mark.live
 OURS, FRRS = ("80",), ("static", "196", "bgp", "186")
