@@ -17,7 +17,7 @@ from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rounds import ROUND_PATIENCE
 from inventory.problems import InputError
 from tests.compilers.routed import routed
-from tests.compilers.wiring.test_damage import missing
+from tests.compilers.wiring.makers import missing
 from tests.controller.fake_switches import FakeNetwork, held_by
 from tests.controller.switches.session_talk import names
 

@@ -17,7 +17,7 @@ from mininet_scenarios.verdict.flow_model import carry, crossed
 from mininet_scenarios.verdict.predict import Prediction
 from mininet_scenarios.verdict.rule_set import RuleSet
 from tests.compilers.readers.emitted import IDENTITY
-from tests.compilers.routing.test_marked_spread import loads_by_hand, marked, paths_by_hand
+from tests.compilers.routing.makers import loads_by_hand, marked, paths_by_hand
 
 
 @pytest.mark.parametrize(("family", "q"), [("polarfly", 3), ("polarfly", 4), ("oft", 2), ("pn", 2)])
