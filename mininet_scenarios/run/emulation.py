@@ -26,8 +26,8 @@ from mininet_scenarios.machine.provenance import provenance
 from mininet_scenarios.machine.resources import require as require_resources
 from mininet_scenarios.machine.runs import add_folder, recorded
 from mininet_scenarios.run.rehearsal import Observer, Rehearsal
+from mininet_scenarios.scenario.cabled_build import as_cabled, ground_of
 from mininet_scenarios.scenario.engine import Ability, HostSample, Progress, Setup
-from mininet_scenarios.scenario.numbering import ground_of
 from mininet_scenarios.scenario.scenario_file import LoadedScenario
 from mininet_scenarios.scenario.scenario_format import MOVES, Scenario
 from mininet_scenarios.scenario.timeline_builds import Builds
@@ -128,16 +128,17 @@ class Emulation:
         first, folder = self._build(work)
         folders = self._moves_to(first, work)
         compiled = perf_counter() - begun
-        events = cases(scenario, first, loaded.document, folders, loaded.others)
+        builds = [first, *map(load, folders.values())]
+        build = ground_of(builds) if folders else first
+        first = as_cabled(first, build)
+        events = cases(scenario, first, loaded.document, folders, build, loaded.others)
         needed = needs(scenario, events)
         if scenario.engine == "auto" and (why := _lacks(engine_name, needed)):
             self._tell_model(f"Mininet cannot do {why}", "(--engine model)")
             engine_name, framework = "model", ""
         kind = require(engine_name, needed)
-        builds = [first, *map(load, folders.values())]
         where = dict(zip((b.identity for b in builds), (folder, *folders.values()), strict=True))
         promised = self._promises(builds)
-        build = ground_of(builds) if folders else first
         if engine_name == "mininet":
             hosts = HostSample.of(build, scenario.hosts)
             require_resources(build, hosts, scenario.traffic.flows)
@@ -156,8 +157,7 @@ class Emulation:
         )
         engine = kind.make(setup)
         then = partial(engine.prompt, self.terminal) if self.terminal else None  # type: ignore[attr-defined]
-        ground = build if folders else None
-        result = Rehearsal(scenario, first, engine, self.observer, events, then, ground).run()
+        result = Rehearsal(scenario, first, engine, self.observer, events, then, build).run()
         result.checks = promised + result.checks
         result.seconds = {
             "compile": round(compiled, 2),

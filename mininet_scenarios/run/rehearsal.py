@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.engines.engine_kinds import ENGINES
-from mininet_scenarios.engines.renumbered_engine import View
 from mininet_scenarios.run.timeline import Timeline
 from mininet_scenarios.scenario.engine import (
     Counts,
@@ -26,7 +25,7 @@ from mininet_scenarios.scenario.engine import (
 from mininet_scenarios.scenario.scenario_format import Expect, RulesExpected, Sample, Scenario
 from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.traffic.flow_checks import flow
-from mininet_scenarios.verdict.checks import Check, Examiner, histogram
+from mininet_scenarios.verdict.checks import Check, Examiner, by_node, histogram
 from mininet_scenarios.verdict.predict import Prediction
 from mininet_scenarios.verdict.result import PairsReached, Result
 from mininet_scenarios.verdict.rule_checks import rule_checks
@@ -70,7 +69,7 @@ class Rehearsal:
 
         `events` are those of the scenario's timeline (`moments.cases`); `then` is called when all
         is checked, before everything is taken down; `ground` is what the engine has cabled where
-        the fabric moves from build to build.
+        the fabric moves from build to build, and `build` has its names (`as_cabled`).
 
         Raises:
             InputError: there are no two hosts to send packets between.
@@ -78,7 +77,7 @@ class Rehearsal:
         self.then = then
         self.events, self.abilities = events, ENGINES[engine.name].abilities
         self.scenario, self.build, self.observer = scenario, build, observer
-        self.engine = View(engine, ground, build, scenario.hosts) if ground else engine
+        self.engine, self.ground = engine, ground or build
         self.hosts = HostSample.of(build, scenario.hosts)
         if len(self.hosts) < 2:
             raise InputError(TOO_FEW)
@@ -122,14 +121,13 @@ class Rehearsal:
         with self._step("prove", "put a wrong table in place, and see it caught") as progress:
             self.engine.divert(diversion)
             try:
-                wrong = self.examiner.compare(
-                    "", counts, self.engine.send(counts, progress), self._counted
-                )
+                seen = self.engine.send(self.hosts.names, counts, progress)
+                wrong = self.examiner.compare("", counts, seen, self._counted)
             finally:
                 self.engine.restore()
-            right = self.examiner.compare(
-                "the right table again", counts, self.engine.send(counts, progress), self._counted
-            )
+            seen = self.engine.send(self.hosts.names, counts, progress)
+            name = "the right table again"
+            right = self.examiner.compare(name, counts, seen, self._counted)
         noticed = [mismatch for check in wrong for mismatch in check.mismatches]
         if noticed:
             self.result.caught = self._told(diversion, str(noticed[0]))
@@ -139,8 +137,8 @@ class Rehearsal:
 
     def _told(self, diversion: Diversion, first: str) -> str:
         wiring, switch = self.build.wiring, diversion.switch
-        port = wiring.port_name(switch, diversion.port)
-        return f"class {diversion.egress} of switch {wiring.names[switch]} sent to {port}: {first}"
+        port = wiring.port_name(wiring.names.index(switch), diversion.port)
+        return f"class {diversion.egress} of switch {switch} sent to {port}: {first}"
 
     def _every_pair(self, version: int, of: str = "") -> None:
         """With `of` it is another build than the first; then what the scenario expects is not."""
@@ -148,7 +146,7 @@ class Rehearsal:
         over = "" if version == 4 else f" over IPv{version}"
         name, step = f"{of}every pair{over}", f"{of}pairs" + f"{version}" * (version != 4)
         with self._step(step, f"check {of}every ordered pair{over}, {counts.sum():,}") as progress:
-            seen = self.engine.send(counts, progress, version)
+            seen = self.engine.send(self.hosts.names, counts, progress, version)
         expect = Expect() if of else self.scenario.expect
         self.result.checks += [
             *self.examiner.judge(name, expect, seen),
@@ -175,7 +173,8 @@ class Rehearsal:
         """What the result tells of the round of all pairs."""
         wiring = self.build.wiring
         switch, link = np.nonzero(wiring.far >= 0)
-        self.result.loads = seen.loads[switch, wiring.port[switch, link]]
+        ports = by_node(seen.loads, wiring.names)
+        self.result.loads = ports[switch, wiring.port[switch, link]]
         came = (counts > 0) & (seen.longest >= 0)
         self.result.delivered = int(np.count_nonzero(came))
         sure = (counts > 0) & (self.examiner.fewest >= 0)
@@ -191,16 +190,17 @@ class Rehearsal:
             return
         what = f"check {pairs} pairs with 1 to {pairs} packets each"
         with self._step(f"{of}sample", what) as progress:
-            seen = self.engine.send(counts, progress)
+            seen = self.engine.send(self.hosts.names, counts, progress)
         self.result.checks += self.examiner.compare(f"{of}sample", counts, seen, self._counted)
 
     def _timeline(self) -> Prediction:
         """Run the timeline; another build is checked as the first one was."""
         if not self.events and self.scenario.traffic.probe is None:
             return self.prediction
-        timeline = Timeline(self.scenario, self.examiner, self.engine, self.abilities, self._step)
+        asked = self.scenario, self.examiner, self.engine, self.abilities, self._step
+        timeline = Timeline(*asked, self.ground)
         now = timeline.run(self.events, self.result)
-        self.engine, self.examiner = timeline.engine, timeline.whole
+        self.examiner = timeline.whole
         self.hosts, self.build = timeline.hosts, timeline.whole.build
         self.prediction = timeline.whole.prediction
         if timeline.moved:
@@ -250,9 +250,11 @@ def choose_diversion(
             if astray.any():
                 counts = np.outer(ends == switch, led[chosen]).astype(np.int64)
                 port = int(others[np.argmax(astray)])
-                return Diversion(switch, int(classes[chosen]), port), counts + counts.T
+                name = build.wiring.names[switch]
+                return Diversion(name, int(classes[chosen]), port), counts + counts.T
     for diversion in _of_transit(build, prediction, hosts, switch):
-        wrong = prediction.with_port(diversion.switch, diversion.egress, diversion.port).first
+        at = build.wiring.names.index(diversion.switch)
+        wrong = prediction.with_port(at, diversion.egress, diversion.port).first
         taken, fewest, most = (
             x[ends][:, ends] for x in (wrong, prediction.fewest, prediction.most)
         )
@@ -281,7 +283,7 @@ def _of_transit(
         chosen = int(np.argmax(np.count_nonzero(led, axis=1)))
         to_host = int(build.wiring.host_port[switch].max(initial=0))
         port = to_host if to_host > 0 else int(ports[usable[chosen - 1]])
-        yield Diversion(switch, int(usable[chosen]), port)
+        yield Diversion(build.wiring.names[switch], int(usable[chosen]), port)
 
 
 def _led(by_class: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:

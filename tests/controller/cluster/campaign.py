@@ -36,6 +36,7 @@ from tests.controller.cluster.crowd import Crowd, Papers
 from tests.controller.cluster.meddler import COUNTED, Fault, Meddler
 from tests.controller.conftest import Running, polarfab
 from tests.controller.unixctl import Unixctl
+from tests.outages import outage
 from tests.waiting import until
 
 MORTAL = Path(__file__).parents[1] / "killed_thread.py"
@@ -306,19 +307,21 @@ class Campaign:
         """Both ports of a link go and come back; `mod-port` does nothing to patch ports."""
         was = self.fabric.outage
         for _ in range(1 + event.chance % 3):
-            self.fabric.suffer(Outage(was.links | {event.link}, was.switches))
+            cut = outage(self.build, [event.link])
+            self.fabric.suffer(Outage(was.links | cut.links, was.switches))
             self.fabric.suffer(was)
 
     def _suffer(self, event: Event) -> None:
         was = self.fabric.outage
         if event.kind.startswith("cable"):
-            outage = Outage(was.links ^ {event.link}, was.switches)
+            changed = outage(self.build, [event.link])
         else:
-            outage = Outage(was.links, was.switches ^ {event.vertex})
+            changed = outage(self.build, switches=[event.vertex])
             self.planted.pop(event.vertex, None)
             self.over.discard(event.vertex)
             self.limited.discard(event.vertex)
-        self.fabric.suffer(outage)
+        now = Outage(was.links ^ changed.links, was.switches ^ changed.switches)
+        self.fabric.suffer(now)
 
     def _by_hand(self, event: Event) -> None:
         v, kind, bridge = event.vertex, event.kind, f"s{event.vertex}"

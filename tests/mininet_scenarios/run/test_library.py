@@ -14,15 +14,15 @@ from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import require
 from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.run.rehearsal import Rehearsal
+from mininet_scenarios.scenario.cabled_build import ground_of
 from mininet_scenarios.scenario.engine import (
-    Carried,
     ControllerChange,
     LinkChange,
     Miswire,
     NodeChange,
     Setup,
+    Throughput,
 )
-from mininet_scenarios.scenario.numbering import ground_of
 from mininet_scenarios.scenario.scenario_file import load_scenario, shipped
 from mininet_scenarios.scenario.timeline_builds import Builds
 from mininet_scenarios.scenario.timeline_events import cases, needs
@@ -186,9 +186,9 @@ def test_more_lost_packets_than_allowed_fail():
 @pytest.mark.parametrize("name", ["hot-permutation-q4", "tornado-q5"])
 def test_flows_that_get_less_than_their_share_fail(name):
     class Half(ModelEngine):
-        def carry(self, flows, seconds, progress):
-            found = super().carry(flows, seconds, progress)
-            return Carried(found.rate / 2, found.loads)
+        def carry(self, hosts, flows, seconds, progress):
+            found = super().carry(hosts, flows, seconds, progress)
+            return Throughput(found.rate / 2, found.loads)
 
     wrong = failed(rehearse(load_scenario(name), Half))
     assert len(wrong) == 1
