@@ -76,8 +76,8 @@ class InnerEngine(Engine):
                 self.inner.call("swap", one, other, repaired)
             case ControllerChange(running, round):
                 self.inner.call("run_controller", running, round)
-            case BuildChange(folder):
-                self.inner.call("move", str(folder.resolve()))
+            case BuildChange(build):
+                self.inner.call("move", str(self.setup.folders[build].resolve()))
             case _:
                 super().apply(event)
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import load
 from compilers.update.move_plan import plan
 from compilers.update.update_proof import hops_between
 from controller.rollout.rollout import SETTLE
@@ -59,8 +58,8 @@ class ModelEngine(Engine):
         self.move: Moving | None = None
         self.build, self.hosts = setup.build, HostSample.of(setup.build, setup.hosts)
         self.walked = Prediction.of(setup.build)
-        if setup.running:
-            self._run(load(setup.running), Outage())
+        if setup.builds:
+            self._run(setup.builds[0], Outage())
 
     def start(self, step: Step) -> None:
         """Nothing to bring up."""
@@ -105,8 +104,8 @@ class ModelEngine(Engine):
         """Walk packets through what is left; the controller moves the fabric, and nothing else."""
         self._send_probe()
         match event:
-            case BuildChange(folder):
-                self.move = Moving(self.build, load(folder))
+            case BuildChange(build):
+                self.move = Moving(self.build, self.setup.builds[build])
             case ControllerChange(running, round):
                 if round is not None:
                     self._go(round)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.engines.engine_kinds import ENGINES
+from mininet_scenarios.run.rehearsal_plan import Observer, RehearsalPlan, Silent
 from mininet_scenarios.run.timeline import Timeline
 from mininet_scenarios.scenario.engine import (
     Counts,
@@ -23,7 +23,6 @@ from mininet_scenarios.scenario.engine import (
     Progress,
 )
 from mininet_scenarios.scenario.scenario_format import Expect, RulesExpected, Sample, Scenario
-from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.traffic.flow_checks import flow
 from mininet_scenarios.verdict.checks import Check, Examiner, by_node, histogram
 from mininet_scenarios.verdict.predict import Prediction
@@ -42,59 +41,46 @@ NEW = "new build, "
 """Before the names of checks of the build that a fabric has moved to."""
 
 
-class Observer(Protocol):
-    """Is told of each step as it begins, how far it is, and when it ends."""
+def carry_out(
+    plan: RehearsalPlan,
+    engine: Engine,
+    observer: Observer | None = None,
+    then: Callable[[], None] | None = None,
+) -> Result:
+    """Bring the plan's fabric up on an engine, check it, and take it down whatever happens.
 
-    def step(self, what: str) -> AbstractContextManager[Progress]:
-        """A step that ends with the context; its value takes (done, all)."""
+    Args:
+        plan: of the rehearsal.
+        engine: with what the plan needs (`engine_kinds.require`).
+        observer: is told of each step.
+        then: called when all is checked, before everything is taken down.
 
-    def note(self, text: str) -> None:
-        """Something worth a line of its own."""
+    Raises:
+        InputError: there are no two hosts to send packets between.
+        EngineError: the engine could not do its part.
+    """
+    return _Rehearsal(plan, engine, observer or Silent()).run(then)
 
 
-class Rehearsal:
-    """One run of a scenario on an engine."""
-
-    def __init__(
-        self,
-        scenario: Scenario,
-        build: Build,
-        engine: Engine,
-        observer: Observer,
-        events: tuple[Case, ...] = (),
-        then: Callable[[], None] | None = None,
-        ground: Build | None = None,
-    ) -> None:
-        """Get ready.
-
-        `events` are those of the scenario's timeline (`moments.cases`); `then` is called when all
-        is checked, before everything is taken down; `ground` is what the engine has cabled where
-        the fabric moves from build to build, and `build` has its names (`as_cabled`).
-
-        Raises:
-            InputError: there are no two hosts to send packets between.
-        """
-        self.then = then
-        self.events, self.abilities = events, ENGINES[engine.name].abilities
-        self.scenario, self.build, self.observer = scenario, build, observer
-        self.engine, self.ground = engine, ground or build
-        self.hosts = HostSample.of(build, scenario.hosts)
+class _Rehearsal:
+    def __init__(self, plan: RehearsalPlan, engine: Engine, observer: Observer) -> None:
+        self.plan, self.scenario, self.observer = plan, plan.scenario, observer
+        self.engine, self.abilities = engine, ENGINES[engine.name].abilities
+        self.build = build = plan.build(0)
+        self.hosts = HostSample.of(build, plan.scenario.hosts)
         if len(self.hosts) < 2:
             raise InputError(TOO_FEW)
         self.prediction = Prediction.of(build)
         self.examiner = Examiner(build, self.hosts, self.prediction)
-        self.result = Result(pairs=len(self.hosts) * (len(self.hosts) - 1))
+        promised = [check for check, _ in plan.promises]
+        self.result = Result(pairs=len(self.hosts) * (len(self.hosts) - 1), checks=promised)
 
     @property
     def _counted(self) -> bool:
         return "counters" in self.abilities
 
-    def run(self) -> Result:
-        """All steps in their order; the engine is taken down whatever happens.
-
-        Raises:
-            EngineError: the engine could not do its part.
-        """
+    def run(self, then: Callable[[], None] | None) -> Result:
+        """All steps in their order."""
         try:
             self.engine.start(self._step)
             if self.scenario.prove_checker:
@@ -106,8 +92,8 @@ class Rehearsal:
             now = self._timeline()
             if self.scenario.traffic.flows:
                 self._flow(now)
-            if self.then:
-                self.then()
+            if then:
+                then()
         finally:
             self.engine.stop(self._step)
         return self.result
@@ -195,11 +181,10 @@ class Rehearsal:
 
     def _timeline(self) -> Prediction:
         """Run the timeline; another build is checked as the first one was."""
-        if not self.events and self.scenario.traffic.probe is None:
+        if not self.plan.cases and self.scenario.traffic.probe is None:
             return self.prediction
-        asked = self.scenario, self.examiner, self.engine, self.abilities, self._step
-        timeline = Timeline(*asked, self.ground)
-        now = timeline.run(self.events, self.result)
+        timeline = Timeline(self.plan, self.examiner, self.engine, self.abilities, self._step)
+        now = timeline.run(self.result)
         self.examiner = timeline.whole
         self.hosts, self.build = timeline.hosts, timeline.whole.build
         self.prediction = timeline.whole.prediction

@@ -17,10 +17,8 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import load
 from mininet_scenarios.run.loss_windows import GUARD, Window, watch, within
-from mininet_scenarios.scenario.cabled_build import as_cabled
+from mininet_scenarios.run.rehearsal_plan import RehearsalPlan
 from mininet_scenarios.scenario.engine import (
     SILENT,
     Ability,
@@ -34,7 +32,6 @@ from mininet_scenarios.scenario.engine import (
     Step,
 )
 from mininet_scenarios.scenario.outage import Outage
-from mininet_scenarios.scenario.scenario_format import Scenario
 from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.traffic.probe_calibration import clean_interval
 from mininet_scenarios.verdict.checks import Check, Examiner, Mismatch
@@ -63,16 +60,15 @@ class Timeline:
 
     def __init__(
         self,
-        scenario: Scenario,
+        plan: RehearsalPlan,
         examiner: Examiner,
         engine: Engine,
         abilities: frozenset[Ability],
         step: Step,
-        ground: Build,
     ) -> None:
-        """`ground` is what the engine has cabled."""
-        self.scenario, self.whole, self.engine, self.step = scenario, examiner, engine, step
-        self.first, self.ground = examiner, ground
+        self.plan, self.scenario = plan, plan.scenario
+        self.first = self.whole = examiner
+        self.engine, self.step = engine, step
         self.hosts, self.abilities = examiner.hosts, abilities
         self.outage = Outage()
         self.coming: Examiner | None = None
@@ -88,8 +84,9 @@ class Timeline:
         whole = self.outage == Outage() and self.coming is None
         return whole and self.whole is not self.first
 
-    def run(self, cases: tuple[Case, ...], result: Result) -> Prediction:
+    def run(self, result: Result) -> Prediction:
         """All events in their order; what came of them is added to the result."""
+        cases = self.plan.cases
         self._start_probe(cases, result)
         self._watch("before anything happens", self.begin, self.whole.prediction)
         tally = Tally()
@@ -147,7 +144,7 @@ class Timeline:
         if isinstance(event, ControllerChange):
             self.controlled = event.running
         if isinstance(event, BuildChange):
-            build = as_cabled(load(event.folder), self.ground)
+            build = self.plan.build(event.build)
             hosts = HostSample.of(build, self.scenario.hosts)
             self.coming = Examiner(build, hosts, Prediction.of(build))
         now = self._predicted()

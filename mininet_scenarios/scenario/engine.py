@@ -111,8 +111,8 @@ class Setup:
     of each switch's hosts take part, None for all. patience: seconds until every switch must have
     its program. rate: of every link between switches, in Mb/s; None for as fast as they go. record:
     where processes outside of namespaces are noted (`runs`), None for nowhere.
-    running: the folder of the first build of a fabric that moves from build to build; `build` is
-    then what is cabled, and has all that any of them has.
+    builds, folders: of a fabric that moves from build to build, the first one and those that it
+    moves to; `build` is then what is cabled, and has all that any of them has.
     """
 
     build: Build
@@ -125,7 +125,8 @@ class Setup:
     patience: float = 60
     rate: float | None = None
     record: Path | None = None
-    running: Path | None = None
+    builds: tuple[Build, ...] = ()
+    folders: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +198,12 @@ class ControllerChange:
 
 @dataclass(frozen=True, slots=True)
 class BuildChange:
-    """The fabric is to move to the build in `folder`, in rounds (docs/how-to/plan.md).
+    """The fabric is to move to a build, by its number, in rounds (docs/how-to/plan.md).
 
     Where no controller runs, the next one that is started has that build.
     """
 
-    folder: Path
+    build: int
 
 
 Event = LinkChange | NodeChange | Miswire | ControllerChange | BuildChange

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from compilers.forwarding.program import link_count, link_ends
 from compilers.proof.explanation import find_failure, find_switch
 from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import load
 from compilers.topology.layout import layout
 from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, find, groups
 from inventory.problems import InputError, Problem, did_you_mean
@@ -57,7 +55,7 @@ def cases(
     scenario: Scenario,
     build: Build,
     document: Document | None,
-    folders: Mapping[int, Path] | None = None,
+    moves: Mapping[int, tuple[int, Build]] | None = None,
     ground: Build | None = None,
     others: Sequence[Build] = (),
 ) -> tuple[Case, ...]:
@@ -68,7 +66,7 @@ def cases(
         build: the first one.
         ground: the one that is cabled, whose names go; None: `build`.
         document: its file, None where there is none.
-        folders: of the builds that moments move the fabric to, by the moments' numbers.
+        moves: by the moments' numbers, the numbers of the builds that these move to, and these.
         others: the other planes; a moment of one of these and not of `build` is left out.
 
     Raises:
@@ -79,9 +77,10 @@ def cases(
     problems: list[Problem] = []
     for number, moment in enumerate(scenario.timeline):
         try:
-            if folders and number in folders:
-                found.append(replace(_move(moment, folders[number]), moment=number))
-                reader = _Reader(as_cabled(load(folders[number]), ground or build))
+            if moves and number in moves:
+                to, other = moves[number]
+                found.append(replace(_move(moment, to), moment=number))
+                reader = _Reader(as_cabled(other, ground or build))
                 continue
             found += [replace(case, moment=number) for case in reader.cases(moment)]
         except InputError as error:
@@ -258,15 +257,15 @@ class _Reader:
         return found
 
 
-def _move(moment: TimelineEntry, folder: Path) -> Case:
-    """To the build in a folder; where nothing else is said, no packet is lost."""
+def _move(moment: TimelineEntry, build: int) -> Case:
+    """To a build, by its number; where nothing else is said, no packet is lost."""
     word = next(word for word in MOVES if getattr(moment, word) is not None)
     said = moment.expand or moment.build or ""
     if moment.policy:
         values = moment.policy.model_dump(mode="json", exclude_unset=True)
         said = ", ".join(f"{key} {value}" for key, value in values.items())
     what = f"{word}: {said}"
-    return Case(what, what, BuildChange(folder), _without_loss(moment.expect), moment.at)
+    return Case(what, what, BuildChange(build), _without_loss(moment.expect), moment.at)
 
 
 def _without_loss(expect: Expect) -> Expect:

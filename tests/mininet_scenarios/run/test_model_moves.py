@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.tables.folders.build_folder import save
 from compilers.update import update_proof
 from inventory.problems import InputError
 from mininet_scenarios.engines.model_engine import ModelEngine
@@ -233,9 +234,9 @@ def test_cables_that_are_swapped_are_pulled_by_nobody(tmp_path):
 
 def test_a_build_folder_takes_no_policy(tmp_path):
     loaded = scenario(tmp_path, "timeline: [{policy: {protect: link}}]\n")
-    made = build()
+    save(build(), tmp_path / "build")
     with pytest.raises(InputError, match="a fabric before it that is compiled"):
-        rehearse(replace(loaded, fabric=None), build=made)
+        rehearse(replace(loaded, fabric=None, folder=tmp_path / "build"))
 
 
 class Busy(ModelEngine):

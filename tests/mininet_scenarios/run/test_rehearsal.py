@@ -9,7 +9,8 @@ import pytest
 
 from inventory.problems import InputError
 from mininet_scenarios.engines.model_engine import ModelEngine
-from mininet_scenarios.run.rehearsal import Rehearsal, choose_diversion, sample_counts
+from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_counts
+from mininet_scenarios.run.rehearsal_plan import RehearsalPlan
 from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of
 from mininet_scenarios.scenario.scenario_format import Expect, Sample, Scenario
 from mininet_scenarios.traffic.pinging import Answers, read_answers
@@ -66,7 +67,7 @@ def rehearse(build, engine=None, **keys):
     scenario = Scenario(name="trial", **keys)
     listener = Listener()
     engine = engine or model(build, scenario.hosts)
-    return Rehearsal(scenario, build, engine, listener).run(), listener.notes
+    return carry_out(RehearsalPlan.of(scenario, build), engine, listener), listener.notes
 
 
 @pytest.mark.parametrize(("q", "hosts"), [(2, 1), (3, 1), (3, 2), (4, 1)])
