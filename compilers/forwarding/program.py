@@ -30,6 +30,7 @@ CASE_LOOPS = _library("cases", "walk_cases")
 TWO_LOOPS = _library("two", "walk_two")
 LOST_LOOPS = _library("lost", "lost_by_two")
 WAIT_LOOPS = _library("waits", "link_waits")
+CROSSING_LOOPS = _library("crossing", "crossing")
 
 
 def program_of(build: Build) -> Program:
