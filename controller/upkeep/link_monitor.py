@@ -43,8 +43,10 @@ from inventory.problems import InputError
 
 LOOK = 1.0
 """Seconds between two evaluations of discovery."""
-BY_LINK = frozenset({"down", "unseen", "links"})
-"""What is known of links, and not of switches."""
+BY_LINK, BY_SWITCH = frozenset({"down", "unseen", "links"}), frozenset({"drained", "switches"})
+"""What is known of links, and of switches."""
+TIMED = frozenset({"links", "switches"})
+"""What is known until a time."""
 
 
 class Watching:
@@ -208,23 +210,28 @@ class Watching:
         return known | ({"asked": [[name] for name in self.asked]} if self.asked else {})
 
     def take_over(self, known: dict[str, Any]) -> None:
-        """Begin with what another process has known; of nodes, ports and groups that are here."""
-        asked = dict(self.asked)
-        for (name,) in known.get("asked", ()):
-            with suppress(InputError):
+        """Begin with what another process has known, perhaps one of another version of polarfab; of
+        nodes, ports and groups that are here.
+        """
+        asked, names = dict(self.asked), known.get("asked", ())
+        for one in names if isinstance(names, list) else ():
+            with suppress(InputError, TypeError, ValueError, AttributeError):
+                (name,) = one
                 asked[name] = find(self.wiring, self.hardware, name)
         self.ask(asked)
         vertex_of = {name: vertex for vertex, name in enumerate(self.wiring.names)}
         place, found = self.links.cables.place, dict[str, list[list[Any]]]()
-        for what, some in known.items():
-            if what == "asked":
-                continue
+        for what in known.keys() & (BY_LINK | BY_SWITCH):
             if what == "unseen" and not self.discovery:
                 continue  # nothing would tell that they are seen again
-            for name, *rest in some:
-                vertex = vertex_of.get(name)
-                if vertex is None:
+            form: list[Any] = [str, *[int] * (what in BY_LINK), *[(int, float)] * (what in TIMED)]
+            for one in known[what] if isinstance(known[what], list) else ():
+                if not isinstance(one, list) or len(one) != len(form):
                     continue
+                fits = all(isinstance(word, kind) for word, kind in zip(one, form, strict=True))
+                if not fits or one[0] not in vertex_of:
+                    continue
+                vertex, *rest = vertex_of[one[0]], *one[1:]
                 if what in BY_LINK:
                     in_range = 0 <= rest[0] < place.shape[1]
                     rest[0] = int(place[vertex, rest[0]]) if in_range else -1

@@ -12,9 +12,10 @@ not see it as planned. It is dead while it is broken or suppressed (`damping`). 
 
 It may still forward, so it keeps the traffic to itself and gets no transit. It is back when it was
 read to hold its program. Switches that leave within a fifth of the patience are drained together:
-that is one failure, and one repair. If most switches are amiss at once, the fault is taken to be
-the controller's own, and no more are drained. What is known of links and switches can be taken over
-by another process. No I/O; the caller passes the time.
+that is one failure, and one repair. If most switches are gone at once, or most do not hold their
+program, or most flap, the fault is taken to be the controller's own, and no more are drained for
+that. What is known of links and switches can be taken over by another process. No I/O; the caller
+passes the time.
 """
 
 from __future__ import annotations
@@ -268,9 +269,11 @@ class Links:
         away: NDArray[np.bool_] = self._due <= now
         if (away & ~self.drained).any():
             away = self._due <= now + TOGETHER * self.patience
-        away |= self.flaps.suppressed | (self.drained & np.isfinite(self._due))
-        if 2 * np.count_nonzero(away | self._lost) > np.count_nonzero(self._known):
-            away &= self.drained
+        flaps, lost = self.flaps.suppressed, away | self._lost
+        away |= flaps | (self.drained & np.isfinite(self._due))
+        for cause in (lost & ~self._here, lost & self._here, flaps):
+            if 2 * np.count_nonzero(cause) > np.count_nonzero(self._known):
+                away &= self.drained | ~cause
         return away
 
     def _judge(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:

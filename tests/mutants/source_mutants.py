@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 COMPILERS = ROOT / "compilers"
 MUTATED = sorted(
     room
-    for room in ({*COMPILERS.iterdir()} - {COMPILERS / "targets"}) | {*COMPILERS.glob("targets/*")}
+    for room in ({*COMPILERS.iterdir()} - {COMPILERS / "targets"})
+    | {*COMPILERS.glob("targets/*"), ROOT / "extensions/infiniband"}
     if room.suffix == ".py" or (room.is_dir() and any(room.rglob("*.py")))
 )
 """The rooms of the compiler, of each of which as many mutants are chosen as it has, or a part."""

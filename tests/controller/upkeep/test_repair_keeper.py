@@ -20,7 +20,7 @@ from controller.upkeep.rounds import ROUND_PATIENCE
 from inventory.problems import InputError
 from tests.compilers.modular import modular
 from tests.compilers.routed import routed
-from tests.compilers.wiring.test_damage import missing
+from tests.compilers.wiring.makers import missing
 from tests.controller.fake_switches import FakeNetwork, held_by
 from tests.controller.switches.session_talk import names
 
