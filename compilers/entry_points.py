@@ -16,7 +16,7 @@ words, `ENTRY_POINTS` of its `__init__.py`, so that a checkout needs no installa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -39,21 +39,20 @@ PACKAGE = f"{__package__.removesuffix('compilers')}extensions"
 @cache
 def registered(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
     """The entry points of a group by name; of one name more than one is a clash."""
-    from importlib.metadata import entry_points
+    from importlib.metadata import EntryPoint, entry_points
 
-    found = [*_shipped(group), *entry_points(group=group)]
+    ours = [EntryPoint(name, value, group) for name, value in shipped(group).items()]
+    found = [*ours, *entry_points(group=group)]
     names = sorted({entry.name for entry in found})
     return {name: tuple(entry for entry in found if entry.name == name) for name in names}
 
 
-def _shipped(group: str) -> Iterator[EntryPoint]:
-    from importlib.metadata import EntryPoint
-
+def shipped(group: str) -> dict[str, str]:
+    """What the extensions register in a group: where the object is, by name."""
+    points: dict[str, str] = {}
     for folder in sorted(path.parent for path in EXTENSIONS.glob("*/__init__.py")):
-        points: Mapping[str, Mapping[str, str]]
-        points = import_module(f"{PACKAGE}.{folder.name}").ENTRY_POINTS
-        for name, value in points.get(group, {}).items():
-            yield EntryPoint(name, value, group)
+        points |= import_module(f"{PACKAGE}.{folder.name}").ENTRY_POINTS.get(group, {})
+    return points
 
 
 def load(entry: EntryPoint) -> Any:

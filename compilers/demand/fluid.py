@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths
-from compilers.forwarding.next_hops import NextHops
+from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.program import Egress
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
@@ -41,14 +41,14 @@ class _Part(NamedTuple):
 class Fluid:
     """The arcs that ingress traffic leaves by, and their shares: [1 + A, S·(C + 2)] each."""
 
-    hops: NextHops
+    hops: ManyPackets
     ways: NDArray[np.int32]
     emitted: Reals
 
     @classmethod
     def of(cls, build: Build) -> Fluid:
         """Join the tables of a build with its cables."""
-        hops = NextHops.of(build)
+        hops = ManyPackets.of(build)
         p = hops.program
         first = np.arange(0, len(hops.end), hops.slots, dtype=np.int32)[:, None, None]
         links = np.concatenate((p.order[..., :1], p.shares[..., 1:]), axis=2)

@@ -1,197 +1,139 @@
-"""Many packets at once: where each may go next, by the rule, for sums over arrays of packets."""
+"""Next hops of packets in every state while anything is down, and loads over intermediates."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
-
 import numpy as np
 
-from compilers.forwarding.machine_code import kernel
-from compilers.forwarding.program import LOOPS as SINGLE_LOOPS
-from compilers.forwarding.program import Egress, egress_classes, library, program_of
-from compilers.forwarding.rule import DELIVER, DROP, HOST, Array, Program, next_links, spreads
-from compilers.forwarding.tabulation import FROM_OTHER, LINK_BITS, LINK_MASK, NAMED
-from compilers.tables.build import Build
-from compilers.tables.walk import Walker
-
-LOOPS = library("packets", ("rule", "next_hops"), "next_of_packets")
+from compilers.forwarding.machine_code import kernel, loop
+from compilers.forwarding.rule import HOST, MARKED, PLAIN, Array, Program, gives_up, next_links
 
 
-@kernel("Tuple((i8[::1],i8[:,::1]))(P,i8[:,::1],i8[:,::1])")
-def next_of_packets(p: Program, packets: Array, dead: Array) -> tuple[Array, Array]:
-    """Ask the rule about packets.
+@loop
+def share_of(p: Program, weight: Array, s: int, c: int, link: int, tag: int) -> float:
+    """The weight of a link that hosts' packets of a class may leave by, marked or not."""
+    for i in range(p.shares.shape[2]):
+        if p.shares[s, c, i] == link and (i >= p.first_marked) == (tag == MARKED):
+            return float(weight[s, c, i])
+    return 0.0
+
+
+@kernel("Tuple((i8[::1],i2[::1],b1[::1],f8[::1],i4[:,::1]))(P,i4[:,:,::1],i8[::1])")
+def next_hops(p: Program, weight: Array, dead: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """The next hops of packets in every state: switch, ingress place, class, counted in this order.
+
+    The ingress places of a switch are its K links, and HOST; where packets are marked then its
+    links for marked packets, to destinations of the first side and to those of the second.
 
     Args:
         p: what switches hold.
-        packets: int64[n, 5]: switch, ingress link, tag, egress class and destination of each.
-        dead: int64[n, F], the elements that are down for each; -1: none.
+        weight: int32[S, C, 1 + A], of `Program.shares`.
+        dead: int64[n], the elements that are down.
 
     Returns:
-        int64[n], how many links each may leave by, and int64[m, 2]: these, or one DELIVER or DROP,
-        and its tag there.
+        begins, int64[states + 1], where the next hops of each state begin in these: link, int16[m],
+        or DROP; marked, bool[m], whether a packet leaves marked; part, float64[m], of the packets.
+        And released, int32[S, C]: the intermediate whose packets end their first leg here, as the
+        link to it is down; -1: none.
     """
-    links_of = p.far.shape[1]
-    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
-    count, found, m = np.zeros(len(packets), np.int64), np.empty((len(packets), 2), np.int64), 0
-    for i in range(len(packets)):
-        s, came, tag = packets[i, 0], packets[i, 1], packets[i, 2]
-        c, d = packets[i, 3], packets[i, 4]
-        count[i] = next_links(p, s, came, tag, c, d, dead[i], link, tags)
-        if m + count[i] > len(found):
-            more = np.empty((2 * len(found) + links_of, 2), np.int64)
-            more[:m] = found[:m]
-            found = more
-        for x in range(count[i]):
-            found[m, 0], found[m, 1] = link[x], tags[x]
-            m += 1
-    return count, found[:m].copy()
+    switches, links = p.far.shape
+    classes, places = p.order.shape[1], links + 1
+    ends = np.zeros(2, np.int64)
+    if len(p.onward):
+        places += 2 * links
+        for s in range(switches):
+            if p.side[s] == 1:
+                ends[1] = s
+            elif p.side[s] == 0:
+                ends[0] = s
+    begins = np.zeros(switches * places * classes + 1, np.int64)
+    link, marked = np.empty(len(begins), np.int16), np.empty(len(begins), np.bool_)
+    part = np.empty(len(begins), np.float64)
+    released = np.full((switches, classes), -1, np.int32)
+    several, tags = np.empty(links + 1, np.int64), np.empty(links + 1, np.int64)
+    n, state = 0, 0
+    for s in range(switches):
+        for place in range(places):
+            came, tag, d = place, PLAIN, 0
+            if place == links:
+                came = HOST
+            elif place > links:
+                came, tag, d = (place - 1) % links, MARKED, ends[(place - 1) // links - 1]
+            for c in range(classes):
+                count = 0
+                if came == HOST or p.far[s, came] >= 0:
+                    count = next_links(p, s, came, tag, c, d, dead, several, tags)
+                if n + count > len(link):
+                    link = np.concatenate((link, np.empty(len(link) + count, np.int16)))
+                    marked = np.concatenate((marked, np.empty(len(marked) + count, np.bool_)))
+                    part = np.concatenate((part, np.empty(len(part) + count, np.float64)))
+                total = 0.0
+                for i in range(count):
+                    link[n + i], marked[n + i], part[n + i] = several[i], tags[i] == MARKED, 1.0
+                    if came == HOST and not p.every_hop:
+                        part[n + i] = share_of(p, weight, s, c, several[i], tags[i])
+                    total += part[n + i]
+                for i in range(count):
+                    part[n + i] = part[n + i] / total if total else 1.0 / count
+                n += count
+                state += 1
+                begins[state] = n
+                via = p.far[s, p.order[s, c, 0]] if p.order[s, c, 0] >= 0 else -1
+                if via >= 0 and gives_up(p, s, via, c, dead):
+                    released[s, c] = via
+    return begins, link[:n], marked[:n], part[:n], released
 
 
-class Onward(NamedTuple):
-    """The ways that packets go on: int64[m] each.
+@kernel("void(i4[:,:,::1],i4[:,::1],i4[:,:,::1],i8[:,::1],i8[::1],i8[::1])")
+def bounds_over(
+    first: Array, ends: Array, then: Array, packets: Array, least: Array, most: Array
+) -> None:
+    """Add the fewest and the most packets that each arc carries, over whatever intermediates.
 
-    which: of the packets, ascending. arc: by which arc of `NextHops`, or DELIVER or DROP, negative.
-    tag: PLAIN or MARKED.
+    Args:
+        first: int32[S, V, H], the arcs of the legs from each switch to each intermediate, -1 beyond
+            the last.
+        ends: int32[S, V], where these end; -1: the packet is lost.
+        then: int32[S, S, H'], the arcs of the second legs.
+        packets: int64[S, S], from and to each switch.
+        least: int64[arcs], added to.
+        most: int64[arcs], added to.
     """
-
-    which: Array
-    arc: Array
-    tag: Array
-
-
-@dataclass(frozen=True, eq=False)
-class NextHops:
-    """The program of a build, asked about many packets at once.
-
-    An *arc* is a switch and one of its links, or its hosts: s·L + k, L = K + 1, is link k of switch
-    s, and s·L + K a host there. It says by what packets come in, and by what they leave.
-
-    end: int32[S·L], the arc at the other end of each link; -1 where there is none.
-    """
-
-    build: Build
-    program: Program
-    walker: Walker
-    end: Array
-
-    @classmethod
-    def of(cls, build: Build) -> NextHops:
-        """Lower the tables of a build to links."""
-        p = program_of(build)
-        end = np.where(p.far >= 0, p.far * (p.far.shape[1] + 1) + p.far_link, -1)
-        end = np.pad(end, ((0, 0), (0, 1)), constant_values=-1).ravel().astype(np.int32)
-        return cls(build, p, Walker.of(build.tables, build.wiring.cables()), end)
-
-    @property
-    def switches(self) -> int:
-        """S, the number of switches."""
-        return len(self.program.far)
-
-    @property
-    def slots(self) -> int:
-        """L, the number of arcs of a switch."""
-        return int(self.program.far.shape[1]) + 1
-
-    @property
-    def classes(self) -> int:
-        """C, the number of egress classes of a switch."""
-        return int(self.program.order.shape[1])
-
-    @property
-    def ends(self) -> Array:
-        """int64[S·L]: the switch at the other end of each arc, -1 where there is none."""
-        return np.where(self.end >= 0, self.end // self.slots, -1)
-
-    @cached_property
-    def _table(self) -> tuple[Array, Array]:
-        """The arcs of each class's links, int32[N, S·(C + 2)], and of its next hops by ingress
-        place, int32[S·(C + 2)·(N + NAMED)], of `tabulate`; the last two classes drop and deliver.
-        """
-        p, first = self.program, np.arange(self.switches)[:, None, None] * self.slots
-        step = SINGLE_LOOPS.kernels(0).tabulate(p)[0][..., 0]
-        into = (step >> LINK_BITS) * self.slots + (step & LINK_MASK)
-        room = (0, 0), (0, 2), (0, 0)
-        after = np.pad(np.where(step >= 0, self.end[np.where(step >= 0, into, 0)], DROP), room)
-        after[:, -2:] = np.array((DROP, DELIVER))[:, None]
-        order = np.pad(np.where(p.order >= 0, first + p.order, DROP), room, constant_values=DROP)
-        named = np.ascontiguousarray(order.reshape(-1, order.shape[2]).T.astype(np.int32))
-        return named, after.astype(np.int32).ravel()
-
-    def rows(self, egress: Egress) -> Array:
-        """int32[D, S]: s·(C + 2) + the class of each switch; the last two drop and deliver."""
-        width = self.classes + 2
-        first = np.arange(0, self.switches * width, width, dtype=np.int32)
-        found: Array = first + egress % np.int16(width)
-        return found
-
-    def transit(self, arc: Array, row: Array) -> Array:
-        """int32[n]: the arc by which packets in transit leave, each by one; DELIVER or DROP.
-
-        Args:
-            arc: int[n], by which they came in, from no host.
-            row: int32[n], of `rows`, at their switches.
-        """
-        named, after = self._table
-        place = row * (len(named) + NAMED) + FROM_OTHER
-        for i in range(len(named) - 1, -1, -1):
-            same = named[i].take(row) == arc
-            place[same] = row[same] * (len(named) + NAMED) + NAMED + i
-        found: Array = after.take(place)
-        return found
-
-    def spreads(self, egress: Egress) -> Array:
-        """bool[D, S]: whether switches spread marked packets of these classes."""
-        of_class = [spreads(self.program, c) for c in range(DROP, self.classes)]
-        found: Array = np.array(of_class)[egress.astype(np.intp) - DROP]
-        return found
-
-    def egress(self, destinations: Array) -> Egress:
-        """int16[D, S], of `egress_classes`."""
-        return egress_classes(self.build, destinations, self.walker)
-
-    def after(
-        self,
-        egress: Egress,
-        destinations: Array,
-        arc: Array,
-        column: Array,
-        tag: Array | None = None,
-        dead: Array | None = None,
-    ) -> Onward:
-        """The ways that packets may go on.
-
-        Args:
-            egress: of these destinations.
-            destinations: int64[D].
-            arc: int64[n], by which each packet came in.
-            column: int64[n], its destination.
-            tag: int64[n], PLAIN or MARKED; None: all are plain.
-            dead: int64[D, F], the elements that are down for packets to each destination.
-        """
-        switch, came = np.divmod(arc, self.slots)
-        packets = np.zeros((len(arc), 5), np.int64)
-        packets[:, 0], packets[:, 1] = switch, np.where(came == self.slots - 1, HOST, came)
-        packets[:, 2] = 0 if tag is None else tag
-        packets[:, 3], packets[:, 4] = egress[column, switch], destinations[column]
-        down = np.zeros((len(destinations), 0), np.int64) if dead is None else dead
-        loops, distinct = LOOPS.kernels(0), np.arange(len(arc))
-        if loops is LOOPS.python:  # which takes its time for each
-            key = (arc * 2 + packets[:, 2]) * (self.classes + 2) + packets[:, 3] + 2
-            alike = column if dead is not None else self.program.side[packets[:, 4]] + 1
-            key = key * max(3, len(destinations)) + alike
-            _, first, distinct = np.unique(key, return_index=True, return_inverse=True)
-            packets, column = packets[first], column[first]
-        count, found = loops.next_of_packets(self.program, packets, down[column])
-        begins = np.cumsum(count) - count
-        count, begins = count[distinct], begins[distinct]
-        which = np.repeat(np.arange(len(arc)), count)
-        place = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        link, tags = found[np.repeat(begins, count) + place].T
-        return Onward(which, np.where(link >= 0, switch[which] * self.slots + link, link), tags)
-
-    def host(self, switch: Array) -> Array:
-        """int64[n]: the arcs of packets from hosts at switches."""
-        found: Array = switch * self.slots + self.slots - 1
-        return found
+    switches, vias, _ = first.shape
+    longest = first.shape[2] + then.shape[2]
+    met, crossings = np.zeros(len(most), np.int64), np.zeros(len(most), np.int64)
+    fewest, largest = np.zeros(len(most), np.int64), np.zeros(len(most), np.int64)
+    touched, path = np.empty(len(most), np.int64), np.empty(longest, np.int64)
+    for s in range(switches):
+        for d in range(switches):
+            if packets[s, d] == 0:
+                continue
+            arcs = 0
+            for v in range(vias):
+                n = 0
+                for arc in first[s, v]:
+                    if arc >= 0:
+                        path[n] = arc
+                        n += 1
+                if ends[s, v] >= 0:
+                    for arc in then[ends[s, v], d]:
+                        if arc >= 0:
+                            path[n] = arc
+                            n += 1
+                for i in range(n):
+                    crossings[path[i]] += 1
+                for i in range(n):
+                    arc, times = path[i], crossings[path[i]]
+                    if times:
+                        crossings[arc] = 0
+                        if met[arc] == 0:
+                            touched[arcs], fewest[arc], largest[arc] = arc, times, times
+                            arcs += 1
+                        met[arc] += 1
+                        fewest[arc] = min(fewest[arc], times)
+                        largest[arc] = max(largest[arc], times)
+            for i in range(arcs):
+                arc = touched[i]
+                most[arc] += packets[s, d] * largest[arc]
+                if met[arc] == vias:
+                    least[arc] += packets[s, d] * fewest[arc]
+                met[arc] = 0

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from compilers.forwarding.next_hops import NextHops
+from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.program import link_count
 from compilers.forwarding.single_packets import DROPPED, HOME, Path, SinglePackets
 from compilers.proof.failures.dead_switches import links_taken
@@ -240,7 +240,7 @@ def _around(packets: SinglePackets, source: int) -> str:
     if len(packets.dead_switches) > 1:
         return ""
     down = np.array([packets.destination])
-    most = links_taken(NextHops.of(towards(build, down)), down, np.array([source])).most
+    most = links_taken(ManyPackets.of(towards(build, down)), down, np.array([source])).most
     return f"; packets to it take up to {most} links where repairs halve the TTL"
 
 

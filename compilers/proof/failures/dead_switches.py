@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.next_hops import NextHops
+from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.rule import MARKED, PLAIN
 from compilers.forwarding.walks import Numbers
 from compilers.proof.walks import few_destinations
@@ -49,7 +49,7 @@ def dead_switch_traffic(build: Build, seed: int = 1) -> DeadSwitchTraffic:
         seed: chooses the switches, of each kind of vertices, and the sources.
     """
     down, sources = _pairs(build, seed)
-    hops = NextHops.of(few_destinations.towards(build, down))
+    hops = ManyPackets.of(few_destinations.towards(build, down))
     step = max(1, WAYS_AT_ONCE // (len(sources) * hops.program.shares.shape[2]))
     blocks = (down[first : first + step] for first in range(0, len(down), step))
     packets, most, links = zip(*(links_taken(hops, some, sources) for some in blocks), strict=True)
@@ -78,7 +78,7 @@ class Taken(NamedTuple):
     links: float
 
 
-def links_taken(hops: NextHops, down: Numbers, sources: Numbers) -> Taken:
+def links_taken(hops: ManyPackets, down: Numbers, sources: Numbers) -> Taken:
     """The links that packets of hosts at `sources` take to switches that are down.
 
     A packet for each link that hosts may choose, and for each that marked ones are spread over;
