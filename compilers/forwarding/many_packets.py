@@ -52,7 +52,7 @@ def next_of_packets(p: Program, packets: Array, dead: Array) -> tuple[Array, Arr
 class Onward(NamedTuple):
     """The ways that packets go on: int64[m] each.
 
-    which: of the packets, ascending. arc: by which arc of `ManyPackets`, or DELIVER or DROP, negative.
+    which: of the packets, ascending. arc: by which arc of `ManyPackets`; DELIVER or DROP, negative.
     tag: PLAIN or MARKED.
     """
 
