@@ -46,7 +46,7 @@ from compilers.tables.folders.generations import (
 from inventory.problems import InputError, Problem, few
 
 FORMAT, PACKED_FORMAT = 1, 2
-"""Format 2 is that of builds with arrays that are computed, which 1.x cannot read."""
+"""Format 2 is that of builds with arrays that are computed."""
 ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files": dict}
 """What a manifest holds for those who read the build."""
 AGAIN_SOMEWHERE = "make one with: polarfab compile fabric.yaml -o DIR"
@@ -205,23 +205,17 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
         wrong = [key for key, kind in ENTRIES.items() if type(manifest[key]) is not kind]
         if wrong or FABRIC not in manifest["files"]:
             raise TypeError(", ".join(wrong) or FABRIC)
-        if _sum_in(files) not in ("", sum_of(text)):
+        if files.read(SUM) != sum_of(text):
             raise InputError(_damage(files.path / MANIFEST, "a changed file"))
     except FileNotFoundError as error:
+        if (files.path / MANIFEST).is_file():
+            raise InputError(_damage(files.path / SUM, "no file")) from error
         if (files.path / PLANES).is_file():
             raise _several_planes(files.path) from None
         raise _unreadable(files.path, *_instead(files.path)) from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(_damage(files.path / MANIFEST, f"a damaged file ({error})")) from error
     return text, manifest
-
-
-def _sum_in(files: FolderFiles) -> str:
-    """What `manifest.sha256` says; "" in a build of an earlier version or one that was sent."""
-    try:
-        return files.read(SUM)
-    except FileNotFoundError:
-        return ""
 
 
 def damaged(files: FolderFiles, digests: Mapping[str, str]) -> list[Problem]:
