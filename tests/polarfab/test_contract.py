@@ -140,9 +140,26 @@ def test_wrong_types_are_refused_at_the_door(call: Callable[[], object]) -> None
         call()
 
 
-def test_kinds_of_trees() -> None:
-    with pytest.raises(InputError, match="disjoint, low-depth, given bogus"):
-        polarfab.trees(fabric(), kind="bogus")
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: polarfab.trees(fabric(), kind="low-dept"),
+            "kind: required one of disjoint, .*low",
+        ),
+        (lambda: fabric().verify(method="wolk"), "method: required one of auto, walk, local"),
+        (lambda: fabric().draw(form="png"), "form: required one of svg, html, given png"),
+        (lambda: fabric().chart("rack"), "show: .*given rack.*racks"),
+        (lambda: polarfab.draw(fabric().topology, form=""), "form: required one of svg"),
+        (lambda: fabric().emulate(engine="mininets"), "engine: .*given mininets.*mininet"),
+        (lambda: polarfab.emulate("x", framework="pox"), "framework: required one of ryu, os-ken"),
+    ],
+)
+def test_words_to_choose_from(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        call()
+    with pytest.raises(TypeError, match="kind is to be TreeKind"):
+        polarfab.trees(fabric(), kind=1)  # type: ignore[arg-type]
 
 
 def test_scalars_of_numpy_and_paths_are_taken(tmp_path: Path) -> None:

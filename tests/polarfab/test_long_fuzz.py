@@ -62,7 +62,7 @@ def judged(work: Callable[[], object], folder: Path) -> str:
         wrong = [
             str(problem)
             for problem in error.problems
-            if not problem.file.startswith(str(folder))
+            if not problem.file.startswith((str(folder), "<stdin>"))
             or not str(problem).isprintable()
             or len(str(problem)) > 600 + len(problem.file)
         ]
