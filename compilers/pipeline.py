@@ -17,7 +17,7 @@ from compilers.policy_support import affordable, beyond_targets, misnamed, requi
 from compilers.routing.exact_rows import with_exceptions
 from compilers.routing.policy_passes import choices, require_searchable
 from compilers.routing.routes_by_family import minimal
-from compilers.spec.balance import balance_named
+from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
 from compilers.spec.share import share

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compilers.readers.emitted_report import EmittedWrongError
-    from compilers.spec.balance import Balance
+    from compilers.spec.balances import Balance
     from compilers.tables.build import Build
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
@@ -52,7 +52,7 @@ __all__ = [
     "topology",
 ]
 HOMES = {
-    "Balance": "compilers.spec.balance",
+    "Balance": "compilers.spec.balances",
     "Build": "compilers.tables.build",
     "Capabilities": "compilers.targets.capabilities",
     "EmittedWrongError": "compilers.readers.emitted_report",

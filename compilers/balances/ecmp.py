@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from compilers.spec.balance import ROUTING, Balance
+from compilers.spec.balance_words import MEASURED, UNIFORM
+from compilers.spec.balances import ROUTING, Balance
 from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
 from compilers.spec.share import EQUAL_COST
-from compilers.topology.labelled_graph import Family, Parameters
+from compilers.topology.labelled_graph import Family, Parameters, Topology
 from inventory.problems import Finding
 
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ class Ecmp(Balance):
         if routing.disjoint == "edge":
             required, todo = f"auto or none with `balance: {self.name}`", "remove `disjoint`"
             yield Finding(("routing", "disjoint"), required, "edge", todo)
+
+    def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
+        """Trees, whose paths rise and fall: no switch is an intermediate. And several paths."""
+        if topology.endpoints.all():
+            return "" if traffic == UNIFORM and not family.single else None
+        return ", transit: ecmp" * (family.least_marked is None) if traffic != MEASURED else None
 
     def unfit(
         self, routing: RoutingSpec, family: Family, parameters: Parameters

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.baseline import Baseline, BaselineDesign, integers
-from compilers.topology.graph import Graph
 from compilers.topology.group_graph import (
     check_groups,
     complete,

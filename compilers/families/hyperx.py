@@ -12,8 +12,8 @@ from math import prod
 
 import numpy as np
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.baseline import Baseline, BaselineDesign
-from compilers.topology.graph import Graph
 from compilers.topology.group_graph import complete
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.distance import BEYOND, distances, neighbour_table
-from compilers.topology.graph import Graph
 from compilers.topology.group_graph import complete
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem

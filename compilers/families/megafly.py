@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.distance import distances, neighbour_table
-from compilers.topology.graph import Graph
 from compilers.topology.group_graph import check_groups, copies, global_links, groups
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.field import prime_power
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Design, Family, Parameters, Topology
-from compilers.topology.polarfly import LARGEST_Q, check_q, lines, order
+from compilers.topology.polarity import LARGEST_Q, check_q, lines, order
 from compilers.topology.projective import sided
 from inventory.problems import Problem
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology import polarfly
+from compilers.topology import polarity
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Design, Family, Parameters, Topology
 from compilers.topology.layout import fans, stars
-from compilers.topology.polarfly import VERTEX_KINDS, check_q, order, points, structure
+from compilers.topology.polarity import VERTEX_KINDS, check_q, order, points, structure
 from inventory.problems import Problem
 
 
@@ -67,7 +67,7 @@ class PolarFly(Family):
 
     def edge_blocks(self, parameters: Parameters) -> Iterator[NDArray[np.int32]]:
         """The edges of ER_q, which are not held together."""
-        return polarfly.edge_blocks(int(parameters["q"]))
+        return polarity.edge_blocks(int(parameters["q"]))
 
     def routes(self, topology: Topology) -> Any:
         """See `compilers.routing.polarfly_minimal`."""

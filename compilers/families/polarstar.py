@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from compilers.families.polarfly import PolarFly
-from compilers.topology import polarfly, supernodes
+from compilers.topology import polarity, supernodes
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Design, Family, Parameters, Topology
 from compilers.topology.layout import supernode_clusters, supernode_racks
@@ -32,7 +32,7 @@ class PolarStar(Family):
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """The order q must be a prime power, and the supernode must exist with this degree."""
-        problems = polarfly.check_q(parameters["q"])
+        problems = polarity.check_q(parameters["q"])
         kind, degree = parameters["supernode"], parameters["degree"]
         if kind not in SUPERNODE_KINDS:
             todo = did_you_mean(str(kind), SUPERNODE_KINDS)
@@ -45,7 +45,7 @@ class PolarStar(Family):
     def order(self, parameters: Parameters) -> int:
         """N = (q² + q + 1)·k for a supernode of order k."""
         found = shape(str(parameters["supernode"]), int(parameters["degree"]))
-        return polarfly.order(int(parameters["q"])) * (found.order if found else 0)
+        return polarity.order(int(parameters["q"])) * (found.order if found else 0)
 
     def build(self, parameters: Parameters) -> Topology:
         """The star product; a vertex has the kind of its structure vertex.
@@ -76,7 +76,7 @@ class PolarStar(Family):
         Inductive-Quad of degree 0 gives the family `pn`. BDF and Cayley supernodes can be built,
         but give the largest fabric at no radix.
         """
-        for q in range(2, min(radix - 2, polarfly.LARGEST_Q) + 1):
+        for q in range(2, min(radix - 2, polarity.LARGEST_Q) + 1):
             if not prime_power(q):
                 continue
             for kind in DESIGNED:

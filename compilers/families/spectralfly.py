@@ -16,10 +16,10 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.field import prime_power
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 

@@ -14,7 +14,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from compilers.spec.address_blocks import block_count, ipv4_block_length
-from compilers.spec.balance import Balance, balance_named
+from compilers.spec.balances import Balance, balance_named, own_balances
 from compilers.spec.fabric_spec import (
     AddressingSpec,
     BaseSpec,
@@ -23,7 +23,7 @@ from compilers.spec.fabric_spec import (
     TopologySpec,
 )
 from compilers.spec.policy import (
-    ECMP,
+    EVERY_HOP,
     LARGEST_SEARCH,
 )
 from compilers.spec.share import EQUAL_COST, share
@@ -235,10 +235,11 @@ def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
 
 def _at_every_hop(routing: RoutingSpec, balance: Balance) -> Iterator[Finding]:
     """Ways at every hop of a balance that has longer ones, or none."""
-    if routing.transit == ECMP and not balance.shortest:
+    if routing.transit == EVERY_HOP and not balance.shortest:
         required = f"minimal with `balance: {routing.balance}`"
-        todo = f"write `balance: {ECMP}`, or remove `transit`"
-        yield Finding(("routing", "transit"), required, ECMP, todo)
+        able = " or ".join(n for n in own_balances() if balance_named(n).shortest)
+        todo = f"write `balance: {able}`, or remove `transit`"
+        yield Finding(("routing", "transit"), required, EVERY_HOP, todo)
 
 
 def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> Iterator[Finding]:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from compilers.spec.balance import balance_named, balance_names, own_balances
-from compilers.spec.policy import ECMP, Policy
+from compilers.spec.balances import balance_named, balance_names, own_balances
+from compilers.spec.policy import EVERY_HOP, Policy
 from compilers.spec.share import EQUAL_COST, LONGEST_EXPRESSION, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, meant_target, system_names
 from compilers.topology.families import family_of
@@ -222,7 +222,7 @@ class RoutingSpec(Model):
             minimal_share=None if equal else share(self.minimal_share, q or 0),
             bounces=self.adjacent == "bounce" and balance.alternates,
             shortest=balance.shortest,
-            every_hop=balance.shortest and self.transit == ECMP,
+            every_hop=balance.shortest and self.transit == EVERY_HOP,
             marks=balance.marks,
         )
 

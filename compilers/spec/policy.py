@@ -11,14 +11,8 @@ from compilers.topology.families import family_of
 LARGEST_SEARCH = 8192
 """Switches of the largest fabric whose alternates and repair are searched for."""
 
-ECMP = "ecmp"
-"""The balance that spreads over all shortest paths alike, and over nothing longer."""
-MARKED = "spread"
-"""The balance that marks packets: the next switch spreads them once more."""
-VALIANT = "valiant"
-"""The balance whose packets carry an intermediate switch, drawn at random where they enter."""
-WITHOUT_ALTERNATES = "minimal", VALIANT
-"""Those with the tables of minimal routes: classes have one port for packets of hosts."""
+EVERY_HOP = "ecmp"
+"""The word of `routing.transit` by which packets in transit take all shortest paths, too."""
 
 WORST_CASE = "worst-case"
 """In the place of a demand's file: whatever demand loads a link most."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.computed_array import ComputedEgress
 from compilers.tables.intermediate_form import Egress, empty_egress, local, no_route
-from compilers.topology.graph import stable_order
+from compilers.topology.adjacency import stable_order
 
 Numbers = NDArray[np.intp]
 

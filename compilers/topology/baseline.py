@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from compilers.topology.labelled_graph import Design, Family, Parameters, Topology
 from inventory.problems import Problem
 

@@ -21,7 +21,7 @@ from compilers.entry_points import FAMILIES as GROUP
 from compilers.entry_points import broken, load, package, registered
 from compilers.topology.field import prime_powers_near
 from compilers.topology.labelled_graph import Family, Parameters, Topology
-from compilers.topology.polarfly import LARGEST_Q
+from compilers.topology.polarity import LARGEST_Q
 from compilers.topology.supernodes import SUPERNODE_KINDS, exists, shape
 from inventory.problems import InputError, Problem, did_you_mean, nearest
 

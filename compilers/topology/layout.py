@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology, family_of
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.polarfly import cross, order
+from compilers.topology.polarity import cross, order
 from compilers.topology.projective import subplanes
 from inventory.problems import InputError
 

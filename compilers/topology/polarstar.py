@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology import polarfly, supernodes
-from compilers.topology.graph import Graph
+from compilers.topology import polarity, supernodes
+from compilers.topology.adjacency import Graph
 from compilers.topology.labelled_graph import Design, Topology
 from compilers.topology.supernodes import Supernode, shape
 
@@ -58,7 +58,7 @@ def is_whole(topology: Topology) -> bool:
 
 def design(radix: int, q: int, kind: str, supernode: supernodes.SupernodeShape) -> Design:
     """The one of this q and supernode, which has `radix` links a node."""
-    vertices, edges = polarfly.order(q), q * (q + 1) ** 2 // 2
+    vertices, edges = polarity.order(q), q * (q + 1) ** 2 // 2
     bundles = edges * supernode.order
     return Design(
         family=NAME,

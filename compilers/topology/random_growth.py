@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import diameter
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.topology.replicated_clusters import Expansion

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout
 from inventory.problems import InputError, Problem

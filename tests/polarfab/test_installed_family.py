@@ -11,7 +11,7 @@ from tests.polarfab.test_installed_target import install, polarfab
 PACKAGE = '''
 import numpy as np
 from polarfab import Balance, Family, Topology
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from inventory.problems import Problem
 
 

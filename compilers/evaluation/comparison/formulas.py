@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from compilers.spec.policy import MARKED, VALIANT
 from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Design, Parameters
-from compilers.topology.polarfly import order
+from compilers.topology.polarity import order
 
 if TYPE_CHECKING:
     from compilers.topology.baseline import BaselineDesign

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import comb, isqrt
 
 from compilers.topology.labelled_graph import Design, Parameters
-from compilers.topology.polarfly import order
+from compilers.topology.polarity import order
 from compilers.topology.supernodes import shape
 
 

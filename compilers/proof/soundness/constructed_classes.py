@@ -11,9 +11,9 @@ from compilers.proof.soundness.policy_soundness import bounces
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.routing.alternates import alternate_links
 from compilers.routing.star.star_choices import star_alternates
-from compilers.spec.policy import MARKED, WITHOUT_ALTERNATES, constructs_classes
+from compilers.spec.policy import constructs_classes
 from compilers.tables.build import Build
-from compilers.topology import polarfly, polarstar
+from compilers.topology import polarity, polarstar
 from inventory.problems import Finding
 
 
@@ -24,10 +24,10 @@ def constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
     """
     topology, wiring, shape = build.topology, build.wiring, build.tables.classes.port.shape
     links, found = wiring.port.shape[1], None
-    none = build.balance in WITHOUT_ALTERNATES
-    if polarfly.is_whole(topology) and shape[1] == 2 * links:
+    none = not build.spreading.alternates
+    if polarity.is_whole(topology) and shape[1] == 2 * links:
         edge = build.policy.get("disjoint", "edge") == "edge"
-        found = alternate_links(wiring, edge, bounces(build) or build.balance == MARKED)
+        found = alternate_links(wiring, edge, bounces(build) or build.marks)
     elif _has_star_classes(build, links):
         found = star_alternates(topology, links)
     return np.zeros_like(found) if found is not None and none else found

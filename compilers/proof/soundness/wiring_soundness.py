@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from compilers.proof.soundness.port_use import ABSENT, PortUse
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.tables.build import Build
+from compilers.topology.adjacency import Graph
 from compilers.topology.families import GRAPH_FAMILY, build_topology
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.random_growth import regrown, steps_of
 from compilers.topology.replicated_clusters import added_clusters, expand

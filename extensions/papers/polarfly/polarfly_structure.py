@@ -14,7 +14,7 @@ from compilers.topology.families import build_topology
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, links_between
-from compilers.topology.polarfly import cross
+from compilers.topology.polarity import cross
 from compilers.topology.replicated_clusters import expand
 from extensions.papers.diagram import HIDDEN, Diagram, Places, ring
 from extensions.papers.exhibit import Evidence, PaperClaim

@@ -24,7 +24,7 @@ from compilers.proof.walks.delivery import _walk_minimal, promised, verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from inventory.problems import InputError
 from tests.compilers.proof.test_failure_walks import (
     SPOILS,

@@ -17,7 +17,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
 from compilers.tables import computed_array
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.spread import SpreadPorts
+from compilers.tables.packed_alternates import AlternatePorts
 from compilers.tables.star_rows import StarEgress
 from compilers.targets.target_lookup import target
 from compilers.topology.families import FAMILIES
@@ -56,7 +56,7 @@ def test_a_fabric_too_large_for_a_search_has_them(
     file.write_text(text + "routing: {balance: compact-valiant, protect: node}\n")
     build = compile_fabric(load_fabric(file))
     assert isinstance(build.tables.routes.egress, StarEgress)
-    assert isinstance(build.tables.classes.alternate, SpreadPorts)
+    assert isinstance(build.tables.classes.alternate, AlternatePorts)
     stored = by_class(3, "inductive-quad", 3).tables
     for word in ("port", "alternate", "weight", "protection", "bounce"):
         ours, theirs = (getattr(tables.classes, word) for tables in (build.tables, stored))

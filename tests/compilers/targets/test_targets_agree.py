@@ -16,7 +16,7 @@ import pytest
 
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.infiniband.subnet_text import read_tables
-from compilers.spec.balance import balance_named
+from compilers.spec.balances import balance_named
 from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.targets.infiniband.guids import Guids
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.field import field, prime_power, prime_powers_near
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import Problem
 
