@@ -16,7 +16,7 @@ words, `ENTRY_POINTS` of its `__init__.py`, so that a checkout needs no installa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands ne
 VERBS, FUNCTIONS = "polarfab.verbs", "polarfab.functions"
 TARGETS, EXPORTS, PROOFS = "polarfab.targets", "polarfab.exports", "polarfab.proofs"
 FAMILIES, BALANCES = "polarfab.families", "polarfab.balances"
+SINGULAR = {FAMILIES: "family"}
 
 EXTENSIONS = Path(__file__).resolve().parents[1] / "extensions"
 PACKAGE = f"{__package__.removesuffix('compilers')}extensions"
@@ -41,19 +42,23 @@ def registered(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
     """The entry points of a group by name; of one name more than one is a clash."""
     from importlib.metadata import entry_points
 
-    found = [*_shipped(group), *entry_points(group=group)]
+    found = [*shipped(group).values(), *entry_points(group=group)]
     names = sorted({entry.name for entry in found})
     return {name: tuple(entry for entry in found if entry.name == name) for name in names}
 
 
-def _shipped(group: str) -> Iterator[EntryPoint]:
+@cache
+def shipped(group: str) -> Mapping[str, EntryPoint]:
+    """Those of our own extensions, which are found without reading what is installed."""
     from importlib.metadata import EntryPoint
 
+    found: dict[str, EntryPoint] = {}
     for folder in sorted(path.parent for path in EXTENSIONS.glob("*/__init__.py")):
         points: Mapping[str, Mapping[str, str]]
         points = import_module(f"{PACKAGE}.{folder.name}").ENTRY_POINTS
-        for name, value in points.get(group, {}).items():
-            yield EntryPoint(name, value, group)
+        named = points.get(group, {}).items()
+        found |= {name: EntryPoint(name, value, group) for name, value in named}
+    return found
 
 
 def load(entry: EntryPoint) -> Any:
@@ -70,7 +75,7 @@ def load(entry: EntryPoint) -> Any:
 
 def broken(entry: EntryPoint, what: str) -> InputError:
     """The error of a package whose object cannot be used, with its name."""
-    kind = entry.group.removeprefix("polarfab.").removesuffix("s")
+    kind = SINGULAR.get(entry.group, entry.group.removeprefix("polarfab.").removesuffix("s"))
     return InputError.of(
         key=f"{kind} {entry.name}",
         required=f"a {kind} that can be imported",

@@ -176,7 +176,7 @@ def with_alternates(made: Stages) -> Stages:
     policy = made.routing.policy(made.loaded.spec.topology.q, topology.family)
     if made.damage:
         with made.loaded.reported():
-            require_searchable(topology, policy)
+            require_searchable(topology, policy, made.routing.balance)
     tables = choices(made.tables, topology, wiring, policy, not made.damage, made.module)
     balance = balance_named(made.routing.balance)
     return replace(made, tables=balance.chosen(tables, topology, wiring))

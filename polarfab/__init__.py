@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
     from compilers.targets.target import Target
-    from compilers.topology.labelled_graph import Family, Topology
+    from compilers.topology.family import Family
+    from compilers.topology.labelled_graph import Topology
     from inventory.problems import InputError
     from mininet_scenarios.run.emulation import WrongTables
     from mininet_scenarios.run.plane_emulation import emulate
@@ -58,7 +59,7 @@ HOMES = {
     "EmittedWrongError": "compilers.readers.emitted_report",
     "EngineError": "mininet_scenarios.scenario.engine",
     "Fabric": "polarfab.fabric",
-    "Family": "compilers.topology.labelled_graph",
+    "Family": "compilers.topology.family",
     "InputError": "inventory.problems",
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",

@@ -6,7 +6,8 @@ from types import MappingProxyType
 
 from compilers.spec.balance_words import DEMAND_FILE, MEASURED
 from compilers.spec.balances import Balance
-from compilers.topology.labelled_graph import Family, Topology
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Topology
 
 FITTED = f", adjacent: bounce, demand: {DEMAND_FILE}"
 """What can follow a demand in every family."""

@@ -9,7 +9,8 @@ from compilers.spec.balance_words import MEASURED, UNIFORM
 from compilers.spec.balances import ROUTING, Balance
 from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
 from compilers.spec.share import EQUAL_COST
-from compilers.topology.labelled_graph import Family, Parameters, Topology
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Finding
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Ecmp(Balance):
             given = f"{self.name} in {family.name}, which has one"
             todo = "write minimal, or spread or compact-valiant for longer paths as well"
             yield Finding(ROUTING, required, given, todo)
-        elif constructs_classes(family.name, parameters, order := family.order(parameters)):
+        elif constructs_classes(family, parameters, order := family.order(parameters)):
             required = f"another balance for more than {LARGEST_SEARCH:,} switches"
             todo = "their alternates are constructed: compact-valiant"
             yield Finding(ROUTING, required, f"{self.name} for {order:,}", todo)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from compilers.spec.balance_words import UNIFORM
 from compilers.spec.balances import Balance
-from compilers.topology.labelled_graph import Family, Topology
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Topology
 from inventory.problems import Finding
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from compilers.spec.balance_words import ANY, fixed_shares
 from compilers.spec.balances import ROUTING, Balance
 from compilers.spec.features import INGRESS, MARKS, WEIGHTS
 from compilers.topology.families import FAMILIES
-from compilers.topology.labelled_graph import Family, Parameters, Topology
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Finding
 
 if TYPE_CHECKING:

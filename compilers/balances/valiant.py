@@ -13,7 +13,8 @@ from compilers.spec.balances import ROUTING, Balance
 from compilers.spec.features import INGRESS, INTERMEDIATES
 from compilers.spec.share import EQUAL_COST
 from compilers.topology.families import family_of
-from compilers.topology.labelled_graph import Family, Topology
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Topology
 from inventory.problems import Finding
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from compilers.spec.balances import balance_named
 from compilers.spec.fabric_spec import RoutingSpec
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
-from compilers.topology.random_growth import GROWING
+from compilers.topology.families import family_before
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
 from compilers.wiring.wiring import Wiring
@@ -79,7 +79,7 @@ def grow(
             switches.
     """
     topology = build.topology
-    swaps = topology.family in GROWING
+    swaps = family_before(topology).grows_by_switches
     base = SwappedFabric(topology, seed) if swaps else BaseFabric.of(topology)
     base.require(method, count)
     _require_unmarked(build)

@@ -74,7 +74,7 @@ def alternate_links(wiring: Wiring, edge_disjoint: bool, bounces: bool) -> NDArr
 def spread(
     classes: Classes, wiring: Wiring, links: NDArray[np.uint8], minimal_share: Fraction | None
 ) -> Classes:
-    """Classes with alternates over these links, as in `AlternateLinks`, packed where they are many."""
+    """Classes with alternates over these links, as in `AlternateLinks`, packed where many."""
     weight = weight_pairs(counts(links), minimal_share)
     packed = AlternateLinks(links, wiring.port.astype(np.uint16), weight)
     ports = AlternatePorts(packed)

@@ -16,7 +16,8 @@ from typing import Any
 from compilers.entry_points import BALANCES, broken, load, package, registered
 from compilers.spec.features import INGRESS, WEIGHTS
 from compilers.topology.families import family_of
-from compilers.topology.labelled_graph import Family, Parameters, Topology
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Finding, InputError
 
 _FOLDER = Path(__file__).parents[1] / "balances"

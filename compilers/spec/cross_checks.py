@@ -29,8 +29,9 @@ from compilers.spec.policy import (
 from compilers.spec.share import EQUAL_COST, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
 from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY, Values, findings
-from compilers.topology.families import check_topology, hierarchy, likely
-from compilers.topology.labelled_graph import Family, Parameters
+from compilers.topology.families import check_topology, likely
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Parameters
 from inventory.document_errors import M, sound
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
@@ -69,7 +70,7 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
     addressing = section("addressing", AddressingSpec) or AddressingSpec()
     yield from _routing(routing, family, parameters)
     yield from balance.unfit(routing, family, parameters)
-    shape = family.order(parameters), hierarchy(parameters)
+    shape = family.order(parameters), family.hierarchy(parameters)
     hosts, planes = _sizes(data)
     yield from _small_pools(addressing, shape, hosts, planes)
 
@@ -109,7 +110,7 @@ def _values(data: Data) -> Values:
     """The well-formed values of fabric.yaml."""
     topology = sound(TopologySpec, data.get("topology"))
     meant = topology and likely(topology.family, topology.parameters())
-    order, members = (meant[0].order(meant[1]), hierarchy(meant[1])) if meant else (0, 1)
+    order, members = (meant[0].order(meant[1]), meant[0].hierarchy(meant[1])) if meant else (0, 1)
     said = data.get("routing", {})
     routing = sound(RoutingSpec, said) or RoutingSpec()
     if "balance" not in routing.model_fields_set and isinstance(said, dict) and "balance" in said:

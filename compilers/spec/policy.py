@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from compilers.topology.families import family_of
+from compilers.topology.family import Family
 
 LARGEST_SEARCH = 8192
 """Switches of the largest fabric whose alternates and repair are searched for."""
@@ -18,14 +18,13 @@ WORST_CASE = "worst-case"
 """In the place of a demand's file: whatever demand loads a link most."""
 
 
-def constructs_classes(family: str, parameters: Mapping[str, int | str], order: int) -> bool:
+def constructs_classes(family: Family, parameters: Mapping[str, int | str], order: int) -> bool:
     """Whether the classes of a whole fabric are constructed because it is too large for a search.
 
     PolarFly's always are, and need no more than the family says.
     """
-    known = family_of(family)
     return (
-        order > LARGEST_SEARCH and not known.constructed and known.constructed_classes(parameters)
+        order > LARGEST_SEARCH and not family.constructed and family.constructed_classes(parameters)
     )
 
 

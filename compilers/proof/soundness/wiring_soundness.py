@@ -104,7 +104,7 @@ def family(build: Build) -> Iterator[Unsound]:
 
 def _whole(topology: Topology) -> Topology:
     """What the parameters of a topology make, without anything missing."""
-    family = topology.family.removesuffix("-expanded")
+    family = topology.grown_from or topology.family
     if family == GRAPH_FAMILY:  # its definition is the graph that is stored
         return topology
     if steps := steps_of(topology):
@@ -113,7 +113,7 @@ def _whole(topology: Topology) -> Topology:
     method, count = added_clusters(topology)
     if not method:
         return build_topology(topology.family, topology.parameters)
-    first = build_topology("polarfly", {"q": topology.parameters["q"]})
+    first = build_topology(family, {"q": topology.parameters["q"]})
     return expand(first, method, count).topology
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.families import polarstar
 from compilers.proof.lossless.layers import Layers, layers
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.infiniband.subnet_check import check_subnet
@@ -28,7 +29,7 @@ from compilers.targets.infiniband.system_definitions import ADAPTER, definitions
 from compilers.targets.options import Chosen, Option
 from compilers.targets.rendering.text_target import Renderer, nodes
 from compilers.targets.target import FabricCheck, Progress, Target
-from compilers.topology import polarity, polarstar
+from compilers.topology import polarity
 from inventory.problems import InputError, Problem
 
 LFTS = "lfts.txt"

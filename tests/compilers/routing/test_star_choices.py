@@ -20,7 +20,7 @@ from compilers.tables.folders.build_folder import load, save
 from compilers.tables.packed_alternates import AlternatePorts
 from compilers.tables.star_rows import StarEgress
 from compilers.targets.target_lookup import target
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import FAMILIES, family_of
 from inventory.problems import InputError
 from tests.compilers.routed import by_class
 
@@ -89,7 +89,8 @@ def test_alternates_of_large_ones_share_links(tmp_path: Path) -> None:
     ],
 )
 def test_others_are_searched(supernode: str, degree: int, order: int, has: bool) -> None:
-    assert constructs_classes("polarstar", {"supernode": supernode, "degree": degree}, order) == has
+    given = {"supernode": supernode, "degree": degree}
+    assert constructs_classes(family_of("polarstar"), given, order) == has
 
 
 @pytest.mark.parametrize("fabric", [(2, "paley", 4), (2, "cayley", 2), (2, "inductive-quad", 3)])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compilers.topology import graph as module
+from compilers.topology import adjacency as module
 from compilers.topology.adjacency import Graph, stable_order
 from compilers.topology.distance import neighbour_table, table_of
 from compilers.topology.families import build_topology
