@@ -40,25 +40,20 @@ PACKAGE = f"{__package__.removesuffix('compilers')}extensions"
 @cache
 def registered(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
     """The entry points of a group by name; of one name more than one is a clash."""
-    from importlib.metadata import entry_points
+    from importlib.metadata import EntryPoint, entry_points
 
-    found = [*shipped(group).values(), *entry_points(group=group)]
+    ours = [EntryPoint(name, value, group) for name, value in shipped(group).items()]
+    found = [*ours, *entry_points(group=group)]
     names = sorted({entry.name for entry in found})
     return {name: tuple(entry for entry in found if entry.name == name) for name in names}
 
 
-@cache
-def shipped(group: str) -> Mapping[str, EntryPoint]:
-    """Those of our own extensions, which are found without reading what is installed."""
-    from importlib.metadata import EntryPoint
-
-    found: dict[str, EntryPoint] = {}
+def shipped(group: str) -> dict[str, str]:
+    """What the extensions register in a group: where the object is, by name."""
+    points: dict[str, str] = {}
     for folder in sorted(path.parent for path in EXTENSIONS.glob("*/__init__.py")):
-        points: Mapping[str, Mapping[str, str]]
-        points = import_module(f"{PACKAGE}.{folder.name}").ENTRY_POINTS
-        named = points.get(group, {}).items()
-        found |= {name: EntryPoint(name, value, group) for name, value in named}
-    return found
+        points |= import_module(f"{PACKAGE}.{folder.name}").ENTRY_POINTS.get(group, {})
+    return points
 
 
 def load(entry: EntryPoint) -> Any:

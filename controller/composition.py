@@ -12,6 +12,7 @@ from controller import management
 from controller.cluster import cluster_member
 from controller.cluster.cluster_member import ClusterMember
 from controller.management.action_log import ActionLog, Actor
+from controller.management.tokens import Tokens
 from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
@@ -65,6 +66,7 @@ class Controller:
     member: ClusterMember | None
     resign: Callable[[], None]
     _socket: Any
+    _tokens: Tokens
     api: Api | None = None
 
     @classmethod
@@ -93,10 +95,10 @@ class Controller:
             InputError: files that cannot be read or written, too few open files, or an address
                 where we cannot listen.
         """
+        tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
         fabric = LiveFabric(read(), framework.error_names, settings.foreign)
         keeper = Keeper(fabric, settings.duties, in_thread)
-        if settings.audit:
-            RollingAudit(fabric, settings.audit, lambda: keeper.change)
+        RollingAudit(fabric, settings.audit, lambda: keeper.change)
         room = half_open_room(fabric.expected)
         check_free(settings.listen)
         entrance = None
@@ -127,18 +129,16 @@ class Controller:
             member,
             resign,
             socket,
+            tokens,
         )
 
     def begin(self, flush: Callable[[], None]) -> None:
-        """Serve the API, and expect switches. flush sends the contents of the fabric's outbox.
-
-        Raises:
-            InputError: the tokens cannot be read.
-        """
+        """Serve the API, and expect switches. flush sends the contents of the fabric's outbox."""
         if self._socket:
             self.api = management.start(
                 self._socket,
                 self.settings,
+                self._tokens,
                 self.reporter,
                 self.keeper,
                 flush,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from compilers.spec.target_names import BUILT_IN, meant_target, target_names
+from compilers.spec.target_names import SHIPPED, meant_target, target_names
 from controller import API
 from inventory.problems import InputError
 
@@ -80,7 +80,7 @@ def known_target(_ctx: click.Context, param: click.Parameter, value: str | None)
     Raises:
         InputError: no target is called so.
     """
-    if value is None or value in BUILT_IN or value in (names := target_names()):
+    if value is None or value in SHIPPED or value in (names := target_names()):
         return value
     near = meant_target(value, names)
     todo = f"did you mean {near}?" if near else "polarfab targets says what each is"

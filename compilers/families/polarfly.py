@@ -14,7 +14,14 @@ from compilers.topology.family import Design, Family, Modules
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
-from compilers.topology.polarity import VERTEX_KINDS, check_q, cross, order, points, structure
+from compilers.topology.polarity import (
+    VERTEX_KINDS,
+    check_q,
+    cross,
+    order,
+    points,
+    structure,
+)
 from inventory.problems import InputError, Problem
 
 EXACT_SPREAD = 5

@@ -17,9 +17,11 @@ from compilers.tables.walk import Walker
 Egress = NDArray[np.int16]
 
 
-def _library(name: str, *exported: str) -> Library:
+WALKS = ("rule", "tabulation", "single_failures", "failure_sets", "link_waits")
+
+
+def _library(name: str, *exported: str, words: tuple[str, ...] = WALKS) -> Library:
     """Some of the walks, translated together when the first of them is asked for."""
-    words = ("rule", "tabulation", "single_failures", "failure_sets", "link_waits")
     modules = tuple(f"{__package__}.{word}" for word in words)
     return Library(name, modules, exported, "Program", PROGRAM_TYPES)
 
@@ -29,6 +31,7 @@ CASE_LOOPS = _library("cases", "walk_cases")
 TWO_LOOPS = _library("two", "walk_two")
 LOST_LOOPS = _library("lost", "lost_by_two")
 WAIT_LOOPS = _library("waits", "link_waits")
+PATH_LOOPS = _library("paths", "next_hops", "bounds_over", words=("rule", "next_hops"))
 
 
 def program_of(build: Build) -> Program:

@@ -152,6 +152,11 @@ class Walks:
         """int16[D, S], of `egress_classes`."""
         return egress_classes(self.build, destinations, self.walker)
 
+    @cached_property
+    def all_egress(self) -> Egress:
+        """int16[S, S], of `egress` to every switch."""
+        return self.egress(np.arange(self.switches))
+
     def single(
         self, destinations: Numbers, link: bool, node: bool
     ) -> tuple[Ways, tuple[Lengths, Lengths], Numbers]:

@@ -27,7 +27,7 @@ from compilers.spec.policy import (
     LARGEST_SEARCH,
 )
 from compilers.spec.share import EQUAL_COST, share
-from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
+from compilers.spec.target_names import SHIPPED_SYSTEMS, system_names
 from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY, Values, findings
 from compilers.topology.families import check_topology, likely
 from compilers.topology.family import Family
@@ -170,7 +170,7 @@ def _systems(inventory: Inventory) -> Iterator[Finding]:
         }
         for place, names in said.items():
             for system in names:
-                if system not in BUILT_IN_SYSTEMS and system not in (known := system_names()):
+                if system not in SHIPPED_SYSTEMS and system not in (known := system_names()):
                     todo = did_you_mean(system, known)
                     required = f"one of {', '.join(known)}"
                     yield Finding((*place, "names", system), required, shown(system), todo)

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJso
 from compilers.spec.balances import balance_named, balance_names, own_balances
 from compilers.spec.policy import EVERY_HOP, Policy
 from compilers.spec.share import EQUAL_COST, LONGEST_EXPRESSION, share
-from compilers.spec.target_names import BUILT_IN_SYSTEMS, meant_target, system_names
+from compilers.spec.target_names import SHIPPED_SYSTEMS, meant_target, system_names
 from compilers.topology.families import family_of
 from inventory.names import NAME
 from inventory.problems import did_you_mean
@@ -40,7 +40,7 @@ NOT_FOR_HOSTS = tuple(
 
 
 def _target(value: Any) -> Any:
-    if value in BUILT_IN_SYSTEMS:
+    if value in SHIPPED_SYSTEMS:
         return value
     systems = system_names()
     if not isinstance(value, str) or value not in systems:
@@ -70,7 +70,7 @@ TargetName = Annotated[
     WithJsonSchema(
         {
             "anyOf": [
-                {"enum": list(BUILT_IN_SYSTEMS)},
+                {"enum": list(SHIPPED_SYSTEMS)},
                 {"type": "string", "pattern": f"^({NAME.pattern})$"},
             ]
         }

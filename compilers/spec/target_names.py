@@ -1,8 +1,8 @@
 """Names of targets: polarfab's own, and those that installed packages register.
 
-A target of polarfab is a module of `compilers/targets/` with a folder of templates of its name. A
-package registers one by an entry point of the group `polarfab.targets`; nothing of it is imported
-here, nor any target of ours.
+A target of the core is a module of `compilers/targets/` with a folder of templates of its name. An
+extension or a package registers one by an entry point of the group `polarfab.targets`. No target is
+imported here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from compilers.entry_points import TARGETS, registered
+from compilers.entry_points import TARGETS, registered, shipped
 from inventory.problems import nearest
 
 TOOLS_FOLDER = "push"
@@ -36,8 +36,11 @@ def _modules() -> dict[str, str]:
 
 
 BUILT_IN: Mapping[str, str] = _modules()
-"""The module of each target of polarfab, below `compilers.targets`."""
-BUILT_IN_SYSTEMS = tuple(n for n, m in BUILT_IN.items() if not m.startswith(f"{TOOLS_FOLDER}."))
+"""The module of each target of the core, below `compilers.targets`."""
+_TOOLS = {name for name, module in BUILT_IN.items() if module.startswith(f"{TOOLS_FOLDER}.")}
+SHIPPED = tuple(sorted({*BUILT_IN, *shipped(TARGETS)}))
+"""The targets of polarfab, those of its extensions included."""
+SHIPPED_SYSTEMS = tuple(name for name in SHIPPED if name not in _TOOLS)
 """Those that forward."""
 
 
@@ -49,9 +52,9 @@ def meant_target(word: str, names: Iterable[str]) -> str:
 
 def target_names() -> list[str]:
     """Every target that is installed."""
-    return sorted({*BUILT_IN, *registered(TARGETS)})
+    return sorted({*SHIPPED, *registered(TARGETS)})
 
 
 def system_names() -> list[str]:
     """Targets that `targets` of a fabric.yaml may name: those that forward."""
-    return sorted({*BUILT_IN_SYSTEMS, *registered(TARGETS)})
+    return sorted({*SHIPPED_SYSTEMS, *registered(TARGETS)})

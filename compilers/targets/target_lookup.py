@@ -1,6 +1,6 @@
 """The target of a name: a class of polarfab, or one that an installed package registers.
 
-There is no list to add to: a new target is a module in a folder beside this one, the templates of
+There is no list to add to: a new target is a module in a folder of this one, the templates of
 its name, and a reader in `compilers/readers/` (`compilers.spec.target_names` finds it).
 """
 

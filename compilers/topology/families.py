@@ -51,8 +51,11 @@ def family_named(name: str) -> Family | None:
     """
     if name in _FILES:  # reading what is installed takes 20 ms
         return _made(_own(_FILES[name]))
-    ours = shipped(GROUP).get(name)
-    entries = (ours,) if ours else registered(GROUP).get(name, ())
+    if value := shipped(GROUP).get(name):
+        from importlib.metadata import EntryPoint
+
+        return _of_package(EntryPoint(name, value, GROUP))
+    entries = registered(GROUP).get(name, ())
     if len(entries) > 1:
         given, todo = " and ".join(map(package, entries)), "uninstall what you do not need"
         raise InputError.of("one package with that family", given, todo, key=f"family {name}")

@@ -18,6 +18,7 @@ from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
     from controller.management.http_api import Api
+    from controller.management.tokens import Tokens
     from controller.upkeep.repair_keeper import Keeper
 
 NEEDED = ("werkzeug", "prometheus_client")
@@ -44,6 +45,7 @@ def opened(address: Address) -> Any:
 def start(
     listener: Any,
     settings: Settings,
+    tokens: Tokens,
     reporter: Reporter,
     ports: Keeper,
     flush: Callable[[], None],
@@ -56,7 +58,8 @@ def start(
 
     Args:
         listener: of `opened`.
-        settings: the tokens, and the address for messages.
+        settings: the address for messages, and whether reading needs a token.
+        tokens: the accepted ones.
         reporter: of the fabric; reports events.
         ports: state and load of links.
         flush: sends the contents of the fabric's outbox.
@@ -64,9 +67,6 @@ def start(
         actions: where requests are written down.
         pulse: which health follows, and which follows the server.
         tls: for https; None for plain text.
-
-    Raises:
-        InputError: the tokens cannot be read.
     """
     import eventlet
 
@@ -74,11 +74,10 @@ def start(
     from controller.management.metrics import Metrics
     from controller.management.moves import Moves
     from controller.management.overview import Overview
-    from controller.management.tokens import Guesses, Tokens
+    from controller.management.tokens import Guesses
     from controller.management.wsgi_server import serve
     from controller.upkeep.port_counters import PortCounters
 
-    tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
     overview, guesses = Overview(reporter.fabric, ports, pulse), Guesses(reporter.fabric.clock)
     metrics = Metrics(overview, guesses, PortCounters(reporter.fabric), tls)
     moves = Moves(mover, mover.history, partial(eventlet.sleep, 0)) if mover.history else None

@@ -10,6 +10,9 @@ from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import Mover
 from inventory.problems import InputError
 
+LEAST_ROOM, GROWTH = 100, 4
+"""Switches that a build over the API may have, and how many times those that the fabric has."""
+
 
 class Moves:
     """Moves of a fabric for the API. breathe: lets other work go on while a build is proved."""
@@ -42,7 +45,8 @@ class Moves:
         """
         self.mover.require_settled()
         self.history.tidy()
-        target = self.history.receive(data, unverified, self._breathe)
+        most = max(LEAST_ROOM, GROWTH * self.mover.fabric.expected)
+        target = self.history.receive(data, unverified, self._breathe, switches=most)
         self.mover.move(target, accept_loss, by, within)
         return self.status()
 

@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Callable
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
@@ -43,13 +44,16 @@ def pack(folder: Path) -> bytes:
     return stream.getvalue()
 
 
-def unpack(data: bytes, folder: Path, breathe: Callable[[], None] = lambda: None) -> None:
+def unpack(
+    data: bytes, folder: Path, breathe: Callable[[], None] = lambda: None, switches: float = inf
+) -> None:
     """Unpack a build into a folder: the files that its manifest names, of these digests.
 
     Args:
         data: the ZIP file.
         folder: which is made.
         breathe: called after each slice, so that other work goes on.
+        switches: the most that it may have, as its size is bounded by what it says of itself.
 
     Raises:
         InputError: it is not a build, is too large, or the folder cannot be written.
@@ -57,7 +61,7 @@ def unpack(data: bytes, folder: Path, breathe: Callable[[], None] = lambda: None
     try:
         with ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
-            digests, most = _manifest(archive)
+            digests, most = _manifest(archive, switches)
             names = [entry.filename for entry in entries]
             if len(set(names)) < len(names) or not {*names} <= {*digests, MANIFEST, VERIFIED}:
                 raise BadZipFile("files that its manifest does not name")
@@ -106,12 +110,14 @@ def _text(archive: ZipFile) -> str:
     return archive.read(entry).decode()
 
 
-def _manifest(archive: ZipFile) -> tuple[dict[str, str], int]:
+def _manifest(archive: ZipFile, allowed: float) -> tuple[dict[str, str], int]:
     """The digests of a build's files by their names, and the most bytes that they may have."""
     said = json.loads(_text(archive))
     files, switches = said.get("files"), said.get("switches")
     if not isinstance(files, dict) or not isinstance(switches, int):
         raise BadZipFile("a manifest that is none")
+    if switches > allowed:
+        raise BadZipFile(f"{switches:,} switches, where this fabric takes {allowed:,}")
     return files, min(MOST_BUILD, LEAST_ROOM + BYTES_A_PAIR * switches**2)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from shutil import disk_usage
 from time import time
@@ -60,6 +61,7 @@ class BuildHistory:
         unverified: bool = False,
         breathe: Callable[[], None] = lambda: None,
         expect: str = "",
+        switches: float = inf,
     ) -> Current:
         """Prove a packed build from elsewhere, and keep it.
 
@@ -68,6 +70,7 @@ class BuildHistory:
             unverified: keep it although its walk finds faults.
             breathe: called a few times a second while it is walked.
             expect: the identity that it has to have; any by default.
+            switches: the most that it may have.
 
         Raises:
             InputError: it is not a build, loses packets, or cannot be written.
@@ -75,7 +78,7 @@ class BuildHistory:
         allowed = unverified or self.unverified
 
         def fill(beside: Path) -> None:
-            unpack(data, beside, breathe)
+            unpack(data, beside, breathe, switches)
             (beside / VERIFIED).unlink(missing_ok=True)
             _prove(beside, allowed, breathe)
 

@@ -80,7 +80,7 @@ class Mover:
         self.trial: Trial | None = None
         self.by = self.unwritten = ""
         self._agree, self._wall = agree, wall
-        self._retry, self._over = 0.0, inf
+        self._retry, self._over, self._noted = 0.0, inf, False
         fabric.ticks.append(self._tick)
         fabric.parts["rollout"] = self.status
 
@@ -144,7 +144,7 @@ class Mover:
             self.trial = None
             raise
 
-    def _move(self, target: Current, accept_loss: bool, by: str) -> None:
+    def _move(self, target: Current, accept_loss: bool, by: str, all_or_none: bool = True) -> None:
         self.by = by
         old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
@@ -155,7 +155,9 @@ class Mover:
             raise InputError(refusal(found))
         self._keep(self.fabric.current, target)
         self.agree(Record(self.fabric.identity, target.identity, BEGINNING))
-        self.rollout = Rollout(self.fabric, SwitchPrograms(update), target, self.agree)
+        self.rollout = Rollout(
+            self.fabric, SwitchPrograms(update), target, self.agree, all_or_none=all_or_none
+        )
 
     def confirm(self) -> None:
         """Keep the build that is on trial.
@@ -198,7 +200,7 @@ class Mover:
         return self._agree(record)
 
     def load(self, target: Current, by: str = "") -> None:
-        """Move to a build despite losses; if switches are missing, load it on all others at once.
+        """Move to a build despite losses, and without the switches that are not in sync.
 
         Raises:
             InputError: a move is in progress, the current build is on trial, or no order of rows is
@@ -208,12 +210,7 @@ class Mover:
         self._load(target, by)
 
     def _load(self, target: Current, by: str) -> None:
-        if self.fabric.complete:
-            self._move(target, accept_loss=True, by=by)
-        else:
-            before, self.by, self.rollout = self.fabric.identity, by, None
-            self.fabric.load(target)
-            self._held(before)
+        self._move(target, accept_loss=True, by=by, all_or_none=False)
 
     def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
         """Go on where a controller stopped; call it before switches connect.
@@ -262,7 +259,13 @@ class Mover:
             self._settled()
 
     def _settled(self) -> None:
-        """Between moves: a trial that is over ends, or the fabric falls back."""
+        """Between moves: a trial that is over ends, or the fabric falls back. The first build that
+        the fabric comes to hold is noted then, and not when it is left.
+        """
+        if self.history and self.fabric.complete and not self._noted:
+            self._noted = True
+            with self._told():
+                self.history.note(self.fabric.current, "")
         if self.trial and self.fabric.identity == self.trial.before:
             self.trial = None
         if self.agree(Record(self.fabric.identity)) and self.trial:
@@ -289,6 +292,7 @@ class Mover:
         Raises:
             InputError: they cannot be written, or the folder will have no room for the target.
         """
+        self._noted = True
         if self.history:
             self.history.note(old, "", spare=target.identity)
             self.history.keep(old)

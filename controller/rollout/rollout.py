@@ -1,10 +1,11 @@
 """Rollout of a build to a running fabric, round by round, and back after a refusal.
 
 A state machine without I/O. First every switch is read: an update begins only if all hold their
-programs. Then each round is sent to all switches; the next follows when all have confirmed it and
-packets have had time to leave the links. At the first refusal, lost switch or timeout the rounds
-are undone in reverse order, with the same pauses, and the old build stays. docs/how-to/plan.md
-explains why no packet is lost either way.
+programs, or, where that is asked for, without those that do not: they get no transit, and are
+brought to each round by reading them. Then each round is sent to all switches; the next follows
+when all have confirmed it and packets have had time to leave the links. At the first refusal, lost
+switch or timeout the rounds are undone in reverse order, with the same pauses, and the old build
+stays. docs/how-to/plan.md explains why no packet is lost either way.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from controller.rollout.shared_record import Record
 from controller.switches.current import Current
 from controller.switches.events import BuildKept, MoveFinished, RoundStarted
 from controller.switches.session import LiveFabric
+from controller.switches.switch import AMISS
 from controller.switches.transaction import Outcome
 
 SETTLE = 0.05
@@ -41,7 +43,8 @@ class Rollout:
     """One update in progress. Call `tick` a few times a second.
 
     target: the new build. agree: called before each step, and again until it returns True. begun:
-    the progress of another controller whose move this continues. reason: why the move was undone.
+    the progress of another controller whose move this continues. all_or_none: it does not begin
+    while a switch is not in sync. reason: why the move was undone.
     """
 
     fabric: LiveFabric
@@ -49,6 +52,7 @@ class Rollout:
     target: Current
     agree: Callable[[Record], bool] = lambda _: True
     begun: Record | None = None
+    all_or_none: bool = True
     settle: float = SETTLE
     patience: float = ROLLOUT_PATIENCE
     state: State = field(init=False, default="reading")
@@ -56,6 +60,7 @@ class Rollout:
     reason: str = field(init=False, default="")
     _before: Current = field(init=False)
     _round_programs: RoundPrograms = field(init=False)
+    _out: frozenset[int] = field(init=False, default=frozenset())
     _waiting: deque[int] = field(init=False, default_factory=deque)
     _sent: dict[int, float] = field(init=False, default_factory=dict)
     _since: float = field(init=False, default=0.0)
@@ -72,7 +77,8 @@ class Rollout:
         old = self.programs.update.old
         programs = self._round_programs
         proved = self._before.proved
-        self.fabric.load(Current(old.identity, programs.names, programs, old, proved))
+        between = Current(old.identity, programs.names, programs, old, proved)
+        self.fabric.load(between, silent=True)
 
     @property
     def over(self) -> bool:
@@ -108,18 +114,22 @@ class Rollout:
     # Going forth
 
     def _read(self, late: bool) -> None:
-        fabric = self.fabric
-        if not (fabric.complete or fabric.errors or late):
+        fabric, there = self.fabric, self.fabric.connections
+        if self.all_or_none:
+            known = fabric.complete or bool(fabric.errors)
+        else:
+            known = all(fabric.state(v) in ("in sync", *AMISS) for v in there)
+        if not (known or late):
             done = len(fabric.in_sync)
             if done > self._read_by_now:
                 self._read_by_now, self._since = done, fabric.clock()
             return
-        there = fabric.connections
         self._round_programs.generation = {
             v: fabric.generation(v) for v in self._round_programs.node if v in there
         }
         self._rest = fabric.clock()
-        if fabric.complete and self.begun is None:
+        if self.begun is None and (fabric.complete or not self.all_or_none):
+            self._out = frozenset(self._round_programs.node) - fabric.in_sync
             self.state = "forth"
             self._next()
         elif fabric.complete and self.begun and self.begun.way == "forth":
@@ -140,7 +150,7 @@ class Rollout:
         self.state, self._since = "back", fabric.clock()
 
     def _forth(self, late: bool) -> None:
-        if self.reason or late or self._left():
+        if self.reason or late or self._gone():
             self.reason = self.reason or self._silent()
             self._waiting.clear()
             self.state = "back"
@@ -172,6 +182,9 @@ class Rollout:
         programs = self._round_programs
         while self._waiting and len(self._sent) < MOVES_AT_ONCE and not self.reason:
             vertex = self._waiting.popleft()
+            if vertex in self._out:
+                self._read_to(vertex, self.round)
+                continue
             parts = programs.forth(vertex)
             if not parts:
                 programs.done[vertex] = self.round
@@ -221,6 +234,9 @@ class Rollout:
         programs, connected = self._round_programs, self.fabric.connections
         while self._waiting:
             vertex = self._waiting.popleft()
+            if vertex in self._out:
+                self._read_to(vertex, self.round - 1)
+                continue
             parts = programs.back(vertex) if vertex in connected else []
             if not parts:
                 programs.done[vertex] = self.round - 1
@@ -237,7 +253,7 @@ class Rollout:
     def _stop(self, reason: str) -> None:
         """Keep the old build; every switch is read again and reconciled."""
         self.state, self.reason = "failed", reason
-        self.fabric.load(self._before)
+        self.fabric.load(self._before, silent=True)
         self.fabric.tell(BuildKept(self._before.identity, reason))
 
     # Both
@@ -254,19 +270,22 @@ class Rollout:
         except KeyError:
             told(Outcome(False, lost=True))
 
+    def _read_to(self, vertex: int, round: int) -> None:
+        """A switch that takes no part comes to hold a round, if it can."""
+        self._round_programs.done[vertex] = round
+        if self.fabric.connected_now(vertex):
+            self.fabric.reconcile(vertex)
+
+    def _gone(self) -> list[int]:
+        """The switches that the update needs and that have left."""
+        connected = self.fabric.connections
+        return [v for v in self._round_programs.node if v not in connected and v not in self._out]
+
     def _rested(self) -> bool:
         return self.fabric.clock() - self._rest >= self.settle
 
-    def _left(self) -> bool:
-        """Whether a switch that the update needs has left."""
-        connected = self.fabric.connections
-        return any(vertex not in connected for vertex in self._round_programs.node)
-
     def _silent(self) -> str:
-        connected = self.fabric.connections
-        gone = [
-            self._round_programs.names[v] for v in self._round_programs.node if v not in connected
-        ]
+        gone = [self._round_programs.names[v] for v in self._gone()]
         names = gone or [self._round_programs.names[v] for v in sorted(self._sent)]
         what = "left" if gone else "did not answer in time"
         return f"{', '.join(names[:5])} {what} in round {self.round + 1}"

@@ -12,13 +12,15 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 RECORD_CHUNK_BYTES = 512 * 1024
 """Most bytes of a value: etcd takes requests of 1.5 MiB, and base64 lengthens them."""
 QUICK = 1
 """The level of zlib."""
+VERSION = 1
+"""Of the record's form. Members may be added within one: who does not know them leaves them out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +71,19 @@ def read(store: RecordStore) -> Record | None:
 
 def encoded(record: Record) -> bytes:
     """The record as JSON."""
-    return json.dumps(asdict(record)).encode()
+    return json.dumps({"version": VERSION} | asdict(record)).encode()
 
 
 def decoded(text: bytes) -> Record:
-    """A record from JSON.
+    """A record from JSON, also one of another version of polarfab.
 
     Raises:
-        ValueError, TypeError: it is none.
+        ValueError, TypeError: it is none, or of a form that we do not know.
     """
-    return Record(**json.loads(text))
+    found = json.loads(text)
+    if not isinstance(found, dict) or found.get("version", VERSION) > VERSION:
+        raise ValueError("a record of a form that this version of polarfab does not know")
+    return Record(**{one.name: found[one.name] for one in fields(Record) if one.name in found})
 
 
 def write(

@@ -139,6 +139,11 @@ class Conversation:
         """Whether a bundle is in progress or queued."""
         return self._running is not None
 
+    @property
+    def changing(self) -> int:
+        """The bytes of the change that the switch is carrying out."""
+        return self._running.size if self._running else 0
+
     def _next(self) -> None:
         self._running = self._waiting.popleft() if self._waiting else None
         if self._running is not None:

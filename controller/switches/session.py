@@ -56,11 +56,13 @@ SWITCH_PATIENCE = 120.0
 ASK_AFTER, MOST_ASKED = 2.0, 500
 """Seconds of silence after which a switch is asked whether it is alive, and how many are asked in a
 second at most: a larger fabric asks less often."""
-SILENCE, WORKING = 8.0, 64
-"""Seconds that a switch may take to answer that; as long again for each so many switches that have
-work of ours at the time, as they may all be one busy process."""
-SLOW = 1.0
-"""Seconds without an answer after which others do not wait for a switch."""
+SLOW, SILENCE = 1.0, 8.0
+"""Seconds without an answer after which others do not wait for a switch, and after which it is cut
+off."""
+WORKING, WORK_RATE = 64, 200_000
+"""Either is as long again for each so many switches that have work of ours at the time, as they may
+all be one busy process, and longer for a switch that carries out a change, by a second for so many
+bytes of it: a thousand rows."""
 
 
 class Upkeep(Protocol):
@@ -122,6 +124,7 @@ class LiveFabric:
     _retries: dict[Hashable, float] = field(default_factory=dict)
     _connected: dict[int, float] = field(default_factory=dict)
     _began: float | None = None
+    _silent_load: bool = False
     _events: list[Event] = field(default_factory=list)
     _outbox: list[Out] = field(default_factory=list)
     _admission: Admission = field(init=False)
@@ -199,7 +202,7 @@ class LiveFabric:
         if switch is None or switch.vertex is None:
             return
         kind, _, xid = header(message)
-        switch.heard, switch.asked = self.heard(), None
+        switch.heard, switch.asked, switch.slow = self.heard(), None, False
         if (kind, xid) == (MessageType.ECHO_REPLY, SessionXid.PROBE):
             self._alive(switch)
         elif kind in _ANSWERS:
@@ -261,9 +264,10 @@ class LiveFabric:
         awaited = [one for one in self._switches.values() if one.talk.awaits]
         for switch in awaited:
             switch.talk.tick()
-            if switch.talk.overdue(SWITCH_PATIENCE):
-                self._silent(switch, SWITCH_PATIENCE)
-        now, patience = self.heard(), SILENCE * (1 + len(awaited) // WORKING)
+            patience = SWITCH_PATIENCE + switch.talk.changing / WORK_RATE
+            if switch.talk.overdue(patience):
+                self._silent(switch, patience)
+        now, load = self.heard(), 1 + len(awaited) // WORKING
         rest = max(ASK_AFTER, len(self._present) / MOST_ASKED)
         for vertex, key in self._present.items():
             switch = self._switches[key]
@@ -272,7 +276,10 @@ class LiveFabric:
             if switch.asked is None:
                 if now - switch.heard >= rest:
                     self.probe(vertex)
-            elif now - switch.asked > patience:
+                continue
+            work = switch.talk.changing / WORK_RATE
+            switch.slow |= now - switch.asked > SLOW * load + work
+            if now - switch.asked > (patience := SILENCE * load + work):
                 self._silent(switch, patience)
 
     def _silent(self, switch: Switch, patience: float) -> None:
@@ -299,12 +306,13 @@ class LiveFabric:
     @property
     def slow(self) -> frozenset[int]:
         """The connected switches that have not answered for a while, and may be hung."""
-        now = self.heard()
-        found = ((v, self._switches[key].asked) for v, key in self._present.items())
-        return frozenset(v for v, asked in found if asked is not None and now - asked > SLOW)
+        return frozenset(v for v, key in self._present.items() if self._switches[key].slow)
 
-    def load(self, current: Current) -> None:
-        """Make this build the current one: every switch is read again and reconciled."""
+    def load(self, current: Current, silent: bool = False) -> None:
+        """Make this build the current one: every switch is read again and reconciled.
+
+        silent: it is one of a move, in which switches hold two builds: no event tells of it.
+        """
         self.current = self.upkeep.adopt(current) if self.upkeep else current
         self._admission.most = most_at_once(self.expected)
         self._programmed.clear()
@@ -312,7 +320,9 @@ class LiveFabric:
         self._claims.clear()
         self.errors.clear()
         self.unknown.clear()
-        self.tell(BuildLoaded(self.identity, str(current.proved)))
+        self._silent_load = silent
+        if not silent:
+            self.tell(BuildLoaded(self.identity, str(current.proved)))
         for key, switch in list(self._switches.items()):
             switch.vertex = None
             self._place(key, switch)
@@ -537,11 +547,11 @@ class LiveFabric:
             return
         del self._present[vertex]
         self._programmed.discard(vertex)
+        if self.upkeep:
+            self.upkeep.left(vertex)
         claims = self._claims.take(vertex)
         if claims is None:
             self.tell(SwitchLeft(self.names[vertex]))
-            if self.upkeep:
-                self.upkeep.left(vertex)
         else:
             self._settle(claims, self._switches[claims], vertex)
 
@@ -609,7 +619,8 @@ class LiveFabric:
         if self.complete:
             seconds = now - (now if self._began is None else self._began)
             self._began = None
-            self.tell(FabricComplete(self.identity, self.expected, seconds))
+            if not self._silent_load:
+                self.tell(FabricComplete(self.identity, self.expected, seconds))
 
     def refused(self, switch: Switch, outcome: Outcome | None) -> None:
         """A switch has refused its program; None if it could not be read."""

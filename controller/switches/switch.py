@@ -39,6 +39,9 @@ MOST_DRIFTS = 3
 to keep what it is given."""
 FIRST_RETRY, LAST_RETRY = 1.0, 30.0
 """Seconds until a switch that is not in sync is read again, at first and at most."""
+ROWS_RESENT, MOST_DOUBLED = 150, 20
+"""Rows a second: a large program that a switch refuses is sent again no faster than that; and how
+often waits double."""
 
 State = Literal[
     "waiting", "reading", "changing", "checking", "in sync", "refused", "unknown", "drifting"
@@ -93,8 +96,8 @@ class Switch:
     in all it held then. unread: it has confirmed changes since. drifts: readings in a row that
     found something else than it had confirmed. tries: how often it was read again without success.
     again: read it once more afterwards. generation: of the class and group numbers in its program.
-    heard: when it said something last. asked: since when it leaves a probe unanswered. told: its
-    silence was reported.
+    heard: when it said something last. asked: since when it leaves a probe unanswered; slow: for
+    long. told: its silence was reported.
     """
 
     key: Hashable
@@ -116,9 +119,11 @@ class Switch:
     generation: int = 0
     heard: float = 0.0
     asked: float | None = None
+    slow: bool = False
     told: bool = False
     gone: bool = False
     able: Profile = OVS
+    _sent: int = 0
     _known: bool = False
     _timeouts: int = 0
     _limits: Limits | None = None
@@ -142,7 +147,8 @@ class Switch:
     @property
     def rest(self) -> float:
         """Seconds until it is read again: each time twice as long."""
-        return float(min(FIRST_RETRY * 2**self.tries, LAST_RETRY))
+        longest = max(LAST_RETRY, self._sent / ROWS_RESENT)
+        return min(FIRST_RETRY * 2.0 ** min(self.tries, MOST_DOUBLED), longest)
 
     def read(self) -> None:
         """Request its ports and content; ports first: the program may depend on them.
@@ -252,10 +258,12 @@ class Switch:
             self._forgets(found)
             return
         self._before = held if self._before is None else self._before
+        self._sent = 0
         if self._limits is not None and (text := self._limits.exceeded(program)):
             self._fail(Outcome(committed=False, text=text))
             return
         self.state, self._total = "changing", reconcile.Total.of(program)
+        self._sent = found.added + found.changed
         self.talk.bundle(found.parts, self._changed)
 
     def drifted(self) -> bool:

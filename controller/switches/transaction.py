@@ -89,6 +89,7 @@ class Change:
     """A change in progress. number: even, and unique among a connection's changes.
 
     parts: bundled adds. bundled: whether they are sent as a bundle. over: whether it has ended.
+    size: the bytes of all parts, once it has started.
     """
 
     number: int
@@ -96,6 +97,7 @@ class Change:
     done: Done
     bundled: bool = True
     over: bool = False
+    size: int = 0
     _left: deque[Sequence[bytes]] = field(default_factory=deque)
     _refusals: Refusals = field(default_factory=Refusals)
     _step: int = -1
@@ -104,6 +106,7 @@ class Change:
     def start(self) -> list[bytes]:
         """The first messages to send; they are not kept afterwards."""
         parts, self.parts = self.parts, ()
+        self.size = sum(map(len, parts))
         if self.bundled:
             self._left.extend([(OPENING, *parts), (COMMIT,)])
         else:

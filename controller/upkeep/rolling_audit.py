@@ -23,8 +23,8 @@ REST = 5.0
 class RollingAudit:
     """The audit of a fabric; create it before switches connect.
 
-    period: seconds in which every switch is compared once. change: the number of the last change of
-    tables; None while one is under way.
+    period: seconds in which every switch is compared once; 0: only those that have confirmed
+    changes. change: the number of the last change of tables; None while one is under way.
     """
 
     def __init__(self, fabric: LiveFabric, period: float, change: Callable[[], int | None]) -> None:
@@ -36,7 +36,7 @@ class RollingAudit:
 
     def _tick(self) -> None:
         fabric, now = self._fabric, self._fabric.clock()
-        rate = fabric.expected / self._period
+        rate = fabric.expected / self._period if self._period else 0.0
         # What was not used in a second is lost: no burst follows a pause.
         self._allowed = min(self._allowed + (now - self._since) * rate, max(rate, 1.0))
         self._since = now

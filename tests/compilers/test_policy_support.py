@@ -8,7 +8,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.features import PROTECT_NEEDS
-from compilers.spec.target_names import BUILT_IN_SYSTEMS
+from compilers.spec.target_names import SHIPPED_SYSTEMS
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 
@@ -28,7 +28,7 @@ def compiled(tmp_path, targets, balance="minimal", protect="none", on_missing="r
     return compile_fabric(load_fabric(file))
 
 
-@pytest.mark.parametrize("name", BUILT_IN_SYSTEMS)
+@pytest.mark.parametrize("name", SHIPPED_SYSTEMS)
 @pytest.mark.parametrize("balance", ["minimal", "compact-valiant", "ugal-pf"])
 @pytest.mark.parametrize("protect", ["none", "link", "node"])
 def test_what_compile_refuses_is_what_the_target_lacks(tmp_path, name, balance, protect):
@@ -47,7 +47,7 @@ def test_what_compile_refuses_is_what_the_target_lacks(tmp_path, name, balance, 
 UNEQUAL = "compact-valiant, minimal_share: 1/2"
 
 
-@pytest.mark.parametrize("name", BUILT_IN_SYSTEMS)
+@pytest.mark.parametrize("name", SHIPPED_SYSTEMS)
 def test_weights_that_render_refuses_are_refused_before(tmp_path, name):
     build = compiled(tmp_path, "", UNEQUAL)
     try:

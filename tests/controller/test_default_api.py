@@ -139,3 +139,14 @@ def test_clients_find_it_and_may_read(build):
 
 if __name__ == "__main__":
     print(json.dumps(inside(Path(sys.argv[1]))))
+
+
+def test_tokens_that_others_can_read_are_refused_before_anything_is_said(build, tmp_path):
+    """It said that it listens, and then refused."""
+    tokens = tmp_path / "tokens"
+    tokens.write_text("0123456789abcdef\n")
+    tokens.chmod(0o644)
+    command = [*POLARFAB, "controller", build, "--listen", "127.0.0.1:7999", "--token-file", tokens]
+    found = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=LIMIT)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "chmod 600" in found.stderr

@@ -11,7 +11,7 @@ import pytest
 from inventory.neighbours.facts import Seen
 from inventory.neighbours.neighbour_file import NEIGHBOUR_FORMATS, read_facts
 from inventory.problems import InputError
-from tests.compilers.spec.test_spec_fuzz import mutated_bytes
+from tests.compilers.spec.makers import mutated_bytes
 
 LLDPCTL = {
     "lldp": {

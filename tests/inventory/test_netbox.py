@@ -12,7 +12,6 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from compilers.cabling.netbox_export import files
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from inventory.inventory_file import load_inventory
@@ -20,23 +19,14 @@ from inventory.netbox.interface_types import DeviceInterface, blocks
 from inventory.netbox.netbox_file import read_netbox
 from inventory.problems import InputError
 from polarfab.commands.hardware.inventory import command
-from tests.compilers.spec.test_spec_fuzz import mutated_bytes
+from tests.compilers.spec.makers import mutated_bytes
+from tests.inventory.makers import export, imported
 
 HERE = Path(__file__).parents[1]
 EXAMPLES = HERE.parent / "examples"
 OURS = HERE / "data" / "device-type.yaml"
 FUZZED = 150
 HEAD = "name,role,manufacturer,device_type,serial,status,site,rack,position,face\n"
-
-
-def export(fabric: Path, folder: Path) -> None:
-    for name, text in files(load_fabric(fabric), "lab"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-
-
-def imported(folder: Path, output: Path) -> None:
-    command.main(["import", str(folder), "-o", str(output)], standalone_mode=False)
 
 
 STATES = {

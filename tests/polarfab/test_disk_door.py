@@ -207,22 +207,43 @@ def test_neither_inside_the_other(made: Path, run: Run, tmp_path: Path) -> None:
         code, _, err = run(*words)
         assert code == 2
         assert said in err
+    (tmp_path / "deep").mkdir()
+    shutil.copytree(made / "b", tmp_path / "deep/b")
+    shutil.move(build, tmp_path / "deep/c")
+    code, _, err = run("render", made / "b", "--target", "frr", "-o", tmp_path)
+    assert (code, "one with deep/b" in err) == (2, True)
+    shutil.move(tmp_path / "deep/c", build)
+    shutil.rmtree(tmp_path / "deep")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b", "out"]
     assert {path.name for path in build.iterdir()} == {
         *("arrays", "fabric.json", "manifest.json", "manifest.sha256", "verified.json")
     }
 
 
+def test_a_read_only_file_is_not_replaced(made: Path, run: Run, tmp_path: Path) -> None:
+    """As root too, who may write it: its owner took the permission away."""
+    (tmp_path / "cables.csv").write_text("mine")
+    (tmp_path / "cables.csv").chmod(0o444)
+    code, _, err = run("cables", made / "b", "--format", "csv", "-o", tmp_path / "cables.csv")
+    assert (code, "given a read-only file" in err) == (2, True), err
+    assert (tmp_path / "cables.csv").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["cables.csv"]
+
+
 def test_folders_that_others_share_are_not_replaced(
     made: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As /tmp is, and what the working directory is in."""
+    """As /tmp is, and the working directory and what it is in: the shell would be in none."""
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o1777)
     (tmp_path / "above/here").mkdir(parents=True)
     before = [(tmp_path / name).stat().st_ino for name in ("shared", "above")]
     monkeypatch.chdir(tmp_path / "above/here")
-    for place, said in (("../../shared", "which others share"), ("..", "working directory is in")):
+    for place, said in (
+        ("../../shared", "which others share"),
+        ("..", "the working directory is in"),
+        (".", "which is the working directory"),
+    ):
         code, _, err = run("render", made / "b", "--target", "frr", "-o", place)
         assert (code, said in err) == (2, True), err
         code, _, err = run("compile", made / "f.yaml", "-o", place)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.polarfab.test_installed_target import install, polarfab
+from tests.polarfab.makers import install, polarfab
 
 PACKAGE = '''
 import numpy as np

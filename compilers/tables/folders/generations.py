@@ -14,17 +14,17 @@ from typing import Any, TypeVar
 
 from compilers.tables.build import Build
 from compilers.tables.folders.artefact import (
+    LEFT,
     OTHER_FOLDER,
     PART,
-    Ours,
     flush,
     is_leftover,
     is_part,
-    put_aside,
     put_folder,
     remove,
     replace_file,
     require_no_mount,
+    settle,
 )
 from compilers.tables.folders.folder_files import read
 from inventory.problems import InputError
@@ -68,17 +68,13 @@ def put(folder: Path, fill: Callable[[Path], T], back: bool = False) -> T:
             given="a folder with other files in it" if place.is_dir() else "a file",
             todo=OTHER_FOLDER,
         )
-    settle(place)
+    collect(place, inside=False)
 
     def keep(new: Path) -> Path | None:
         worth = (back or proved(place)) and _names(place) != _names(new)
         return last(place) if worth else None
 
-    def ours() -> Ours:
-        names = build_files(place)
-        return Ours(names, names)
-
-    return put_folder(place, fill, ours, keep)
+    return put_folder(place, fill, owned, keep)
 
 
 def require_outside(place: Path, of_build: bool = True) -> None:
@@ -94,6 +90,15 @@ def require_outside(place: Path, of_build: bool = True) -> None:
         if given:
             required = "a folder outside builds and what is made from them"
             raise InputError.of(required, f"one {given}, {above}", OTHER_FOLDER, str(place))
+
+
+def owned(folder: Path) -> set[str]:
+    """The paths of the files below a folder that are ours: of a build in it, of renders in it."""
+    names = {RENDERED}
+    with suppress(*DAMAGED):
+        lists = json.loads(read(folder, RENDERED))["targets"].values()
+        names |= {name for builds in lists for of in builds.values() for name in of}
+    return names | build_files(folder) if is_build(folder) else names
 
 
 def build_files(folder: Path) -> set[str]:
@@ -218,25 +223,14 @@ def require_verified(folder: Path, build: Build) -> None:
         )
 
 
-def settle(place: Path) -> None:
-    """Finish what a killed process left undone: the build before, and a folder put aside.
+def collect(place: Path, inside: bool = True) -> list[tuple[Path, Path | None]]:
+    """Finish what killed processes left undone: remove the parts that no process writes.
 
-    Raises:
-        InputError: it cannot be renamed.
-    """
-    if place.parent.is_dir():
-        collect(place, only=("next", "old"))
-
-
-def collect(place: Path, only: tuple[str, ...] = ()) -> list[tuple[Path, Path | None]]:
-    """Remove the parts that no process writes, beside a place and in it.
-
-    A folder that was put aside, and whose place stayed empty, is put back. The build before the one
-    that came into its place becomes the last one.
+    A folder that left its place is finished first (`settle`); one whose place is empty is put back.
 
     Args:
         place: a folder or a file.
-        only: kinds of parts; all without.
+        inside: also in it and in the folders in it, not only beside it.
 
     Returns:
         Each part, and where it was put; None where it was removed.
@@ -245,10 +239,10 @@ def collect(place: Path, only: tuple[str, ...] = ()) -> list[tuple[Path, Path | 
         InputError: a folder cannot be read or changed, or something is mounted in a part.
     """
     try:
-        found = [part for part in _parts(place.resolve()) if not only or part[2] in only]
-        for part, _, _ in found:
+        found = list(_parts(place.resolve(), inside))
+        for part, _ in found:
             require_no_mount(part)
-        return [(part, _collect(part, name, kind)) for part, name, kind in found]
+        return [(part, _collect(part, name)) for part, name in found]
     except OSError as error:
         given = error.strerror or str(error)
         where = str(error.filename or place)
@@ -261,37 +255,40 @@ def stale_parts(place: Path) -> list[Path]:
     Raises:
         OSError: a folder cannot be read.
     """
-    return [part for part, _, _ in _parts(place.resolve())]
+    return [part for part, _ in _parts(place.resolve())]
 
 
-def _parts(place: Path) -> Iterator[tuple[Path, str, str]]:
+def _parts(place: Path, inside: bool = True) -> Iterator[tuple[Path, str]]:
+    """Parts that no process writes, and what they are parts of."""
     folders = [place.parent]
-    if place.is_dir():
+    if inside and place.is_dir():
         folders += [place, *(Path(entry.path) for entry in os.scandir(place) if _is_folder(entry))]
-    for folder in folders:
+    for folder in folders if place.parent.is_dir() else ():
         for path in sorted(folder.iterdir()):
             match = PART.fullmatch(path.name)
-            ours = match and (folder != place.parent or match["place"] == place.name)
-            if match and ours and is_leftover(path) and not _in_use(path):
-                yield path, match["place"], match["kind"]
+            mine = match and (folder != place.parent or match["place"] in _names_at(place))
+            if match and mine and is_leftover(path) and not _in_use(path):
+                yield path, match["place"]
+
+
+def _names_at(place: Path) -> tuple[str, str]:
+    return place.name, last(place).name
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False) and not is_part(entry.name)
 
 
-def _collect(part: Path, name: str, kind: str) -> Path | None:
-    place = part.with_name(name)
-    if kind == "old" and not os.path.lexists(place):
+def _collect(part: Path, name: str) -> Path | None:
+    place, left = part.with_name(name), (part / LEFT).is_file()
+    if not os.path.lexists(place) and (left or part.suffix == ".old"):
         part.rename(place)
         return place
-    if kind == "next" and is_build(place) and is_build(part) and _names(part) != _names(place):
-        put_aside(part, last(place))
-        return last(place)
+    kept = left and settle(part, place, last(place), owned)
     remove(part)
     if os.path.lexists(part):
         _remove_aloud(part)
-    return None
+    return last(place) if kept else None
 
 
 def _remove_aloud(part: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from compilers.readers.emitted_report import EmittedReport
-from compilers.spec.target_names import BUILT_IN
+from compilers.spec.target_names import SHIPPED
 from compilers.tables.build import Build
 from compilers.targets.rendering.tar_pieces import require_unpacked
 from compilers.targets.rendering.text_target import nodes
@@ -55,7 +55,7 @@ def written_by(build: Build, folder: Path) -> str:
         InputError: no target's, or those of several.
     """
     here = _file_names(build, folder)
-    fitting = {name: set(target_of(name).files) for name in BUILT_IN}
+    fitting = {name: set(target_of(name).files) for name in SHIPPED}
     fitting = {name: files for name, files in fitting.items() if files <= here}
     # What one target writes can be a part of what another does.
     largest = [n for n, f in fitting.items() if not any(f < other for other in fitting.values())]

@@ -9,7 +9,7 @@ from compilers.proof.soundness.build_soundness import promise, unsound
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts, AlternateWeights
-from tests.compilers.proof.test_soundness import within
+from tests.compilers.proof.makers import within
 
 
 def packed(build: Build) -> Build:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compilers.readers.emitted_report import EmittedReport
-from compilers.spec.target_names import BUILT_IN_SYSTEMS
+from compilers.spec.target_names import SHIPPED_SYSTEMS
 from compilers.tables.build import Build
 from compilers.targets.openflow.emitted_messages import check_messages
 from compilers.targets.openflow.flow_tables import require
@@ -21,7 +21,7 @@ from tests.compilers.routed import classes_from, ports_beyond_a_byte, routed
 SMALL = {"srlinux", "opensm"}
 """They have no such ports."""
 OPENFLOW = {"openflow", "ovs"}
-SYSTEMS = sorted({*BUILT_IN_SYSTEMS, "openflow"} - SMALL)
+SYSTEMS = sorted({*SHIPPED_SYSTEMS, "openflow"} - SMALL)
 SPREADING = sorted({*SYSTEMS} - {"nvue"})
 
 

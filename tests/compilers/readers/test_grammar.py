@@ -7,12 +7,12 @@ import pytest
 
 from compilers.readers.grammar.engine import Engine
 from compilers.readers.grammar.rules import ENGINE_VERBS, Grammar, Rule, grammar
-from compilers.readers.infiniband.subnet_text import _PolicyActor
 from compilers.readers.routers.cli_sections import RouterActor
 from compilers.readers.routers.frr_reader import FrrActor
 from compilers.readers.routers.junos_set import JunosActor
 from compilers.readers.segments.segment_text import _SegmentActor
 from compilers.readers.text_lines import TextLines
+from extensions.infiniband.subnet_text import _PolicyActor
 from templates import TEMPLATES
 
 FILES = sorted(TEMPLATES.glob("*/*.grammar"))

@@ -8,9 +8,9 @@ import numpy as np
 
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_pairs import _two_ports
-from compilers.readers.infiniband.subnet_text import read_subnet
 from compilers.readers.routers.router_forwarding import agree_on_interfaces
 from compilers.readers.routers.router_text import RouterText, lines_of
+from extensions.infiniband.subnet_text import read_subnet
 from tests.compilers.readers.emitted import check, fabric, write
 
 

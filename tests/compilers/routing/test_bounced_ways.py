@@ -24,8 +24,8 @@ from compilers.wiring.damage import remaining
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import routed
-from tests.compilers.routing.test_link_repair import links_of, some
-from tests.compilers.wiring.test_damage import missing
+from tests.compilers.routing.makers import links_of, some
+from tests.compilers.wiring.makers import missing
 
 
 def bounced(q: int, protect: str = "none") -> Build:

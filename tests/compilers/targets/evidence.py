@@ -99,12 +99,18 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         EBGP: (PARSED, "bgp.md"),
     },
     "opensm": {
-        ROUTES: (RUN, HERE + "test_opensm.py::test_opensm_forwards_as_the_tables_say"),
+        ROUTES: (
+            RUN,
+            "extensions/infiniband/test_opensm.py::test_opensm_forwards_as_the_tables_say",
+        ),
         "alternates": ("", BY_DESTINATION),
         SHARES: ("", BY_DESTINATION),
         REPAIR: ("", BY_DESTINATION),
         "marked packets": ("", BY_DESTINATION),
-        "lossless": (RUN, HERE + "test_opensm.py::test_opensm_forwards_as_the_tables_say"),
+        "lossless": (
+            RUN,
+            "extensions/infiniband/test_opensm.py::test_opensm_forwards_as_the_tables_say",
+        ),
         EBGP: ("", "a subnet has no routers"),
     },
     "ovs": {

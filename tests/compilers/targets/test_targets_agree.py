@@ -15,13 +15,13 @@ from functools import cache
 import pytest
 
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.infiniband.subnet_text import read_tables
 from compilers.spec.balances import balance_named
-from compilers.spec.target_names import BUILT_IN_SYSTEMS
-from compilers.targets.infiniband.guids import Guids
+from compilers.spec.target_names import SHIPPED_SYSTEMS
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
 from compilers.targets.routed.nvue import CUMULUS
 from compilers.targets.target_lookup import target
+from extensions.infiniband.guids import Guids
+from extensions.infiniband.subnet_text import read_tables
 from tests.compilers.routed import routed
 from tests.compilers.targets.read_cli import read_eos, read_nxos
 from tests.compilers.targets.read_junos import read_junos
@@ -157,7 +157,7 @@ def test_all_targets_say_the_same(case, tmp_path):
     needs = balance_named(build.balance).needs
     able = [
         name
-        for name in BUILT_IN_SYSTEMS
+        for name in SHIPPED_SYSTEMS
         if name != "srv6" and needs <= target(name).capabilities.features
     ]
     assert set(able) >= {"frr", "junos", "linux", "ovs"}

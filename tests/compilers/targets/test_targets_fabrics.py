@@ -10,7 +10,7 @@ from compilers.cabling.phases import Stage
 from compilers.pipeline import compile_fabric
 from compilers.proof.lossless.layers import layers
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.target_names import BUILT_IN
+from compilers.spec.target_names import SHIPPED
 from compilers.targets.target_lookup import target
 
 TEXT = "name: lab\ntopology: {topology}\nhosts_per_node: 2\naddressing: {{ipv6: 'fd00::/48'}}\n"
@@ -19,7 +19,7 @@ FABRICS = {
     "spines": ("{family: oft, q: 2}", None),
     "aggregates": ("{family: polarstar, supernode: paley, q: 2, degree: 2}", None),
 }
-CASES = [(name, {}) for name in BUILT_IN if name != "opensm"]
+CASES = [(name, {}) for name in SHIPPED if name != "opensm"]
 CASES += [
     ("opensm", {"guids": "made-up"}),
     ("sonic", {"srv6": "host"}),

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from compilers.spec.target_names import BUILT_IN
+from compilers.spec.target_names import SHIPPED
 from compilers.targets.node_facts import NodeFacts, NodeHost, NodeLink
 from compilers.targets.rendering.text_target import Renderer
 from compilers.targets.target_lookup import target
 from compilers.targets.template_variables import SWITCH_FACTS, names_by_file
 from inventory.problems import InputError
-from tests.compilers.targets.test_network_systems import fabric
+from tests.compilers.targets.makers import fabric
 
 DOCS = Path(__file__).parents[3] / "docs" / "targets"
 PAGES = {
@@ -52,7 +52,7 @@ def refused(tmp_path, name="eos", **files):
     return str(error.value).replace(f"{folder}/", "").splitlines()
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", SHIPPED)
 def test_the_page_names_the_variables_of_every_template(name):
     text = "".join((DOCS / page).read_text() for page in PAGES.get(name, (f"{name}.md",)))
     known = set(re.findall(r"`(\w+)`", text))
@@ -60,7 +60,7 @@ def test_the_page_names_the_variables_of_every_template(name):
     assert frozenset().union(*words.values()) - SWITCH_FACTS <= known
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", SHIPPED)
 def test_every_file_gets_the_variables_that_it_declares(name, tmp_path, monkeypatch):
     got = {}
     write = Renderer.write

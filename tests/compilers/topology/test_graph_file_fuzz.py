@@ -13,7 +13,7 @@ from compilers.topology.families import build_topology
 from compilers.topology.files.graph_file import graph_file
 from compilers.topology.files.graph_formats import write
 from inventory.problems import InputError
-from tests.compilers.spec.test_spec_fuzz import mutated_bytes, mutated_tree
+from tests.compilers.spec.makers import mutated_bytes, mutated_tree
 
 SUFFIXES = {
     **{"edges": ".txt", "json": ".json", "graphml": ".graphml", "dot": ".dot"},

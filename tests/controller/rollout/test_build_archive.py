@@ -108,3 +108,11 @@ def test_other_work_goes_on_while_an_upload_is_unpacked(tmp_path):
     data = upload({ZEROS: bytes(5 << 20)})
     build_archive.unpack(data, tmp_path / "folder", lambda: breaths.append(1))
     assert len(breaths) > 5
+
+
+def test_how_large_an_upload_may_be_is_not_for_its_sender_to_say(tmp_path):
+    """With 4,000 switches in its manifest one of a gigabyte was unpacked, on a fabric of 13."""
+    data = upload({ZEROS: bytes(9 << 20)}, switches=4000)
+    with pytest.raises(InputError, match="4,000 switches, where this fabric takes 100"):
+        build_archive.unpack(data, tmp_path / "folder", switches=100)
+    assert not (tmp_path / "folder").exists()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load, save, write
 from compilers.tables.folders.generations import MANIFEST, mark_verified
+from controller.management import moves
 from controller.management.moves import Moves
 from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BUILDS_KEPT, BuildHistory
@@ -111,6 +113,8 @@ def test_the_last_builds_are_kept(tmp_path, history):
 class Refuses:
     """Takes no build, as a mover does where the fabric's cables are others."""
 
+    fabric = SimpleNamespace(expected=13)
+
     def require_settled(self):
         pass
 
@@ -137,3 +141,13 @@ def test_the_folder_gets_a_build_only_in_place_of_the_one_before(tmp_path, histo
     assert load(tmp_path / "build").identity == old.identity
     history.install(new.identity, instead_of=old.identity)
     assert load(tmp_path / "build").identity == new.identity
+
+
+def test_a_build_over_the_api_is_no_larger_than_the_fabric_can_grow(tmp_path, history, monkeypatch):
+    running = current_of(save(polarfly_build(3), tmp_path / "build"), None)
+    history.keep(running)
+    _, data = sent(tmp_path / "sent", replace(polarfly_build(3), name="other"))
+    monkeypatch.setattr(moves, "LEAST_ROOM", 3)
+    monkeypatch.setattr(moves, "GROWTH", 0)
+    with pytest.raises(InputError, match="13 switches, where this fabric takes 3"):
+        Moves(Refuses(), history).apply(data, False, False, "bob", 0)

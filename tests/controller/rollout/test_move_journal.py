@@ -6,6 +6,7 @@ import json
 from random import Random
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load, save
@@ -15,6 +16,7 @@ from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled
 from controller.rollout.mover import FALL_BACK_RETRY, RETURN_PATIENCE
 from controller.rollout.rollout import SETTLE
+from controller.rollout.survey import SURVEY_PATIENCE
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
@@ -181,6 +183,62 @@ def test_a_damaged_journal_is_put_aside_and_the_fabric_is_read(site):
     told = [event.kind for event in site.fabric.drain()]
     assert ("journal-damaged" in told, "surveyed" in told) == (True, True)
     assert site.journal.with_name(".build.journal.damaged").read_text() == "{"
+
+
+def test_a_fabric_that_does_not_answer_is_not_given_the_folders_build(site):
+    """After 30 s without an answer it was loaded on all at once, as they came back."""
+    site.move()
+    site.until(lambda: site.holds(site.new.identity))
+    site.step()
+    save(build(Q3), site.folder)
+    site.journal.write_text("{")
+    ends, site.ends = site.ends, {}
+    site.start()
+    site.now += 3 * SURVEY_PATIENCE
+    site.step()
+    site.ends, site.walking = ends, True
+    for number in ends:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.holds(site.new.identity))
+    assert site.fabric.differences["added"] == site.fabric.differences["removed"] == 0
+
+
+def test_records_of_other_versions_are_read(site):
+    """A version before one with more members stopped at them."""
+    site.move()
+    site.until(lambda: site.mover.rollout.round == 1)
+    said = json.loads(site.journal.read_text())
+    assert said["version"] == 1
+    name = site.fabric.names[3]
+    said |= {"hosts": ["of a later version"], "known": {"drained": [[name]], "suns": [["1", 2]]}}
+    del said["before"], said["version"]
+    said["known"] |= {"links": [[name, 1], 7], "down": "3", "switches": [[3, 0.0], [name, "soon"]]}
+    site.journal.write_text(json.dumps(said))
+    keeper = site.start(watched=True)
+    assert site.told("journal-damaged") == []
+    assert np.flatnonzero(keeper.drained).tolist() == [3]
+    said["version"] = 2
+    site.journal.write_text(json.dumps(said))
+    site.start()
+    assert "does not know" in site.told("journal-damaged")[0]
+
+
+def test_the_first_build_is_dated_by_the_time_when_the_fabric_came_to_hold_it(site):
+    """And not by the first move away from it."""
+    site.until(lambda: site.fabric.complete)
+    site.step()
+    assert [one.build for one in site.mover.history.entries()] == [site.old.identity]
+
+
+def test_a_move_tells_that_a_build_is_loaded_when_it_is(site):
+    """Its first round said that the old build was loaded, and the fabric complete."""
+    site.until(lambda: site.fabric.complete)
+    site.fabric.drain()
+    site.move()
+    site.until(lambda: site.holds(site.new.identity))
+    told = [e for e in site.fabric.drain() if e.kind in ("loaded", "complete", "moved")]
+    new = site.new.identity
+    assert [(e.kind, e.node) for e in told] == [("loaded", new), ("moved", new), ("complete", new)]
 
 
 def test_without_room_nothing_is_changed(site, monkeypatch):

@@ -276,3 +276,27 @@ def test_what_was_known_is_taken_over() -> None:
     assert kinds(other, 503.0) == ["back"]
     assert kinds(other, 600.0) == ["reused"]
     assert not other.dead.any()
+
+
+def test_switches_that_do_not_hold_their_program_hide_no_switch_that_is_gone() -> None:
+    """Six that refused counted as gone: one more that died was taken for a fault of our own."""
+    links, _ = fabric()
+    for vertex in range(6):
+        links.unfit(vertex, 1.0)
+    links.left(9, 1.0)
+    links.settle(7.0)
+    assert np.flatnonzero(links.drained).tolist() == [0, 1, 2, 3, 4, 5, 9]
+
+
+@pytest.mark.parametrize("cause", ["gone", "unfit", "flaps"])
+def test_a_fault_of_most_switches_is_taken_for_our_own(cause: str) -> None:
+    links, _ = fabric()
+    for vertex in range(7):
+        if cause == "unfit":
+            links.unfit(vertex, 1.0)
+        for _ in range({"gone": 1, "unfit": 0, "flaps": 3}[cause]):
+            links.left(vertex, 1.0)
+            if cause == "flaps":
+                links.connected(vertex, 1.0)
+                links.fit(vertex)
+    assert links.settle(9.0) == (False, [])

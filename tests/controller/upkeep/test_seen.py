@@ -8,8 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from controller.switches.session import ASK_AFTER, SILENCE, SLOW
-from controller.switches.switch import LAST_RETRY, MOST_DRIFTS
+from compilers.targets.openflow.encoder import Encoder
+from controller.rollout.mover import Mover
+from controller.settings import Damping
+from controller.switches.current import Current
+from controller.switches.session import ASK_AFTER, SILENCE, SLOW, WORK_RATE, WORKING
+from controller.switches.switch import LAST_RETRY, MOST_DRIFTS, ROWS_RESENT
 from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
 from tests.compilers.routed import routed
 from tests.controller.switches.conforming_switch import Shape
@@ -181,3 +185,164 @@ def test_a_switch_that_hangs_in_a_round_is_not_waited_for_long():
     net.run()
     wait(net, SLOW + 3 * TICK)
     assert not net.keeper.rounds.busy
+
+
+def moving(net, seconds=0.06):
+    """Move to another build; the most pairs of hosts that lose packets after any commit."""
+    new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
+    mover, worst = Mover(net.sessions, net.keeper.foresee), []
+    mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
+    for vertex, switch in enumerate(net.fabric.switches):
+
+        def changed(before=switch._changed, vertex=vertex):
+            before()
+            if vertex != BAD:
+                worst.append(lost(net))
+
+        switch._changed = changed
+    for _ in range(200):
+        net.tick(seconds)
+        if not mover.busy and mover.rollout:
+            break
+    assert worst, "every switch was changed"
+    return max(worst, key=len), mover
+
+
+@pytest.mark.parametrize("amiss", ["refused", "drifting", "absent"])
+def test_a_fabric_with_a_switch_amiss_moves_in_rounds_that_lose_nothing(amiss):
+    """All switches were loaded at once, each at its own time."""
+    odd = {"refused": Shape(bundles=False, rows=10), "drifting": Shape(lies=True), "absent": None}
+    net = network(odd[amiss])
+    if amiss == "absent":
+        net.sessions.closed(BAD)
+    wait(net, 8)
+    assert (net.sessions.state(BAD), drained(net)) == (amiss, [BAD])
+    pairs, mover = moving(net)
+    assert pairs == []
+    assert mover.rollout.state == "done"
+    assert net.sessions.identity == "f" * 16
+    wait(net, 2)
+    assert net.sessions.missing() == [str(BAD)]
+    assert lost(net) == []
+    net.fabric.switches[BAD].shape = Shape()
+    if amiss == "absent":
+        net.sessions.connected(BAD, net.fabric.switches[BAD].datapath_id)
+    wait(net, 2 * LAST_RETRY + 2)
+    assert net.sessions.complete
+    assert net.fabric.lost() == []
+
+
+def test_a_switch_that_returns_while_the_others_move_follows():
+    net = network()
+    net.sessions.closed(BAD)
+    wait(net, 8)
+    tick = net.tick
+
+    def returns(seconds):
+        if net.now[0] > began + 0.1 and not net.sessions.connected_now(BAD):
+            net.sessions.connected(BAD, net.fabric.switches[BAD].datapath_id)
+        tick(seconds)
+
+    began, net.tick = net.now[0], returns
+    pairs, mover = moving(net)
+    assert (pairs, mover.rollout.state) == ([], "done")
+    wait(net, 2)
+    assert net.sessions.complete
+    assert net.fabric.lost() == []
+
+
+def test_a_switch_that_carries_out_a_large_change_is_neither_slow_nor_silent():
+    """One that answers nothing while it commits 90,000 rows was cut off in the middle."""
+    net = network()
+    wait(net, 2)
+    net.hung.add(BAD)
+    many = [bytes(row) for row in Encoder(BUILD).program(BAD).parts] * 3000
+    size = sum(map(len, many))
+    net.sessions.change(BAD, many, lambda _: None)
+    net.run()
+    net.sessions.drain()
+    wait(net, SLOW + size / WORK_RATE - 1)
+    assert net.sessions.slow == set()
+    assert net.sessions.connected_now(BAD)
+    wait(net, ASK_AFTER + 2)
+    assert net.sessions.slow == {BAD}
+    wait(net, SILENCE)
+    assert not net.sessions.connected_now(BAD), "but not for ever"
+
+
+def test_a_busy_process_of_many_switches_is_given_more_time():
+    """All were slow after a second, and rounds went on without them."""
+    build = replace(routed(q=9), identity="9" * 16)
+    net = InMemory(Shape(), build)
+    wait(net, 2)
+    every = range(len(net.fabric.switches))
+    net.hung.update(every)
+    for vertex in every:
+        net.sessions.change(vertex, [b""], lambda _: None)
+    wait(net, ASK_AFTER + SLOW + 2 * TICK)
+    assert len(every) > WORKING
+    assert net.sessions.slow == set()
+    wait(net, SLOW + 2 * TICK)
+    assert net.sessions.slow == set(every)
+
+
+def test_a_reboot_whose_new_connection_claims_the_place_counts_as_leaving():
+    """It had transit before it had its program, and no damping however often it rebooted."""
+    net = network()
+    wait(net, 2)
+    datapath_id = net.fabric.switches[BAD].datapath_id
+    forgets_all(net.fabric.switches[BAD])
+    net.fabric.switches[BAD].shape = Shape(bundles=False, rows=10)
+    net.sessions.connected("again", datapath_id)
+    net.sessions.closed(BAD)
+    net.fabric.switches += [None] * 100
+    net.hung.add("again")
+    net.run()
+    wait(net, 7)
+    assert drained(net) == [BAD], "it was not read to hold its program"
+    del net.fabric.switches[13:]
+    assert lost(net) == []
+
+
+def test_every_reboot_counts_for_damping():
+    net = InMemory(Shape(), BUILD)
+    net.keeper._need.watching.links.flaps.damping = Damping()
+    keys, datapath_id = [BAD], net.fabric.switches[BAD].datapath_id
+    for number in range(4):
+        keys.append(f"again {number}")
+        net.sessions.connected(keys[-1], datapath_id)
+        net.sessions.closed(keys[-2])
+        net.hung.add(keys[-1])
+        net.run()
+    net.tick(TICK)
+    assert net.keeper._need.watching.links.flaps.suppressed[BAD]
+
+
+def test_without_an_audit_what_was_changed_is_read_in_full_all_the_same():
+    """Wrong rows of the right number stayed for ever."""
+    net = network(audit=0.0)
+    wait(net, 2)
+    assert not any(net.sessions.due(v, REST) for v in range(13))
+    switch = net.fabric.switches[BAD]
+    key, row = next((k, r) for k, r in switch.tables.rows.items() if r.table == 1)
+    net.sessions.change(BAD, [], lambda _: None)
+    net.run()
+    switch.tables.rows[key] = replace(row, instructions=b"")
+    wait(net, 1)
+    assert switch.tables.rows[key].instructions == row.instructions
+    wait(net, 2 * REST)
+    switch.tables.rows[key] = replace(row, instructions=b"")
+    wait(net, 60)
+    assert switch.tables.rows[key].instructions == b"", "0: no other switch is read"
+
+
+def test_a_large_program_that_is_refused_is_sent_less_often():
+    net = network(Shape(rows=10))
+    switch = net.sessions._switches[BAD]
+    assert net.sessions.state(BAD) == "refused"
+    switch._sent, switch.tries = 90_000, 50
+    assert switch.rest == 90_000 / ROWS_RESENT
+    switch._sent = 100
+    assert switch.rest == LAST_RETRY
+    switch.tries = 10_000
+    assert switch.rest == LAST_RETRY, "8.5 hours of refusals were a number too large"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 
 import numpy as np
@@ -122,6 +123,33 @@ def test_a_switch_that_holds_nothing_is_not_in_sync_and_is_tried_again(start, sw
     until(lambda: not running.status()["links"]["drained"], "it gets transit again")
     loses_nothing(probe)
     running.stop()
+
+
+def test_a_fabric_with_a_switch_amiss_moves_and_loses_nothing(start, switches, probe, folder):
+    """All switches were loaded at once, each at its own time."""
+    running = start("--audit", "2", "--patience", "0.5")
+    limit(switches)
+    empty(switches)
+    running.says(f"switch {BAD} refused its program")
+    loses_nothing(probe)
+    spec, kept = folder.parent / "other.yaml", folder.with_name("kept")
+    spec.write_text(SPEC + "routing: {balance: compact-valiant}\n")
+    folder.rename(kept)
+    try:
+        compile_into(folder, spec, quick=True)
+        running.process.send_signal(signal.SIGHUP)
+        until(lambda: probe.lost() or "all switches hold build" in running.log.read_text(), "moved")
+        assert probe.lost() == set()
+        assert "round 1 of " in running.log.read_text()
+        until(lambda: others(running), "all others hold it")
+        assert probe.lost() == set()
+        switches.vsctl("remove", "bridge", f"s{BAD}", "flow_tables", "1")
+        running.wait_for(SWITCHES, "complete")
+        loses_nothing(probe)
+        running.stop()
+    finally:
+        shutil.rmtree(folder)
+        kept.rename(folder)
 
 
 def test_a_port_that_is_set_to_drop_is_a_dead_link(start, switches, probe):

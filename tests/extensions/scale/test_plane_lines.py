@@ -22,7 +22,7 @@ from compilers.wiring.wiring import generated_inventory, wire
 from extensions.scale.plane_lines import _cabled, _is_field, proved_lines
 from extensions.scale.row_sample import sampled_rows_minimal
 from extensions.scale.two_link_classes import _rows
-from tests.compilers.proof.test_local_proof import swapped_cables, swapped_ports
+from tests.compilers.proof.makers import swapped_cables, swapped_ports
 from tests.compilers.routed import routed
 
 

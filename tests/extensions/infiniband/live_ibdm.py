@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.compilers.targets.live_opensm import Subnet
+from tests.extensions.infiniband.live_opensm import Subnet
 
 LID = re.compile(r"LID:([0-9A-F]{4}) PN:")
 ADAPTER = re.compile(r"\{ CA(?:-SM)? .*? NodeGUID:([0-9A-F]{16}) PortGUID:([0-9A-F]{16})", re.I)

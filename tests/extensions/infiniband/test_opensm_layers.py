@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.routing.lids.lid_layers import LidLayers, lid_layers
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
-from compilers.targets.infiniband.guids import Guids
 from compilers.targets.target_lookup import target
+from extensions.infiniband.guids import Guids
+from extensions.infiniband.lid_layers import LidLayers, lid_layers
 from inventory.problems import InputError
 from tests.compilers.routed import routed
-from tests.compilers.targets.live_ibdm import credit_loops
-from tests.compilers.targets.live_opensm import Subnet, subnet
-from tests.compilers.targets.test_opensm import rendered, service_levels
+from tests.extensions.infiniband.live_ibdm import credit_loops
+from tests.extensions.infiniband.live_opensm import Subnet, subnet
+from tests.extensions.infiniband.makers import rendered, service_levels
 
 
 def expected(build: Build, found: LidLayers, lids: dict[int, int]) -> dict[int, dict[int, int]]:

@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 from compilers.proof.lossless.layers import layers
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_report import EmittedReport
-from compilers.readers.infiniband.subnet_text import (
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Egress, local, no_route
+from compilers.tables.walk import MOST_HOPS, Walker
+from extensions.infiniband.lid_layers import LidLayers
+from extensions.infiniband.subnet_text import (
     SubnetText,
     TableText,
     read_definition,
@@ -25,10 +29,6 @@ from compilers.readers.infiniband.subnet_text import (
     read_tables,
     read_topology,
 )
-from compilers.routing.lids.lid_layers import LidLayers
-from compilers.tables.build import Build
-from compilers.tables.intermediate_form import Egress, local, no_route
-from compilers.tables.walk import MOST_HOPS, Walker
 
 LANES = 16
 WEIGHTS = 256

@@ -12,9 +12,9 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from compilers.evaluation.traffic import PATTERNS
-from compilers.routing.lids.lid_layers import LidLayers, lid_layers, rankings
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
+from extensions.infiniband.lid_layers import LidLayers, lid_layers, rankings
 from tests.compilers.routed import routed
 
 Way = tuple[int, ...]

@@ -28,12 +28,12 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.lids.star_layers import star_layers
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress, Routes, Tables, empty_egress, local
 from compilers.tables.walk import Walker
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import family_of
+from extensions.infiniband.star_layers import star_layers
 
 SCATTER = 2654435761
 """⌊2³²/φ⌋, a multiplier that scatters numbers (Knuth, TAOCP 3, 6.4)."""

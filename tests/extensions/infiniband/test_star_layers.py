@@ -8,8 +8,8 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.routing.lids.lid_layers import lid_layers
 from compilers.tables.walk import Walker
+from extensions.infiniband.lid_layers import lid_layers
 from tests.compilers.routed import routed
 
 

@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 from compilers.families import polarstar
 from compilers.proof.lossless.layers import Layers, layers
 from compilers.readers.emitted_report import EmittedReport
-from compilers.readers.infiniband.subnet_check import check_subnet
-from compilers.routing.lids.lid_layers import LidLayers, lid_layers
-from compilers.routing.lids.star_layers import LAYERS, MOST_SWITCHES, UNSET
 from compilers.spec.features import AGGREGATES, CHANNELS
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress, Tables, local, no_route
 from compilers.tables.walk import Walker
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.infiniband import lfts
-from compilers.targets.infiniband.guids import Guids
-from compilers.targets.infiniband.system_definitions import ADAPTER, definitions, system
 from compilers.targets.options import Chosen, Option
 from compilers.targets.rendering.text_target import Renderer, nodes
 from compilers.targets.target import FabricCheck, Progress, Target
 from compilers.topology import polarity
+from extensions.infiniband import lfts
+from extensions.infiniband.guids import Guids
+from extensions.infiniband.lid_layers import LidLayers, lid_layers
+from extensions.infiniband.star_layers import LAYERS, MOST_SWITCHES, UNSET
+from extensions.infiniband.subnet_check import check_subnet
+from extensions.infiniband.system_definitions import ADAPTER, definitions, system
 from inventory.problems import InputError, Problem
 
 LFTS = "lfts.txt"

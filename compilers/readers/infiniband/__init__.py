@@ -1,1 +1,0 @@
-"""Readers of what a subnet manager is given."""

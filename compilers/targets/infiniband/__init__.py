@@ -1,1 +1,0 @@
-"""InfiniBand: forwarding tables for OpenSM."""
