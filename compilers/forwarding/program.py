@@ -17,21 +17,19 @@ from compilers.tables.walk import Walker
 Egress = NDArray[np.int16]
 
 
-WALKS = ("rule", "tabulation", "single_failures", "failure_sets", "link_waits")
-
-
-def _library(name: str, *exported: str, words: tuple[str, ...] = WALKS) -> Library:
-    """Some of the walks, translated together when the first of them is asked for."""
+def library(name: str, words: tuple[str, ...], *exported: str) -> Library:
+    """Some of the loops of these modules, translated together when the first is asked for."""
     modules = tuple(f"{__package__}.{word}" for word in words)
     return Library(name, modules, exported, "Program", PROGRAM_TYPES)
 
 
-LOOPS = _library("single", "tabulate", "minimal_next", "walk_paths")
-CASE_LOOPS = _library("cases", "walk_cases")
-TWO_LOOPS = _library("two", "walk_two")
-LOST_LOOPS = _library("lost", "lost_by_two")
-WAIT_LOOPS = _library("waits", "link_waits")
-PATH_LOOPS = _library("paths", "next_hops", "bounds_over", words=("rule", "next_hops"))
+SINGLE = ("rule", "tabulation", "single_failures")
+LOOPS = library("single", SINGLE, "tabulate", "minimal_next", "walk_paths")
+CASE_LOOPS = library("cases", (*SINGLE, "failure_sets"), "walk_cases")
+TWO_LOOPS = library("two", (*SINGLE, "failure_sets"), "walk_two")
+LOST_LOOPS = library("lost", (*SINGLE, "failure_sets"), "lost_by_two")
+WAIT_LOOPS = library("waits", (*SINGLE, "failure_sets", "link_waits"), "link_waits")
+PATH_LOOPS = library("paths", ("rule", "next_hops"), "next_hops", "bounds_over")
 
 
 def program_of(build: Build) -> Program:

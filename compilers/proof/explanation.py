@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.program import link_count
 from compilers.forwarding.single_packets import DROPPED, HOME, Path, SinglePackets
 from compilers.proof.failures.dead_switches import links_taken
 from compilers.proof.failures.risk_cases import elements
 from compilers.proof.lossless.channels import along
-from compilers.proof.walks.forwarding import Forwarding, Towards
+from compilers.proof.walks.few_destinations import towards
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED
 from compilers.wiring.shared_risk import GROUP_KINDS, find
@@ -237,8 +238,8 @@ def _around(packets: SinglePackets, source: int) -> str:
         return ""
     if len(packets.dead_switches) > 1:
         return ""
-    towards = Towards.of(Forwarding.of(build), np.array([packets.destination]))
-    most = len(links_taken(towards, np.array([source]))[1])
+    down = np.array([packets.destination])
+    most = links_taken(ManyPackets.of(towards(build, down)), down, np.array([source])).most
     return f"; packets to it take up to {most} links where repairs halve the TTL"
 
 
@@ -249,7 +250,7 @@ def _fault(path: Path, destination: int) -> str:
 
 
 def find_failures(build: Build, word: str) -> tuple[int, ...]:
-    """What a word names as numbers of `Forwarding.element`: a link `A-B`, a node, or a group.
+    """What a word names as elements of `Program`: a link `A-B`, a node, or a group.
 
     Groups are those of `compilers.wiring.shared_risk`, such as `module:A/0`.
 
@@ -262,7 +263,7 @@ def find_failures(build: Build, word: str) -> tuple[int, ...]:
 
 
 def find_failure(build: Build, word: str) -> int:
-    """The link `A-B` or the node of this name, as a number of `Forwarding.element`.
+    """The link `A-B` or the node of this name, as an element of `Program`.
 
     Raises:
         InputError: there is no such node or link.
