@@ -30,6 +30,7 @@ TWO_LOOPS = library("two", (*SINGLE, "failure_sets"), "walk_two")
 LOST_LOOPS = library("lost", (*SINGLE, "failure_sets"), "lost_by_two")
 WAIT_LOOPS = library("waits", (*SINGLE, "failure_sets", "link_waits"), "link_waits")
 PATH_LOOPS = library("paths", ("rule", "next_hops"), "next_hops", "bounds_over")
+CROSSING_LOOPS = library("crossing", (*SINGLE, "failure_sets"), "crossing")
 
 
 def program_of(build: Build) -> Program:
