@@ -60,7 +60,7 @@ class DrawableFabric(ABC):
         """A picture of the fabric (`svg`), or an interactive page that needs no network (`html`).
 
         layout: the boxes: clusters by name, or `racks` for the inventory's. racks: one or two racks
-        or clusters to highlight, by name or number.
+        or clusters to highlight, by name or number, or what shares a risk, as `["module:A/0"]`.
 
         Raises:
             InputError: no such form, layout or rack, or the fabric is too large.

@@ -31,9 +31,9 @@ from compilers.tables.computed_array import ComputedArray, ComputedEgress
 from compilers.tables.folders.generations import FABRIC
 from compilers.tables.intermediate_form import Classes, Routes
 from compilers.tables.line_rows import LineEgress, LineProgram
-from compilers.tables.spread import Spread, SpreadPorts, SpreadWeights
+from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts, AlternateWeights
 from compilers.tables.star_rows import StarEgress, StarPrefixes, StarProgram
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from compilers.wiring.hardware import Hardware
 from inventory.names import NAME
 from inventory.problems import shown
@@ -43,7 +43,7 @@ PREFIX = {
     Routes: "route_",
     Classes: "class_",
     Hardware: "hardware_",
-    Spread: "spread_",
+    AlternateLinks: "spread_",
     StarProgram: "star_",
     LineProgram: "line_",
 }
@@ -51,8 +51,8 @@ PREFIX = {
 COMPUTED: dict[str, tuple[tuple[Any, Any], ...]] = {
     "route_prefix": ((StarPrefixes, StarProgram),),
     "route_egress": ((StarEgress, StarProgram), (LineEgress, LineProgram)),
-    "class_alternate": ((SpreadPorts, Spread),),
-    "class_weight": ((SpreadWeights, Spread),),
+    "class_alternate": ((AlternatePorts, AlternateLinks),),
+    "class_weight": ((AlternateWeights, AlternateLinks),),
 }
 """By the name of an array: how it is computed where it is not stored, and from what."""
 NODES = {"names": "names", "management": "management", "hosts": "host_names"}

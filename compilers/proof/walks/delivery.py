@@ -28,11 +28,11 @@ from compilers.proof.soundness.build_soundness import promise, unsound, walkable
 from compilers.proof.soundness.unsound import SOUND, Unsound
 from compilers.proof.walks import few_destinations
 from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
-from compilers.spec.policy import MARKED, PROMISED, VALIANT
+from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
 from compilers.tables.switch_blocks import switch_blocks
 from compilers.tables.walk import FAULTS, LOOPED, Walker
-from compilers.topology import polarfly
+from compilers.topology import polarity
 from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, told
 
@@ -230,7 +230,7 @@ def verify(
         single = tuple(kind for kind in failures or () if kind in PROMISED["node"])
         counted = channels(build, "valley", single, progress)
         report = replace(report, channels=counted, channels_under=single)
-    return _over_intermediates(report) if build.balance == VALIANT else report
+    return _over_intermediates(report) if build.carries else report
 
 
 def _over_intermediates(legs: Report) -> Report:
@@ -376,9 +376,9 @@ def _spread(build: Build) -> bool:
 def promised(build: Build) -> tuple[str, ...]:
     """The kinds of failures that may lose no pair: those of `protect`; two in a whole PolarFly."""
     kinds = PROMISED.get(build.protect, ())
-    if not kinds or not polarfly.is_whole(build.topology):
+    if not kinds or not polarity.is_whole(build.topology):
         return kinds
-    least = LEAST_MARKED_TWICE if build.balance == MARKED else SMALLEST_WITH_GOALS
+    least = LEAST_MARKED_TWICE if build.marks else SMALLEST_WITH_GOALS
     return (*kinds, "2") if int(build.topology.parameters["q"]) >= least else kinds
 
 

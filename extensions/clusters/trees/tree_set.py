@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from compilers.choices import TreeKind
 from compilers.proof.explanation import find_failures, find_switch
 from compilers.tables.build import Build
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import components, neighbour_table
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from extensions.clusters.trees.forest_packing import disjoint_trees
 from extensions.clusters.trees.published_trees import published_trees

@@ -34,6 +34,12 @@ RADIXES = range(8, 129)
 @click.option("--cluster", help="Highlight what leaves this cluster: its name or number.")
 @click.option("--pair", metavar="A,B", help="Highlight the links between two racks or clusters.")
 @click.option(
+    "--fail",
+    metavar="GROUP",
+    help="Highlight and list the links of what shares a risk: module:NODE/MODULE, rack:RACK, "
+    "trunk:RACK-RACK, risk:NAME.",
+)
+@click.option(
     "--show",
     type=click.Choice(SHOWN),
     default="fabric",
@@ -69,6 +75,7 @@ def command(
     rack: str | None,
     cluster: str | None,
     pair: str | None,
+    fail: str | None,
     show: Chart | Literal["fabric"],
     pattern: str | None,
     before: Path | None,
@@ -87,6 +94,7 @@ def command(
         polarfab draw polarstar --q 5 --supernode paley --degree 2 -o star.html
         polarfab draw build -o lab.html
         polarfab draw build --rack A1 -o rack.svg
+        polarfab draw build --fail module:A1-3/oio0 -o module.svg
         polarfab draw build --show load --pattern tornado -o load.svg
         polarfab draw build --show rounds --from oldbuild -o rounds.svg
 
@@ -97,7 +105,7 @@ def command(
         polarfab draw --plot moore -o moore.svg
         polarfab draw --plot resilience er31.json slimfly.json -o resilience.png
     """
-    marked = _marked(rack, cluster, pair)
+    marked = _marked(rack, cluster, pair, fail)
     if plot and show != "fabric":
         raise click.UsageError("--plot and --show exclude each other")
     _fitting(
@@ -105,7 +113,7 @@ def command(
         ("--pattern", "load", pattern),
         ("--from", "rounds", before),
         ("--layout", "fabric", layout_name),
-        ("--rack, --cluster or --pair", "fabric", marked),
+        ("--rack, --cluster, --pair or --fail", "fabric", marked),
     )
     if plot:
         from compilers.drawing.plots import plot as plotted
@@ -180,10 +188,12 @@ def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:
     return efficiency(within(RADIXES, among=families(baselines=True)))
 
 
-def _marked(rack: str | None, cluster: str | None, pair: str | None) -> tuple[str, ...]:
-    single = [word for word in (rack, cluster) if word is not None]
+def _marked(
+    rack: str | None, cluster: str | None, pair: str | None, fail: str | None
+) -> tuple[str, ...]:
+    single = [word for word in (rack, cluster, fail) if word is not None]
     if len(single) + (pair is not None) > 1:
-        raise click.UsageError("--rack, --cluster and --pair exclude each other")
+        raise click.UsageError("--rack, --cluster, --pair and --fail exclude each other")
     if pair is None:
         return tuple(single)
     names = tuple(word.strip() for word in pair.split(","))

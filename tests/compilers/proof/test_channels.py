@@ -14,7 +14,7 @@ from compilers.proof.lossless import channels as module
 from compilers.proof.lossless.channels import along, channels, ranking
 from compilers.proof.walks.forwarding import HOME, Forwarding, Towards
 from compilers.tables.build import Build
-from tests.compilers.proof.test_failure_walks import one_alternate
+from tests.compilers.proof.makers import one_alternate
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}
