@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.grammar.engine import Engine, Place
+from compilers.readers.grammar.engine import Place, TextEngine
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.text_lines import TextLines
 
@@ -252,15 +252,15 @@ class _PolicyActor:
     parts: list[tuple[str, int, dict[str, str]]] = field(default_factory=list)
 
     def wrong(self, line: int, text: str) -> None:
-        """See `Actor.wrong`."""
+        """See `GrammarActor.wrong`."""
         self.found.add(self.file, line, text, "a policy that OpenSM's parser takes")
 
     def unknown(self, line: int, text: str) -> None:
-        """See `Actor.unknown`."""
+        """See `GrammarActor.unknown`."""
         self.found.unread(self.file, line, text)
 
     def way(self, place: Place, kind: str, *words: str) -> None:
-        """See `Actor.way`: there are no routes."""
+        """See `GrammarActor.way`: there are no routes."""
 
     def begin(self, place: Place) -> None:
         """A part."""
@@ -284,7 +284,7 @@ def read_policy(file: Path, found: DifferenceList) -> tuple[list[QosRule], QosRu
     The second result is the level DEFAULT as a rule without GUIDs: that of pairs that no rule fits.
     """
     actor = _PolicyActor(file, found)
-    Engine(grammar("opensm", "qos-policy.conf"), actor).read(TextLines.read(file))
+    TextEngine(grammar("opensm", "qos-policy.conf"), actor).read(TextLines.read(file))
     groups: dict[str, tuple[int, ...]] = {}
     levels: dict[str, tuple[int, int]] = {}
     rules: list[QosRule] = []

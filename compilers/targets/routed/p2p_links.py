@@ -10,23 +10,22 @@ and P the ports of the widest node type. So they stay when links and nodes go or
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.bgp.bgp_speaker import BgpSwitch
+from compilers.readers.bgp.bgp_files import read_speaker
 from compilers.readers.emitted_check import Reader
-from compilers.readers.emitted_forwarding import EmittedSwitch
+from compilers.readers.routers.router_files import read_router
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
-from compilers.targets.options import SET, Chosen, Option, Options
+from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
@@ -354,19 +353,27 @@ class P2pTarget(Target):
     """A system of routers whose links have addresses.
 
     interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
-    ports, "" on a system that cannot do it. read: reads the folder of a switch with static routes
-    (see `Reader`); speaker: one with eBGP, which BFD is to watch or not.
+    ports, "" on a system that cannot do it.
     """
 
     options = P2P_OPTIONS
     interfaces: ClassVar[Interfaces]
     vrf: ClassVar[str] = ""
-    read: ClassVar[staticmethod[[Path], EmittedSwitch]]
-    speaker: ClassVar[staticmethod[[Path, bool], BgpSwitch]]
+
+    def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
+        """What its grammars take for defined, see `router_files.read_router`."""
+        return (LOSSLESS,) * (chosen.get(LOSSLESS, OFF) != OFF)
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
-        return bgp_reader(self.speaker, chosen) if chosen[ROUTING] == "bgp" else self.read
+        defined = self.grammar_facts(chosen)
+        if chosen[ROUTING] == "bgp":
+            return bgp_reader(partial(read_speaker, self.name, defined=defined), chosen)
+        return partial(read_router, self.name, defined=defined)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
+        """See `Target.variables`."""
+        return self.fabric(build, chosen).variables
 
     def unreadable(self, chosen: Chosen, *, part: bool) -> str:
         """See `Target.unreadable`: what BGP finds is decided by all switches."""
@@ -408,10 +415,6 @@ class P2pTarget(Target):
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""
         return self.fabric(build, chosen).routes_held
-
-    @abstractmethod
-    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
-        """See `Target.variables`."""
 
 
 def link_pairs(build: Build) -> NDArray[np.int64]:
