@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.policy import ECMP
+from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
 from compilers.topology.distance import BEYOND, distances, table_of
@@ -60,7 +60,7 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
     for there, key, word in (
         (build.carries, "balance", build.balance),
         (build.marks, "balance", build.balance),
-        (build.every_hop, "transit", ECMP),
+        (build.every_hop, "transit", EVERY_HOP),
     ):
         if there:
             required = "one next router, as BookSim finds one shortest path of its own in `anynet`"
