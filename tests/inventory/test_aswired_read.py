@@ -7,11 +7,15 @@ import random
 from pathlib import Path
 
 import pytest
+import yaml
 
 from inventory.neighbours.facts import Seen
 from inventory.neighbours.neighbour_file import NEIGHBOUR_FORMATS, read_facts
 from inventory.problems import InputError
-from tests.compilers.spec.makers import mutated_bytes
+from inventory.route_tables.route_table_file import read_routes
+from tests.compilers.audit.device_tables import PRINTERS
+from tests.compilers.spec.makers import mutated_bytes, mutated_tree
+from tests.fuzzing import reading, ten_minutes
 
 LLDPCTL = {
     "lldp": {
@@ -246,3 +250,26 @@ def test_trees_of_another_shape(tmp_path: Path) -> None:
             continue
         except Exception as error:
             raise AssertionError(f"seed {seed}: {tree}") from error
+
+
+@pytest.mark.long
+def test_ten_minutes_of_tables(tmp_path: Path) -> None:
+    """Tables of neighbours and of routes, in every form."""
+    hops = [("10.1.0.1", "eth1", 1), ("10.1.0.3", "eth2", 1)]
+    held = [printer({("main", "10.0.1.0/24"): [hops]}) for printer in PRINTERS.values()]
+    routes = ["\n".join(map(json.dumps, outputs)) for outputs in held]
+
+    def case(chance: random.Random) -> str:
+        seen, form = chance.random() < 0.5, chance.choice([None, None, *NEIGHBOUR_FORMATS])
+        text = chance.choice([each[0] for each in TABLES.values()] if seen else routes)
+        documents = [line for line in text.splitlines() if line] if not seen else [text]
+        if text[0] in "[{" and chance.random() < 0.6:
+            trees = [yaml.safe_load(mutated_tree(json.loads(each), chance)) for each in documents]
+            mutated = "\n".join(json.dumps(tree, default=str) for tree in trees).encode()
+        else:
+            mutated = mutated_bytes(text.encode(), chance)
+        (file := tmp_path / "n1.x").write_bytes(mutated)
+        read = (lambda: read_facts([tmp_path], form)) if seen else (lambda: read_routes([file]))
+        return reading(read, tmp_path)
+
+    ten_minutes("tables", case)

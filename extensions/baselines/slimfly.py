@@ -8,17 +8,14 @@ and (0, x, y) and (1, x', y') when y - y' = x·x'.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.baseline import (
-    Baseline,
-    BaselineDesign,
-    integers,
-)
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family, Modules, integers
 from compilers.topology.field import field, powers, prime_power, prime_powers_near
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
@@ -88,11 +85,12 @@ def feasible(radix: int) -> Iterator[int]:
             yield q
 
 
-class SlimFly(Baseline):
+class SlimFly(Family):
     """The family MMS(q)."""
 
     name = "slimfly"
     place = 7
+    compared = True
     parameters = ("q",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
@@ -119,10 +117,17 @@ class SlimFly(Baseline):
             diameter=2,
         )
 
-    def designs(self, radix: int) -> Iterator[BaselineDesign]:
+    def designs(self, radix: int) -> Iterator[Design]:
         """Every MMS(q) of degree radix."""
         for q in feasible(radix):
-            yield self.regular(radix, order(q), 2, {"q": q}, q=q)
+            yield self.design(radix, order(q), 2, {"q": q})
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:
+        """Two sides (0, x, ·) and (1, x', ·) in one module, or each in its own."""
+        q = int(parameters["q"])
+        local = q * (q - residue(q)) // 4
+        yield Modules(2 * q, q, 2 * local + q, 2 * q, bundles=comb(q, 2))
+        yield Modules(q, 2 * q, local)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """2 - Δ/(N-1): degree vertices are at 1, all others at 2."""

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.field import field, prime_power, prime_powers_near
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
+from compilers.topology.field import field, powers, prime_power, prime_powers_near
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import Problem
 
@@ -137,6 +137,53 @@ def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:
     offsets = np.zeros(len(quadric) + 1, np.int64)
     np.cumsum(q + 1 - quadric, out=offsets[1:])
     return Graph(offsets=offsets, targets=targets), quadric
+
+
+def headings(topology: Topology) -> NDArray[np.int32]:
+    """int32[N, K]: numbers of each vertex' links, in a whole PolarFly the same in all its fans.
+
+    In the affine chart from the first quadric P0, another P1 and R = P0×P1, a vertex that is
+    neither centre nor P0 is (t, w), in fan t. For odd q (t, w) and (s, v) are joined where
+    w + v = -(s - t)², for even q where w + v = st; centre t and all (t, w) are joined, and P0 and
+    all centres. A link from (t, w) to (s, v) is known by s - t, for even q by s/t, and one from
+    centre t to (t, w) by w, for even q by w/t², from P0 to centre t by t: number 0 for 0, 1 + i for
+    the i-th power of the primitive element, and q for one to a centre or P0. Triangles are alike in
+    all fans, too: links s - t and -w/(s - t), or r and r' with 1/r + 1/r' = 1.
+
+    In other graphs it is the link's index.
+    """
+    far = topology.graph.padded()
+    if not is_whole(topology):
+        return np.broadcast_to(np.arange(far.shape[1], dtype=np.int32), far.shape)
+    q, at = int(topology.parameters["q"]), topology.coordinates
+    f = field(q)
+    zero, one = at[topology.of_kind("W")[:2]]
+    pole = at[cross(q, *topology.of_kind("W")[:2].astype(np.int32))]
+
+    def dot(v: NDArray[np.int32], u: NDArray[np.int32]) -> NDArray[np.int32]:
+        x, y, z = np.moveaxis(f.mul[v, u], -1, 0)
+        found: NDArray[np.int32] = f.add[f.add[x, y], z]
+        return found
+
+    beta, rho = dot(zero, one), dot(pole, pole)
+    a, b, c = dot(at, zero), dot(at, pole), dot(at, one)
+    t = f.mul[f.mul[b, f.inv[rho]], f.mul[beta, f.inv[a]]]
+    w = f.mul[f.mul[beta, f.inv[rho]], f.mul[c, f.inv[a]]]
+    member = a != 0
+    t = np.where(member, t, np.where(member[far], t[far], 0).max(axis=1))  # a centre: its fan's
+    here, there = t[:, None], t[far]
+    if q % 2:
+        seen = f.add[there, f.neg[here]]
+        inside = f.neg[f.add[f.add[w, w], f.mul[t, t]]][far]
+    else:
+        over = np.where(here, f.inv[here], 1)
+        seen, inside = f.mul[there, over], f.mul[w[far], f.mul[over, over]]
+    first = topology.of_kind("W")[0]
+    log = np.zeros(q, np.int32)
+    log[powers(q)] = np.arange(1, q)
+    number = np.where(member[far], log[np.where(member[:, None], seen, inside)], q)
+    number[first] = log[there[first]]
+    return np.where(far < 0, q + 1, number).astype(np.int32)
 
 
 def check_q(q: int | str) -> list[Problem]:

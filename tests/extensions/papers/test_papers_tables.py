@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from compilers.evaluation.comparison.paper_tables import names, paper_table
+from extensions.papers.paper_tables import names, paper_table
 from inventory.problems import InputError
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "papers-tables.md"

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.topology.baseline import Baseline, BaselineDesign, integers
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family, integers
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
@@ -25,11 +25,12 @@ def shape(parameters: Parameters) -> tuple[int, int]:
     return k, int(parameters.get("pods", k))
 
 
-class FatTree(Baseline):
+class FatTree(Family):
     """The family of three-level fat trees without oversubscription."""
 
     name = "fat-tree"
     place = 11
+    compared = True
     parameters = ("k", "pods")
     optional = ("pods",)
 
@@ -74,22 +75,14 @@ class FatTree(Baseline):
             diameter=4,
         )
 
-    def designs(self, radix: int) -> Iterator[BaselineDesign]:
+    def designs(self, radix: int) -> Iterator[Design]:
         """Two for k = radix/2, with k pods and with 2k, for even radix."""
         k = radix // 2
         if radix % 2 or k < 2:
             return
         for pods in (k, 2 * k):
-            yield BaselineDesign(
-                family=self.name,
-                radix=radix,
-                nodes=2 * k * pods + k * k,
-                links=2 * k * k * pods,
-                diameter=4,
-                host_diameter=4,
-                parameters={"k": k, "pods": pods},
-                endpoints=k * pods,
-            )
+            of_leaves = {"links": 2 * k * k * pods, "endpoints": k * pods}
+            yield self.design(radix, 2 * k * pods + k * k, 4, {"k": k, "pods": pods}, **of_leaves)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """2 hops within a pod, 4 between pods."""

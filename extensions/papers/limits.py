@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from compilers.evaluation.comparison.formulas import polarity_utilisation
+from compilers.families.polarfly import polarity_utilisation
 from compilers.topology.families import BASELINES
 
 

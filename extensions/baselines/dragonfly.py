@@ -7,19 +7,20 @@ Router r of group i is vertex i·a + r.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import comb
 
 import numpy as np
 
-from compilers.topology.baseline import Baseline, BaselineDesign, integers
-from compilers.topology.graph import Graph
-from compilers.topology.group_graph import (
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family, Modules, integers
+from compilers.topology.labelled_graph import Parameters, Topology
+from extensions.baselines.group_graph import (
     check_groups,
     complete,
     copies,
     global_links,
     groups,
 )
-from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
 
@@ -30,11 +31,12 @@ def shape(parameters: Parameters) -> tuple[int, int, int]:
     return a, h, groups(parameters, a * h)
 
 
-class Dragonfly(Baseline):
+class Dragonfly(Family):
     """The family of Dragonflies, balanced and custom."""
 
     name = "dragonfly"
     place = 8
+    compared = True
     parameters = ("h", "a", "groups")
     optional = ("a", "groups")
 
@@ -62,12 +64,17 @@ class Dragonfly(Baseline):
         coordinates, diameter = np.stack((group, router), axis=1), 2 if h == count - 1 else 3
         return self.direct({"h": h, "a": a, "groups": count}, graph, coordinates, diameter)
 
-    def designs(self, radix: int) -> Iterator[BaselineDesign]:
+    def designs(self, radix: int) -> Iterator[Design]:
         """Every a + h = radix + 1, with the most groups."""
         for h in range(1, radix):
             a = radix + 1 - h
             count = a * h + 1
-            yield self.regular(radix, a * count, 3, {"h": h, "a": a, "groups": count})
+            yield self.design(radix, a * count, 3, {"h": h, "a": a, "groups": count})
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:
+        """Groups."""
+        a, h, count = shape(parameters)
+        yield Modules(a, count, comb(a, 2), a * h // (count - 1), bundles=comb(count, 2))
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """By local–global–local routes, with the most groups.

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.families import slimfly
-from compilers.topology.baseline import Baseline, BaselineDesign, integers
+from compilers.families.polarstar import star_product
+from compilers.topology.family import Design, Family, Modules, integers
 from compilers.topology.labelled_graph import Parameters, Topology
-from compilers.topology.polarstar import star_product
 from compilers.topology.supernodes import SUPERNODE_KINDS, degrees_near, exists, supernode
+from extensions.baselines import slimfly
 from inventory.problems import Problem
 
 
@@ -24,11 +24,12 @@ def shape(parameters: Parameters) -> tuple[int, int]:
     return int(parameters["q"]), int(parameters["degree"])
 
 
-class Bundlefly(Baseline):
+class Bundlefly(Family):
     """The family MMS(q) * Paley(2·degree + 1), of diameter 3."""
 
     name = "bundlefly"
     place = 14
+    compared = True
     parameters = ("q", "degree")
 
     def check(self, parameters: Parameters) -> list[Problem]:
@@ -74,20 +75,26 @@ class Bundlefly(Baseline):
             diameter=3,
         )
 
-    def designs(self, radix: int) -> Iterator[BaselineDesign]:
+    def designs(self, radix: int) -> Iterator[Design]:
         """Every split of radix into the degrees of MMS(q) and of a Paley graph."""
         for degree in range(2, radix):
             if not exists("paley", degree):
                 continue
             for q in slimfly.feasible(radix - degree):
                 nodes = slimfly.order(q) * (2 * degree + 1)
-                yield self.regular(
+                yield self.design(
                     radix,
                     nodes,
                     3,
                     {"q": q, "degree": degree},
-                    q=q,
                     supernode="paley",
                     supernode_degree=degree,
                     supernode_order=2 * degree + 1,
                 )
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:
+        """Supernodes."""
+        q, degree = shape(parameters)
+        bundles = slimfly.order(q) * slimfly.degree(q) // 2
+        k = 2 * degree + 1
+        yield Modules(k, slimfly.order(q), k * degree // 2, bundles=bundles)

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from compilers.evaluation.comparison.candidates import Candidate, candidate
-from compilers.evaluation.comparison.limits import structural
 from compilers.evaluation.comparison.prices import prices
-from compilers.topology.baseline import BaselineDesign
 from compilers.topology.families import BASELINES, FAMILIES
-from compilers.topology.labelled_graph import Design
+from compilers.topology.family import Design
+from extensions.papers.limits import structural
 from inventory.problems import InputError, did_you_mean
 from inventory.yamlfile import read
 
@@ -160,28 +159,9 @@ def _structural(data: Mapping[str, Any]) -> Iterator[Cell]:
 def _design(family: str, radix: int, parameters: Mapping[str, int | str]) -> Design:
     if family == "jellyfish":  # any order will do, so the family offers no designs
         nodes = int(parameters["nodes"])
-        return BaselineDesign(
-            family=family,
-            radix=radix,
-            nodes=nodes,
-            links=nodes * radix // 2,
-            diameter=3,
-            parameters={"nodes": nodes, "degree": radix},
-            endpoints=nodes,
-            host_diameter=3,
-        )
+        return BASELINES[family].design(radix, nodes, 3, {"nodes": nodes, "degree": radix})
     designs = (FAMILIES.get(family) or BASELINES[family]).designs(radix)
-    return next(design for design in designs if _is(design, parameters))
-
-
-def _is(design: Design, parameters: Mapping[str, int | str]) -> bool:
-    own = {
-        "q": design.q,
-        "supernode": design.supernode,
-        "degree": design.supernode_degree,
-        **getattr(design, "parameters", {}),
-    }
-    return all(own.get(key) == value for key, value in parameters.items())
+    return next(d for d in designs if parameters.items() <= d.parameters.items())
 
 
 def _computed(cell: Cell) -> str:

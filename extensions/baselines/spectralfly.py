@@ -16,10 +16,10 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.baseline import Baseline, BaselineDesign, integers
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.family import Design, Family, integers
 from compilers.topology.field import prime_power
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
@@ -141,11 +141,12 @@ def lps(p: int, q: int) -> tuple[Graph, Matrix]:
     return Graph.from_edges(len(vertices), np.concatenate(edges)), vertices
 
 
-class SpectralFly(Baseline):
+class SpectralFly(Family):
     """The family X^{p,q}: distinct odd primes p and q with q > 2√p; degree p + 1."""
 
     name = "spectralfly"
     place = 15
+    compared = True
     parameters = ("p", "q")
 
     def check(self, parameters: Parameters) -> list[Problem]:
@@ -184,11 +185,11 @@ class SpectralFly(Baseline):
         diameter = int(distances(neighbour_table(graph), np.array([0])).max())
         return self.direct({"p": p, "q": q}, graph, matrices.astype(np.int32), diameter)
 
-    def designs(self, radix: int) -> Iterator[BaselineDesign]:
+    def designs(self, radix: int) -> Iterator[Design]:
         """Every X^{radix-1,q} of diameter 3 (radix ≤ 128); larger q are not offered."""
         p = radix - 1
         for q in DIAMETER_THREE.get(p, ()):
-            yield self.regular(radix, order(p, q), 3, {"p": p, "q": q}, q=q)
+            yield self.design(radix, order(p, q), 3, {"p": p, "q": q})
 
 
 def _primes_near(n: int) -> str:

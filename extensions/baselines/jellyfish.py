@@ -12,11 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.baseline import Baseline, BaselineDesign, integers
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import BEYOND, distances, neighbour_table
-from compilers.topology.graph import Graph
-from compilers.topology.group_graph import complete
+from compilers.topology.family import Design, Family, integers
 from compilers.topology.labelled_graph import Parameters, Topology
+from extensions.baselines.group_graph import complete
 from inventory.problems import Problem
 
 DRAWS_AT_ONCE = 64
@@ -83,11 +83,12 @@ def eccentricity(graph: Graph) -> int | None:
     return None if worst == BEYOND else worst
 
 
-class Jellyfish(Baseline):
+class Jellyfish(Family):
     """The family of random regular graphs, one for each seed."""
 
     name = "jellyfish"
     place = 10
+    compared = True
     any_links = grows_by_switches = True
     parameters = ("nodes", "degree", "seed")
     optional = ("seed",)
@@ -120,6 +121,6 @@ class Jellyfish(Baseline):
         given = {"nodes": nodes, "degree": degree, "seed": seed}
         return self.direct(given, graph, np.arange(nodes, dtype=np.int32)[:, None], diameter)
 
-    def designs(self, radix: int) -> Iterator[BaselineDesign]:  # noqa: ARG002
+    def designs(self, radix: int) -> Iterator[Design]:  # noqa: ARG002
         """None: any number of nodes will do, and no formula gives the diameter."""
         return iter(())

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.baseline import Baseline, BaselineDesign, integers
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family, integers
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
 
@@ -25,11 +25,12 @@ def shape(parameters: Parameters) -> tuple[int, int]:
     return int(parameters["groups"]), int(parameters["a"])
 
 
-class DRing(Baseline):
+class DRing(Family):
     """The family of DRings: `groups` in a ring, a routers each with 4a links."""
 
     name = "dring"
     place = 16
+    compared = True
     parameters = ("groups", "a")
 
     def check(self, parameters: Parameters) -> list[Problem]:
@@ -51,7 +52,7 @@ class DRing(Baseline):
         diameter = max(_hops(groups).max(), 2 if a > 1 else 1)
         return self.direct({"groups": groups, "a": a}, graph, coordinates, int(diameter))
 
-    def designs(self, radix: int) -> Iterator[BaselineDesign]:  # noqa: ARG002
+    def designs(self, radix: int) -> Iterator[Design]:  # noqa: ARG002
         """None: any number of groups will do, and the diameter grows with it."""
         return iter(())
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
-from compilers.families.jellyfish import eccentricity, random_regular
+from compilers.topology.adjacency import Graph
 from compilers.topology.families import BASELINES
-from compilers.topology.graph import Graph
+from extensions.baselines.jellyfish import eccentricity, random_regular
 
 # Family, parameters, then nodes, links, least and most ports, nodes with hosts, distance of hosts.
 PAPERS = [

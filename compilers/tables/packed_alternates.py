@@ -21,7 +21,7 @@ BYTES_COUNTED_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class AlternateLinks:
     """The alternates of S switches with C classes and K links.
 
     links: uint8[S, C, ⌈K/8⌉], a bit a link, the highest of the first byte for the first. port:
@@ -41,9 +41,9 @@ class Spread:
         parts = (self.links[first : first + step] for first in some)
         return max((int(counts(part).max(initial=0)) for part in parts), default=1) or 1
 
-    def part(self, some: slice) -> Spread:
+    def part(self, some: slice) -> AlternateLinks:
         """The alternates of some switches."""
-        return Spread(self.links[some], self.port[some], self.weight[some])
+        return AlternateLinks(self.links[some], self.port[some], self.weight[some])
 
     def usable(self, *index: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool[…, K]: the links of the alternates of these switches, or of a class of each."""
@@ -68,14 +68,14 @@ def counts(links: NDArray[np.uint8]) -> NDArray[np.uint16]:
     return found
 
 
-class SpreadArray(ComputedArray):
+class AlternateArray(ComputedArray):
     """Ports or weights of a spread, uint16[S, C, …]."""
 
-    packed: Spread
+    packed: AlternateLinks
     beside = 0
     """Values of a class beside those of its alternates."""
 
-    def __init__(self, packed: Spread, most: int = 0) -> None:
+    def __init__(self, packed: AlternateLinks, most: int = 0) -> None:
         """All of a spread; most: A, where it is a part of one that has so many alternates."""
         shape = *packed.links.shape[:2], (most or packed.most) + self.beside
         super().__init__(packed, shape, np.uint16)
@@ -85,7 +85,7 @@ class SpreadArray(ComputedArray):
         return type(self)(self.packed.part(some), self.shape[2] - self.beside)
 
 
-class SpreadPorts(SpreadArray):
+class AlternatePorts(AlternateArray):
     """`Classes.alternate` of a spread, uint16[S, C, A]."""
 
     def rows(self, number: NDArray[np.int64]) -> NDArray[np.uint16]:
@@ -105,7 +105,7 @@ class SpreadPorts(SpreadArray):
         return found
 
 
-class SpreadWeights(SpreadArray):
+class AlternateWeights(AlternateArray):
     """`Classes.weight` of a spread, uint16[S, C, A + 1]."""
 
     beside = 1

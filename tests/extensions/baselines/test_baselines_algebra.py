@@ -8,15 +8,15 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
-from compilers.families.slimfly import generator_sets, residue
-from compilers.families.spectralfly import (
+from compilers.topology.families import BASELINES
+from compilers.topology.field import field
+from extensions.baselines.slimfly import generator_sets, residue
+from extensions.baselines.spectralfly import (
     DIAMETER_THREE,
     four_squares,
     is_odd_prime,
     is_residue,
 )
-from compilers.topology.families import BASELINES
-from compilers.topology.field import field
 
 
 def adjacency(graph):

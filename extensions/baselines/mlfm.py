@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.topology.baseline import Baseline, BaselineDesign, integers
-from compilers.topology.graph import Graph
-from compilers.topology.group_graph import complete
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family, integers
 from compilers.topology.labelled_graph import Parameters, Topology
+from extensions.baselines.group_graph import complete
 from inventory.problems import Problem
 
 
@@ -22,11 +22,12 @@ def diameter(n: int) -> int:
     return 4 if n > 3 else 3
 
 
-class Mlfm(Baseline):
+class Mlfm(Family):
     """The family of multi-layer full meshes; leaves carry hosts."""
 
     name = "mlfm"
     place = 13
+    compared = True
     parameters = ("n",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
@@ -57,20 +58,12 @@ class Mlfm(Baseline):
             diameter=diameter(n),
         )
 
-    def designs(self, radix: int) -> Iterator[BaselineDesign]:
+    def designs(self, radix: int) -> Iterator[Design]:
         """The one of n = radix/2 + 1: a spine has 2(n-1) ports."""
         n = radix // 2 + 1
         if radix % 2 == 0 and n >= 3:
-            yield BaselineDesign(
-                family=self.name,
-                radix=radix,
-                nodes=3 * n * (n - 1) // 2,
-                links=n * (n - 1) ** 2,
-                diameter=diameter(n),
-                host_diameter=2,
-                parameters={"n": n},
-                endpoints=n * (n - 1),
-            )
+            of_leaves = {"links": n * (n - 1) ** 2, "endpoints": n * (n - 1), "host_diameter": 2}
+            yield self.design(radix, 3 * n * (n - 1) // 2, diameter(n), {"n": n}, **of_leaves)
 
     def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
         """Any two leaves are 2 hops apart."""

@@ -7,14 +7,15 @@ carry hosts, spines have h global links each. Router r of group i is vertex i·a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import comb
 
 import numpy as np
 
-from compilers.topology.baseline import Baseline, BaselineDesign, integers
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import distances, neighbour_table
-from compilers.topology.graph import Graph
-from compilers.topology.group_graph import check_groups, copies, global_links, groups
+from compilers.topology.family import Design, Family, Modules, integers
 from compilers.topology.labelled_graph import Parameters, Topology
+from extensions.baselines.group_graph import check_groups, copies, global_links, groups
 from inventory.problems import Problem
 
 
@@ -39,11 +40,12 @@ def most_groups_diameter(leaves: int) -> int:
     return min(leaves, 3) + 2
 
 
-class Megafly(Baseline):
+class Megafly(Family):
     """The family of Megaflies."""
 
     name = "megafly"
     place = 12
+    compared = True
     parameters = ("h", "a", "groups")
     optional = ("groups",)
 
@@ -85,21 +87,30 @@ class Megafly(Baseline):
             diameter=diameter(graph, leaves, h, count),
         )
 
-    def designs(self, radix: int) -> Iterator[BaselineDesign]:
+    def designs(self, radix: int) -> Iterator[Design]:
         """Every a/2 + h = radix, the ports of a spine, with the most groups."""
         for h in range(1, radix):
             leaves = radix - h
             count = leaves * h + 1
-            yield BaselineDesign(
-                family=self.name,
-                radix=radix,
-                nodes=2 * leaves * count,
+            yield self.design(
+                radix,
+                2 * leaves * count,
+                most_groups_diameter(leaves),
+                {"h": h, "a": 2 * leaves, "groups": count},
                 links=count * leaves * leaves + count * leaves * h // 2,
-                diameter=most_groups_diameter(leaves),
-                host_diameter=3,
-                parameters={"h": h, "a": 2 * leaves, "groups": count},
                 endpoints=leaves * count,
+                host_diameter=3,
             )
+
+    def leaf_degree(self, design: Design) -> int:
+        """A link to every spine of the group."""
+        return shape(design.parameters)[0]
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:
+        """Groups."""
+        leaves, h, count = shape(parameters)
+        between = leaves * h // (count - 1)
+        yield Modules(2 * leaves, count, leaves * leaves, between, bundles=comb(count, 2))
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """2 hops within a group, 3 to any other."""

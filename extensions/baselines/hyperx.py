@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import prod
+from math import comb, prod
 
 import numpy as np
 
-from compilers.topology.baseline import Baseline, BaselineDesign
-from compilers.topology.graph import Graph
-from compilers.topology.group_graph import complete
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family, Modules
 from compilers.topology.labelled_graph import Parameters, Topology
+from extensions.baselines.group_graph import complete
 from inventory.problems import Problem
 
 DIMENSIONS = (1, 2, 3)
@@ -26,11 +26,12 @@ def sides(parameters: Parameters) -> tuple[int, ...]:
     return tuple(int(side) for side in str(parameters["sides"]).split("x"))
 
 
-class HyperX(Baseline):
+class HyperX(Family):
     """The family of Hamming graphs of any dimension."""
 
     name = "hyperx"
     place = 9
+    compared = True
     parameters = ("sides",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
@@ -58,7 +59,7 @@ class HyperX(Baseline):
         places = np.stack(np.unravel_index(number.ravel(), lengths), axis=1).astype(np.int32)
         return self.direct({"sides": "x".join(map(str, lengths))}, graph, places, len(lengths))
 
-    def designs(self, radix: int) -> Iterator[BaselineDesign]:
+    def designs(self, radix: int) -> Iterator[Design]:
         """The largest of each dimension up to 3: sides as equal as can be."""
         for dimension in DIMENSIONS:
             if radix < dimension:
@@ -66,7 +67,22 @@ class HyperX(Baseline):
             short, longer = divmod(radix, dimension)
             lengths = [short + 2] * longer + [short + 1] * (dimension - longer)
             parameters = {"sides": "x".join(map(str, lengths))}
-            yield self.regular(radix, prod(lengths), dimension, parameters)
+            yield self.design(radix, prod(lengths), dimension, parameters)
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:
+        """Rows; in three dimensions planes too."""
+        lengths = sides(parameters)
+        row = lengths[-1]
+        if len(lengths) == 3:
+            plane = lengths[1] * row
+            inside = plane * (lengths[1] + row - 2) // 2
+            yield Modules(plane, lengths[0], inside, plane, bundles=comb(lengths[0], 2))
+            yield Modules(row, lengths[0] * lengths[1], comb(row, 2))
+        elif len(lengths) == 2:
+            bundles = comb(lengths[0], 2)
+            yield Modules(row, lengths[0], comb(row, 2), row, bundles=bundles, splits=True)
+        else:
+            yield Modules(row, 1, comb(row, 2), splits=True)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """Two vertices differ in place i for 1 - 1/side_i of all pairs."""

@@ -6,15 +6,18 @@ registers by an entry point of the group `polarfab.balances`. There is no list t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from compilers.entry_points import BALANCES, broken, load, package, registered
 from compilers.spec.features import INGRESS, WEIGHTS
-from compilers.topology.labelled_graph import Family, Parameters, Topology
+from compilers.topology.families import family_of
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Finding, InputError
 
 _FOLDER = Path(__file__).parents[1] / "balances"
@@ -31,6 +34,9 @@ class Balance:
     these are the other shortest paths, and nothing longer; they may be shared at every hop. marks:
     packets that leave by an alternate are marked. carries: packets carry an intermediate. adapts:
     the controller shifts weights by load. every_alternate: classes have all alternates that serve.
+    figures: what every host can send in `compilers.spec.balance_words.FIGURES_OF`, by the words of
+    the policy after the name: per cent of its link's rate under uniform traffic, and the least of
+    tornado, a random permutation and the longest one. A test measures them again.
     """
 
     name: str
@@ -42,6 +48,12 @@ class Balance:
     carries = False
     adapts = False
     every_alternate = True
+    figures: Mapping[str, tuple[int, int]] = MappingProxyType({})
+
+    @property
+    def spreads(self) -> bool:
+        """Whether packets of a pair take several paths."""
+        return self.alternates or self.carries
 
     def problems(self, routing: Any) -> Iterator[Finding]:  # noqa: ARG002
         """Words of the policy, a `RoutingSpec`, that do not go with it."""
@@ -60,6 +72,12 @@ class Balance:
     def placed(self, topology: Topology, wiring: Any) -> Iterator[Finding]:  # noqa: ARG002
         """Why this fabric cannot have it, as it is wired (`compilers.wiring.wiring.Wiring`)."""
         return iter(())
+
+    def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
+        """The words after its name with which it fits a traffic of
+        `compilers.spec.balance_words.TRAFFIC` in a whole fabric; None: another fits better.
+        """
+        return None
 
     def chosen(self, tables: Any, topology: Topology, wiring: Any) -> Any:  # noqa: ARG002
         """`Tables` with what it changes of those with alternates and protection."""
@@ -114,3 +132,25 @@ def own_balances() -> list[str]:
 def balance_names() -> list[str]:
     """The names of all that are installed."""
     return own_balances() + sorted({*registered(BALANCES)} - {*_FILES})
+
+
+def measured_balances() -> dict[str, tuple[int, int]]:
+    """The figures of all balances, by their words in a policy."""
+    return {
+        f"balance: {name}{words}": found
+        for name in own_balances()
+        for words, found in balance_named(name).figures.items()
+    }
+
+
+def balance_for(traffic: str, topology: Topology) -> str:
+    """The value of `routing:` that fits a traffic in a whole fabric, within its braces.
+
+    Args:
+        traffic: one of `compilers.spec.balance_words.TRAFFIC`.
+        topology: the fabric.
+    """
+    family = family_of(topology.family)
+    names = reversed(own_balances())  # those that ask most of a fabric first
+    found = ((name, balance_named(name).fitting(traffic, family, topology)) for name in names)
+    return next(f"balance: {name}{words}" for name, words in found if words is not None)
