@@ -44,6 +44,8 @@ FORMS_IN_WORDS = {
     "junos": junos_routes.JUNOS_ROUTES,
     "srlinux": srlinux_routes.SRLINUX_ROUTES,
 }
+MOST_WORDS = 160
+"""Letters of an error that a message says."""
 BETWEEN = re.compile(r"(?:\s|\{(?:master|backup|primary|secondary|linecard)[^}\"]*\})*")
 """What may stand between two outputs: blanks, and the word that Junos puts below its own."""
 _decoder = json.JSONDecoder()
@@ -89,7 +91,9 @@ def read_routes(paths: Sequence[Path], known: AbstractSet[str] = frozenset()) ->
         held.rows |= kernel_routes.read(rules).rows
         return DeviceRoutes(form, held.whole, held.tables(known))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        given = f"values that it never has ({error})"
+        text = str(error)
+        short = text if len(text) <= MOST_WORDS else f"{text[: MOST_WORDS - 1]}…"
+        given = f"values that it never has ({short})"
         places = " and ".join(map(str, paths))
         raise InputError.of(FORMS_IN_WORDS[form or LINUX], given, "", places) from error
 

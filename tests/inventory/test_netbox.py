@@ -355,3 +355,11 @@ def test_ten_minutes_of_exports(tmp_path: Path) -> None:
             path.write_bytes(originals[path])
 
     ten_minutes("exports", case)
+
+
+def test_odd_keys_are_named_in_letters(tmp_path: Path) -> None:
+    """Found by ten minutes of tables of devices."""
+    (tmp_path / "type.yaml").write_text('"manufacture\\tr": x\nmodel: y\n')
+    with pytest.raises(InputError) as caught:
+        read_netbox([tmp_path])
+    assert str(caught.value.problems[0]).isprintable()

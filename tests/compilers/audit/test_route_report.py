@@ -173,6 +173,7 @@ def test_files_are_named_by_switches(fabrics, tmp_path):
         ('{"10.0.0.0/29": [', r"2\.json:1: required JSON, given Expecting value in column 18"),
         ('[{"dst": "10.0.0.0/29", "dev": 3, "via": 4, "flags": []}]', "values that it never has"),
         ('[{"dst": "ten", "dev": "e0", "flags": []}]', "values that it never has"),
+        (f'[{{"dst": "{"x" * 999}", "dev": "e0", "flags": []}}]', r"never has \(.{159}…\)$"),
         ('{"10.0.0.0/29": [{"nexthops": 3}]}', "values that it never has"),
         ('{"TABLE_vrf": {}}\n{"vrfs": {}}', "one form for all tables of a device"),
         ("% Unknown command", "required JSON, given Expecting value"),
