@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.program import (
     CASE_LOOPS,
+    CROSSING_LOOPS,
     LOOPS,
     LOST_LOOPS,
     TWO_LOOPS,
@@ -245,6 +246,20 @@ class Walks:
         )
         lost[:, 2] = np.flatnonzero(loses)[lost[:, 2]]
         return lengths, lost
+
+    def crossing(self, destinations: Numbers, cables: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[D, S]: from which switches some path of hosts' packets takes one of the cables.
+
+        Where packets go by intermediates, a path is a leg.
+
+        Args:
+            destinations: int64[D].
+            cables: bool[E], by the numbers of links.
+        """
+        crosses: NDArray[np.bool_] = CROSSING_LOOPS.kernels(self.packets).crossing(
+            self.program, self.egress(destinations), destinations, cables
+        )
+        return crosses
 
 
 def packets(build: Build) -> int:

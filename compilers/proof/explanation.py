@@ -19,7 +19,6 @@ from compilers.proof.failures.dead_switches import links_taken
 from compilers.proof.failures.risk_cases import elements
 from compilers.proof.lossless.channels import along
 from compilers.proof.walks.few_destinations import towards
-from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED
 from compilers.wiring.shared_risk import GROUP_KINDS, find
@@ -144,7 +143,7 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
     )
     if source == destination:
         return found
-    shared = _over_intermediates if build.balance == VALIANT else _over_links
+    shared = _over_intermediates if build.carries else _over_links
     if build.every_hop:
         shared = _over_all_ways
     return replace(found, **shared(packets, source, found.minimal))
@@ -206,7 +205,7 @@ def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
             around = _around(packets, source) * (switch != source)
             yield Failing((source,), f"switch {switch} is down{around}")
             return
-    over = packets.build.balance == VALIANT and source != destination
+    over = packets.build.carries and source != destination
     paths = (path for _, path in packets.over_intermediates(source)) if over else ()
     for path in dict.fromkeys(paths) if over else packets.paths(source):
         yield Failing(path.switches, _fault(path, destination))

@@ -7,8 +7,8 @@ So the two of a triangle are half the links apart, and each module has a run of 
 that. The links of a switch without triangles are dealt round its modules.
 
 In a whole PolarFly links are numbered by where they lead, seen from their own fan
-(`compilers.topology.layout.headings`), and so are their triangles: which module a link is on is the
-same in all fans.
+(`compilers.topology.polarity.headings`), and so are their triangles: which module a link is on is
+the same in all fans.
 
 The two ends of a link are on modules of two switches, which are chosen each by itself: which
 switches are cabled, and how many cables join two racks, is the same whatever the modules.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.layout import headings
+from compilers.topology.polarity import headings
 from compilers.wiring.fixed_cables import pins_of, pins_of_hosts, unequal_ports, with_installed
 from compilers.wiring.port_assignment import (
     Pins,

@@ -17,7 +17,6 @@ from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.rule import MARKED, PLAIN
 from compilers.forwarding.walks import Numbers
 from compilers.proof.walks import few_destinations
-from compilers.spec.policy import MARKED as SPREAD
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 
@@ -60,7 +59,7 @@ def _pairs(build: Build, seed: int) -> tuple[Numbers, Numbers]:
     """int64[D] and int64[n], ascending: the switches that are down, and the sources of packets."""
     ends = np.flatnonzero(build.topology.endpoints)
     ways = build.tables.classes.weight.shape[2]
-    if build.balance == SPREAD:  # each is spread over links again
+    if build.marks:  # each is spread over links again
         ways *= build.wiring.far.shape[1]
     if len(ends) ** 2 * ways <= FOLLOWED_UP_TO:
         return ends, ends

@@ -19,7 +19,7 @@ from compilers.routing.bounces.conic_bounces import conic_bounces
 from compilers.routing.link_repair import Intact, repaired
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.topology.polarfly import cross
+from compilers.topology.polarity import cross
 from compilers.wiring.damage import remaining
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, write

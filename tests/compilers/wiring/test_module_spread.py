@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from compilers.topology.families import build_topology
 from compilers.topology.field import field, powers
-from compilers.topology.layout import headings, layout
+from compilers.topology.layout import layout
+from compilers.topology.polarity import headings
 from compilers.topology.triangles import apex_links
 from compilers.wiring.module_spread import dealt, half_turn, parted, runs, shares
 from compilers.wiring.shared_risk import modules_of

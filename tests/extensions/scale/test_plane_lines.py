@@ -16,8 +16,8 @@ from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.tables.line_rows import LineEgress, LineProgram
+from compilers.topology.adjacency import Graph
 from compilers.topology.field import field
-from compilers.topology.graph import Graph
 from compilers.wiring.wiring import generated_inventory, wire
 from extensions.scale.plane_lines import _cabled, _is_field, proved_lines
 from extensions.scale.row_sample import sampled_rows_minimal
