@@ -388,17 +388,14 @@ class Campaign:
         if self.controller is None or kinds & UNBOUNDED:
             return
         outage, amiss = self.fabric.outage, self.limited | self.hung
-        dropping = {(end, port) for end, port, _ in self.dropping}
+        dropping = {port for _, port, _ in self.dropping}
         left = networkx.Graph()
         left.add_nodes_from(set(self.switches) - outage.switches - amiss)
-        w = self.build.wiring
-        for u, k in np.argwhere(w.far >= 0).tolist():
-            v, port = int(w.far[u, k]), port_interface(u, int(w.port[u, k]))
-            ends = {(u, v), (v, u)}
-            if {u, v} <= left.nodes and not ends & outage.links and (u, port) not in dropping:
-                left.add_edge(u, v)
-        for end, port in dropping:
-            left.remove_edges_from([e for e in left.edges(end) if port in self._ports(*e)])
+        for u, k in np.argwhere(self.build.wiring.far >= 0).tolist():
+            link = u, int(self.build.wiring.far[u, k])
+            cut = {link, link[::-1]} & outage.links or self._ports(*link) & dropping
+            if not cut and {*link} <= left.nodes:
+                left.add_edge(*link)
         parts = list(networkx.connected_components(left))
         pairs = {(s, d) for part in parts for s in part for d in part if s != d}
         try:
