@@ -23,7 +23,12 @@ from numpy.typing import NDArray
 
 from compilers.tables.computed_array import unless_large
 from compilers.tables.intermediate_form import Classes, Tables
-from compilers.tables.spread import Spread, SpreadPorts, SpreadWeights, counts
+from compilers.tables.packed_alternates import (
+    AlternateLinks,
+    AlternatePorts,
+    AlternateWeights,
+    counts,
+)
 from compilers.topology.triangles import apex_links
 from compilers.wiring.wiring import Wiring
 
@@ -52,7 +57,7 @@ def compact_valiant(
 
 
 def alternate_links(wiring: Wiring, edge_disjoint: bool, bounces: bool) -> NDArray[np.uint8]:
-    """uint8[S, 2K, ⌈K/8⌉]: the links of alternates, as in `Spread`; arguments as above."""
+    """uint8[S, 2K, ⌈K/8⌉]: the links of alternates, as in `AlternateLinks`; arguments as above."""
     order, links = wiring.port.shape
     packed = np.zeros((order, 2 * links, (links + 7) // 8), np.uint8)
     apex = apex_of(wiring)
@@ -69,11 +74,11 @@ def alternate_links(wiring: Wiring, edge_disjoint: bool, bounces: bool) -> NDArr
 def spread(
     classes: Classes, wiring: Wiring, links: NDArray[np.uint8], minimal_share: Fraction | None
 ) -> Classes:
-    """Classes with alternates over these links, as in `Spread`, packed where they are many."""
+    """Classes with alternates over these links, as in `AlternateLinks`, packed where many."""
     weight = weight_pairs(counts(links), minimal_share)
-    packed = Spread(links, wiring.port.astype(np.uint16), weight)
-    ports = SpreadPorts(packed)
-    weights = SpreadWeights(packed, ports.shape[2])
+    packed = AlternateLinks(links, wiring.port.astype(np.uint16), weight)
+    ports = AlternatePorts(packed)
+    weights = AlternateWeights(packed, ports.shape[2])
     return replace(classes, alternate=unless_large(ports), weight=unless_large(weights))
 
 

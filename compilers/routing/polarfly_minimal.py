@@ -11,13 +11,13 @@ import numpy as np
 from compilers.tables.computed_array import unless_large
 from compilers.tables.intermediate_form import Routes
 from compilers.tables.line_rows import LineEgress, LineProgram
-from compilers.topology import polarfly
+from compilers.topology import polarity
 from compilers.topology.labelled_graph import Topology
 
 
 def routes(topology: Topology) -> Routes:
     """Exact minimal rows, N a switch; those of a large fabric are computed when they are read."""
-    around = polarfly.lines(int(topology.parameters["q"]))
+    around = polarity.lines(int(topology.parameters["q"]))
     order = np.arange(len(around), dtype=np.int32)
     return Routes(
         prefix=order[None],

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from compilers.routing.search import alternate_search
 from compilers.routing.split_classes import split_direct
-from compilers.spec.policy import LARGEST_SEARCH, MARKED, Policy
+from compilers.spec.policy import LARGEST_SEARCH, Policy
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
@@ -45,7 +45,7 @@ def choices(
     return alternate_search.with_choices(tables, wiring, topology, policy, module)
 
 
-def require_searchable(topology: Topology, policy: Policy) -> None:
+def require_searchable(topology: Topology, policy: Policy, balance: str) -> None:
     """Refuse alternates and protection by search in a damaged fabric that is too large for it.
 
     And marked packets in any that is damaged.
@@ -58,7 +58,7 @@ def require_searchable(topology: Topology, policy: Policy) -> None:
             Finding(
                 path=("routing", "balance"),
                 required="a balance without marks in a damaged fabric",
-                given=MARKED,
+                given=balance,
                 todo="write compact-valiant, or repair the fabric",
             )
         )

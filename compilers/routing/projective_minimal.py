@@ -17,7 +17,7 @@ from compilers.routing.pg2 import meets
 from compilers.tables.intermediate_form import Egress, Routes, empty_egress, local, no_route
 from compilers.topology.field import field
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.polarfly import index, lines, points
+from compilers.topology.polarity import index, lines, points
 
 SWITCHES_AT_ONCE = 256
 

@@ -12,6 +12,7 @@ from mininet.cli import CLI
 from mininet.log import lg, setLogLevel
 from mininet.node import Switch
 
+from compilers.forwarding.program import link_ends
 from compilers.proof.explanation import find_failures, find_switch
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS
@@ -93,16 +94,18 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         return done
 
     def _change(self, line: str, up: bool) -> None:
-        f = self.predicted.whole
+        known = self.predicted.walks
         elements = find_failures(self.build, line.strip())
-        if nodes := tuple(element - f.links for element in elements if element >= f.links):
+        if nodes := tuple(element - known.links for element in elements if element >= known.links):
             self.faults.suffer(NodeChange(nodes, up))
-        if links := tuple(f.ends(element) for element in elements if element < f.links):
+        if links := tuple(
+            link_ends(self.build, element) for element in elements if element < known.links
+        ):
             self.faults.suffer(LinkChange(links, up))
         self.faults.settle()
         now = self.predicted.under(self.faults.outage)
-        power = self.faults.outage.up(f.switches) & self.build.topology.endpoints
-        pairs = power[:, None] & power & ~np.eye(f.switches, dtype=bool)
+        power = self.faults.outage.up(known.switches) & self.build.topology.endpoints
+        pairs = power[:, None] & power & ~np.eye(known.switches, dtype=bool)
         lost = int(np.count_nonzero(pairs & (now.fewest < 0)))
         self._say(f"{lost:,} of {int(pairs.sum()):,} pairs of switches lose packets by the tables")
 

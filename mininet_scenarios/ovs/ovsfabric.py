@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compilers.proof.walks.forwarding import Forwarding
+from compilers.forwarding.program import program_of
 from compilers.tables.build import Build
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsdb import BridgeRow, Database, Port
@@ -50,7 +50,7 @@ class OvsFabric:
         self.build, self.ovs, self.controller = build, ovs, ""
         self.hosts = HostSample.of(build) if hosts is None else hosts
         self.database = Database(ovs.socket)
-        self.whole = Forwarding.of(build)
+        self.whole = program_of(build)
         self.outage = Outage()
 
     def start(self, controller: str = "") -> None:
@@ -86,11 +86,10 @@ class OvsFabric:
 
     def _switches(self, outage: Outage) -> list[BridgeRow]:
         """The bridges that have power, with the ports whose cables work."""
-        wiring, end = self.build.wiring, outage.cables(self.whole)
-        arc = np.flatnonzero(end >= 0)
-        slots = self.whole.slots
-        ends = [(at // slots, at % slots) for at in (arc, end[arc])]
-        (switch, port), (far, far_port) = ((v, wiring.port[v, k]) for v, k in ends)
+        wiring, (ends, links, works) = self.build.wiring, outage.cabling(self.whole)
+        switch, link = np.nonzero(works)
+        far, far_port = ends[works], wiring.port[ends[works], links[works]]
+        port = wiring.port[switch, link]
         ports: dict[int, list[Port]] = {v: [] for v in self.powered(outage)}
         for v, p, u, n in zip(*(x.tolist() for x in (switch, port, far, far_port)), strict=True):
             ports[v].append(Port(port_interface(v, p), p, port_interface(u, n)))
@@ -102,7 +101,7 @@ class OvsFabric:
 
     def powered(self, outage: Outage) -> list[int]:
         """The switches of the build that have power under an outage."""
-        up = self.build.topology.present & outage.up(self.whole.switches)
+        up = self.build.topology.present & outage.up(len(self.whole.far))
         powered: list[int] = np.flatnonzero(up).tolist()
         return powered
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.walks.forwarding import Forwarding
+from compilers.forwarding.rule import Array, Program
 from mininet_scenarios.scenario.engine import Event, LinkChange, Miswire, NodeChange
 from mininet_scenarios.scenario.numbering import renumbered
 
 Link = tuple[int, int]
-SWITCH_DOWN = -4
-"""The element that arcs which do not work belong to, in the forwarding under an outage."""
+LINK_DOWN = np.array([-4])
+"""The element that links which do not work are, under an outage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,47 +61,36 @@ class Outage:
         up[list(self.switches)] = False
         return up
 
-    def forwarding(self, whole: Forwarding) -> Forwarding:
-        """The same tables over cables as they are now; what is dead is `SWITCH_DOWN`."""
-        link, neighbour = (part.copy() for part in whole.element)
-        end = whole.end.copy()
+    def cabling(self, whole: Program) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Far ends as they are cabled now: `Program.far`, `far_link`, and bool[S, K], which work.
+
+        A link is called by the switches that it has in the whole fabric, and cut at the first.
+        """
+        far, far_link = whole.far.copy(), whole.far_link.copy()
+        works = far >= 0
         for wrong in self.miswires:
-            _swap(whole, end, wrong)
-        cabled = np.flatnonzero(end >= 0)
-        neighbour[cabled] = whole.links + end[cabled] // whole.slots
-        link[:-2][self._dead(whole, end)] = SWITCH_DOWN
-        return replace(whole, end=end, element=(link, neighbour))
+            (u, v), (x, y) = wrong.one, wrong.other
+            ends = [_end(whole, *link) for link in ((u, v), (y, x), (x, y), (v, u))]
+            out, home, away, back = ends
+            for one, other in ((out, home), (away, back)):
+                far[one], far_link[one] = other
+                far[other], far_link[other] = one
+        for link in self.links:
+            works[_end(whole, *link)] = False
+        works[list(self.switches)] = False
+        works &= works[far, far_link]
+        return far, far_link, works
 
-    def cables(self, whole: Forwarding) -> NDArray[np.int32]:
-        """int32[arcs]: the arc at the other end of each, -1 where there is none that works."""
-        end = self.forwarding(whole).end
-        return np.where(self._dead(whole, end), -1, end)
-
-    def _dead(self, whole: Forwarding, end: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """bool[arcs]: those with a cable that does not work."""
-        cabled = np.flatnonzero(end >= 0)
-        dead = np.zeros(len(end), np.bool_)
-        dead[_arcs(whole, self.links)] = True
-        dead |= ~self.up(whole.switches).repeat(whole.slots)
-        dead[cabled] |= dead[end[cabled]]
-        dead &= end >= 0
-        return dead
+    def program(self, whole: Program) -> Program:
+        """What switches hold, over cables as they are now; what is dead is `LINK_DOWN`."""
+        far, far_link, works = self.cabling(whole)
+        cable = np.where((far >= 0) & ~works, np.int32(LINK_DOWN[0]), whole.cable)
+        return whole._replace(far=far, far_link=far_link, cable=cable)
 
 
-def _swap(whole: Forwarding, end: NDArray[np.int32], wrong: Miswire) -> None:
-    (u, v), (x, y) = wrong.one, wrong.other
-    out, back, away, home = _arcs(whole, [(u, v), (v, u), (x, y), (y, x)])
-    end[out], end[home], end[away], end[back] = home, out, back, away
-
-
-def _arcs(whole: Forwarding, links: Iterable[Link]) -> list[int]:
-    """The arc of each link's first switch."""
-    found = []
-    for u, v in links:
-        here = np.arange(u * whole.slots, (u + 1) * whole.slots - 1)
-        behind = whole.end[here]
-        found.append(int(here[(behind >= 0) & (behind // whole.slots == v)][0]))
-    return found
+def _end(whole: Program, near: int, far: int) -> tuple[int, int]:
+    """A switch, and the number of its link to another."""
+    return near, int(np.flatnonzero(whole.far[near] == far)[0])
 
 
 def _ordered(link: Link) -> Link:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from compilers.forwarding.program import link_count, link_ends
 from compilers.proof.explanation import find_failure, find_switch
-from compilers.proof.walks.forwarding import Forwarding
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from compilers.topology.layout import layout
@@ -116,7 +116,7 @@ def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
 
 class _Reader:
     def __init__(self, build: Build) -> None:
-        self.build, self.forwarding = build, Forwarding.of(build)
+        self.build = build
         self.actions: dict[str, Callable[[TimelineEntry], Iterator[Case]]] = {
             "link_down": lambda m: self._links(m, m.link_down or (), up=False),
             "link_up": lambda m: self._links(m, m.link_up or (), up=True),
@@ -213,17 +213,17 @@ class _Reader:
         if moment.each in GROUP_KINDS:
             yield from self._each_group(moment, moment.each)
             return
-        f, names = self.forwarding, self.build.wiring.names
+        names = self.build.wiring.names
         links = moment.each == "link"
         all_there = np.flatnonzero(self.build.topology.present)
-        chosen = np.arange(f.links) if links else all_there
+        chosen = np.arange(link_count(self.build)) if links else all_there
         if moment.sample and moment.sample < len(chosen):
             random = np.random.default_rng(moment.seed)
             chosen = np.sort(random.permutation(chosen)[: moment.sample])
         group = f"each {moment.each} down, {len(chosen)}"
         for element in chosen.tolist():
             if links:
-                ends = f.ends(element)
+                ends = link_ends(self.build, element)
                 what = f"link {names[ends[0]]}-{names[ends[1]]} down"
                 events: tuple[Event, Event] = LinkChange((ends,), False), LinkChange((ends,), True)
             else:
@@ -232,11 +232,10 @@ class _Reader:
             yield Case(what, group, events[0], moment.expect, undo=events[1])
 
     def _link(self, word: str) -> Link:
-        f = self.forwarding
         element = find_failure(self.build, word)
-        if element >= f.links:
+        if element >= link_count(self.build):
             raise InputError.of("a link, two nodes such as 3-8", word)
-        one, other = f.ends(element)
+        one, other = link_ends(self.build, element)
         # In the order of the word: which end a swap moves depends on it.
         return (one, other) if word.startswith(f"{self.build.wiring.names[one]}-") else (other, one)
 

@@ -31,7 +31,7 @@ def sent_by_port(ovs: PrivateOvs, bridges: dict[str, int], known: Prediction) ->
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
-    counted = known.by_port(np.zeros(len(known.whole.end), np.int64))
+    counted = known.by_port(np.zeros(known.arcs, np.int64))
     for bridge, rows in port_counters(ovs.folder, bridges).items():
         rows = rows[rows["port"] < counted.shape[1]]
         counted[bridges[bridge], rows["port"]] = rows["sent_packets"]
@@ -54,7 +54,7 @@ def link_shares(
     place, part = np.unique(arc * len(flows.rate) + flow, return_inverse=True)
     chance = np.bincount(part, share)
     arc, flow = np.divmod(place, len(flows.rate))
-    amount, arcs = flows.rate[flow], len(known.whole.end)
+    amount, arcs = flows.rate[flow], known.arcs
     mean = known.by_port(np.bincount(arc, amount * chance, arcs))
     variance = known.by_port(np.bincount(arc, amount * chance * (1 - chance), arcs))
     off = np.abs(seen - mean) > sigmas * np.sqrt(variance) + 1 + UNEVEN_HASH * mean

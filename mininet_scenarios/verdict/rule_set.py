@@ -226,13 +226,8 @@ class RuleSet:
         talks = np.zeros((order, order), np.int64)
         talks[np.ix_(begins, ends)] = 1
         talks[np.diag_indices(order)] = 0
-        slots = self.prediction.whole.slots
-        port = np.zeros((order, slots), np.int64)
-        port[:, : slots - 1] = self.build.wiring.port
-        port_of = port.ravel()
         seen: set[tuple[int, int, int, int, int, bool]] = set()
-        for begin, end, by, out, marked in prediction.visits(talks):
-            columns = begin, end, by // slots, port_of[by], port_of[out], marked
+        for columns in prediction.visits(talks):
             seen.update(zip(*(column.tolist() for column in columns), strict=True))
         return sorted(seen)
 

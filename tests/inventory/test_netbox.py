@@ -12,7 +12,6 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from compilers.cabling.netbox_export import files
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from inventory.inventory_file import load_inventory
@@ -20,23 +19,15 @@ from inventory.netbox.interface_types import DeviceInterface, blocks
 from inventory.netbox.netbox_file import read_netbox
 from inventory.problems import InputError
 from polarfab.commands.hardware.inventory import command
-from tests.compilers.spec.test_spec_fuzz import mutated_bytes
+from tests.compilers.spec.makers import mutated_bytes
+from tests.fuzzing import reading, ten_minutes
+from tests.inventory.makers import export, imported
 
 HERE = Path(__file__).parents[1]
 EXAMPLES = HERE.parent / "examples"
 OURS = HERE / "data" / "device-type.yaml"
 FUZZED = 150
 HEAD = "name,role,manufacturer,device_type,serial,status,site,rack,position,face\n"
-
-
-def export(fabric: Path, folder: Path) -> None:
-    for name, text in files(load_fabric(fabric), "lab"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-
-
-def imported(folder: Path, output: Path) -> None:
-    command.main(["import", str(folder), "-o", str(output)], standalone_mode=False)
 
 
 STATES = {
@@ -343,3 +334,32 @@ def test_mutated_files(tmp_path: Path) -> None:
         path.write_bytes(originals[path])
     assert good > 20
     assert bad > 20
+
+
+@pytest.mark.long
+def test_ten_minutes_of_exports(tmp_path: Path) -> None:
+    export(EXAMPLES / "q7" / "fabric.yaml", tmp_path)
+    (tmp_path / "type.yaml").write_bytes(OURS.read_bytes())
+    originals = dict[Path, bytes]()
+    for path in sorted(tmp_path.rglob("*.*")):
+        lines = path.read_bytes().splitlines(keepends=True)
+        originals[path] = b"".join(lines[:12] if path.suffix == ".csv" else lines)
+        path.write_bytes(originals[path])
+
+    def case(chance: random.Random) -> str:
+        path = chance.choice(list(originals))
+        path.write_bytes(mutated_bytes(originals[path], chance))
+        try:
+            return reading(lambda: read_netbox([tmp_path]), tmp_path)
+        finally:
+            path.write_bytes(originals[path])
+
+    ten_minutes("exports", case)
+
+
+def test_odd_keys_are_named_in_letters(tmp_path: Path) -> None:
+    """Found by ten minutes of tables of devices."""
+    (tmp_path / "type.yaml").write_text('"manufacture\\tr": x\nmodel: y\n')
+    with pytest.raises(InputError) as caught:
+        read_netbox([tmp_path])
+    assert str(caught.value.problems[0]).isprintable()

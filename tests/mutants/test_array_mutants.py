@@ -12,7 +12,7 @@ from compilers.proof.soundness.unsound import Unsound
 from compilers.proof.walks import delivery
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import save
-from tests.compilers.proof.test_failure_pairs import without_goals
+from tests.compilers.proof.makers import without_goals
 from tests.mutants.array_mutants import FABRICS, Nursery
 from tests.mutants.outside import objections
 

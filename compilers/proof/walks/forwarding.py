@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.marked_spread import ONE_SIDE, onward_links, sides
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 from compilers.tables.walk import Walker
@@ -88,7 +87,7 @@ class Forwarding:
             order=order,
             bounce=_ways(arc_of, classes.bounce),
             weighted=np.concatenate([_ways(arc_of, ports, share) for ports, share in used]),
-            onward=_onward(build.wiring, build.balance == MARKED),
+            onward=_onward(build.wiring, build.marks),
             side=sides(build.topology),
             every_hop=build.every_hop,
         )

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from compilers.routing.alternates import link_blocks
 from compilers.topology.field import Field, field
-from compilers.topology.polarfly import point, points
+from compilers.topology.polarity import point, points
 from compilers.wiring.wiring import Wiring
 
 Elements = NDArray[np.int32]

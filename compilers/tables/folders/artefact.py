@@ -5,6 +5,10 @@ so that NAME is the old one or the new one at every moment. It is locked while i
 that `polarfab gc` leaves it alone. Devices, pipes and descriptors are written to, never replaced.
 What is in a folder and is not ours is kept there with its mode, owner and times, or refused by name
 where something of ours would take its place.
+
+A folder that is to leave its place gets the file `LEFT` just before. So a part with that file is
+the folder that left, and `settle` finishes what a kill interrupted: it carries what was saved there
+until it left, and keeps what is to be kept. A part without it never was in the place.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import json
 import os
 import re
 import secrets
@@ -21,11 +26,11 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Thread
 from typing import BinaryIO, TypeVar
 
+from compilers.tables.folders.folder_files import entries
 from inventory.problems import InputError, Problem, few
 
 OTHER_FOLDER = "name another folder with -o"
@@ -37,10 +42,10 @@ NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 """What a kernel or a file system says that cannot exchange two names."""
 HURRY = 1.0
 """Seconds for removing a part after Ctrl-C: thousands of files may take a busy disk longer."""
-PART = re.compile(
-    r"\.(?P<place>.+)\.(?=[0-9]*[a-f])[0-9a-f]{8}\.(?P<kind>part|old|next)", re.DOTALL
-)
+PART = re.compile(r"\.(?P<place>.+)\.(?=[0-9]*[a-f])[0-9a-f]{8}\.(?P<kind>part|old)", re.DOTALL)
 """`.NAME.xxxxxxxx.part`: eight hexadecimal digits, a letter among them, so no date or number."""
+LEFT = ".left.0000000a.part"
+"""In a folder that leaves its place: whether it is to be kept, and what was carried out of it."""
 MARKS = (".polarfab.json", "planes.json", "fabric.json", "plane-[1-9]*/fabric.json")
 """What a folder of ours has, a part of one soon after it is made."""
 MOUNTS = Path("/proc/self/mountinfo")
@@ -50,18 +55,9 @@ ANY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 STDOUT = Path("/proc/self/fd/1")
 LINKS = 40
 """Links that are followed one after the other, as the kernel does."""
+Owned = Callable[[Path], set[str]]
+"""The paths of the files below a folder that are ours."""
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Ours:
-    """Which files of a folder are ours, by their paths below it.
-
-    gone: those that the new folder does not take over. replaced: those that it may have another of.
-    """
-
-    gone: Collection[str]
-    replaced: Collection[str]
 
 
 def is_part(name: str) -> bool:
@@ -73,8 +69,8 @@ def is_leftover(path: Path) -> bool:
     """Whether a path is a part that this package made: by its name, and by what is in or at it.
 
     A folder has a mark of ours, or is beside the folder of ours that it is named for, or is empty.
-    A file is beside the file that it is named for, or is the mark of a build. An `.old` folder
-    always has a mark.
+    A file is beside the file that it is named for, or is `LEFT` or the mark of a build. An `.old`
+    folder always has a mark.
     """
     match = PART.fullmatch(path.name)
     if not match or path.is_symlink():
@@ -84,7 +80,7 @@ def is_leftover(path: Path) -> bool:
         if _marked(path):
             return True
         return kind != "old" and (_marked(place) or not any(path.iterdir()))
-    of_build = place.name == "verified.json" and _marked(place.parent)
+    of_build = (place.name == "verified.json" or path.name == LEFT) and _marked(place.parent)
     return kind == "part" and path.is_file() and (place.is_file() or of_build)
 
 
@@ -217,7 +213,7 @@ def replace_file(file: Path, pieces: Iterable[bytes]) -> int:
 def put_folder(
     folder: Path,
     fill: Callable[[Path], T],
-    ours: Callable[[], Ours] | None = None,
+    owned: Owned | None = None,
     keep: Callable[[Path], Path | None] = lambda _: None,
 ) -> T:
     """Have `fill` write a new folder, then put it in the place of `folder`; returns its result.
@@ -225,7 +221,7 @@ def put_folder(
     Args:
         folder: the place; links on the way to it stay.
         fill: writes into the folder that it is given, empty and beside the place.
-        ours: what is ours in the folder that is there; without it everything is.
+        owned: which files of a folder are ours; without it all are, and none is carried or kept.
         keep: gets the new folder and says where the files of ours that are in the place are to be
             kept; None where they are not.
 
@@ -236,31 +232,90 @@ def put_folder(
     if why := _not_to_be_replaced(place):
         raise InputError.of("a folder that can be replaced", why, OTHER_FOLDER, str(folder))
     try:
-        with _new_folders(place.parent), _part(place) as beside:
-            beside.mkdir()
-            there = place.is_dir()
-            if there:
-                _own(beside, place.stat())
-            with _open_folder(beside) as descriptor:
-                _lock(descriptor)
-                result = fill(beside)
-                listed = ours() if ours and there else None
-                carried = _carry(place, beside, listed) if listed else set()
-                kept = keep(beside) if there else None
-                if kept:
-                    require_no_mount(kept)
-                with _kept(place, kept, listed, descriptor) as put_aside:
-                    _flush_all(descriptor)
-                    require_no_mount(place)
-                    exchange(beside, place)
-                    if listed:
-                        _carry_late(beside, place, listed, carried)
-                    with _confirmed(folder):
-                        put_aside()
-                        flush(place.parent)
+        return _put_folder(place, fill, owned, keep)
     except OSError as error:
         raise unwritable_folder(folder, error) from error
+
+
+def _put_folder(
+    place: Path,
+    fill: Callable[[Path], T],
+    owned: Owned | None = None,
+    keep: Callable[[Path], Path | None] = lambda _: None,
+) -> T:
+    with _new_folders(place.parent), _part(place) as beside:
+        beside.mkdir()
+        there = place.is_dir()
+        if there:
+            _own(beside, place.stat())
+        with _open_folder(beside) as descriptor:
+            _lock(descriptor)
+            result = fill(beside)
+            kept = keep(beside) if there else None
+            carried = carry(place, beside, owned) if there and owned else []
+            for each in (place, kept) if kept else (place,):
+                require_no_mount(each)
+            _flush_all(descriptor)
+            if there and owned:
+                _leave(place, beside, owned, kept, carried)
+            else:
+                exchange(beside, place)
+                with _confirmed(place):
+                    flush(place.parent)
     return result
+
+
+def _leave(
+    place: Path, new: Path, owned: Owned, kept: Path | None, carried: Collection[str]
+) -> None:
+    """Exchange the folder in a place with a new one, and finish the one that left.
+
+    Raises:
+        InputError: something of ours has the name of what was saved there until it left.
+        OSError: it cannot be written.
+    """
+    with _open_folder(place) as old, open(place / LEFT, "wb", opener=_locked) as left:
+        _lock(old)
+        try:
+            left.write(json.dumps({"kept": bool(kept), "carried": carried}).encode())
+            left.flush()
+            os.fsync(left.fileno())
+            exchange(new, place)
+            try:
+                carry(new, place, owned, carried)
+            except BaseException:
+                exchange(new, place)
+                raise
+        except BaseException:
+            with suppress(OSError):
+                (place / LEFT).unlink()
+            raise
+        with _confirmed(place):
+            flush(place.parent)
+            _keep(new, kept, owned)
+
+
+def settle(left: Path, place: Path, kept: Path, owned: Owned) -> bool:
+    """Finish a folder that left its place before a kill; returns whether it was to be kept.
+
+    Raises:
+        InputError: something of ours has the name of what was saved there until it left.
+        OSError: it cannot be written.
+    """
+    try:
+        said = json.loads((left / LEFT).read_bytes())
+    except ValueError:  # the machine stopped before it was on the disk: so did the exchange
+        return False
+    carry(left, place, owned, said["carried"])
+    return _keep(left, kept if said["kept"] else None, owned)
+
+
+def _keep(left: Path, kept: Path | None, owned: Owned) -> bool:
+    """Keep what is ours in a folder that left; then it is a part like others."""
+    if kept:
+        _put_folder(kept, lambda new: link_files(left, new, owned(left)))
+    (left / LEFT).unlink()
+    return bool(kept)
 
 
 def _not_to_be_replaced(place: Path) -> str:
@@ -280,54 +335,14 @@ def _not_to_be_replaced(place: Path) -> str:
     return ""
 
 
-@contextmanager
-def _kept(
-    place: Path, kept: Path | None, ours: Ours | None, new: int
-) -> Iterator[Callable[[], None]]:
-    """Link what is ours in a place into `.NAME.xxxxxxxx.next`; what is yielded puts it in `kept`.
-
-    Once the folder `new` is in the place, `settle` can do that as well.
-    """
-    if kept is None or ours is None:
-        yield lambda: None
-        return
-    spare = beside_of(place, "next")
-
-    try:
-        spare.mkdir()
-        with _open_folder(spare) as descriptor:
-            _lock(descriptor)
-            link_files(place, spare, ours.gone)
-            yield lambda: put_aside(spare, kept)
-    finally:
-        if not place.exists() or not os.path.samestat(place.stat(), os.fstat(new)):
-            remove(spare)
-
-
-def put_aside(new: Path, kept: Path) -> None:
-    """Put a folder where one is kept, and remove that.
-
-    A kill in between leaves `new` as it is, never an older folder under its name.
-
-    Raises:
-        OSError: it cannot be renamed, or something is mounted in it.
-    """
-    require_no_mount(kept)
-    old = beside_of(kept, "part")
-    with suppress(FileNotFoundError):
-        kept.rename(old)
-    new.rename(kept)
-    remove(old)
-
-
 def link_files(old: Path, new: Path, names: Iterable[str]) -> None:
-    """Link files of a folder that are there into another.
+    """Link files of a folder that are there into another; those that mark it first.
 
     Raises:
         OSError: they cannot be linked or copied.
     """
-    for name in sorted(names):
-        if (old / name).is_file() and not (old / name).is_symlink():
+    for name in sorted(names, key=lambda name: (name.count("/"), name)):
+        if os.path.lexists(old / name) and not (old / name).is_dir():
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             link_file(old / name, new / name)
 
@@ -347,102 +362,79 @@ def link_file(here: Path, there: Path) -> None:
         _own(there, here.lstat())
 
 
-def _carry(old: Path, new: Path, ours: Ours, before: Collection[str] = ()) -> set[str]:
+def carry(old: Path, new: Path, owned: Owned, before: Collection[str] = ()) -> list[str]:
     """Link what is not ours into the folder that takes the place of another; returns its paths.
 
-    Of those that were carried `before`, only newer ones.
+    Of what was carried before, only what was saved later. Folders keep mode and owner, and
+    those that are not ours their times.
 
     Raises:
-        InputError: something of ours would take its place, or it cannot be linked; each by name.
+        InputError: something of ours has its name, or it cannot be linked; each by name.
         OSError: it cannot be written.
     """
-    carried, problems = set(before), list[Problem]()
-    _carry_below(old, new, "", ours, carried, problems)
+    ours, fresh = owned(old), owned(new)
+    mixed = {str(above) for name in ours for above in PurePosixPath(name).parents}
+    problems, folders, made, blocked = list[Problem](), list[str](), set[str](), "\0"
+    carried = list[str]()
+    for name, entry in entries(old):
+        here, there = old / name, new / name
+        if name.startswith(blocked):
+            continue
+        if entry.name == LEFT or is_leftover(here):
+            blocked = f"{name}/"
+            continue
+        mode, other = entry.stat(follow_symlinks=False).st_mode, _mode(there)
+        if stat.S_ISDIR(mode) and (stat.S_ISDIR(other) or not other):
+            folders.append(name)
+            if not other and name not in mixed:
+                there.mkdir()
+                made.add(name)
+        elif stat.S_ISDIR(mode):
+            blocked = f"{name}/"
+            problems.append(_in_the_way(here, "a place for a file of ours", "a folder"))
+        elif name in ours:
+            continue
+        elif stat.S_ISDIR(other):
+            problems.append(_in_the_way(here, "a place for a folder of ours", "a file"))
+        elif other and name in fresh:
+            problems.append(_in_the_way(here, "no file of another's by this name", "one"))
+        elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+            carried.append(name)
+            if other or name not in before:
+                there.parent.mkdir(parents=True, exist_ok=True)
+                _link_newer(here, there)
+        else:
+            required = "a folder without pipes, sockets and devices"
+            problems.append(_in_the_way(here, required, "one of these"))
     if problems:
         raise InputError(few(problems))
+    for name in reversed(folders):
+        if (new / name).is_dir():  # one whose files were all ours is gone
+            _own(new / name, (old / name).stat())
+            if name in made:
+                shutil.copystat(old / name, new / name)
     return carried
 
 
-def _carry_late(old: Path, place: Path, ours: Ours, carried: Collection[str]) -> None:
-    """Carry what was saved in the old folder until it left its place; else exchange them again.
-
-    Raises:
-        InputError: something of ours has its place.
-        OSError: it cannot be written.
-    """
-    try:
-        _carry(old, place, ours, carried)
-    except BaseException:
-        exchange(old, place)
-        raise
+def _mode(path: Path) -> int:
+    """The mode of a path itself; 0 where there is nothing."""
+    return path.lstat().st_mode if os.path.lexists(path) else 0
 
 
-def _replace_older(here: Path, there: Path) -> None:
-    """Put a file in the place of an older one that was carried."""
-    one, other = here.lstat(), there.lstat()
-    if os.path.samestat(one, other) or one.st_mtime_ns <= other.st_mtime_ns:
+def _link_newer(here: Path, there: Path) -> None:
+    """Link a file to a place where there is nothing, or the same as it was before."""
+    if not os.path.lexists(there):
+        link_file(here, there)
         return
-    spare = beside_of(there, "part")
-    link_file(here, spare)
-    spare.replace(there)
+    one, other = here.lstat(), there.lstat()
+    if not os.path.samestat(one, other) and one.st_mtime_ns > other.st_mtime_ns:
+        spare = beside_of(there, "part")
+        link_file(here, spare)
+        spare.replace(there)
 
 
-def _carry_below(
-    old: Path, new: Path, above: str, ours: Ours, carried: set[str], problems: list[Problem]
-) -> bool:
-    """Carry what is below a folder; returns whether any of it is ours."""
-    mixed = False
-    with os.scandir(old / above) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    for entry in entries:
-        name, mode = above + entry.name, entry.stat(follow_symlinks=False).st_mode
-        if is_leftover(Path(entry.path)):
-            continue
-        there = os.path.lexists(new / name)
-        if stat.S_ISDIR(mode):
-            if os.path.ismount(entry.path):
-                problems.append(_in_the_way(entry.path, "no other file system in it", "one"))
-            elif there and not (new / name).is_dir():
-                problems.append(_in_the_way(entry.path, "a place for a file of ours", "a folder"))
-            else:
-                mixed |= _carry_folder(old, new, name, ours, carried, problems)
-        elif name in ours.gone or (there and name in ours.replaced):
-            mixed = True
-        elif (new / name).is_dir():
-            problems.append(_in_the_way(entry.path, "a place for a folder of ours", "a file"))
-        elif there and name in carried:
-            _replace_older(Path(entry.path), new / name)
-        elif there:
-            problems.append(_in_the_way(entry.path, "no file of another's by this name", "one"))
-        elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-            link_file(Path(entry.path), new / name)
-            carried.add(name)
-        else:
-            required = "a folder without pipes, sockets and devices"
-            problems.append(_in_the_way(entry.path, required, "one of these"))
-    return mixed
-
-
-def _carry_folder(
-    old: Path, new: Path, name: str, ours: Ours, carried: set[str], problems: list[Problem]
-) -> bool:
-    """Carry a folder with its mode and owner; one without files of ours with its times, too."""
-    facts, there = (old / name).stat(), (new / name).is_dir()
-    if not there:
-        (new / name).mkdir()
-    mixed = _carry_below(old, new, f"{name}/", ours, carried, problems)
-    if mixed and not there:
-        with suppress(OSError):  # all in it was ours, and is gone
-            (new / name).rmdir()
-            return True
-    _own(new / name, facts)
-    if not mixed and not there:
-        shutil.copystat(old / name, new / name)
-    return mixed
-
-
-def _in_the_way(path: str, required: str, given: str) -> Problem:
-    return Problem(required, given, f"move it away, or {OTHER_FOLDER}", path)
+def _in_the_way(path: Path, required: str, given: str) -> Problem:
+    return Problem(required, given, f"move it away, or {OTHER_FOLDER}", str(path))
 
 
 def _own(path: Path, like: os.stat_result) -> None:
@@ -526,15 +518,17 @@ def _part(place: Path) -> Iterator[Path]:
     beside = beside_of(place, "part")
     try:
         yield beside
-    except (KeyboardInterrupt, SystemExit) as end:
+    except BaseException as end:
+        if (beside / LEFT).exists():
+            raise  # the folder that left its place: what is not done is done by `settle`
+        if isinstance(end, Exception):
+            remove(beside)
+            raise
         remover = Thread(target=remove, args=(beside,), daemon=True)
         remover.start()
         remover.join(HURRY)
         if remover.is_alive():
             end.add_note(f"{beside} is not removed yet: polarfab gc {shlex.quote(str(place))}")
-        raise
-    except BaseException:
-        remove(beside)
         raise
     remove(beside)
 

@@ -91,16 +91,19 @@ class FolderFiles:
 
     def entries(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
         """Everything in it that is no folder, by its path below it; links to folders too."""
-        yield from _entries(self.path, "")
+        for name, entry in entries(self.path):
+            if not entry.is_dir(follow_symlinks=False):
+                yield name, entry
 
 
-def _entries(folder: Path, above: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    with os.scandir(folder) as found:
-        for entry in sorted(found, key=lambda entry: entry.name):
-            if entry.is_dir(follow_symlinks=False):
-                yield from _entries(Path(entry.path), f"{above}{entry.name}/")
-            else:
-                yield f"{above}{entry.name}", entry
+def entries(folder: Path, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Everything below a folder by its path below it, folders before what is in them."""
+    with os.scandir(folder / above) as found:
+        listed = sorted(found, key=lambda entry: entry.name)
+    for entry in listed:
+        yield above + entry.name, entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from entries(folder, f"{above}{entry.name}/")
 
 
 @contextmanager

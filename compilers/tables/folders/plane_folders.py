@@ -19,10 +19,10 @@ from compilers.tables.folders.generations import (
     MANIFEST,
     PLANES,
     build_files,
+    collect,
     is_build,
     last,
     put,
-    settle,
 )
 from inventory.problems import InputError
 
@@ -111,7 +111,7 @@ def rollback(folder: Path) -> tuple[Build, ...]:
         InputError: none is kept, it is damaged, or it cannot be put back.
     """
     place = folder.resolve()
-    settle(place)
+    collect(place, inside=False)
     if not is_build(kept := last(place)):
         todo = "one is kept when another takes its place"
         raise InputError.of("an earlier build that was proved", "none is kept", todo, str(folder))

@@ -12,9 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from compilers.tables.folders.artefact import OTHER_FOLDER, Ours, link_files, put_folder
+from compilers.tables.folders.artefact import OTHER_FOLDER, link_files, put_folder
 from compilers.tables.folders.folder_files import opened, read
-from compilers.tables.folders.generations import RENDERED, is_build, require_outside, settle
+from compilers.tables.folders.generations import (
+    RENDERED,
+    collect,
+    is_build,
+    owned,
+    require_outside,
+)
 from inventory.problems import InputError
 
 FORMAT = 1
@@ -52,12 +58,11 @@ def put_rendered(
     place = folder.resolve()
     require_outside(place, of_build=False)
     _require_no_build(place)
-    settle(place)
+    collect(place, inside=False)
     lists = rendered_lists(folder) or {}
     known = rendered_recipes(folder)
-    every = {RENDERED, *_names(lists)}
-    earlier = lists.get(target, {}) if part else lists.pop(target, {})
-    gone = {RENDERED} if part else {RENDERED, *_names({target: earlier})}
+    if not part:
+        lists.pop(target, None)
 
     def whole(beside: Path) -> T:
         (beside / RENDERED).touch()  # what is left of a killed render is known by it
@@ -72,10 +77,11 @@ def put_rendered(
         of_target = lists.setdefault(target, {})
         for build, names in by_build(fresh, builds).items():
             of_target.setdefault(build, {}).update(names)
+        link_files(place, beside, _names(lists) - fresh.keys())
         (beside / RENDERED).write_text(manifest(lists, known | {target: dict(recipes or {})}))
         return result
 
-    return put_folder(folder, whole, lambda: Ours(gone, every))
+    return put_folder(folder, whole, owned)
 
 
 def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> list[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 from itertools import combinations
 
 import pytest
@@ -16,6 +15,7 @@ from compilers.audit.resolve import Pairs, PortFinder, Wired, resolve
 from compilers.audit.wiring_audit import check
 from compilers.wiring.wiring import Wiring
 from inventory.neighbours.facts import End, Facts, Seen
+from tests.compilers.audit.makers import apply
 from tests.compilers.fabrics import polarfly_build
 
 FABRICS = (7, pytest.param(31, marks=pytest.mark.long))
@@ -23,32 +23,6 @@ FABRICS = (7, pytest.param(31, marks=pytest.mark.long))
 
 def wired(cables: Pairs, nodes: int) -> Wired:
     return Wired(cables, frozenset(range(nodes)), frozenset(), (), ())
-
-
-def apply(present: Pairs, moves: Iterable[Move]) -> Pairs:
-    """The cables after the moves.
-
-    Raises:
-        ValueError: a move asks for a plug that is not there, or for a place that is taken.
-    """
-    fact = {end: other for pair in present for end, other in (pair, pair[::-1])}
-    for move in moves:
-        a, b = fact.pop(move.a, None), fact.pop(move.b, None)
-        present_ends = (a is not None, b is not None)
-        wanted = {"swap": (True, True), "move": (True, False), "add": (False, False)}
-        if move.kind == "remove":
-            if a != move.b:
-                raise ValueError(f"no such cable: {move}")
-            continue
-        if present_ends != wanted[move.kind]:
-            raise ValueError(f"not as the move expects: {move}")
-        if move.kind == "add":
-            fact[move.a], fact[move.b] = move.b, move.a
-            continue
-        for port, other in ((move.b, a), (move.a, b)):
-            if other is not None:
-                fact[port], fact[other] = other, port
-    return frozenset((a, b) for a, b in fact.items() if a < b)
 
 
 def swapped(cables: Pairs, rng: random.Random, k: int) -> Pairs:

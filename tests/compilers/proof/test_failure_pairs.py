@@ -13,33 +13,21 @@ from compilers.forwarding.walks import Walks
 from compilers.proof.failures import failure_walks
 from compilers.proof.failures.failure_walks import FailureCases, FailureReport, walk_failures
 from compilers.proof.walks.delivery import verify
-from compilers.routing.bounces.bounce_goals import BounceGoals
 from compilers.routing.policy_passes import choices
 from compilers.routing.routes_by_family import minimal
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
-from tests.compilers.proof.oracle import ARRIVED, Oracle
-from tests.compilers.proof.test_failure_walks import (
+from tests.compilers.proof.makers import (
+    EVERY,
     as_it_is,
     one_alternate,
     over_the_apex,
     protected,
+    without_goals,
     without_protection,
 )
+from tests.compilers.proof.oracle import ARRIVED, Oracle
 from tests.compilers.routed import routed
-
-EVERY = 1 << 40
-
-
-def without_goals(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
-    """Orders of repair that begin with the next link, without some of the goals."""
-
-    def none(goals: BounceGoals, some: slice) -> np.ndarray:
-        links = goals.goal[some].shape
-        return np.zeros((*links, links[1]), np.bool_)
-
-    for word in words:
-        monkeypatch.setattr(BounceGoals, word, none)
 
 
 @pytest.mark.parametrize("spread", [False, True])

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import combinations, pairwise
 
-import numpy as np
 import pytest
 
 from compilers.forwarding import failure_sets, machine_code, rule, tabulation
@@ -20,6 +18,18 @@ from compilers.proof.failures.failure_walks import (
 )
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
+from tests.compilers.proof.makers import (
+    SPOILS,
+    as_it_is,
+    one_alternate,
+    only_alternates,
+    over_the_apex,
+    protected,
+    shuffled,
+    without_alternates,
+    without_bounce,
+    without_protection,
+)
 from tests.compilers.proof.oracle import ARRIVED, LOOPED, Oracle
 from tests.compilers.routed import routed
 
@@ -33,15 +43,6 @@ POLARSTARS = [
     {"q": 4, "supernode": "paley", "degree": 4},
 ]
 OTHERS = [("pn", q) for q in (2, 3, 4)] + [("oft", q) for q in (2, 3, 4)]
-
-
-def protected(family: str, **parameters: int | str) -> Build:
-    return routed(family, spread=True, protect="node", **parameters)
-
-
-def with_classes(build: Build, **arrays: np.ndarray) -> Build:
-    classes = replace(build.tables.classes, **arrays)
-    return replace(build, tables=replace(build.tables, classes=classes))
 
 
 @pytest.mark.parametrize("spread", [False, True])
@@ -81,65 +82,6 @@ def test_projective_networks_lose_nothing_under_one_failure(
     report = verify(routed(family, spread=spread, protect="node", q=q), failures=("link", "node"))
     assert report.passed
     assert [f.lost_pairs for f in report.failures] == [0, 0]
-
-
-def without_bounce(build: Build) -> Build:
-    return with_classes(build, bounce=np.zeros_like(build.tables.classes.bounce))
-
-
-def without_protection(build: Build) -> Build:
-    return with_classes(build, protection=np.zeros_like(build.tables.classes.protection))
-
-
-def without_alternates(build: Build) -> Build:
-    weight = build.tables.classes.weight.copy()
-    weight[..., 1:] = 0
-    return with_classes(build, weight=weight)
-
-
-def only_alternates(build: Build) -> Build:
-    """The minimal port has no weight where there is another."""
-    weight = build.tables.classes.weight.copy()
-    weight[..., 0] = ~weight[..., 1:].any(axis=2)
-    return with_classes(build, weight=weight)
-
-
-def one_alternate(build: Build) -> Build:
-    """Packets from hosts may take the first alternate only."""
-    weight = np.zeros_like(build.tables.classes.weight)
-    weight[..., 1] = build.tables.classes.alternate[..., 0] > 0
-    weight[..., 0] = weight[..., 1] == 0
-    return with_classes(build, weight=weight)
-
-
-def over_the_apex(build: Build) -> Build:
-    """What repairs the classes behind a neighbour is what repairs the neighbour itself."""
-    protection = build.tables.classes.protection.copy()
-    links = protection.shape[1] // 2
-    protection[:, :links] = protection[:, links:]
-    return with_classes(build, protection=protection, bounce=protection)
-
-
-def shuffled(build: Build) -> Build:
-    random = np.random.default_rng(1)
-    protection = random.permuted(build.tables.classes.protection, axis=1)
-    return with_classes(build, protection=protection)
-
-
-def as_it_is(build: Build) -> Build:
-    return build
-
-
-SPOILS: list[Callable[[Build], Build]] = [
-    as_it_is,
-    without_bounce,
-    without_protection,
-    without_alternates,
-    only_alternates,
-    one_alternate,
-    over_the_apex,
-    shuffled,
-]
 
 
 def by_oracle(build: Build, kind: str) -> tuple[int, int, int]:

@@ -16,7 +16,7 @@ from compilers.routing.marked_spread import onward_links
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.wiring.wiring import Wiring
-from tests.compilers.proof.test_local_proof import assert_alike, fabric, harmful
+from tests.compilers.proof.makers import assert_alike, fabric, harmful
 from tests.compilers.routed import routed
 
 Onward = Iterator[tuple[slice, NDArray[np.bool_]]]

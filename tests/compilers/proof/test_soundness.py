@@ -24,6 +24,7 @@ from compilers.proof.walks.detours import Detours
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
+from tests.compilers.proof.makers import within
 from tests.compilers.routed import ports_beyond_a_byte, routed
 from tests.compilers.routed import weights as expanded
 
@@ -32,16 +33,6 @@ Edit = Callable[[Build], Build]
 
 def fabric() -> Build:
     return routed(q=5, spread=True, protect="link", hosts=2)
-
-
-def within(build: Build, path: str, **changes: Any) -> Build:
-    """The build with fields changed of what stands at a path such as `tables.classes`."""
-    head, _, rest = path.partition(".")
-    if not head:
-        return replace(build, **changes)
-    inner = getattr(build, head)
-    changed = within(inner, rest, **changes) if rest else replace(inner, **changes)
-    return replace(build, **{head: changed})
 
 
 def put(path: str, array: str, where: Any, value: Any) -> Edit:

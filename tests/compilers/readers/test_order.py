@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.compilers.readers.emitted import IDENTITY, check, fabric, write
-from tests.compilers.routing.test_every_hop import HYPERX, compiled
+from tests.compilers.routing.makers import HYPERX, compiled
 
 OPENSM = {"guids": "made-up"}
 CASES = {

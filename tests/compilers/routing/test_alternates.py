@@ -27,7 +27,7 @@ from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.intermediate_form import local, no_route
 from compilers.tables.walk import Walker
-from compilers.topology.polarfly import cross
+from compilers.topology.polarity import cross
 from inventory.problems import InputError
 from tests.compilers.routed import routed, weights
 

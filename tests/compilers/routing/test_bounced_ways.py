@@ -19,13 +19,13 @@ from compilers.routing.bounces.conic_bounces import conic_bounces
 from compilers.routing.link_repair import Intact, repaired
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.topology.polarfly import cross
+from compilers.topology.polarity import cross
 from compilers.wiring.damage import remaining
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import routed
-from tests.compilers.routing.test_link_repair import links_of, some
-from tests.compilers.wiring.test_damage import missing
+from tests.compilers.routing.makers import links_of, some
+from tests.compilers.wiring.makers import missing
 
 
 def bounced(q: int, protect: str = "none") -> Build:

@@ -23,9 +23,8 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, write
+from tests.compilers.routing.makers import HYPERX, TREE, Topology, compiled, graph_of
 
-HYPERX = {"family": "hyperx", "sides": "3x3x2"}
-TREE = {"family": "fat-tree", "k": 4}
 FABRICS = [
     HYPERX,
     TREE,
@@ -41,20 +40,10 @@ FABRICS = [
     {"family": "mlfm", "n": 6},
     {"family": "spectralfly", "p": 3, "q": 5},
 ]
-Topology = dict[str, int | str]
-
-
-def compiled(topology: Topology, **routing: str) -> Build:
-    words = {"balance": "ecmp", "transit": "ecmp", **routing}
-    return compile_fabric(load_fabric({"name": "lab", "topology": topology, "routing": words}))
 
 
 def name(topology: Topology) -> str:
     return "-".join(map(str, topology.values()))
-
-
-def graph_of(build: Build) -> nx.Graph:
-    return nx.Graph(build.topology.graph.edges().tolist())
 
 
 @pytest.mark.parametrize("topology", FABRICS[:7], ids=name)

@@ -19,7 +19,8 @@ from compilers.tables.walk import Walker
 from compilers.topology.distance import BEYOND, distances, neighbour_table
 from compilers.wiring.damage import Damage, remaining
 from tests.compilers.routed import routed
-from tests.compilers.wiring.test_damage import damaged, missing, ports
+from tests.compilers.routing.makers import links_of, some
+from tests.compilers.wiring.makers import damaged, missing, ports
 
 STAR: dict[str, object] = {
     "family": "polarstar",
@@ -36,17 +37,6 @@ FABRICS: list[dict[str, object]] = [
 ]
 each_fabric = pytest.mark.parametrize("fabric", FABRICS, ids=lambda f: f"{f['family']}-{f['q']}")
 few_or_all = pytest.mark.parametrize("most", [10, pytest.param(10**6, marks=pytest.mark.long)])
-
-
-def links_of(build: Build) -> list[tuple[int, int]]:
-    """Every link once, as vertex and place."""
-    far = build.wiring.far
-    return [(u, k) for u, k in np.argwhere(far >= 0).tolist() if far[u, k] > u]
-
-
-def some(things: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
-    """At most so many, spread over all."""
-    return things[:: -(-len(things) // most)]
 
 
 def with_tables(build: Build, repair: Repaired) -> np.ndarray:

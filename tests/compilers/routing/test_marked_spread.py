@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import throughput
 from compilers.expansion.grow import grow
+from compilers.forwarding.many_packets import ManyPackets
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.dead_switches import links_taken
@@ -24,7 +22,6 @@ from compilers.proof.failures.failure_walks import walk_failures, walk_ways
 from compilers.proof.lossless.channels import channels
 from compilers.proof.soundness.build_soundness import promise
 from compilers.proof.walks.delivery import verify
-from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.routing.link_repair import Intact, repaired
 from compilers.routing.marked_spread import onward_links, onward_ports
@@ -40,69 +37,24 @@ from compilers.targets.openflow.flow_tables import CAPABILITIES
 from compilers.wiring.damage import remaining
 from extensions.simulation.simulated_network import SimulatedNetwork
 from inventory.problems import InputError
-from mininet_scenarios.verdict.predict import Prediction
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import routed
-from tests.compilers.routing.test_link_repair import links_of, some
-from tests.compilers.wiring.test_damage import missing
-from tests.extensions.clusters.exported import exported
+from tests.compilers.routing.makers import (
+    Hops,
+    links_of,
+    loads_by_hand,
+    marked,
+    paths_by_hand,
+    some,
+)
+from tests.compilers.wiring.makers import missing
 
-Hops = tuple[int, ...]
 SIZES = {"polarfly": (3, 4, 5), "pn": (2, 3), "oft": (2, 3)}
-
-
-def marked(q: int, protect: str = "none", hosts: int = 1, family: str = "polarfly") -> Build:
-    return routed(family, q=q, spread=True, marks=True, protect=protect, hosts=hosts)
 
 
 each_fabric = pytest.mark.parametrize(
     ("family", "q"), [(family, q) for family, sizes in SIZES.items() for q in sizes]
 )
-
-
-@cache
-def paths_by_hand(family: str, q: int) -> dict[tuple[int, int], dict[Hops, Fraction]]:
-    """The paths of every pair and their shares, from the neighbours of each switch alone."""
-    build = routed(family, q=q)
-    near = [set(row[row >= 0].tolist()) for row in build.wiring.far]
-    ends = np.flatnonzero(build.topology.endpoints).tolist()
-    found: dict[tuple[int, int], dict[Hops, Fraction]] = defaultdict(dict)
-
-    def to(w: int, d: int) -> Hops:
-        if w == d or d in near[w]:
-            return (w, d)[w == d :]
-        common = near[w] & near[d]
-        # Leaves of an OFT with the same point have q + 1 spines: the one that its rows choose.
-        return (w, common.pop() if len(common) == 1 else explain(build, w, d).minimal[1], d)
-
-    def spread(path: Hops, share: Fraction, d: int) -> None:
-        """A packet that is marked, at the end of a path."""
-        s, r = path[-2:]
-        if r == d or d in near[r]:
-            found[path[0], d][*path[:-1], *to(r, d)] = share
-            return
-        onward = {w for w in near[r] - near[s] - {s} if near[w] != near[s]}
-        for w in onward:
-            if family == "pn" and near[r] & near[d]:  # on one side: two links apart
-                spread((*path, w), share / len(onward), d)
-            else:
-                found[path[0], d][*path, *to(w, d)] = share / len(onward)
-
-    for s, d in product(ends, ends):
-        for r in near[s] if s != d else ():
-            spread((s, r), Fraction(1, len(near[s])), d)
-    return found
-
-
-def loads_by_hand(family: str, q: int) -> dict[tuple[int, int], NDArray[np.float64]]:
-    """By link, float64[S, S]: the part of what s sends to d that crosses it."""
-    order = routed(family, q=q).tables.switches
-    load: dict[tuple[int, int], NDArray[np.float64]] = defaultdict(lambda: np.zeros((order, order)))
-    for pair, paths in paths_by_hand(family, q).items():
-        for path, share in paths.items():
-            for link in pairwise(path):
-                load[link][pair] += float(share)
-    return load
 
 
 @each_fabric
@@ -122,7 +74,7 @@ def test_paths_are_those_of_the_rule(family: str, q: int) -> None:
 def test_loads_are_those_of_every_path(family: str, q: int) -> None:
     build, by_hand = marked(q, family=family), loads_by_hand(family, q)
     fluid, ends = Fluid.of(build), build.topology.endpoints
-    f, order = fluid.forwarding, build.tables.switches
+    f, order = fluid.hops, build.tables.switches
     random = np.random.default_rng(q)
     for amount in (random.random((order, order)), np.eye(order)[random.permutation(order)]):
         amount = amount * ~np.eye(order, dtype=np.bool_) * ends * ends[:, None]
@@ -250,7 +202,7 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
 def test_packets_to_a_dead_switch_take_every_way_but_the_last_link(family: str, q: int) -> None:
     build = marked(q, "node", family=family)
     ends = np.flatnonzero(build.topology.endpoints)
-    sent, _ = links_taken(Towards.of(Forwarding.of(build), ends), ends)
+    sent = links_taken(ManyPackets.of(build), ends, ends).packets
     ways = (path for paths in paths_by_hand(family, q).values() for path in paths)
     assert sent == sum(len(path) > 2 for path in ways)
 
@@ -289,15 +241,6 @@ def test_soundness_wants_all_links_in_every_class() -> None:
     wrong = replace(classes, alternate=alternate, weight=weight)
     found = promise(replace(build, tables=replace(build.tables, classes=wrong)))
     assert found.count == 1
-
-
-def test_simulators_with_tables_of_their_own_refuse_marks() -> None:
-    said = "an export for ns3 or booksim cannot follow marked packets, given spread; export it for"
-    for form in ("ns3", "booksim"):
-        with pytest.raises(InputError, match=said):
-            exported(form, [marked(3)])
-        with pytest.raises(InputError, match=r"stay marked, .*with balance: compact-valiant"):
-            exported(form, [marked(2, family="pn")])
 
 
 @pytest.mark.parametrize(("method", "fault"), [("fan", "back"), ("quadric", "stuck")])
@@ -404,10 +347,8 @@ def test_text_is_that_of_the_tables_and_messages_are_its_rows(
 
 
 def test_what_knows_marks_of_one_switch_alone_says_so() -> None:
-    said = "a prediction cannot follow packets that stay marked, given spread in pn"
+    said = "a simulation cannot follow packets that stay marked, given spread in pn"
     with pytest.raises(InputError, match=said):
-        Prediction.of(marked(2, family="pn"))
-    with pytest.raises(InputError, match=said.replace("prediction", "simulation")):
         SimulatedNetwork.of(marked(2, family="pn"), 1)
     said = "as target ovs cannot do packets that stay marked behind the next switch"
     able = Capabilities(CAPABILITIES.features - {KEPT_MARKS})

@@ -12,7 +12,7 @@ from compilers.tables.walk import Walker
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.families import FAMILIES, family_of
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.polarfly import cross, lines
+from compilers.topology.polarity import cross, lines
 
 Q = [2, 3, 4, 5, 7, 8, 9]
 

@@ -1,19 +1,21 @@
 """Mutated example files load or end in an InputError that names a file; nothing else happens."""
 
-import copy
 import random
 import shutil
 import sys
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import pytest
 import yaml
 
 from compilers.planes import compile_planes
+from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build_codec import require_declared
 from inventory.problems import InputError
+from tests.compilers.spec.makers import mutated_bytes, mutated_tree
+from tests.fuzzing import reading, ten_minutes
 
 ROOT = Path(__file__).parents[3]
 SECONDS = {
@@ -22,68 +24,6 @@ SECONDS = {
     "examples/polarstar-q5": 2,
     "tests/data/everything": 3,
 }
-NASTY: list[Any] = [
-    *(None, True, 0, -1, 7.0, 6, 2**31, 2**64, 10**30, float("nan"), float("inf")),
-    *("", "-", "..", "a/b", "{0.__class__}", "{}", "\0", "\u202e", "\N{PILE OF POO}", "x" * 999),
-    *("0x7001", "n02", "fd00::/8", "10.0.0.0/33", "fe80::1%eth0", "52:54:00:12:34:56", b"\xff"),
-    *([], {}, [[]], {"a": {}}, [None], {None: None}, {"ports": {"ports": []}}),
-]
-SPICE = [
-    b"\t",
-    b"\n",
-    b": ",
-    b"- ",
-    b"&a ",
-    b"*a",
-    b"!!int ",
-    b"{",
-    b"]",
-    b"'",
-    b"\xff",
-    b"\0",
-    b"<<: ",
-]
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The path of every value below `value`."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    found = []
-    for part, inner in items:
-        found.append((*path, part))
-        if isinstance(inner, dict | list):
-            found += places(inner, (*path, part))
-    return found
-
-
-def mutated_tree(data: Any, rng: random.Random) -> bytes:
-    """The document with some values replaced, removed, or their keys misspelt."""
-    data = copy.deepcopy(data)
-    for _ in range(rng.randint(1, 3)):
-        *path, last = rng.choice(places(data))
-        parent = data
-        for part in path:
-            parent = parent[part]
-        action = rng.random()
-        if action < 0.6:
-            parent[last] = copy.deepcopy(rng.choice(NASTY))
-        elif action < 0.8:
-            del parent[last]
-        elif isinstance(parent, dict):
-            parent[rng.choice(["nmae", "", "x", 7, f"{last}s"])] = parent.pop(last)
-        else:
-            parent.append(parent[last])
-    return yaml.safe_dump(data, sort_keys=False).encode()
-
-
-def mutated_bytes(text: bytes, rng: random.Random) -> bytes:
-    """The text with some bytes cut, doubled, changed or spiced."""
-    for _ in range(rng.randint(1, 4)):
-        at, length = rng.randrange(len(text)), rng.choice([1, 1, 3, 40])
-        cut = text[at : at + length]
-        new = rng.choice([b"", cut + cut, bytes([rng.randrange(256)]), rng.choice(SPICE) + cut])
-        text = text[:at] + new + text[at + length :]
-    return text
 
 
 @pytest.mark.parametrize("example", SECONDS)
@@ -122,3 +62,33 @@ def test_mutated_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example:
             assert problem.file.startswith(str(tmp_path)), (seed, problem)
             assert len(str(problem)) < 600 + len(problem.file), (seed, problem)
             assert str(problem).isprintable(), (seed, problem)
+
+
+@pytest.mark.long
+def test_ten_minutes_of_documents(tmp_path: Path) -> None:
+    """Specs and inventories, mutated as trees and as bytes; of what compiles some is proved."""
+    files = dict[Path, bytes]()
+    for example in SECONDS:
+        (place := tmp_path / Path(example).name).mkdir()
+        for name in ("fabric.yaml", "inventory.yaml"):
+            files[place / name] = (ROOT / example / name).read_bytes()
+            (place / name).write_bytes(files[place / name])
+    trees = {file: yaml.safe_load(text) for file, text in files.items()}
+
+    def work(spec: Path, chance: random.Random) -> None:
+        for build in compile_planes(load_fabric(spec)):
+            require_declared(build)
+            if chance.random() < 0.1:
+                assert verify(build).passed, "the proof fails"
+
+    def case(chance: random.Random) -> str:
+        file = chance.choice(list(files))
+        tree = chance.random() < 0.7
+        text = mutated_tree(trees[file], chance) if tree else mutated_bytes(files[file], chance)
+        file.write_bytes(text)
+        try:
+            return reading(lambda: work(file.with_name("fabric.yaml"), chance), tmp_path)
+        finally:
+            file.write_bytes(files[file])
+
+    ten_minutes("documents", case)

@@ -13,7 +13,7 @@ from threading import Event
 import pytest
 
 from compilers.tables.folders import artefact
-from compilers.tables.folders.artefact import Ours, exchange, put_file, put_folder, remove
+from compilers.tables.folders.artefact import exchange, put_file, put_folder, remove
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.folders.generations import collect, last, mark, mark_verified
 from compilers.tables.folders.plane_folders import load_planes, rollback, save_planes
@@ -290,6 +290,10 @@ def test_a_late_file_in_the_way_puts_the_old_folder_back(
     def fill(beside: Path) -> None:
         (beside / "new").write_text("ours")
 
+    def owned(folder: Path) -> set[str]:
+        there = (folder / "new").is_file() and (folder / "new").read_text() == "ours"
+        return {"new"} if there else set()
+
     put_folder(place, lambda _: None)
 
     def late(new: Path, where: Path) -> None:
@@ -299,9 +303,46 @@ def test_a_late_file_in_the_way_puts_the_old_folder_back(
 
     monkeypatch.setattr(artefact, "exchange", late)
     with pytest.raises(InputError, match="no file of another's by this name"):
-        put_folder(place, fill, lambda: Ours((), ()))
+        put_folder(place, fill, owned)
     assert (place / "new").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("back", [False, True])
+def test_a_kill_at_the_exchange(tmp_path: Path, when: str, back: bool) -> None:
+    """What is saved until the folder leaves is kept, what is removed stays so, one build is kept.
+
+    With `rollback` a build that is not proved is kept, too.
+    """
+    place = tmp_path / "b"
+    for q in (2, 3):
+        mark_verified(place, save(polarfly_build(q), place).identity, {})
+    if back:
+        (place / "verified.json").unlink()
+    (place / "mine").mkdir()
+    (place / "mine/gone").write_text("gone")
+    (place / "mine/same").write_text("same")
+    if not (child := os.fork()):
+
+        def killed(new: Path, where: Path) -> None:
+            (where / "mine/late").write_text("late")
+            if when == "after":
+                exchange(new, where)
+            os._exit(0)
+
+        artefact.exchange = killed
+        rollback(place) if back else save(polarfly_build(4), place)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    (place / "mine/gone").unlink()
+    taken = {("before", False): ("q3", "q2"), ("before", True): ("q3", "q2")}
+    taken |= {("after", False): ("q4", "q3"), ("after", True): ("q2", "q3")}
+    collect(tmp_path)
+    assert (load(place).name, load(last(place)).name) == taken[when, back]
+    assert sorted(path.name for path in (place / "mine").iterdir()) == ["late", "same"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".b.last", "b"]
+    assert not [*last(place).glob("mine"), *place.glob(".*")]
 
 
 def test_a_killed_exchange_of_three_steps_is_taken_back(tmp_path: Path) -> None:
@@ -338,9 +379,9 @@ def test_nothing_mounted_is_replaced_or_removed(
     for q in (4, 3):
         save(polarfly_build(q), place)
         mark_verified(place, load(place).identity, {})
-    (root / ".b.0123abcd.part").mkdir()
-    (root / ".b.0123abcd.part" / "fabric.json").touch()
-    (root / at).mkdir()
+    (root / at).mkdir(parents=True)
+    if "part" in at:
+        (root / ".b.0123abcd.part" / "fabric.json").touch()
     (root / at / "file").write_text("mine")
     mounted(tmp_path, monkeypatch, root / at)
     before = sorted(root.rglob("*"))

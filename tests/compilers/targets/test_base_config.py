@@ -5,42 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build_codec import arrays_of, from_json, to_json
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
+from tests.compilers.targets.makers import compiled
 
-FABRIC = """
-name: lab
-topology: {{family: polarfly, q: 2}}
-inventory: inventory.yaml
-base:
-  management: {{length: {length}, gateway: "{gateway}"}}
-  ntp: [192.0.2.250]
-  syslog: [192.0.2.251]
-vars: {{site: north, contact: {{name: operator, room: 7}}}}
-"""
-INVENTORY = """
-node_types:
-  box: {ports: [{name: "eth{}", count: 4}], names: {eos: "Ethernet{port}", nxos: "Ethernet1/{port}",
-    junos: "et-0/0/{port}", srlinux: "ethernet-1/{port}", sonic: "Ethernet{port*4}"}}
-groups: {odd: {site: south, rack: r1}}
-nodes:
-"""
 SYSTEMS = ("eos", "nxos", "junos", "srlinux", "sonic")
-
-
-def compiled(folder, address="192.0.2.{}", length=24, gateway="192.0.2.254", more=""):
-    nodes = "".join(
-        f"  - {{name: n{v}, type: box, management: '{address.format(v + 1)}'"
-        + f", group: odd, vars: {{rack: r{v}}}" * (v % 2)
-        + "}\n"
-        for v in range(7)
-    )
-    (folder / "inventory.yaml").write_text(INVENTORY + nodes)
-    (folder / "fabric.yaml").write_text(FABRIC.format(length=length, gateway=gateway) + more)
-    return compile_fabric(load_fabric(folder / "fabric.yaml"))
 
 
 def rendered(name, build, out):

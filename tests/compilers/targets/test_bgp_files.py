@@ -11,8 +11,7 @@ import pytest
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
-from tests.compilers.targets.test_network_systems import fabric
-from tests.compilers.targets.test_network_systems_files import avd_sections
+from tests.compilers.targets.makers import avd_sections, fabric
 
 BGP = {"routing": "bgp"}
 SYSTEMS = ("eos", "junos", "nvue", "nxos", "sonic", "srlinux")

@@ -16,8 +16,8 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
+from tests.compilers.targets.makers import SYSTEMS, fabric, wanted
 from tests.compilers.targets.read_routed import entering
-from tests.compilers.targets.test_network_systems import SYSTEMS, fabric, wanted
 
 BUILDS = {
     "q=3": fabric(q=3, spread=True),

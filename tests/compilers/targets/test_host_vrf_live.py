@@ -21,8 +21,8 @@ from compilers.tables.folders.build_folder import save
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.compilers.targets.makers import FLOWS, TTL, hops
 from tests.compilers.targets.read_routed import entering
-from tests.compilers.targets.test_routed_live import FLOWS, TTL, hops
 
 pytestmark = pytest.mark.live
 HOSTS_TABLE = 5000

@@ -16,7 +16,7 @@ from compilers.targets.routed.static_routes import RoutedFabric
 from inventory.route_tables.held_routes import DISCARD, MAIN
 from inventory.route_tables.kernel_routes import read
 from tests.compilers.readers.emitted import IDENTITY, check, write
-from tests.compilers.routing.test_every_hop import HYPERX, TREE, compiled, graph_of
+from tests.compilers.routing.makers import HYPERX, TREE, compiled, graph_of
 from tests.compilers.targets.kernels import on_kernels
 
 FLOWS = 2000

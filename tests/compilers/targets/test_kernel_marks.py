@@ -16,7 +16,7 @@ from inventory.problems import InputError
 from inventory.route_tables.held_routes import MAIN
 from inventory.route_tables.kernel_routes import read
 from tests.compilers.readers.emitted import IDENTITY, change, check, write
-from tests.compilers.routing.test_marked_spread import loads_by_hand, marked
+from tests.compilers.routing.makers import loads_by_hand, marked
 from tests.compilers.targets.kernels import on_kernels
 
 FLOWS = 2000

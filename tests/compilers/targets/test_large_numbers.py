@@ -15,8 +15,8 @@ from compilers.targets.routed.p2p_links import link_pairs
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import target
 from tests.compilers.routed import classes_from, routed
+from tests.compilers.targets.makers import names, rows, with_ipv6
 from tests.compilers.targets.read_routed import choices, entering, read_linux, transit
-from tests.compilers.targets.test_routed_text import names, rows, with_ipv6
 
 IDENTITY = "0123456789abcdef"
 ROUTE = re.compile(r"ip_dst=(\S+?),actions=write_metadata:(\d+)/")

@@ -1,43 +1,13 @@
 """Configs for eos, nxos, junos, srlinux and sonic: read back, walked, and refused by name."""
 
-from dataclasses import replace
-from functools import cache
-from ipaddress import IPv6Network
 from itertools import product
 
 import numpy as np
 import pytest
 
-from compilers.tables.intermediate_form import no_route
-from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
-from compilers.targets.routed.nvue import CUMULUS
 from compilers.targets.target_lookup import target
-from tests.compilers.routed import routed
+from tests.compilers.targets.makers import SYSTEMS, every, fabric, wanted
 from tests.compilers.targets.network_configs import deliver, owners
-from tests.compilers.targets.read_cli import read_eos, read_nxos
-from tests.compilers.targets.read_junos import read_junos
-from tests.compilers.targets.read_nvue import read_nvue
-from tests.compilers.targets.read_sonic import read_sonic
-from tests.compilers.targets.read_srlinux import read_srlinux
-
-SYSTEMS = {
-    "eos": (EOS, read_eos),
-    "nvue": (CUMULUS, read_nvue),
-    "nxos": (NXOS, read_nxos),
-    "junos": (JUNOS, read_junos),
-    "srlinux": (SRLINUX, read_srlinux),
-    "sonic": (SONIC, read_sonic),
-}
-every = pytest.mark.parametrize("name", SYSTEMS)
-
-
-@cache
-def fabric(family="polarfly", hosts=1, ipv6="fd00::/48", **parameters):
-    build = routed(family, hosts=hosts, **parameters)
-    pool = IPv6Network(ipv6) if ipv6 else None
-    plan = replace(build.addressing, ipv6=pool, hierarchy=build.topology.hierarchy)
-    return replace(build, addressing=plan)
-
 
 BUILDS = {
     "q=3": fabric(q=3),
@@ -53,18 +23,6 @@ def read(name, build, out, **options):
     """Every router's config, by node."""
     target(name).render(build, out, options=options)
     return {node: SYSTEMS[name][1](out / node) for node in build.wiring.names}
-
-
-def wanted(build, vertex):
-    """{prefix: {port name: 1}} as the tables say."""
-    a, w, routes = build.addressing, build.wiring, build.tables.routes
-    table = {}
-    for prefix, egress in zip(routes.prefixes(vertex), routes.egress[vertex], strict=True):
-        if egress < no_route(routes.egress):
-            port = int(build.tables.classes.port[vertex, egress])
-            networks = [a.network(int(prefix)), *([a.network6(int(prefix))] if a.ipv6 else [])]
-            table |= {str(network): {w.port_name(vertex, port): 1} for network in networks}
-    return table
 
 
 @every

@@ -17,11 +17,12 @@ from compilers.cabling.phases import Stage
 from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
 from compilers.spec.fabric_file import load_fabric
-from compilers.targets.routed.p2p_links import hostname, link_pairs
+from compilers.targets.routed.p2p_links import link_pairs
+from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
-from tests.compilers.targets.test_network_systems import SYSTEMS, every, fabric
+from tests.compilers.targets.makers import SYSTEMS, avd_sections, every, fabric
 
 HOSTS = {"one": fabric(q=3), "three": fabric(q=2, hosts=3), "none": fabric(q=2, hosts=0, ipv6="")}
 
@@ -51,13 +52,6 @@ def test_avd_would_have_told(tmp_path, pyavd):
     config = json.loads((tmp_path / "0" / "avd.json").read_text())
     config["static_routes"][0]["distance"] = "far"
     assert pyavd.validate_structured_config(config).validation_result.violations
-
-
-def avd_sections(text):
-    """Sections as sets of lines: AVD orders routes by their texts."""
-    blocks = re.split(r"\n(?=\S)", text)
-    sections = [tuple(block.split("\n")) for block in blocks if not block.startswith("!")]
-    return {(head, frozenset(filter(str.strip, rest)) - {"!"}) for head, *rest in sections}
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from compilers.targets.target_lookup import target
-from tests.compilers.targets.test_base_config import compiled as managed
-from tests.compilers.targets.test_network_systems import fabric
+from tests.compilers.targets.makers import compiled as managed
+from tests.compilers.targets.makers import fabric
 from tests.compilers.targets.test_port_names import compiled as with_cages
 
 

@@ -15,12 +15,17 @@ from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
 from compilers.topology.families import FAMILIES
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
-from tests.compilers.targets.read_routed import MAIN, read_frr, read_kernel, read_linux, transit
-
-pytestmark = pytest.mark.live
-TTL = 64
-OURS, FRRS = ("80",), ("static", "196", "bgp", "186")
-FLOWS = 3000
+from tests.compilers.targets.makers import (
+    FLOWS,
+    TTL,
+    hops,
+)
+from tests.compilers.targets.read_routed import (
+    MAIN,
+    read_frr,
+    read_kernel,
+    read_linux,
+)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +52,10 @@ def live(tmp_path_factory):
         return build, folder / "out", json.loads(done.stdout)
 
     return bring_up
+
+
+pytestmark = pytest.mark.live
+OURS, FRRS = ("80",), ("static", "196", "bgp", "186")
 
 
 @pytest.fixture(scope="module")
@@ -77,28 +86,6 @@ def shortest(topology, dead):
     away = dict(nx.all_pairs_shortest_path_length(graph))
     everyone = range(topology.graph.order)
     return [[TTL - 1 - away[s][d] if s != d else 0 for d in everyone] for s in everyone]
-
-
-def hops(build, source, destination, dead=()):
-    """Links from switch to switch by the rule of `Classes`, one hop after the other; None: lost."""
-    w = build.wiring
-    cable = {
-        (v, int(port)): (int(far), int(at))
-        for v in range(len(w.names))
-        for port, far, at in zip(w.port[v], w.far[v], w.far_port[v], strict=True)
-        if port
-    }
-    at, in_port = source, 0
-    for count in range(TTL):
-        if at == destination:
-            return count
-        egress = int(build.tables.routes.egress[at, destination])
-        live = (p for p in transit(build, at, egress, in_port) if {at, cable[at, p][0]} != dead)
-        port = next(live, None)
-        if port is None:
-            return None
-        at, in_port = cable[at, port]
-    return None
 
 
 def expected(build, dead=()):

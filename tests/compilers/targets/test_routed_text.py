@@ -4,7 +4,6 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
-from ipaddress import IPv6Network
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,11 +13,11 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.target_names import SHIPPED
-from compilers.tables.intermediate_form import no_route
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
+from tests.compilers.targets.makers import IPV6, names, rows, with_ipv6
 from tests.compilers.targets.read_routed import (
     MAIN,
     choices,
@@ -27,27 +26,6 @@ from tests.compilers.targets.read_routed import (
     read_linux,
     transit,
 )
-
-IPV6 = IPv6Network("fd00::/48")
-
-
-def with_ipv6(build):
-    plan = replace(build.addressing, ipv6=IPV6, hierarchy=build.topology.hierarchy)
-    return replace(build, addressing=plan)
-
-
-def rows(build, vertex):
-    """(prefix text, class) of every route of a switch, in both families."""
-    a, routes = build.addressing, build.tables.routes
-    for prefix, egress in zip(routes.prefixes(vertex), routes.egress[vertex].tolist(), strict=True):
-        if egress < no_route(routes.egress):
-            yield str(a.network(int(prefix))), egress
-            if a.ipv6:
-                yield str(a.network6(int(prefix))), egress
-
-
-def names(build, vertex, ports):
-    return [{build.wiring.port_name(vertex, port): 1} for port in ports]
 
 
 def same_as_tables(build, out, read):

@@ -9,7 +9,7 @@ import pytest
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
-from tests.compilers.targets.test_network_systems import fabric
+from tests.compilers.targets.makers import fabric
 
 MODES = ("host", "switch")
 

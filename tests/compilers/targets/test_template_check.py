@@ -12,7 +12,7 @@ from compilers.targets.rendering.text_target import Renderer
 from compilers.targets.target_lookup import target
 from compilers.targets.template_variables import SWITCH_FACTS, names_by_file
 from inventory.problems import InputError
-from tests.compilers.targets.test_network_systems import fabric
+from tests.compilers.targets.makers import fabric
 
 DOCS = Path(__file__).parents[3] / "docs" / "targets"
 PAGES = {

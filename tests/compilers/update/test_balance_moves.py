@@ -14,7 +14,7 @@ import pytest
 from compilers.tables.build import Build
 from compilers.update.move_plan import plan
 from compilers.update.update_proof import prove
-from tests.compilers.update.test_marked_moves import walked
+from tests.compilers.update.makers import walked
 from tests.compilers.update.updates import build, grown, links_of
 
 Policy = tuple[str, str]

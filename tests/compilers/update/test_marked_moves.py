@@ -16,8 +16,9 @@ from compilers.update.move_plan import Update, plan
 from compilers.update.order import levels
 from compilers.update.slots import counts
 from compilers.update.update_proof import Cells, prove
-from tests.compilers.routing.test_marked_spread import paths_by_hand
-from tests.compilers.update.updates import MINIMAL, Moving, build, named
+from tests.compilers.routing.makers import paths_by_hand
+from tests.compilers.update.makers import walked
+from tests.compilers.update.updates import MINIMAL, build, named
 
 MARKS, PROTECTED = ("spread", "none"), ("spread", "link")
 ALTERNATES = ("compact-valiant", "link")
@@ -71,20 +72,6 @@ TREES = {
 def ends(name: str) -> tuple[Build, Build]:
     made, old, new = MOVES[name]
     return fabric(old), made(new)
-
-
-def walked(update: Update, seed: int, generation: int = 0) -> tuple[Moving, list[str], int]:
-    """Carry all rounds out in an order by chance: what is lost on the way, the longest path."""
-    moving, chance, lost, longest = Moving(update, generation), Random(seed), [], 0  # noqa: S311
-    for round in range(update.rounds):
-        nodes = chance.sample(moving.nodes, len(moving.nodes))
-        stops = {chance.randrange(len(nodes)), len(nodes) - 1}
-        for place, node in enumerate(nodes):
-            moving.advance(node, round)
-            if place in stops:
-                most, wrong = moving.worst()
-                lost, longest = lost + wrong, max(longest, most)
-    return moving, lost, longest
 
 
 @pytest.mark.parametrize("generation", [0, 1])

@@ -9,18 +9,10 @@ from compilers.audit.route_lines import RouteLine, junos_lines
 from compilers.targets.routed.interfaces import EOS
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.update.router_move import PrefixRounds, RouterMove
+from tests.compilers.update.makers import POLARFLY, quadrics_link
 from tests.compilers.update.updates import MINIMAL, build, links_of
 
-POLARFLY = "{family: polarfly, q: 3}"
 STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 3}"
-
-
-def quadrics_link(whole):
-    """A link in no triangle: its ends then go by a neighbour that went by them."""
-    near = [set(row[row >= 0].tolist()) for row in whole.wiring.far]
-    names = whole.wiring.names
-    pairs = ((u, v) for u in range(13) for v in sorted(near[u]) if not near[u] & near[v])
-    return [tuple(names[v] for v in next(pairs))]
 
 
 def tables(made):

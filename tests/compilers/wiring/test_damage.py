@@ -16,23 +16,20 @@ from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
 from compilers.routing import policy_passes
-from compilers.routing.exact_rows import with_exceptions
-from compilers.routing.policy_passes import choices
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.intermediate_form import local, no_route
-from compilers.tables.walk import Walker
+from compilers.tables.intermediate_form import no_route
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.target_lookup import target
 from compilers.topology.distance import BEYOND, components, distances, neighbour_table
-from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
-from compilers.wiring.wiring import Wiring
+from compilers.wiring.damage import Damage, damage_of, remaining
 from inventory.model import Inventory
 from inventory.problems import InputError
-from tests.compilers.proof.test_failure_walks import without_protection
+from tests.compilers.proof.makers import without_protection
 from tests.compilers.routed import routed
+from tests.compilers.wiring.makers import damaged, missing, ports
 
 FABRICS: list[dict[str, object]] = [
     *({"family": "polarfly", "q": q} for q in (3, 4, 5, 7)),
@@ -44,35 +41,6 @@ FABRICS: list[dict[str, object]] = [
 BOTH = Policy(balances=True, protects=True)
 
 
-def missing(wiring: Wiring, nodes: list[int], links: list[tuple[int, int]]) -> Damage:
-    """Damage by vertices, and links as vertex and place."""
-    absent = np.zeros(len(wiring.far), np.bool_)
-    absent[nodes] = True
-    dead = absent[:, None] | absent[wiring.far]
-    for u, k in links:
-        v = int(wiring.far[u, k])
-        dead[u, k] = True
-        dead[v] |= wiring.far[v] == u
-    hosts = np.broadcast_to(absent[:, None], wiring.host_port.shape)
-    return Damage(absent=absent, links=dead & (wiring.far >= 0), hosts=hosts)
-
-
-def damaged(build: Build, damage: Damage, policy: Policy | None = None) -> Build:
-    topology, wiring = remaining(build.topology, build.wiring, damage)
-    require_connected(topology, wiring.names, Inventory())
-    tables, topology = with_exceptions(build.tables, damage, topology, wiring)
-    build = replace(build, topology=topology, wiring=wiring, tables=tables)
-    if not policy:
-        return build
-    return replace(
-        build,
-        tables=choices(tables, topology, wiring, policy, whole=False),
-        balance="compact-valiant" if policy.balances else "minimal",
-        protect="node" if policy.protects else "none",
-        policy={"disjoint": "edge" if policy.edge_disjoint else "none"},
-    )
-
-
 def at_random(build: Build, seed: int, nodes: int, links: int) -> Damage:
     random = np.random.default_rng(seed)
     switch, link = np.nonzero(build.wiring.far >= 0)
@@ -80,15 +48,6 @@ def at_random(build: Build, seed: int, nodes: int, links: int) -> Damage:
     gone = random.choice(len(build.wiring.far), nodes, replace=False)
     chosen = zip(switch[which].tolist(), link[which].tolist(), strict=True)
     return missing(build.wiring, gone.tolist(), list(chosen))
-
-
-def ports(build: Build) -> np.ndarray:
-    """int[S, S]: the port of every switch for every destination; 0: none, -1: delivered."""
-    egress = Walker.of(build.tables, build.wiring.cables()).egress(np.arange(build.tables.switches))
-    port = np.pad(build.tables.classes.port, ((0, 0), (0, 1)))
-    number = np.minimum(egress, port.shape[1] - 1).astype(np.intp)
-    result = np.take_along_axis(port, number, axis=1)
-    return np.where(egress == local(egress), -1, result)
 
 
 @given(

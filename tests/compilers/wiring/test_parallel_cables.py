@@ -29,8 +29,8 @@ from compilers.tables.folders.build_folder import load, save
 from inventory.neighbours.facts import End, Facts, Seen
 from inventory.netbox.netbox_file import read_netbox
 from inventory.problems import InputError
-from tests.compilers.audit.test_cable_moves import apply
-from tests.inventory.test_netbox import export, imported
+from tests.compilers.audit.makers import apply
+from tests.inventory.makers import export, imported
 
 SPEC = "name: lab\ntopology: {family: polarfly, q: 3}\ninventory: inventory.yaml\n"
 TYPES = """node_types:

@@ -12,7 +12,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
-from tests.compilers.update.test_router_move import quadrics_link
+from tests.compilers.update.makers import quadrics_link
 from tests.controller.devices.test_push_live import SPEC
 
 pytestmark = [pytest.mark.live, pytest.mark.long]

@@ -19,7 +19,7 @@ from controller.devices.network_linux import SonicDevice
 from controller.devices.push_rounds import PushRounds
 from inventory.problems import InputError
 from tests.compilers.routed import routed
-from tests.compilers.update.test_router_move import POLARFLY, quadrics_link
+from tests.compilers.update.makers import POLARFLY, quadrics_link
 from tests.compilers.update.updates import MINIMAL, build
 from tests.controller.devices.stand_ins import SYSTEMS, Eos, Frr, Junos, Sonic
 

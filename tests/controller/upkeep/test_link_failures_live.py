@@ -19,7 +19,7 @@ from mininet_scenarios.ovs.ovsfabric import OvsFabric
 from mininet_scenarios.scenario.engine import HostSample, Miswire
 from mininet_scenarios.scenario.outage import Outage
 from tests.compilers.targets.live_ovs import BRIDGE, dump
-from tests.compilers.wiring.test_damage import missing
+from tests.compilers.wiring.makers import missing
 from tests.controller import conftest
 from tests.controller.conftest import SWITCHES, compile_into, own_network, polarfab
 from tests.waiting import until

@@ -26,14 +26,9 @@ from extensions.infiniband.subnet_text import read_tables
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.extensions.infiniband.live_opensm import Subnet, subnet
+from tests.extensions.infiniband.makers import rendered, service_levels
 
 IQ = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
-
-
-def rendered(build: Build, out: Path, **options: str) -> Build:
-    given = {"guids": "made-up", "folder": str(out)} | options
-    target("opensm").render(build, out, options=given)
-    return build
 
 
 def expected(build: Build) -> dict[int, dict[int, int]]:
@@ -54,23 +49,6 @@ def expected(build: Build) -> dict[int, dict[int, int]]:
                     way = port if s == d else port_to[int(after[s, d])]
                     table[int(guids.host[d, h])] = way
     return tables
-
-
-def service_levels(policy: Path) -> dict[tuple[int, int], int]:
-    """The level of each pair of port GUIDs that a rule names, read by OpenSM's grammar."""
-    text = policy.read_text()
-    groups = {
-        name.strip(): [int(guid, 16) for guid in re.findall(r"0x[0-9a-f]{16}", body)]
-        for name, body in re.findall(r"name: (.+)\n((?:\s+port-guid: .*\n)+)", text)
-    }
-    levels = dict(re.findall(r"name: (\S+)\n\s+sl: (\d+)", text))
-    rules = re.findall(r"source: (.+)\n\s+destination: (.+)\n\s+qos-level-name: (\S+)\n", text)
-    found: dict[tuple[int, int], int] = {}
-    for source, destination, level in rules:
-        for s in groups[source]:
-            for d in groups[destination]:
-                found.setdefault((s, d), int(levels[level]))
-    return found
 
 
 @pytest.mark.parametrize("hosts", [1, 2])

@@ -19,7 +19,7 @@ from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.extensions.infiniband.live_ibdm import credit_loops
 from tests.extensions.infiniband.live_opensm import Subnet, subnet
-from tests.extensions.infiniband.test_opensm import rendered, service_levels
+from tests.extensions.infiniband.makers import rendered, service_levels
 
 
 def expected(build: Build, found: LidLayers, lids: dict[int, int]) -> dict[int, dict[int, int]]:

@@ -16,13 +16,13 @@ from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.tables.line_rows import LineEgress, LineProgram
+from compilers.topology.adjacency import Graph
 from compilers.topology.field import field
-from compilers.topology.graph import Graph
 from compilers.wiring.wiring import generated_inventory, wire
 from extensions.scale.plane_lines import _cabled, _is_field, proved_lines
 from extensions.scale.row_sample import sampled_rows_minimal
 from extensions.scale.two_link_classes import _rows
-from tests.compilers.proof.test_local_proof import swapped_cables, swapped_ports
+from tests.compilers.proof.makers import swapped_cables, swapped_ports
 from tests.compilers.routed import routed
 
 

@@ -17,7 +17,7 @@ from compilers.tables.build import Build
 from compilers.tables.star_rows import StarEgress, StarPrefixes, StarProgram
 from extensions.scale.row_sample import sampled_rows_minimal
 from extensions.scale.star_program import proved_program
-from tests.compilers.proof.test_local_proof import swapped_cables, swapped_ports
+from tests.compilers.proof.makers import swapped_cables, swapped_ports
 from tests.compilers.routed import routed
 
 FABRICS: list[tuple[int, str, int]] = [

@@ -18,8 +18,7 @@ from compilers.tables.build import Build
 from extensions.scale import two_failures
 from extensions.scale.two_link_classes import TwoLinkClasses
 from inventory.problems import InputError
-from tests.compilers.proof.test_failure_pairs import EVERY, without_goals
-from tests.compilers.proof.test_failure_walks import with_classes
+from tests.compilers.proof.makers import EVERY, with_classes, without_goals
 from tests.compilers.routed import routed
 
 MODES: dict[str, dict[str, bool]] = {

@@ -15,7 +15,7 @@ from extensions.simulation.measurement import Measurement
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from extensions.simulation.way_choice import links
 from inventory.problems import InputError
-from tests.compilers.routing.test_marked_spread import loads_by_hand, marked, paths_by_hand
+from tests.compilers.routing.makers import loads_by_hand, marked, paths_by_hand
 
 LONG = {"period": 5_000}
 ROOM = {"vcs": 9, "buffer": 288}

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.forwarding.host_paths import TabulatedHops
 from compilers.forwarding.program import link_number
+from compilers.forwarding.walks import Walks
 from compilers.proof.explanation import explain
 from compilers.proof.failures.dead_switches import dead_switch_traffic
-from compilers.proof.walks.forwarding import HOME, Forwarding, Towards
 from compilers.routing.alternates import compact_valiant
 from compilers.routing.protection import polarfly
 from compilers.routing.split_classes import split_direct
@@ -56,46 +57,35 @@ def observed(build, folder, cases, flows=None, dead=None, timeout=600):
 
 
 def predicted(build, dead=()):
-    """Links from each switch to each other by each way it may choose, int[S, D, W], 0: no way; and
-    the TTL of 64 that is left on arrival.
-    """
-    f = Forwarding.of(build)
-    everyone = np.arange(f.switches)
-    towards = Towards.of(f, everyone)
-    s, d, way = np.indices((f.switches, f.switches, len(f.weighted))).reshape(3, -1)
-    parts = tuple(np.full(len(s), part) for part in dead)
-    out = f.weighted[way, towards.row(s, d)]
-    out[(out >= 0) & f.down(out, parts)] = -1
-    alone = (out.reshape(-1, len(f.weighted)) < 0).all(axis=1).repeat(len(f.weighted))
-    transit = towards.way_out(f.hosts[s], d, parts)
-    out = np.where(alone, transit, out)
-    hops, ttl = np.zeros(len(s), int), np.full(len(s), 64)
-    moving = np.flatnonzero(out >= 0)
-    for step in range(9):
-        hops[moving] += 1
-        minimal = f.order[0][towards.row(out[moving] // f.slots, d[moving])]
+    """Of each pair the links of each path, int64[n], and the TTL of 64 that is left on arrival."""
+    walks, switches = Walks.of(build), len(build.wiring.names)
+    p, (s, d) = walks.program, np.nonzero(~np.eye(switches, dtype=bool))
+    paths = TabulatedHops.of(walks, p, np.array(dead, np.int64)).paths(s, d)
+    assert (paths.hops >= 0).all()
+    at, to, ttl = s[paths.pair], d[paths.pair], np.full(len(paths.pair), 64)
+    for step, arcs in enumerate(paths.arcs):
+        link, c = arcs % p.far.shape[1], walks.all_egress[to, at]
+        minimal = p.order[at, c, 0]
         # A packet to a neighbour that leaves by another port than the one there loses half, unless
-        # that is one of the ways that its host may choose.
-        halved = (f.end[minimal] // f.slots == d[moving]) & (out[moving] != minimal)
-        halved &= alone[moving] | (step > 0)
-        ttl[moving] = (ttl[moving] - 1) >> halved
-        arc = f.end[out[moving]]
-        out[moving] = towards.way_out(arc, d[moving], tuple(p[moving] for p in parts))
-        assert (arc[out[moving] == HOME] // f.slots == d[moving][out[moving] == HOME]).all()
-        moving = moving[out[moving] >= 0]
-    assert not len(moving)
-    shape = f.switches, f.switches, -1
-    return hops.reshape(shape), (np.where(hops, ttl - 1, 0)).reshape(shape)
+        # that is one of the paths that its host may choose.
+        halved = (p.far[at, minimal] == to) & (link != minimal)
+        halved &= (step > 0) | ~(p.shares[at, c] == link[:, None]).any(axis=1)
+        on = arcs >= 0
+        ttl = np.where(on, (ttl - 1) >> halved, ttl)
+        at = np.where(on, p.far[at, link], at)
+    left = {}
+    for pair, value in zip(paths.pair.tolist(), (ttl - 1).tolist(), strict=True):
+        left.setdefault((int(s[pair]), int(d[pair])), set()).add(value)
+    return paths.hops, left
 
 
 def outcomes(build, seen, cases):
     """(case, flows, hops) of each case; every flow arrived over a path that the tables have."""
-    f = Forwarding.of(build)
+    cable = Walks.of(build).program.cable
     for case, flows in [((), seen["up"]), *zip(cases, seen["down"], strict=True)]:
-        dead = tuple(int(f.element[0][vertex * f.slots + link]) for vertex, link in case)
-        hops, ttl = predicted(build, dead)
+        hops, ttl = predicted(build, [cable[tuple(link)] for link in case])
         assert len(flows) == len(build.wiring.names) * (len(build.wiring.names) - 1) * 6
-        wrong = [flow for flow in flows if flow[3] not in set(ttl[flow[0], flow[1]].tolist())]
+        wrong = [flow for flow in flows if flow[3] not in ttl[flow[0], flow[1]]]
         assert not wrong, (case, wrong[:5])
         yield case, flows, hops
 

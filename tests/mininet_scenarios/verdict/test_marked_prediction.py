@@ -17,10 +17,10 @@ from mininet_scenarios.verdict.flow_model import carry, crossed
 from mininet_scenarios.verdict.predict import Prediction
 from mininet_scenarios.verdict.rule_set import RuleSet
 from tests.compilers.readers.emitted import IDENTITY
-from tests.compilers.routing.test_marked_spread import loads_by_hand, marked, paths_by_hand
+from tests.compilers.routing.makers import loads_by_hand, marked, paths_by_hand
 
 
-@pytest.mark.parametrize(("family", "q"), [("polarfly", 3), ("polarfly", 4), ("oft", 2)])
+@pytest.mark.parametrize(("family", "q"), [("polarfly", 3), ("polarfly", 4), ("oft", 2), ("pn", 2)])
 def test_hops_and_loads_are_bounded_by_the_paths_of_the_rule(family: str, q: int) -> None:
     build = marked(q, family=family)
     known, order = Prediction.of(build), build.tables.switches
@@ -54,11 +54,11 @@ def test_flows_are_shared_as_by_hand_and_a_count_that_is_off_is_named() -> None:
     flows = Flows(source, destination, np.full(len(source), 100.0))
     arc, flow, share, arrives = crossed(known, hosts, flows)
     assert (arrives > 1 - 1e-9).all()
-    by_hand, f = loads_by_hand("polarfly", 4), known.forwarding
-    found = np.zeros((len(f.end), len(source)))
+    by_hand, far = loads_by_hand("polarfly", 4), build.wiring.far
+    found = np.zeros((known.arcs, len(source)))
     np.add.at(found, (arc, flow), share)
-    for a in np.flatnonzero(f.end >= 0).tolist():
-        link = a // f.slots, int(f.end[a]) // f.slots
+    for a in np.flatnonzero(far >= 0).tolist():
+        link = a // far.shape[1], int(far.ravel()[a])
         assert found[a] == pytest.approx(by_hand[link][source, destination])
 
     seen = np.rint(100 * known.by_port(found.sum(axis=1))).astype(np.int64)

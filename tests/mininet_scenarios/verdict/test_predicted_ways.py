@@ -8,12 +8,11 @@ import pytest
 from compilers.forwarding.program import link_count, link_number
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
-from compilers.proof.walks.forwarding import Towards
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from mininet_scenarios.scenario.engine import LinkChange, NodeChange
 from mininet_scenarios.scenario.outage import Outage
-from mininet_scenarios.verdict.predict import Prediction, follow, ways
+from mininet_scenarios.verdict.predict import Prediction
 
 FABRICS = {
     "intermediates": ("{family: polarfly, q: 3}", "valiant"),
@@ -36,22 +35,13 @@ def predicted(
     known: Prediction, source: int, destination: int
 ) -> set[tuple[tuple[int, ...], bool]]:
     """The switches that packets of a pair pass by each way, and whether they arrive."""
-    f = known.forwarding
-    towards, at, column = (
-        Towards.of(f, np.array([destination])),
-        np.array([source]),
-        np.zeros(1, int),
-    )
-    found, parts = set(), 0.0
-    for way in ways(known.build, towards, at, column):
-        path = [source]
-        hops = follow(
-            towards, way, column, at, lambda _, out, p=path: p.append(int(f.end[out[0]]) // f.slots)
-        )
-        found.add((tuple(path), bool(hops[0] >= 0)))
-        parts += float(way.part[0])
-    assert parts == pytest.approx(1)
-    return found
+    paths = known.paths(np.array([source]), np.array([destination]))
+    assert paths.part.sum() == pytest.approx(1)
+    far = known.tabulated.program.far.ravel()
+    return {
+        ((source, *(int(far[arc]) for arc in arcs[arcs >= 0])), bool(hops >= 0))
+        for arcs, hops in zip(paths.arcs.T, paths.hops, strict=True)
+    }
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -100,3 +90,24 @@ def test_loads_are_within_their_bounds(name: str) -> None:
     assert (least <= known.loads(packets)).all()
     assert (known.loads(packets) <= most).all()
     assert (least < most).any()
+
+
+@pytest.mark.parametrize("down", [False, True])
+@pytest.mark.parametrize("name", FABRICS)
+def test_hops_and_bounds_are_those_of_the_paths_one_by_one(name: str, down: bool) -> None:
+    build = made(name, "link")
+    link = (0, int(build.wiring.far[0, 0]))
+    known = Prediction.of(build, Outage(frozenset([link] if down else [])))
+    ends = np.flatnonzero(build.topology.endpoints)
+    packets = np.zeros((build.tables.switches,) * 2, np.int64)
+    packets[np.ix_(ends, ends)] = np.random.default_rng(1).integers(0, 4, (len(ends), len(ends)))
+    np.fill_diagonal(packets, 0)
+    bounds = np.zeros((2, known.arcs), np.int64)
+    for s, d in np.argwhere(packets):
+        paths = known.paths(np.array([s]), np.array([d]))
+        assert (known.first[s, d], known.fewest[s, d]) == (paths.hops[0], paths.hops.min())
+        assert known.most[s, d] == paths.hops.max()
+        counts = [np.bincount(arcs[arcs >= 0], minlength=known.arcs) for arcs in paths.arcs.T]
+        bounds += packets[s, d] * np.array((np.min(counts, axis=0), np.max(counts, axis=0)))
+    for of_ports, of_paths in zip(known.load_bounds(packets), bounds, strict=True):
+        assert (of_ports == known.by_port(of_paths)).all()

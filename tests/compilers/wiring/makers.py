@@ -1,0 +1,55 @@
+"""What several test modules of this folder and of others use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from compilers.routing.exact_rows import with_exceptions
+from compilers.routing.policy_passes import choices
+from compilers.spec.policy import Policy
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import local
+from compilers.tables.walk import Walker
+from compilers.wiring.damage import Damage, remaining, require_connected
+from compilers.wiring.wiring import Wiring
+from inventory.model import Inventory
+
+
+def missing(wiring: Wiring, nodes: list[int], links: list[tuple[int, int]]) -> Damage:
+    """Damage by vertices, and links as vertex and place."""
+    absent = np.zeros(len(wiring.far), np.bool_)
+    absent[nodes] = True
+    dead = absent[:, None] | absent[wiring.far]
+    for u, k in links:
+        v = int(wiring.far[u, k])
+        dead[u, k] = True
+        dead[v] |= wiring.far[v] == u
+    hosts = np.broadcast_to(absent[:, None], wiring.host_port.shape)
+    return Damage(absent=absent, links=dead & (wiring.far >= 0), hosts=hosts)
+
+
+def damaged(build: Build, damage: Damage, policy: Policy | None = None) -> Build:
+    topology, wiring = remaining(build.topology, build.wiring, damage)
+    require_connected(topology, wiring.names, Inventory())
+    tables, topology = with_exceptions(build.tables, damage, topology, wiring)
+    build = replace(build, topology=topology, wiring=wiring, tables=tables)
+    if not policy:
+        return build
+    return replace(
+        build,
+        tables=choices(tables, topology, wiring, policy, whole=False),
+        balance="compact-valiant" if policy.balances else "minimal",
+        protect="node" if policy.protects else "none",
+        policy={"disjoint": "edge" if policy.edge_disjoint else "none"},
+    )
+
+
+def ports(build: Build) -> np.ndarray:
+    """int[S, S]: the port of every switch for every destination; 0: none, -1: delivered."""
+    egress = Walker.of(build.tables, build.wiring.cables()).egress(np.arange(build.tables.switches))
+    port = np.pad(build.tables.classes.port, ((0, 0), (0, 1)))
+    number = np.minimum(egress, port.shape[1] - 1).astype(np.intp)
+    result = np.take_along_axis(port, number, axis=1)
+    return np.where(egress == local(egress), -1, result)
