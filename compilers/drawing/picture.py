@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
+from compilers.choices import Chart, PictureForm
 from compilers.drawing.page import page_data
 from compilers.drawing.positions import RACKS, by_kind, noun_of, place
 from compilers.drawing.scene import NOTHING, Marked, compose, name_width
@@ -23,9 +25,9 @@ from templates import environment
 
 MOST_PICTURE_NODES = 20_000
 SMALL = 200
-PICTURE_FORMS = ("svg", "html")
+PICTURE_FORMS = get_args(PictureForm)
 """A picture, and an interactive page."""
-CHARTS = ("racks", "load", "failures", "rounds")
+CHARTS = get_args(Chart)
 """Pictures of a build that are charts, beside that of the fabric."""
 
 

@@ -125,19 +125,17 @@ def require_short_marks(build: Build, what: str) -> None:
         raise InputError.of(required, f"{build.balance} in {build.topology.family}", todo, key=KEY)
 
 
-def require_unmarked(
-    build: Build, what: str, todo: str = "compile with balance: compact-valiant for that"
-) -> None:
+def require_unmarked(build: Build, what: str) -> None:
     """Pass when no packets are marked.
 
     Args:
         build: any.
         what: cannot follow marked packets, with its article: "a simulation".
-        todo: what to do instead.
 
     Raises:
         InputError: they are.
     """
     if build.marks:
         required = f"another balance, as {what} cannot follow marked packets"
+        todo = "compile with balance: compact-valiant for that"
         raise InputError.of(required, build.balance, todo, key=KEY)

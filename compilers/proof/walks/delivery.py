@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial, reduce
 from itertools import zip_longest
 from math import comb, isqrt
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.choices import Method
 from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, packets
 from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
@@ -42,7 +43,7 @@ LEAST_MARKED_TWICE = 4
 """The smallest q at which two failures leave every marked packet a way."""
 TWO_FAILURES_UP_TO = 1 << 17
 """The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
-METHODS = ("auto", "walk", "local")
+METHODS = get_args(Method)
 WALKED_UP_TO = 1 << 25
 """The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 31."""
 OPEN_TO_TWO = 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -13,6 +13,7 @@ from polarfab.family_choice import chosen_fabric, parameter_options
 from polarfab.output.verb_output import json_option, print_json, progress, say, write_file
 
 if TYPE_CHECKING:
+    from compilers.choices import Chart, PictureForm
     from compilers.drawing.plots import Panel
 
 PLOTS = ("moore", "resilience")
@@ -75,7 +76,7 @@ def command(
     cluster: str | None,
     pair: str | None,
     fail: str | None,
-    show: str,
+    show: Chart | Literal["fabric"],
     pattern: str | None,
     before: Path | None,
     plot: str | None,
@@ -126,23 +127,23 @@ def command(
 
     if len(subjects) != 1:
         raise click.UsageError("name one family, fabric.yaml or build")
-    form = _form(output, "svg", "html")
+    picture_form: PictureForm = "html" if _form(output, "svg", "html") == "html" else "svg"
     given = {"q": q, "supernode": supernode, "degree": degree}
     if fabric := chosen_fabric(subjects[0], given):
         topology, build = fabric.topology, fabric.build.identity
         title = f"{fabric.name}: {topology.title()}"
         if show == "fabric":
-            picture = fabric.draw(form, layout_name, marked)
+            picture = fabric.draw(picture_form, layout_name, marked)
         else:
             old = Fabric.load(before) if before else None
             with progress(f"drawing {show}") as report:
                 picture = fabric.chart(
-                    show, form, pattern=pattern or "", before=old, progress=report
+                    show, picture_form, pattern=pattern or "", before=old, progress=report
                 )
     elif show == "fabric":
         topology = topologies.topology(subjects[0], **given)
         build, title = None, topology.title()
-        picture = topologies.draw(topology, form, layout_name, marked)
+        picture = topologies.draw(topology, picture_form, layout_name, marked)
     else:
         todo = "write one with: polarfab init lab"
         raise InputError.of(f"a fabric.yaml or a build for --show {show}", subjects[0], todo)

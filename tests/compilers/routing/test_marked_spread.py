@@ -48,7 +48,6 @@ from tests.compilers.routing.makers import (
     some,
 )
 from tests.compilers.wiring.makers import missing
-from tests.extensions.clusters.exported import exported
 
 SIZES = {"polarfly": (3, 4, 5), "pn": (2, 3), "oft": (2, 3)}
 
@@ -242,15 +241,6 @@ def test_soundness_wants_all_links_in_every_class() -> None:
     wrong = replace(classes, alternate=alternate, weight=weight)
     found = promise(replace(build, tables=replace(build.tables, classes=wrong)))
     assert found.count == 1
-
-
-def test_simulators_with_tables_of_their_own_refuse_marks() -> None:
-    said = "an export for ns3 or booksim cannot follow marked packets, given spread; export it for"
-    for form in ("ns3", "booksim"):
-        with pytest.raises(InputError, match=said):
-            exported(form, [marked(3)])
-        with pytest.raises(InputError, match=r"stay marked, .*with balance: compact-valiant"):
-            exported(form, [marked(2, family="pn")])
 
 
 @pytest.mark.parametrize(("method", "fault"), [("fan", "back"), ("quadric", "stuck")])
