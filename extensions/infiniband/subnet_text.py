@@ -43,7 +43,8 @@ class SubnetText:
 def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
     """The devices and cables of a file for ibsim; lines that make no sense go to `found`.
 
-    Attributes of a device stand above it, its ports below (ibsim, README, "Net file format").
+    Attributes of a device stand above it, its ports below, and an empty line ends it (ibsim,
+    README, "Net file format"; with one before its ports ibsim 0.12 does not start).
     """
     subnet, here = SubnetText(), ""
     above: dict[str, tuple[str, int]] = {}
@@ -68,7 +69,11 @@ def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
                 subnet.guids[int(cable[2], 16)] = here
         elif (said := ATTRIBUTE.fullmatch(text)) and said[1] not in above:
             above[said[1]] = said[2], line
-        elif text and text[0] != "#":
+        elif not text:
+            here = ""
+            if above:
+                found.add(file, line, "an empty line", "the device of the attributes above it")
+        elif text[0] != "#":
             found.unread(file, line, text)
     for name, (value, line) in above.items():
         found.add(file, line, f"{name}={value}", "a device below it")
