@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands ne
 VERBS, FUNCTIONS = "polarfab.verbs", "polarfab.functions"
 TARGETS, EXPORTS, PROOFS = "polarfab.targets", "polarfab.exports", "polarfab.proofs"
 FAMILIES, BALANCES = "polarfab.families", "polarfab.balances"
+SINGULAR = {FAMILIES: "family"}
 
 EXTENSIONS = Path(__file__).resolve().parents[1] / "extensions"
 PACKAGE = f"{__package__.removesuffix('compilers')}extensions"
@@ -69,7 +70,7 @@ def load(entry: EntryPoint) -> Any:
 
 def broken(entry: EntryPoint, what: str) -> InputError:
     """The error of a package whose object cannot be used, with its name."""
-    kind = entry.group.removeprefix("polarfab.").removesuffix("s")
+    kind = SINGULAR.get(entry.group, entry.group.removeprefix("polarfab.").removesuffix("s"))
     return InputError.of(
         key=f"{kind} {entry.name}",
         required=f"a {kind} that can be imported",

@@ -25,9 +25,9 @@ from compilers.topology.families import (
     build_topology,
     check_topology,
     family_of,
-    hierarchy,
     parameters,
 )
+from compilers.topology.family import Family
 from compilers.topology.field import prime_powers_near
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import Finding, InputError, KeyPath
@@ -36,7 +36,6 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from compilers.spec.fabric_spec import FabricSpec
     from compilers.tables.build import Build
 
-POLARFLY = "polarfly"
 IDLE = 66 * 10**6
 """Bytes of a process that has imported what it needs, and done nothing."""
 
@@ -47,11 +46,11 @@ class Size:
 
     degree: the most links of a switch. graph: bytes while it is made. stored: bytes of the egress
     classes that are held, 0 where rows are computed. spread: whether there are alternates or
-    repair. by_class: these are constructed for a PolarStar, three classes a link. shares: shares of
-    ways of all classes, of a build.
+    repair. by_class: these are constructed for whole supernodes, three classes a link.
+    shares: of all classes of a build.
     """
 
-    family: str
+    family: Family
     switches: int
     degree: int = 0
     graph: int = 0
@@ -70,15 +69,13 @@ class Size:
         """The graph of a family, its parameters right; of one without algebra only the order."""
         known = {name: value for name, value in given.items() if value is not None}
         found = family_of(family)
+        values = parameters(family, known)
+        order, links = found.order(values), found.degree(values)
         if found.described:
-            return cls(family, found.order(known))
-        if found.compared or "q" not in found.parameters:
-            order = found.order(known)
-            return cls(family, order, graph=64 * order * _most_links(known, order))
-        values, known_as = parameters(family, known), found.name
-        links = int(values["q"]) + 1 + int(values.get("degree", 0))
-        size = cls(known_as, found.order(values), links * (1 + (family == "oft")))
-        return replace(size, graph=size.ends * (5 if known_as == POLARFLY else 12))
+            return cls(found, order)
+        if links is None:
+            return cls(found, order, graph=64 * order * _most_links(known, order))
+        return cls(found, order, links, graph=order * links * (12 if found.holds_edges else 5))
 
     @classmethod
     def of_spec(cls, spec: FabricSpec) -> Size:
@@ -87,7 +84,7 @@ class Size:
         size, q = cls.of_family(family, values), spec.topology.q or 0
         if not size.degree and size.switches <= LARGEST_SEARCH:
             size = cls.of_topology(build_topology(family, values))
-        members = hierarchy(values)
+        members = size.family.hierarchy(values)
         # In PolarStar a row for each member of the q + 2 near supernodes, one a supernode beyond.
         rows = size.switches
         if members > 1:
@@ -96,7 +93,7 @@ class Size:
         spread = policy.balances or policy.protects
         cells = size.switches * rows
         by_class = spread and constructs_classes(size.family, values, size.switches)
-        computed = size.family == POLARFLY or (members > 1 and (by_class or not spread))
+        computed = size.family.constructed or (members > 1 and (by_class or not spread))
         if computed and cells > STORED_CELLS:
             cells = 0
         kinds = empty_egress(0, 0, size.degree * (1 + spread + by_class)).itemsize
@@ -106,20 +103,21 @@ class Size:
     def of_topology(cls, topology: Topology) -> Size:
         """A graph that is there."""
         degree = int(topology.graph.degrees.max(initial=0))
-        return cls(topology.family, topology.graph.order, degree)
+        return cls(family_of(topology.family), topology.graph.order, degree)
 
     @classmethod
     def of_build(cls, build: Build) -> Size:
         """What a build holds."""
-        egress, classes, family = build.tables.routes.egress, build.tables.classes, build.topology
+        egress, classes = build.tables.routes.egress, build.tables.classes
+        family, parameters = family_of(build.topology.family), build.topology.parameters
         spread = bool(classes.alternate.shape[2] or classes.protection.shape[2])
         return cls(
-            family.family,
+            family,
             len(egress),
             build.wiring.port.shape[1],
             stored=egress.nbytes if isinstance(egress, np.ndarray) else 0,
             spread=spread,
-            by_class=spread and constructs_classes(family.family, family.parameters, len(egress)),
+            by_class=spread and constructs_classes(family, parameters, len(egress)),
             shares=prod(classes.weight.shape),
         )
 
@@ -149,10 +147,10 @@ class Work:
 def _tables(size: Size) -> float:
     """Bytes of compiling and of proving state by state: for rows, for links, for ways."""
     links = 130
-    if size.family == "polarstar":
+    if size.family.by_supernodes:
         links = 270 if size.stored else 90  # 71 at 627,570 switches
     rows = 2.3 * size.stored + links * size.ends
-    ways = 7e7 + (3 if size.family == POLARFLY else 60) * size.switches**2
+    ways = 7e7 + (3 if size.family.constructed else 60) * size.switches**2
     if size.by_class:
         ways = 7e7 + 300 * size.ends
     return rows + ways * size.spread
@@ -163,7 +161,7 @@ def _proof(size: Size) -> float:
     if size.by_class:
         return 1e-5 * size.ends
     if size.spread:
-        return (3e-7 if size.family == POLARFLY else 8e-7) * size.switches**2
+        return (3e-7 if size.family.constructed else 8e-7) * size.switches**2
     return 4e-8 * size.switches**2 if size.stored else 1e-6 * size.ends
 
 

@@ -14,10 +14,10 @@ from compilers.cabling.phases import Stage, installed
 from compilers.capacity import over_capacity
 from compilers.estimates import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
+from compilers.routing.choose import choices, require_searchable
 from compilers.routing.exact_rows import with_exceptions
-from compilers.routing.policy_passes import choices, require_searchable
-from compilers.routing.routes_by_family import minimal
-from compilers.spec.balance import balance_named
+from compilers.routing.minimal_routes import minimal
+from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
 from compilers.spec.share import share
@@ -176,7 +176,7 @@ def with_alternates(made: Stages) -> Stages:
     policy = made.routing.policy(made.loaded.spec.topology.q, topology.family)
     if made.damage:
         with made.loaded.reported():
-            require_searchable(topology, policy)
+            require_searchable(topology, policy, made.routing.balance)
     tables = choices(made.tables, topology, wiring, policy, not made.damage, made.module)
     balance = balance_named(made.routing.balance)
     return replace(made, tables=balance.chosen(tables, topology, wiring))

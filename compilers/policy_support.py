@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from compilers.spec.balance import balance_named
+from compilers.spec.balances import balance_named
 from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
 from compilers.spec.features import (
     ADJACENT_NEEDS,

@@ -100,9 +100,10 @@ def _check(nodes: Nodes, data: Data, context: Data) -> list[Finding]:
 
 
 def _neither_nodes_nor_generate(data: Data) -> Iterator[Finding]:
-    if "nodes" in data and "generate" in data:
+    generated = data.get("generate") is not None
+    if "nodes" in data and generated:
         yield Finding(("generate",), "nodes or generate", "both", "remove one of them")
-    elif "nodes" not in data and "generate" not in data:
+    elif "nodes" not in data and not generated:
         yield Finding(("nodes",), "the key nodes", "nothing", "add `nodes: …`")
 
 

@@ -20,7 +20,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from compilers.spec.balance import own_balances
+from compilers.spec.balances import own_balances
 from compilers.topology.families import known_families
 from polarfab.cli import cli
 

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compilers.readers.emitted_report import EmittedWrongError
-    from compilers.spec.balance import Balance
+    from compilers.spec.balances import Balance
     from compilers.tables.build import Build
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
     from compilers.targets.target import Target
-    from compilers.topology.labelled_graph import Family, Topology
+    from compilers.topology.family import Family
+    from compilers.topology.labelled_graph import Topology
     from inventory.problems import InputError
     from mininet_scenarios.run.plane_emulation import emulate
     from mininet_scenarios.run.rehearsal_plan import WrongTables
@@ -52,13 +53,13 @@ __all__ = [
     "topology",
 ]
 HOMES = {
-    "Balance": "compilers.spec.balance",
+    "Balance": "compilers.spec.balances",
     "Build": "compilers.tables.build",
     "Capabilities": "compilers.targets.capabilities",
     "EmittedWrongError": "compilers.readers.emitted_report",
     "EngineError": "mininet_scenarios.scenario.engine",
     "Fabric": "polarfab.fabric",
-    "Family": "compilers.topology.labelled_graph",
+    "Family": "compilers.topology.family",
     "InputError": "inventory.problems",
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",

@@ -2,7 +2,8 @@
 
 NumPy's scalars are taken as numbers, anything that is a path as a `Path`. A wrong type is a
 `TypeError` that names function, argument, what is wanted and what was given. What values mean is
-checked behind the door, with `InputError` or `ValueError`.
+checked behind the door, with `InputError` or `ValueError`; but words to choose from (`Literal`) are
+checked here, and another word is an `InputError` that names them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
+
+from compilers import choices
+from inventory.problems import InputError, did_you_mean, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
@@ -24,6 +28,10 @@ LONGEST = 60
 
 class _WrongTypeError(Exception):
     pass
+
+
+class _OtherWordError(Exception):
+    """A word that is none of those to choose from."""
 
 
 def contract(function: F) -> F:
@@ -65,6 +73,9 @@ def contracted(kind: C) -> C:
 def _taken(function: Callable[..., Any], name: str, kind: str, value: Any) -> Any:
     try:
         return _fitting(_parsed(kind), value)
+    except _OtherWordError as other:
+        required, todo = f"one of {', '.join(other.args)}", did_you_mean(str(value), other.args)
+        raise InputError.of(required, shown(value), todo, key=name) from None
     except _WrongTypeError:
         given = f"{type(value).__name__} {value!r}"[:LONGEST]
         text = f"{function.__qualname__}: {name} is to be {kind}, not {given}"
@@ -110,6 +121,12 @@ def _simple(name: str, value: Any) -> Any:
     kinds: dict[str, Any] = {"bool": bool, "int": int, "float": (int, float), "str": str}
     if name in ("Any", "object", "Progress"):
         return value
+    if words := get_args(getattr(choices, name, None)):
+        if isinstance(value, str) and value not in words:
+            raise _OtherWordError(*words)
+        if isinstance(value, str):
+            return value
+        raise _WrongTypeError
     if name == "Path":
         if isinstance(value, str | os.PathLike) and os.fspath(value) not in ("", b""):
             return Path(value)

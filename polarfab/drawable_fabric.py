@@ -10,6 +10,7 @@ from inventory.problems import InputError
 from polarfab.contract import contracted
 
 if TYPE_CHECKING:
+    from compilers.choices import Chart, PictureForm
     from compilers.tables.build import Build
     from polarfab.runnable_fabric import Progress
 
@@ -53,11 +54,13 @@ class DrawableFabric(ABC):
     def build(self) -> Build:
         """The build of the one plane."""
 
-    def draw(self, form: str = "svg", layout: str = "", racks: Sequence[str] = ()) -> Picture:
+    def draw(
+        self, form: PictureForm = "svg", layout: str = "", racks: Sequence[str] = ()
+    ) -> Picture:
         """A picture of the fabric (`svg`), or an interactive page that needs no network (`html`).
 
         layout: the boxes: clusters by name, or `racks` for the inventory's. racks: one or two racks
-        or clusters to highlight, by name or number.
+        or clusters to highlight, by name or number, or what shares a risk, as `["module:A/0"]`.
 
         Raises:
             InputError: no such form, layout or rack, or the fabric is too large.
@@ -70,8 +73,8 @@ class DrawableFabric(ABC):
 
     def chart(
         self,
-        show: str,
-        form: str = "svg",
+        show: Chart,
+        form: PictureForm = "svg",
         *,
         pattern: str = "",
         before: DrawableFabric | None = None,

@@ -23,6 +23,7 @@ from polarfab.drawable_fabric import DrawableFabric
 from polarfab.runnable_fabric import Progress, RunnableFabric
 
 if TYPE_CHECKING:
+    from compilers.choices import Method
     from compilers.evaluation.fabric_counts import FabricCounts
     from compilers.evaluation.saturation import PatternThroughput
     from compilers.expansion.growth_report import GrowthReport
@@ -273,7 +274,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         seed: int = 0,
         channels: bool | None = False,
         progress: Progress | None = None,
-        method: str = "auto",
+        method: Method = "auto",
         scheduler: str = "",
         begun: Callable[[str, float], None] | None = None,
     ) -> Verification:

@@ -15,6 +15,7 @@ from polarfab.contract import contracted
 
 if TYPE_CHECKING:
     from compilers.audit.route_report import RouteReport
+    from compilers.choices import EngineName, FrameworkName
     from compilers.tables.build import Build
     from controller.devices.device_push import PushWay
     from controller.devices.push_report import PushReport
@@ -145,7 +146,10 @@ class RunnableFabric(ABC):
             return client.apply(packed, accept_loss, unverified, progress, confirm_within)
 
     def emulate(
-        self, engine: str = "auto", framework: str | None = None, unverified: bool = False
+        self,
+        engine: EngineName = "auto",
+        framework: FrameworkName | None = None,
+        unverified: bool = False,
     ) -> Emulated:
         """Bring it up on real Open vSwitch and Mininet, or on another engine, and check every pair.
 
@@ -160,8 +164,8 @@ class RunnableFabric(ABC):
         self,
         new: RunnableFabric,
         unverified: bool = False,
-        engine: str = "auto",
-        framework: str | None = None,
+        engine: EngineName = "auto",
+        framework: FrameworkName | None = None,
         interval: float = 0.1,
         pairs: int = 0,
     ) -> Emulated:

@@ -11,6 +11,7 @@ from inventory.problems import InputError, shown
 from polarfab.contract import contract
 
 if TYPE_CHECKING:
+    from compilers.choices import PictureForm
     from compilers.evaluation.analysis.analyses import Analysis
     from compilers.evaluation.comparison.candidates import Candidate
     from compilers.topology.labelled_graph import Topology
@@ -171,7 +172,7 @@ def analyse(
 
 @contract
 def draw(
-    topology: Topology, form: str = "svg", layout: str = "", racks: Sequence[str] = ()
+    topology: Topology, form: PictureForm = "svg", layout: str = "", racks: Sequence[str] = ()
 ) -> Picture:
     """A graph in clusters as a picture (`svg`) or an interactive page (`html`), as `Fabric.draw`.
 

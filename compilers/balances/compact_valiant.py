@@ -1,6 +1,16 @@
 """`compact-valiant`: hosts' packets go by a neighbour of their switch, and minimally from there."""
 
-from compilers.spec.balance import Balance
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from compilers.spec.balance_words import DEMAND_FILE, MEASURED
+from compilers.spec.balances import Balance
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Topology
+
+FITTED = f", adjacent: bounce, demand: {DEMAND_FILE}"
+"""What can follow a demand in every family."""
 
 
 class CompactValiant(Balance):
@@ -8,3 +18,8 @@ class CompactValiant(Balance):
 
     name = "compact-valiant"
     place = 3
+    figures = MappingProxyType({"": (68, 19), FITTED: (100, 62)})
+
+    def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
+        """Traffic that was measured, to which shares are fitted."""
+        return FITTED if traffic == MEASURED else None

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from compilers.spec.balance import ROUTING, Balance
+from compilers.spec.balance_words import MEASURED, UNIFORM
+from compilers.spec.balances import ROUTING, Balance
 from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
 from compilers.spec.share import EQUAL_COST
-from compilers.topology.labelled_graph import Family, Parameters
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Finding
 
 if TYPE_CHECKING:
@@ -37,6 +39,12 @@ class Ecmp(Balance):
             required, todo = f"auto or none with `balance: {self.name}`", "remove `disjoint`"
             yield Finding(("routing", "disjoint"), required, "edge", todo)
 
+    def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
+        """Trees, whose paths rise and fall: no switch is an intermediate. And several paths."""
+        if topology.endpoints.all():
+            return "" if traffic == UNIFORM and not family.single else None
+        return ", transit: ecmp" * (family.least_marked is None) if traffic != MEASURED else None
+
     def unfit(
         self, routing: RoutingSpec, family: Family, parameters: Parameters
     ) -> Iterator[Finding]:
@@ -46,7 +54,7 @@ class Ecmp(Balance):
             given = f"{self.name} in {family.name}, which has one"
             todo = "write minimal, or spread or compact-valiant for longer paths as well"
             yield Finding(ROUTING, required, given, todo)
-        elif constructs_classes(family.name, parameters, order := family.order(parameters)):
+        elif constructs_classes(family, parameters, order := family.order(parameters)):
             required = f"another balance for more than {LARGEST_SEARCH:,} switches"
             todo = "their alternates are constructed: compact-valiant"
             yield Finding(ROUTING, required, f"{self.name} for {order:,}", todo)

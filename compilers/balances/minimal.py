@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from compilers.spec.balance import Balance
+from compilers.spec.balance_words import UNIFORM
+from compilers.spec.balances import Balance
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Topology
 from inventory.problems import Finding
 
 if TYPE_CHECKING:
@@ -19,6 +23,7 @@ class Minimal(Balance):
     place = 1
     needs = frozenset()
     alternates = False
+    figures = MappingProxyType({"": (100, 12)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """A demand that nothing is fitted to, bounced ways for traffic that is not spread."""
@@ -30,3 +35,7 @@ class Minimal(Balance):
             todo = "add `balance: compact-valiant` or `ugal-pf`, or remove `adjacent`"
             required = f"minimal with `balance: {self.name}`"
             yield Finding(("routing", "adjacent"), required, "bounce", todo)
+
+    def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
+        """Uniform traffic, where there is one shortest path."""
+        return "" if traffic == UNIFORM and family.single else None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from compilers.spec.balance import ROUTING, Balance
-from compilers.spec.balance_words import fixed_shares
+from compilers.spec.balance_words import ANY, fixed_shares
+from compilers.spec.balances import ROUTING, Balance
 from compilers.spec.features import INGRESS, MARKS, WEIGHTS
 from compilers.topology.families import FAMILIES
-from compilers.topology.labelled_graph import Family, Parameters
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Finding
 
 if TYPE_CHECKING:
@@ -23,10 +25,15 @@ class Spread(Balance):
     place = 6
     needs = frozenset({WEIGHTS, INGRESS, MARKS})
     marks = True
+    figures = MappingProxyType({"": (52, 46)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Marked packets take all links alike."""
         yield from fixed_shares(routing)
+
+    def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
+        """Any traffic, where packets can be marked."""
+        return "" if traffic == ANY and family.has_marks(topology.parameters) else None
 
     def unfit(
         self,

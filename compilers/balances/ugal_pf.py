@@ -1,6 +1,6 @@
 """`ugal-pf`: the tables of Compact Valiant; the controller shifts their weights by load."""
 
-from compilers.spec.balance import Balance
+from compilers.spec.balances import Balance
 
 
 class UgalPf(Balance):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compilers.spec.balance import ROUTING, Balance
-from compilers.spec.balance_words import fixed_shares
+from compilers.spec.balance_words import ANY, fixed_shares
+from compilers.spec.balances import ROUTING, Balance
 from compilers.spec.features import INGRESS, INTERMEDIATES
 from compilers.spec.share import EQUAL_COST
 from compilers.topology.families import family_of
+from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import Finding
 
@@ -27,6 +29,7 @@ class Valiant(Balance):
     needs = frozenset({INGRESS, INTERMEDIATES})
     alternates = False
     carries = True
+    figures = MappingProxyType({"": (51, 51)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
         """Packets take any intermediate alike."""
@@ -36,6 +39,10 @@ class Valiant(Balance):
             todo = "remove it: each intermediate is drawn as often as another"
             given = routing.minimal_share
             yield Finding(("routing", "minimal_share"), required, given, todo)
+
+    def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
+        """Any traffic, where every switch can be an intermediate."""
+        return "" if traffic == ANY and topology.endpoints.all() else None
 
     def placed(self, topology: Topology, wiring: Any) -> Iterator[Finding]:
         """Switches that are no intermediates, as they have no hosts.

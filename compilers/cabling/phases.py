@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from compilers.cabling.cable_plan import Cables, cables_of
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import components, neighbour_table
-from compilers.topology.graph import Graph
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError, Problem

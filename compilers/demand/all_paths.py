@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import Fit, FlowPaths, Reals, fit
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import distances, neighbour_table
-from compilers.topology.graph import Graph
 
 Numbers = NDArray[np.int64]
 ROUNDS = 30

@@ -45,7 +45,7 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
         weights = rounded(paths, fit(paths, largest), largest).weights
     classes = build.tables.classes
     port, weight = np.asarray(classes.alternate), np.array(classes.weight)
-    switch, number = np.divmod(paths.row, fluid.forwarding.classes + 2)
+    switch, number = np.divmod(paths.row, fluid.hops.classes + 2)
     weight[switch, number] = weights.astype(np.uint16)
     fitted = replace(classes, alternate=port, weight=weight)
     return replace(build, tables=replace(build.tables, classes=fitted))

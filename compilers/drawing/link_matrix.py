@@ -127,7 +127,7 @@ def load_chart(build: Build, pattern: str) -> Chart:
     if not found.flows:
         required, todo = "a pattern with traffic between switches here", "such as uniform"
         raise InputError.of(required, pattern, todo, key="--pattern")
-    f, matrix = found.fluid.forwarding, Matrix.of(build)
+    f, matrix = found.fluid.hops, Matrix.of(build)
     arcs = np.flatnonzero(f.end >= 0)
     ends = np.stack((arcs, f.end[arcs]), axis=1) // f.slots
     names, grids = build.wiring.names, []

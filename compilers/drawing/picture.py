@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
+from compilers.choices import Chart, PictureForm
 from compilers.drawing.page import page_data
 from compilers.drawing.positions import RACKS, by_kind, noun_of, place
-from compilers.drawing.scene import compose, name_width
+from compilers.drawing.scene import NOTHING, Marked, compose, name_width
 from compilers.forwarding.walks import Progress
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.minimal_routes import minimal
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts
+from compilers.wiring.hardware import Hardware
+from compilers.wiring.shared_risk import GROUP_KINDS, find_group
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
 from inventory.problems import InputError, Problem, did_you_mean, shown
 from templates import environment
 
 MOST_PICTURE_NODES = 20_000
 SMALL = 200
-PICTURE_FORMS = ("svg", "html")
+PICTURE_FORMS = get_args(PictureForm)
 """A picture, and an interactive page."""
-CHARTS = ("racks", "load", "failures", "rounds")
+CHARTS = get_args(Chart)
 """Pictures of a build that are charts, beside that of the fabric."""
 
 
@@ -42,6 +46,7 @@ class Subject:
     sites: tuple[str, ...] = ()
     racks: Layout | None = None
     build: str = ""
+    hardware: Hardware | None = None
 
 
 def of_topology(topology: Topology) -> Subject:
@@ -54,7 +59,8 @@ def of_build(build: Build) -> Subject:
     """A build, with the names and ports of its nodes and its tables."""
     title = f"{build.name}: {build.topology.title()}"
     places = _sites(build), _racks(build)
-    return Subject(title, build.topology, build.wiring, build.tables, *places, build.identity)
+    identity, hardware = build.identity, build.hardware
+    return Subject(title, build.topology, build.wiring, build.tables, *places, identity, hardware)
 
 
 def _sites(build: Build) -> tuple[str, ...]:
@@ -97,7 +103,8 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
         form: one of PICTURE_FORMS.
         layout_name: one of `layouts(topology)`, `racks` for those of the inventory, "" for these
             if they are marked, else for the default.
-        marked: names or numbers of up to two racks or clusters.
+        marked: names or numbers of up to two racks or clusters, or one group that shares a risk,
+            such as `module:A/0`, in a picture.
 
     Raises:
         InputError: no such form, layout or rack, or the fabric is too large.
@@ -114,18 +121,20 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
     racks = grouping(subject, layout_name, marked)
     written = subject.wiring.names if topology.graph.order <= SMALL else ()
     found = find_marked(subject, racks, marked)
+    if interactive and found.group:
+        raise InputError.of("a picture (svg) to highlight a group", "a page", key="form")
     scene = compose(
         subject.title,
         topology,
         subject.wiring,
         racks,
         place(topology, racks, name_width(written)),
-        () if interactive else found,
+        NOTHING if interactive else found,
     )
     if not interactive:
         return environment().get_template("draw/picture.svg.j2").render(s=scene)
     tables = subject.tables or minimal(topology, subject.wiring)
-    data = page_data(scene, topology, subject.wiring, tables, racks, found, subject.sites)
+    data = page_data(scene, topology, subject.wiring, tables, racks, found.racks, subject.sites)
     return environment().get_template("draw/page.html.j2").render(s=scene, data=data)
 
 
@@ -193,12 +202,14 @@ def _some(names: tuple[str, ...]) -> str:
     return f"{names[0]} … {names[-1]}" if len(names) > 5 else ", ".join(names)
 
 
-def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> tuple[int, ...]:
-    """The racks or clusters of these names or numbers.
+def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> Marked:
+    """The racks or clusters of these names or numbers, or the group of this name.
 
     Raises:
         InputError: there is no such one, or one is named twice.
     """
+    if len(words) == 1 and words[0].partition(":")[0] in GROUP_KINDS:
+        return Marked(group=find_group(subject.wiring, subject.hardware, words[0]))
     noun = noun_of(racks)
     known = f"a {noun}: {_some(racks.names)}, or 0..{len(racks.names) - 1}"
     others: tuple[str, ...] = ()
@@ -221,4 +232,4 @@ def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> tupl
         )
     if problems:
         raise InputError(problems)
-    return tuple(found)
+    return Marked(tuple(found))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compilers.topology.families import FAMILIES
-from compilers.topology.labelled_graph import Design
+from compilers.topology.family import Design
 from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
@@ -90,10 +90,9 @@ def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
 def _is_direct(family: str, points: dict[int, float]) -> bool:
     """Whether the family's nodes all carry hosts, by one of its designs."""
     from compilers.evaluation.comparison.designs import families
-    from compilers.evaluation.comparison.formulas import formulas
 
     design = next(families([family])[0].designs(min(points)))
-    return formulas(design).endpoints == design.nodes
+    return design.endpoints == design.nodes
 
 
 def _ours_first(entry: tuple[tuple[int, str], dict[int, float]]) -> tuple[bool, str]:

@@ -13,7 +13,8 @@ from math import ceil, pi, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.families import build_topology
+from compilers.families.polarfly import PolarFly
+from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout
 
@@ -56,7 +57,7 @@ def place(topology: Topology, racks: Layout, widest_name: float = 0.0) -> Positi
         racks: a layout. Supernodes of PolarStar are drawn in their clusters in every layout.
         widest_name: the width of the widest name written in a vertex, 0 for none.
     """
-    if topology.family == "polarstar" and racks.name != RACKS:
+    if family_of(topology.family).by_supernodes and racks.name != RACKS:
         return _hierarchy(topology)
     half = node_radius(topology.graph.order)
     half_width = max(half, widest_name / 2 + 3)
@@ -102,7 +103,7 @@ def spokes(count: int, radius: float) -> Floats:
 
 def _hierarchy(topology: Topology) -> Positions:
     """PolarStar: discs of members at the positions of the structure graph's vertices."""
-    structure = build_topology("polarfly", {"q": topology.parameters["q"]})
+    structure = PolarFly().build({"q": topology.parameters["q"]})
     members = topology.graph.order // structure.graph.order
     half = 4.0 if structure.graph.order < 60 else 2.8
     ring = max(2.2 * half, members * SPACING * half / (2 * pi))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from compilers.drawing.positions import RACKS, Floats, Positions, noun_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
+from compilers.wiring.shared_risk import RiskGroup
 from compilers.wiring.wiring import Wiring
 
 PICTURE_MARGIN = 24.0
@@ -101,6 +102,32 @@ class Style:
 
 
 @dataclass(frozen=True, slots=True)
+class Marked:
+    """What is highlighted: the links of one rack, those between two, or those of a group."""
+
+    racks: tuple[int, ...] = ()
+    group: RiskGroup | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is anything."""
+        return bool(self.racks or self.group)
+
+    def links(self, edges: NDArray[np.int32], rack: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """bool[E]: which links, int32[E, 2], these are, of vertices in these racks, int32[N]."""
+        if self.group:
+            pairs = np.array(self.group.links, np.int64).reshape(-1, 2) @ [len(rack), 1]
+            inside = np.isin(np.sort(edges, axis=1) @ [len(rack), 1], pairs)
+            return inside | np.isin(edges, self.group.switches).any(axis=1)
+        touched = np.isin(rack[edges], self.racks)
+        some = touched.all(axis=1) if len(self.racks) == 2 else touched.any(axis=1)
+        found: NDArray[np.bool_] = some & (rack[edges[:, 0]] != rack[edges[:, 1]])
+        return found
+
+
+NOTHING = Marked()
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """A complete picture, in pixels; half and half_width are of a vertex, noun is that of a box."""
 
@@ -132,7 +159,7 @@ def compose(
     wiring: Wiring,
     racks: Layout,
     placement: Positions,
-    marked: tuple[int, ...] = (),
+    marked: Marked = NOTHING,
 ) -> Scene:
     """The picture of a topology.
 
@@ -142,7 +169,7 @@ def compose(
         wiring: the names and ports of its vertices.
         racks: the layout.
         placement: the positions (`compilers.drawing.positions.place`).
-        marked: up to two racks: the links of one, or those between the two, are highlighted.
+        marked: what is highlighted.
     """
     cables = _cables(topology, wiring, racks, marked)
     at = placement.at + ORIGIN
@@ -226,8 +253,8 @@ def _nodes(
     return tuple(nodes)
 
 
-def _boxes(racks: Layout, placement: Positions, marked: tuple[int, ...]) -> tuple[Box, ...]:
-    names = [racks.names[rack] for rack in marked]
+def _boxes(racks: Layout, placement: Positions, marked: Marked) -> tuple[Box, ...]:
+    names = [racks.names[rack] for rack in marked.racks]
     return tuple(
         Box(
             x=_tidy(x + PICTURE_MARGIN),
@@ -244,21 +271,21 @@ def _boxes(racks: Layout, placement: Positions, marked: tuple[int, ...]) -> tupl
     )
 
 
-def _discs(racks: Layout, placement: Positions, marked: tuple[int, ...]) -> tuple[Disc, ...]:
+def _discs(racks: Layout, placement: Positions, marked: Marked) -> tuple[Disc, ...]:
     return tuple(
         Disc(
             x=_tidy(x + PICTURE_MARGIN),
             y=_tidy(y + HEAD),
             radius=_tidy(radius),
             label=f"supernode{number}",
-            marked=racks.name == "supernodes" and number in marked,
+            marked=racks.name == "supernodes" and number in marked.racks,
         )
         for number, (x, y, radius) in enumerate(placement.discs.tolist())
     )
 
 
 def _strokes(
-    topology: Topology, racks: Layout, placement: Positions, at: Floats, marked: tuple[int, ...]
+    topology: Topology, racks: Layout, placement: Positions, at: Floats, marked: Marked
 ) -> tuple[Strokes, ...]:
     """Links, bottom layer first; as bundles between supernodes, and between racks if many."""
     edges = topology.graph.edges()
@@ -280,7 +307,7 @@ def _strokes(
         strokes = [_lines("between", at[outer], len(outer))]
     strokes.append(_lines("inside", at[edges[inside]], int(inside.sum())))
     if marked:
-        chosen = _chosen(racks.rack[edges], marked)
+        chosen = marked.links(edges, racks.rack)
         strokes.append(_lines("marked", at[edges[chosen]], int(chosen.sum())))
     return tuple(strokes)
 
@@ -291,16 +318,6 @@ def _groups(topology: Topology, racks: Layout, placement: Positions) -> NDArray[
         return racks.rack
     members = topology.graph.order // len(placement.discs)
     return np.arange(topology.graph.order, dtype=np.int32) // members
-
-
-def _chosen(ends: NDArray[np.int32], marked: tuple[int, ...]) -> NDArray[np.bool_]:
-    """bool[E]: the links that leave the marked rack, or join the two."""
-    between = ends[:, 0] != ends[:, 1]
-    touched = np.isin(ends, marked)
-    chosen: NDArray[np.bool_] = between & (
-        touched.all(axis=1) if len(marked) == 2 else touched.any(axis=1)
-    )
-    return chosen
 
 
 def _bundles(name: str, ends: NDArray[np.int32], middle: Floats) -> Strokes:
@@ -317,16 +334,15 @@ def _lines(name: str, ends: Floats, links: int) -> Strokes:
     return Strokes(name=name, path=path, lines=len(tidy), links=links)
 
 
-def _cables(
-    topology: Topology, wiring: Wiring, racks: Layout, marked: tuple[int, ...]
-) -> tuple[str, ...]:
-    """The cables between two marked racks, `node:port – node:port`."""
-    if len(marked) != 2:
+def _cables(topology: Topology, wiring: Wiring, racks: Layout, marked: Marked) -> tuple[str, ...]:
+    """The cables of a group or between two marked racks, `node:port – node:port`."""
+    if len(marked.racks) != 2 and not marked.group:
         return ()
     edges = topology.graph.edges()
     texts = []
-    for u, v in edges[_chosen(racks.rack[edges], marked)].tolist():
-        first, second = (u, v) if racks.rack[u] == marked[0] else (v, u)
+    for u, v in edges[marked.links(edges, racks.rack)].tolist():
+        turned = len(marked.racks) == 2 and racks.rack[u] != marked.racks[0]
+        first, second = (v, u) if turned else (u, v)
         link = int(np.flatnonzero(wiring.far[first] == second)[0])
         here = wiring.port_name(first, int(wiring.port[first, link]))
         there = wiring.port_name(second, int(wiring.far_port[first, link]))
@@ -334,9 +350,7 @@ def _cables(
     return tuple(texts)
 
 
-def _subtitle(
-    topology: Topology, racks: Layout, placement: Positions, marked: tuple[int, ...]
-) -> str:
+def _subtitle(topology: Topology, racks: Layout, placement: Positions, marked: Marked) -> str:
     graph = topology.graph
     parts = [f"{graph.order:,} nodes, {graph.size:,} links, diameter {topology.diameter}"]
     if len(placement.discs):
@@ -348,15 +362,16 @@ def _subtitle(
             f"{len(racks.names)} {noun_of(racks)}s" + f" ({racks.name})" * (racks.name != RACKS)
         )
     if marked:
-        chosen = int(_chosen(racks.rack[graph.edges()], marked).sum())
-        names = " and ".join(racks.names[rack] for rack in marked)
-        where = f"between {names}" if len(marked) == 2 else f"leaving {names}"
+        chosen = int(marked.links(graph.edges(), racks.rack).sum())
+        names = " and ".join(racks.names[rack] for rack in marked.racks)
+        where = f"between {names}" if len(marked.racks) == 2 else f"leaving {names}"
+        where = f"of {marked.group.name}" if marked.group else where
         parts.append(f"{chosen} links {where}")
     return " · ".join(parts)
 
 
 def _legend(
-    topology: Topology, racks: Layout, placement: Positions, marked: tuple[int, ...], top: float
+    topology: Topology, racks: Layout, placement: Positions, marked: Marked, top: float
 ) -> tuple[Key, ...]:
     """Two rows: kinds of vertices, kinds of lines."""
     counts = np.bincount(topology.kind, minlength=len(topology.kinds))

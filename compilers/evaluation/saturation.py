@@ -116,7 +116,7 @@ class LinkLoads:
 
     def saturation(self, load: NDArray[np.float64]) -> Saturation:
         """What one of the three loads lets hosts send."""
-        f = self.fluid.forwarding
+        f = self.fluid.hops
         hot = int(load.argmax())
         peak = float(load[hot])
         return Saturation(

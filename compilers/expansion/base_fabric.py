@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from compilers.expansion.spare_ports import Spare, needed, room
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import family_before
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import Expansion, added_clusters, check, expand
 from compilers.wiring.wiring import Wiring
@@ -30,9 +30,10 @@ class BaseFabric:
     @classmethod
     def of(cls, topology: Topology) -> BaseFabric:
         """The base of a topology, by its parameters; clusters are added in one order."""
-        if topology.family not in ("polarfly", "polarfly-expanded"):
+        family = family_before(topology)
+        if not family.grows_by_clusters:
             return cls(topology, topology, "", 0)
-        first = FAMILIES["polarfly"].build({"q": int(topology.parameters["q"])})
+        first = family.build({"q": int(topology.parameters["q"])})
         return cls(topology, first, *added_clusters(topology))
 
     def problems(self, method: str, count: int) -> list[Problem]:

@@ -17,15 +17,14 @@ from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares, spares_
 from compilers.expansion.spare_ports import Spare, require_room
 from compilers.expansion.swapped_fabric import SwappedFabric
 from compilers.expansion.table_changes import changes, moved
-from compilers.routing.policy_passes import choices
-from compilers.routing.search.shortest_paths import LARGEST_SHORTEST, links_taken, routes
+from compilers.routing.choose import choices
+from compilers.routing.minimal_routes import LARGEST_SHORTEST, links_taken, routes
 from compilers.spec.address_blocks import block_count
-from compilers.spec.balance import balance_named
+from compilers.spec.balances import balance_named
 from compilers.spec.fabric_spec import RoutingSpec
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
-from compilers.topology.random_growth import GROWING
+from compilers.topology.families import family_before
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
 from compilers.wiring.wiring import Wiring
@@ -80,7 +79,7 @@ def grow(
             switches.
     """
     topology = build.topology
-    swaps = topology.family in GROWING
+    swaps = family_before(topology).grows_by_switches
     base = SwappedFabric(topology, seed) if swaps else BaseFabric.of(topology)
     base.require(method, count)
     _require_unmarked(build)
@@ -134,7 +133,7 @@ def _require_unmarked(build: Build) -> None:
             key="routing.balance",
             required="another balance, as where clusters are copied marked packets come back to "
             "the switch that spreads them, or it has no link to spread them over",
-            given=MARKED,
+            given=build.balance,
             todo="compile it with balance: compact-valiant, move to that with `polarfab apply`, "
             "and expand that build",
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import PortFacts
 from compilers.wiring.wiring import Wiring

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import BEYOND, components, diameter, distances, neighbour_table
+from compilers.topology.family import Family
 from compilers.topology.files.graph_file import GraphFile, graph_file
-from compilers.topology.graph import Graph
-from compilers.topology.labelled_graph import Family, Parameters, Topology
+from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import InputError, Problem
 from inventory.yamlfile import Unreadable
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from compilers.families.pn import sided
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family
 from compilers.topology.field import prime_power
-from compilers.topology.graph import Graph
-from compilers.topology.labelled_graph import Design, Family, Parameters, Topology
-from compilers.topology.polarfly import LARGEST_Q, check_q, lines, order
-from compilers.topology.projective import sided
+from compilers.topology.labelled_graph import Parameters, Topology
+from compilers.topology.polarity import LARGEST_Q, check_q, lines, order
 from inventory.problems import Problem
 
 
@@ -53,17 +54,32 @@ class OrthogonalFatTree(Family):
             diameter=3,
         )
 
+    def degree(self, parameters: Parameters) -> int:
+        """2(q + 1), of a spine."""
+        return 2 * (int(parameters["q"]) + 1)
+
     def designs(self, radix: int) -> Iterator[Design]:
         """The OFT whose spines have `radix` links, radix/2-1 a prime power."""
         q = radix // 2 - 1
         if radix % 2 == 0 and q <= LARGEST_Q and prime_power(q):
             n = order(q)
-            yield Design(
-                family=self.name, radix=radix, nodes=3 * n, links=2 * n * (q + 1), diameter=3, q=q
-            )
+            of_leaves = {"links": 2 * n * (q + 1), "endpoints": 2 * n, "host_diameter": 2}
+            yield self.design(radix, 3 * n, 3, {"q": q}, **of_leaves)
+
+    def mean_distance(self, parameters: Parameters) -> float:  # noqa: ARG002
+        """Any two leaves are 2 links apart (§VI)."""
+        return 2.0
+
+    def utilisation(self, parameters: Parameters) -> float:  # noqa: ARG002
+        """All links are alike (§VI)."""
+        return 1.0
+
+    def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool]:
+        """See `compilers.routing.marked_spread`: twins have the same neighbours."""
+        return (int(parameters["q"]) + 1) / (2 * hosts), True
 
     def routes(self, topology: Topology) -> Any:
-        """See `compilers.routing.projective_minimal`."""
-        from compilers.routing.projective_minimal import oft_routes
+        """See `compilers.routing.plane_minimal`."""
+        from compilers.routing.plane_minimal import oft_routes
 
         return oft_routes(topology)

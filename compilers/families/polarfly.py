@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology import polarfly
+from compilers.topology import polarity
+from compilers.topology.family import Design, Family, Modules
 from compilers.topology.field import prime_power
-from compilers.topology.labelled_graph import Design, Family, Parameters, Topology
-from compilers.topology.layout import fans, stars
-from compilers.topology.polarfly import VERTEX_KINDS, check_q, order, points, structure
-from inventory.problems import Problem
+from compilers.topology.labelled_graph import Parameters, Topology
+from compilers.topology.layout import Layout
+from compilers.topology.polarity import (
+    VERTEX_KINDS,
+    check_q,
+    cross,
+    order,
+    points,
+    structure,
+)
+from inventory.problems import InputError, Problem
+
+EXACT_SPREAD = 5
+"""The q from which some permutation loads links as much as the formula for marks says."""
 
 
 class PolarFly(Family):
@@ -22,7 +34,8 @@ class PolarFly(Family):
     name = "polarfly"
     parameters: tuple[str, ...] = ("q",)
     place = 1
-    constructed = single = True
+    constructed = single = grows_by_clusters = True
+    holds_edges = False
     least_marked = 3
 
     def check(self, parameters: Parameters) -> list[Problem]:
@@ -52,36 +65,51 @@ class PolarFly(Family):
             diameter=2,
         )
 
+    def degree(self, parameters: Parameters) -> int:
+        """Q + 1."""
+        return int(parameters["q"]) + 1
+
     def designs(self, radix: int) -> Iterator[Design]:
         """ER_(radix-1) where radix-1 is a prime power."""
         q = radix - 1
         if prime_power(q):
-            yield Design(
-                family=self.name,
-                radix=radix,
-                nodes=order(q),
-                links=q * (q + 1) ** 2 // 2,
-                diameter=2,
-                q=q,
-            )
+            yield self.design(radix, order(q), 2, {"q": q}, links=q * (q + 1) ** 2 // 2)
+
+    def mean_distance(self, parameters: Parameters) -> float:
+        """2, but for the q(q + 1)² ordered pairs of neighbours."""
+        q = int(parameters["q"])
+        return 2 - q * (q + 1) ** 2 / (order(q) * (order(q) - 1))
+
+    def utilisation(self, parameters: Parameters) -> float:
+        """Arcs at a quadric carry 2q pairs, all others 2q - 1 (Theorem 3.10)."""
+        return polarity_utilisation(int(parameters["q"]))
+
+    def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool] | None:
+        """See `compilers.routing.marked_spread`; from q = 5 on some permutation gets no more."""
+        q = int(parameters["q"])
+        share = (q * q - 1) / (2 * hosts * (2 * q - 1))
+        return (share, q >= EXACT_SPREAD) if self.has_marks(parameters) else None
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:
+        """Fans."""
+        yield fan_modules(int(parameters["q"]), 1, 0, 0)
 
     def edge_blocks(self, parameters: Parameters) -> Iterator[NDArray[np.int32]]:
         """The edges of ER_q, which are not held together."""
-        return polarfly.edge_blocks(int(parameters["q"]))
+        return polarity.edge_blocks(int(parameters["q"]))
 
     def routes(self, topology: Topology) -> Any:
-        """See `compilers.routing.polarfly_minimal`."""
-        from compilers.routing.polarfly_minimal import routes
+        """See `compilers.routing.plane_minimal`."""
+        from compilers.routing.plane_minimal import polarfly_routes
 
-        return routes(topology)
+        return polarfly_routes(topology)
 
     def choices(
         self, tables: Any, topology: Topology, wiring: Any, policy: Any, module: Any
     ) -> Any:
         """Compact Valiant, bounces over the conic, and protection, all by algebra."""
-        from compilers.routing.alternates import compact_valiant
-        from compilers.routing.bounces.conic_bounces import conic_bounces
-        from compilers.routing.protection import polarfly, with_bounces
+        from compilers.routing.plane_bounces import conic_bounces
+        from compilers.routing.plane_choices import compact_valiant, polarfly, with_bounces
         from compilers.routing.split_classes import split_direct
 
         tables, bounced = split_direct(tables, wiring), None
@@ -98,3 +126,141 @@ class PolarFly(Family):
         """Fans around quadrics; stars where q is even."""
         even = int(topology.parameters["q"]) % 2 == 0
         return {"fans": fans, "stars": stars} if even else {"fans": fans}
+
+
+def polarity_utilisation(q: int) -> float:
+    """The u of ER_q: arcs at a quadric carry 2q pairs, all others 2q - 1 (Theorem 3.10)."""
+    return (2 * q * q + q + 1) / (2 * q * (q + 1))
+
+
+def fan_modules(q: int, scale: int, inside: int, loop: int) -> Modules:
+    """The fans of ER_q, with `scale` nodes for each vertex and `scale` links for each edge.
+
+    inside: links among the nodes of a vertex; loop: further links at a quadric. The clusters are
+    those of PolarFly paper §V; for even q the nucleus is among the quadrics.
+    """
+    even = q % 2 == 0
+    size = q + even
+    fan = q + q // 2 if even else 3 * (q - 1) // 2
+    centre = q + 1 if even else 0
+    count = q - even
+    rest = q + 1 + even
+    loose = scale * centre + rest * inside + (q + 1) * loop
+    between = (q if even else q - 2) * scale
+    within = scale * fan + size * inside
+    return Modules(
+        scale * size, count, within, between, scale * rest, loose, bundles=comb(count + 1, 2)
+    )
+
+
+def triangles(topology: Topology) -> NDArray[np.int32]:
+    """int32[C(q+1, 3), 3], the triangles of ER_q, vertices ascending.
+
+    Each link between ordinary vertices u, v is in one, with the apex u×v.
+    """
+    ordinary = (topology.kind[topology.graph.edges()] != 0).all(axis=1)
+    u, v = topology.graph.edges()[ordinary].T
+    found = np.stack((u, v, cross(_q(topology), u, v)), axis=1)
+    return found[found[:, 2] > found[:, 1]]
+
+
+def fans(topology: Topology, start: int | None) -> Layout:
+    """Algorithm 1 from a quadric: its ordinary neighbours are centres, with theirs around them.
+
+    C0 holds the quadrics and, for even q, the nucleus, which would be a fan of its own (layout A).
+    """
+    q, quadrics = _q(topology), topology.of_kind("W")
+    first = _quadric(quadrics, start)
+    nucleus = _nucleus(q, topology)
+    near = topology.graph.neighbours(first)
+    centres = near[~np.isin(near, nucleus)]
+    rack = _around(topology, centres)
+    return _layout(
+        "fans",
+        rack,
+        kinds=("quadrics", "fan"),
+        names=("quadrics", *(f"fan{i}" for i in range(1, len(centres) + 1))),
+        centre=np.concatenate((nucleus if len(nucleus) else [-1], centres)),
+        mate=_mates(q, rack, np.concatenate(([-1], centres))),
+    )
+
+
+def _around(topology: Topology, centres: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[N]: i + 1 for the i-th centre and its ordinary neighbours, 0 for the rest."""
+    rack = np.zeros(topology.graph.order, np.int32)
+    near = topology.graph.padded()[centres]
+    numbered = np.broadcast_to(np.arange(1, len(centres) + 1)[:, None], near.shape)
+    ordinary = (near >= 0) & (topology.kind[near] != 0)
+    rack[near[ordinary]] = numbered[ordinary]
+    rack[centres] = numbered[:, 0]
+    return rack
+
+
+def _mates(q: int, rack: NDArray[np.int32], centre: NDArray[np.int64]) -> NDArray[np.int32]:
+    """int32[N]: the third vertex of the triangle with the centre of the fan; 0 at a centre."""
+    vertex = np.arange(len(rack), dtype=np.int32)
+    mate = np.zeros(len(rack), np.int32)
+    blade = (rack > 0) & (vertex != centre[rack])
+    mate[blade] = cross(q, vertex[blade], centre[rack[blade]].astype(np.int32))
+    return mate
+
+
+def stars(topology: Topology, start: int | None) -> Layout:
+    """Layout B of even q: the nucleus alone, and each quadric with its q-1 other neighbours."""
+    del start
+    q, quadrics = _q(topology), topology.of_kind("W").astype(np.int32)
+    nucleus = _nucleus(q, topology)
+    rack = np.zeros(topology.graph.order, np.int32)
+    near = topology.graph.padded()[quadrics, :q]
+    rack[near] = rack[quadrics, None] = np.arange(1, q + 2)[:, None]
+    rack[nucleus] = 0
+    return _layout(
+        "stars",
+        rack,
+        kinds=("nucleus", "star"),
+        names=("nucleus", *(f"star{i}" for i in range(1, q + 2))),
+        centre=np.concatenate((nucleus, quadrics)),
+    )
+
+
+def _layout(
+    name: str,
+    rack: NDArray[np.int32],
+    kinds: tuple[str, str],
+    names: tuple[str, ...],
+    centre: NDArray[np.integer],
+    mate: NDArray[np.int32] | None = None,
+) -> Layout:
+    """A layout whose first rack is the only one of the first kind.
+
+    In a rack the centre comes first, then the vertices ascending, those of one triangle with the
+    centre side by side.
+    """
+    vertex = np.arange(len(rack), dtype=np.int32)
+    lead = vertex if mate is None else np.where(rack == 0, vertex, np.minimum(vertex, mate))
+    by_place = np.lexsort((vertex, lead, vertex != centre[rack], rack))
+    sizes = np.bincount(rack, minlength=len(names))
+    position = np.empty(len(rack), np.int32)
+    position[by_place] = np.arange(len(rack)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    kind = np.zeros(len(names), np.uint8)
+    kind[1:] = 1
+    return Layout(name, rack, position, kinds, kind, names, np.asarray(centre, np.int32))
+
+
+def _quadric(quadrics: NDArray[np.int64], start: int | None) -> int:
+    if start is None:
+        return int(quadrics[0])
+    if start in quadrics:
+        return start
+    shown = ", ".join(map(str, quadrics[:8])) + (", …" if len(quadrics) > 8 else "")
+    raise InputError.of(key="start", required=f"a quadric: {shown}", given=str(start))
+
+
+def _nucleus(q: int, topology: Topology) -> NDArray[np.int32]:
+    """The vertex (1, 1, 1) of even q, which is joined to exactly the quadrics; none for odd q."""
+    ones = (topology.coordinates == 1).all(axis=1)
+    return np.flatnonzero(ones & (q % 2 == 0)).astype(np.int32)
+
+
+def _q(topology: Topology) -> int:
+    return int(topology.parameters["q"])

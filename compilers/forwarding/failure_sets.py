@@ -613,3 +613,72 @@ def lost_by_two(
                             lost[count] = case, s, j, int(gone == 2)
                             count += 1
     return lost[:count]
+
+
+@loop
+def come_by(
+    p: Program, egress: Array, d: int, s: int, k: int, into: int, seen: Array, found: Array, n: int
+) -> int:
+    """Add the states of a switch in which packets may leave by a link, into a state; -1: into any.
+
+    Those that `seen`, int8 by state, has are passed over. Returns how many `found` has.
+    """
+    links_of, none = p.far.shape[1], np.empty(0, np.int64)
+    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
+    t, came_in, width = p.far[s, k], p.far_link[s, k], 2 * links_of + 2
+    for state in range(s * width, s * width + (width if len(p.onward) else links_of + 2)):
+        _, came, tag = packet_in(p, state)
+        if s == d or seen[state] >= 0 or state_of(p, s, came, tag, egress[s], False) != state:
+            continue
+        for i in range(next_links(p, s, came, tag, egress[s], d, none, link, tags)):
+            if link[i] == k and (
+                into < 0 or state_of(p, t, came_in, tags[i], egress[t], False) == into
+            ):
+                seen[state], found[n] = 0, state
+                n += 1
+                break
+    return n
+
+
+@kernel("b1[:,::1](P,i2[:,::1],i8[::1],b1[::1])")
+def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) -> Array:
+    """From which switches some path of hosts' packets takes one of these cables, without failures.
+
+    Packets are followed back from the cables.
+
+    Args:
+        p: what switches hold.
+        egresses: int16[D, S], of `egress_classes`.
+        destinations: int64[D].
+        chosen: bool[E], the cables.
+
+    Returns:
+        bool[D, S].
+    """
+    switches, links_of = p.far.shape
+    cells = switches * (2 * links_of + 2)
+    seen, found = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
+    crosses = np.zeros((len(destinations), switches), np.bool_)
+    begin = np.empty((2 * len(chosen), 2), np.int64)
+    ends = 0
+    for s in range(switches):
+        for k in range(links_of):
+            if p.cable[s, k] >= 0 and chosen[p.cable[s, k]]:
+                begin[ends] = s, k
+                ends += 1
+    for j in range(len(destinations)):
+        d, egress, n, done = destinations[j], egresses[j], 0, 0
+        for s, k in begin[:ends]:
+            n = come_by(p, egress, d, s, k, -1, seen, found, n)
+        while done < n:
+            state = found[done]
+            s, came, tag = packet_in(p, state)
+            crosses[j, s] |= came == HOST
+            done += 1
+            for k in range(links_of):
+                t = p.far[s, k]
+                if t >= 0 and state_of(p, s, k, tag, egress[s], False) == state:
+                    n = come_by(p, egress, d, t, p.far_link[s, k], state, seen, found, n)
+        for state in found[:n]:
+            seen[state] = -1
+    return crosses

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from compilers.forwarding.machine_code import Library
 from compilers.forwarding.rule import DELIVER, DROP, NO_MARKS, PROGRAM_TYPES, Program
 from compilers.routing.marked_spread import ONE_SIDE, onward_links, onward_ports, sides
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local
 from compilers.tables.walk import Walker
@@ -18,21 +17,20 @@ from compilers.tables.walk import Walker
 Egress = NDArray[np.int16]
 
 
-WALKS = ("rule", "tabulation", "single_failures", "failure_sets", "link_waits")
-
-
-def _library(name: str, *exported: str, words: tuple[str, ...] = WALKS) -> Library:
-    """Some of the walks, translated together when the first of them is asked for."""
+def library(name: str, words: tuple[str, ...], *exported: str) -> Library:
+    """Some of the loops of these modules, translated together when the first is asked for."""
     modules = tuple(f"{__package__}.{word}" for word in words)
     return Library(name, modules, exported, "Program", PROGRAM_TYPES)
 
 
-LOOPS = _library("single", "tabulate", "minimal_next", "walk_paths")
-CASE_LOOPS = _library("cases", "walk_cases")
-TWO_LOOPS = _library("two", "walk_two")
-LOST_LOOPS = _library("lost", "lost_by_two")
-WAIT_LOOPS = _library("waits", "link_waits")
-PATH_LOOPS = _library("paths", "next_hops", "bounds_over", words=("rule", "next_hops"))
+SINGLE = ("rule", "tabulation", "single_failures")
+LOOPS = library("single", SINGLE, "tabulate", "minimal_next", "walk_paths")
+CASE_LOOPS = library("cases", (*SINGLE, "failure_sets"), "walk_cases")
+TWO_LOOPS = library("two", (*SINGLE, "failure_sets"), "walk_two")
+LOST_LOOPS = library("lost", (*SINGLE, "failure_sets"), "lost_by_two")
+WAIT_LOOPS = library("waits", (*SINGLE, "failure_sets", "link_waits"), "link_waits")
+PATH_LOOPS = library("paths", ("rule", "next_hops"), "next_hops", "bounds_over")
+CROSSING_LOOPS = library("crossing", (*SINGLE, "failure_sets"), "crossing")
 
 
 def program_of(build: Build) -> Program:
@@ -40,7 +38,7 @@ def program_of(build: Build) -> Program:
 
     Ports without a cable are no links; a share is a link with a weight.
     """
-    wiring, marks = build.wiring, build.balance == MARKED
+    wiring, marks = build.wiring, build.marks
     far = wiring.far.astype(np.int32)
     link_at = links_by_port(wiring.far, wiring.port)
     there = far >= 0
@@ -73,7 +71,7 @@ def program_at(build: Build, switch: int) -> Program:
     An element K + t is the switch t. `side` is that of all switches, as in `program_of`.
     """
     wiring, some = build.wiring, slice(switch, switch + 1)
-    far, marks = wiring.far[some].astype(np.int32), build.balance == MARKED
+    far, marks = wiring.far[some].astype(np.int32), build.marks
     links, side = far.shape[1], sides(build.topology)
     link_at = links_by_port(far, wiring.port[some])
     order, bounce, shares = _classes(build, some, link_at)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.program import (
     CASE_LOOPS,
+    CROSSING_LOOPS,
     LOOPS,
     LOST_LOOPS,
     TWO_LOOPS,
@@ -29,6 +30,8 @@ from compilers.workers.shards import Workers, in_blocks, told
 Numbers = NDArray[np.int64]
 NO_CASES = np.zeros((0, 1), np.int64)
 CELLS_AT_ONCE = 1 << 22
+PAIR_COST = 8
+"""What two failures take for a packet, in what one takes."""
 LEAST_BLOCKS = 4
 """Blocks of destinations below which another process costs more than it saves."""
 Progress = Callable[[int, int], None]
@@ -231,7 +234,7 @@ class Walks:
         """
         figures = np.zeros((len(destinations), 3), np.int64)
         egress = self.egress(destinations)
-        kernels = TWO_LOOPS.kernels(self.packets)
+        kernels = TWO_LOOPS.kernels(PAIR_COST * self.packets)
         kernels.walk_two(self.program, self.ends, egress, destinations, self.table, figures)
         lengths, loses = Lengths().with_all(figures[:, :2]), figures[:, 2] > 0
         if not loses.any():
@@ -243,6 +246,20 @@ class Walks:
         )
         lost[:, 2] = np.flatnonzero(loses)[lost[:, 2]]
         return lengths, lost
+
+    def crossing(self, destinations: Numbers, cables: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[D, S]: from which switches some path of hosts' packets takes one of the cables.
+
+        Where packets go by intermediates, a path is a leg.
+
+        Args:
+            destinations: int64[D].
+            cables: bool[E], by the numbers of links.
+        """
+        crosses: NDArray[np.bool_] = CROSSING_LOOPS.kernels(self.packets).crossing(
+            self.program, self.egress(destinations), destinations, cables
+        )
+        return crosses
 
 
 def packets(build: Build) -> int:

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.program import link_count
 from compilers.forwarding.single_packets import DROPPED, HOME, Path, SinglePackets
 from compilers.proof.failures.dead_switches import links_taken
 from compilers.proof.failures.risk_cases import elements
 from compilers.proof.lossless.channels import along
-from compilers.proof.walks.forwarding import Forwarding, Towards
-from compilers.spec.policy import VALIANT
+from compilers.proof.walks.few_destinations import towards
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED
 from compilers.wiring.shared_risk import GROUP_KINDS, find
@@ -143,7 +143,7 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
     )
     if source == destination:
         return found
-    shared = _over_intermediates if build.balance == VALIANT else _over_links
+    shared = _over_intermediates if build.carries else _over_links
     if build.every_hop:
         shared = _over_all_ways
     return replace(found, **shared(packets, source, found.minimal))
@@ -205,7 +205,7 @@ def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
             around = _around(packets, source) * (switch != source)
             yield Failing((source,), f"switch {switch} is down{around}")
             return
-    over = packets.build.balance == VALIANT and source != destination
+    over = packets.build.carries and source != destination
     paths = (path for _, path in packets.over_intermediates(source)) if over else ()
     for path in dict.fromkeys(paths) if over else packets.paths(source):
         yield Failing(path.switches, _fault(path, destination))
@@ -238,8 +238,8 @@ def _around(packets: SinglePackets, source: int) -> str:
         return ""
     if len(packets.dead_switches) > 1:
         return ""
-    towards = Towards.of(Forwarding.of(build), np.array([packets.destination]))
-    most = len(links_taken(towards, np.array([source]))[1])
+    down = np.array([packets.destination])
+    most = links_taken(ManyPackets.of(towards(build, down)), down, np.array([source])).most
     return f"; packets to it take up to {most} links where repairs halve the TTL"
 
 
@@ -250,7 +250,7 @@ def _fault(path: Path, destination: int) -> str:
 
 
 def find_failures(build: Build, word: str) -> tuple[int, ...]:
-    """What a word names as numbers of `Forwarding.element`: a link `A-B`, a node, or a group.
+    """What a word names as elements of `Program`: a link `A-B`, a node, or a group.
 
     Groups are those of `compilers.wiring.shared_risk`, such as `module:A/0`.
 
@@ -263,7 +263,7 @@ def find_failures(build: Build, word: str) -> tuple[int, ...]:
 
 
 def find_failure(build: Build, word: str) -> int:
-    """The link `A-B` or the node of this name, as a number of `Forwarding.element`.
+    """The link `A-B` or the node of this name, as an element of `Program`.
 
     Raises:
         InputError: there is no such node or link.

@@ -185,8 +185,3 @@ same as EOS says it. lanes: port, their numbers. mode: a cage of SONiC, how it i
 its name, parts, Gb/s of each; parts: without these. management: port, address with its length.
 session: of BGP: port, address family, the system at the other end.
 """
-ROUTER_FACTS = frozenset(
-    {"hostname", "description", "mtu", "mtu of the hosts", "management", "gateway of management"}
-    | {"ntp server", "syslog server"}
-)
-"""What the configuration of every router says in full."""

@@ -9,15 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
 
 BETWEEN = " / "
 FIELD = re.compile(r"<([a-z]+)>")
-KEYS = (
-    *("name", "sequence", "prefix", "ip_address", "ip-prefix", "peer-address", "group-name"),
-    *("afi-safi-name", "id"),
-)
-"""What tells the entries of a list apart, in the models that are read here."""
 NEIGHBOUR = re.compile(r" / neighbor (\S+)")
 GROUP = re.compile(r"peer[- ]group (\S+)$")
 Found = dict[str, str]
@@ -31,6 +25,22 @@ class Statements:
         self.said = said
         self.missing: list[str] = []
         self._understood: set[str] = set()
+
+    @classmethod
+    def below(cls, said: dict[str, int], head: str = "", *, tree: bool = False) -> Statements:
+        """Those of a text, without a word that all begin with.
+
+        Args:
+            said: statements, each behind those that it is below.
+            head: the word.
+            tree: they are those of JSON or YAML, where only leaves say something.
+        """
+        kept = {
+            statement.replace('"', "") if tree else statement.removeprefix(head): line
+            for (statement, line), after in zip(said.items(), [*list(said)[1:], ""], strict=True)
+            if not (tree and after.startswith(f"{statement}{BETWEEN}"))
+        }
+        return cls(kept)
 
     def find(self, template: str, known: Found) -> Iterator[tuple[Found, int]]:
         """The statements of a template where some fields are known: all fields, and the line."""
@@ -81,33 +91,6 @@ class Statements:
     def lacking(self) -> Iterator[str]:
         """What is missing."""
         yield from (f"nothing of {statement}" for statement in dict.fromkeys(self.missing))
-
-
-def in_tree(tree: Any, place: str = "", line: int = 0) -> Iterator[tuple[str, int]]:
-    """Statements of a tree of mappings: keys behind each other, without the names of models.
-
-    An entry of a list of mappings is told by its key (`KEYS`). Keys may have a `line`.
-    """
-    if isinstance(tree, dict):
-        if place and not tree:
-            yield place, line
-        for key, value in tree.items():
-            name = str(key).rpartition(":")[2] if str(key).startswith("srl_") else str(key)
-            at = getattr(key, "line", line)
-            yield from in_tree(value, f"{place}{BETWEEN}{name}" if place else name, at)
-    elif isinstance(tree, list):
-        for each in tree:
-            if isinstance(each, dict) and each:
-                key = next((key for key in KEYS if key in each), "")
-                if not key:
-                    yield from in_tree(each, f"{place} without a name", line)
-                    continue
-                rest = {word: value for word, value in each.items() if word != key}
-                yield from in_tree(rest, f"{place} {each[key]}", line)
-            else:
-                yield f"{place} {each}", line
-    else:
-        yield f"{place} {str(tree).lower() if isinstance(tree, bool) else tree}", line
 
 
 def _filled(template: str, known: Found) -> str:

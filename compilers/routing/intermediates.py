@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.policy import ECMP, VALIANT
+from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
 from inventory.problems import InputError
 
@@ -39,20 +39,11 @@ def require_direct(build: Build, what: str) -> None:
     Raises:
         InputError: they do.
     """
-    require_single_ways(build, what)
-    if build.carries:
-        required = f"another balance, as {what} cannot follow packets over intermediates"
-        todo = "compile with balance: compact-valiant for that"
-        raise InputError.of(required, VALIANT, todo, key="routing.balance")
-
-
-def require_single_ways(build: Build, what: str) -> None:
-    """Pass when packets in transit have one way out of a switch; as `require_direct`.
-
-    Raises:
-        InputError: they are shared over several.
-    """
     if build.every_hop:
         required = f"minimal, as {what} cannot follow packets that are shared at every hop"
         todo = "compile without `transit` for that"
-        raise InputError.of(required, ECMP, todo, key="routing.transit")
+        raise InputError.of(required, EVERY_HOP, todo, key="routing.transit")
+    if build.carries:
+        required = f"another balance, as {what} cannot follow packets over intermediates"
+        todo = "compile with balance: compact-valiant for that"
+        raise InputError.of(required, build.balance, todo, key="routing.balance")

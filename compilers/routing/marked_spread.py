@@ -33,8 +33,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.alternates import apex_of, apexes, link_blocks, other_links
-from compilers.spec.policy import MARKED
+from compilers.routing.link_pairs import apex_of, apexes, link_blocks, other_links
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
@@ -123,22 +122,20 @@ def require_short_marks(build: Build, what: str) -> None:
     if keeps_marks(build):
         required = f"another balance, as {what} cannot follow packets that stay marked"
         todo = "compile with balance: compact-valiant for that"
-        raise InputError.of(required, f"{MARKED} in {build.topology.family}", todo, key=KEY)
+        raise InputError.of(required, f"{build.balance} in {build.topology.family}", todo, key=KEY)
 
 
-def require_unmarked(
-    build: Build, what: str, todo: str = "compile with balance: compact-valiant for that"
-) -> None:
+def require_unmarked(build: Build, what: str) -> None:
     """Pass when no packets are marked.
 
     Args:
         build: any.
         what: cannot follow marked packets, with its article: "a simulation".
-        todo: what to do instead.
 
     Raises:
         InputError: they are.
     """
     if build.marks:
         required = f"another balance, as {what} cannot follow marked packets"
-        raise InputError.of(required, MARKED, todo, key=KEY)
+        todo = "compile with balance: compact-valiant for that"
+        raise InputError.of(required, build.balance, todo, key=KEY)

@@ -1,4 +1,4 @@
-"""Words of a policy that no balance with fixed shares goes with."""
+"""Traffic that a balance is chosen for, and words that no balance with fixed shares takes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from inventory.problems import Finding
 
 if TYPE_CHECKING:
     from compilers.spec.fabric_spec import RoutingSpec
+
+UNIFORM, ANY, MEASURED = TRAFFIC = ("uniform", "any", "measured")
+DEMAND_FILE = "traffic.csv"
+"""The file of the traffic that was measured, in the folder of fabric.yaml."""
+FIGURES_OF = "PolarFly q = 7, 4 hosts a switch"
+"""The fabric of `Balance.figures`."""
 
 
 def fixed_shares(routing: RoutingSpec) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from compilers.spec.address_blocks import block_count, ipv4_block_length
-from compilers.spec.balance import Balance, balance_named
+from compilers.spec.balances import Balance, balance_named, own_balances
 from compilers.spec.fabric_spec import (
     AddressingSpec,
     BaseSpec,
@@ -23,14 +23,15 @@ from compilers.spec.fabric_spec import (
     TopologySpec,
 )
 from compilers.spec.policy import (
-    ECMP,
+    EVERY_HOP,
     LARGEST_SEARCH,
 )
 from compilers.spec.share import EQUAL_COST, share
 from compilers.spec.target_names import SHIPPED_SYSTEMS, system_names
 from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY, Values, findings
-from compilers.topology.families import check_topology, hierarchy, likely
-from compilers.topology.labelled_graph import Family, Parameters
+from compilers.topology.families import check_topology, likely
+from compilers.topology.family import Family
+from compilers.topology.labelled_graph import Parameters
 from inventory.document_errors import M, sound
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
@@ -69,7 +70,7 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
     addressing = section("addressing", AddressingSpec) or AddressingSpec()
     yield from _routing(routing, family, parameters)
     yield from balance.unfit(routing, family, parameters)
-    shape = family.order(parameters), hierarchy(parameters)
+    shape = family.order(parameters), family.hierarchy(parameters)
     hosts, planes = _sizes(data)
     yield from _small_pools(addressing, shape, hosts, planes)
 
@@ -109,7 +110,7 @@ def _values(data: Data) -> Values:
     """The well-formed values of fabric.yaml."""
     topology = sound(TopologySpec, data.get("topology"))
     meant = topology and likely(topology.family, topology.parameters())
-    order, members = (meant[0].order(meant[1]), hierarchy(meant[1])) if meant else (0, 1)
+    order, members = (meant[0].order(meant[1]), meant[0].hierarchy(meant[1])) if meant else (0, 1)
     said = data.get("routing", {})
     routing = sound(RoutingSpec, said) or RoutingSpec()
     if "balance" not in routing.model_fields_set and isinstance(said, dict) and "balance" in said:
@@ -235,10 +236,11 @@ def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
 
 def _at_every_hop(routing: RoutingSpec, balance: Balance) -> Iterator[Finding]:
     """Ways at every hop of a balance that has longer ones, or none."""
-    if routing.transit == ECMP and not balance.shortest:
+    if routing.transit == EVERY_HOP and not balance.shortest:
         required = f"minimal with `balance: {routing.balance}`"
-        todo = f"write `balance: {ECMP}`, or remove `transit`"
-        yield Finding(("routing", "transit"), required, ECMP, todo)
+        able = " or ".join(n for n in own_balances() if balance_named(n).shortest)
+        todo = f"write `balance: {able}`, or remove `transit`"
+        yield Finding(("routing", "transit"), required, EVERY_HOP, todo)
 
 
 def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> Iterator[Finding]:

@@ -7,10 +7,10 @@ from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 
-from compilers.spec.balance import balance_named, balance_names, own_balances
-from compilers.spec.policy import ECMP, Policy
+from compilers.spec.balances import balance_named, balance_names, own_balances
+from compilers.spec.policy import EVERY_HOP, Policy
 from compilers.spec.share import EQUAL_COST, LONGEST_EXPRESSION, share
 from compilers.spec.target_names import SHIPPED_SYSTEMS, meant_target, system_names
 from compilers.topology.families import family_of
@@ -79,6 +79,12 @@ TargetName = Annotated[
 """The schema names those of polarfab, and takes what a package may register."""
 
 
+def _parameter(value: Any) -> Any:
+    if type(value) not in (int, str, type(None)) or value == "":
+        raise refusal("a whole number or a text")
+    return value
+
+
 def _pool(value: Any) -> Any:
     if isinstance(value, IPv4Network | IPv6Network):
         return value
@@ -143,24 +149,28 @@ Share = Annotated[
 ]
 
 
+Parameter = Annotated[
+    int | str | None,
+    PlainValidator(_parameter),
+    WithJsonSchema({"type": ["integer", "string", "null"], "minLength": 1}),
+]
+"""Of a topology, one that only its family knows."""
+
+
 class TopologySpec(Model):
-    """A family and its parameters; the family checks them (`compilers.topology`)."""
+    """A family and its parameters; the family checks them (`compilers.topology.family`).
+
+    Others than those of our own families are whole numbers or texts, by the names that theirs give.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Parameter]
 
     family: TypeName
     q: Whole | None = None
     supernode: Literal["inductive-quad", "paley", "complete", "bdf", "cayley"] | None = None
     degree: Annotated[Whole, Field(ge=0, le=1024)] | None = None
     file: Annotated[str, Field(min_length=1)] | None = None
-    nodes: Whole | None = None
-    seed: Whole | None = None
-    sides: Annotated[str, Field(min_length=1)] | None = None
-    h: Whole | None = None
-    a: Whole | None = None
-    groups: Whole | None = None
-    k: Whole | None = None
-    pods: Whole | None = None
-    n: Whole | None = None
-    p: Whole | None = None
 
     def parameters(self) -> dict[str, int | str]:
         """The family's parameters that are given, by name."""
@@ -222,7 +232,7 @@ class RoutingSpec(Model):
             minimal_share=None if equal else share(self.minimal_share, q or 0),
             bounces=self.adjacent == "bounce" and balance.alternates,
             shortest=balance.shortest,
-            every_hop=balance.shortest and self.transit == ECMP,
+            every_hop=balance.shortest and self.transit == EVERY_HOP,
             marks=balance.marks,
         )
 

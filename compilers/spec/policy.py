@@ -6,32 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from compilers.topology.families import family_of
+from compilers.topology.family import Family
 
 LARGEST_SEARCH = 8192
 """Switches of the largest fabric whose alternates and repair are searched for."""
 
-ECMP = "ecmp"
-"""The balance that spreads over all shortest paths alike, and over nothing longer."""
-MARKED = "spread"
-"""The balance that marks packets: the next switch spreads them once more."""
-VALIANT = "valiant"
-"""The balance whose packets carry an intermediate switch, drawn at random where they enter."""
-WITHOUT_ALTERNATES = "minimal", VALIANT
-"""Those with the tables of minimal routes: classes have one port for packets of hosts."""
+EVERY_HOP = "ecmp"
+"""The word of `routing.transit` by which packets in transit take all shortest paths, too."""
 
 WORST_CASE = "worst-case"
 """In the place of a demand's file: whatever demand loads a link most."""
 
 
-def constructs_classes(family: str, parameters: Mapping[str, int | str], order: int) -> bool:
+def constructs_classes(family: Family, parameters: Mapping[str, int | str], order: int) -> bool:
     """Whether the classes of a whole fabric are constructed because it is too large for a search.
 
     PolarFly's always are, and need no more than the family says.
     """
-    known = family_of(family)
     return (
-        order > LARGEST_SEARCH and not known.constructed and known.constructed_classes(parameters)
+        order > LARGEST_SEARCH and not family.constructed and family.constructed_classes(parameters)
     )
 
 

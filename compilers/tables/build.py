@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from compilers.spec.balance import Balance, balance_or_plain
+from compilers.spec.balances import Balance, balance_or_plain
+from compilers.spec.policy import EVERY_HOP
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import Addressing
@@ -46,7 +47,7 @@ class Build:
     @property
     def every_hop(self) -> bool:
         """Whether packets in transit are shared over the ways of a class, too."""
-        return self.policy.get("transit") == "ecmp"
+        return self.policy.get("transit") == EVERY_HOP
 
     @property
     def spreading(self) -> Balance:

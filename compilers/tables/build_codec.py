@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network
-from itertools import filterfalse
+from itertools import filterfalse, repeat
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -31,9 +31,9 @@ from compilers.tables.computed_array import ComputedArray, ComputedEgress
 from compilers.tables.folders.generations import FABRIC
 from compilers.tables.intermediate_form import Classes, Routes
 from compilers.tables.line_rows import LineEgress, LineProgram
-from compilers.tables.spread import Spread, SpreadPorts, SpreadWeights
+from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts, AlternateWeights
 from compilers.tables.star_rows import StarEgress, StarPrefixes, StarProgram
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from compilers.wiring.hardware import Hardware
 from inventory.names import NAME
 from inventory.problems import shown
@@ -43,7 +43,7 @@ PREFIX = {
     Routes: "route_",
     Classes: "class_",
     Hardware: "hardware_",
-    Spread: "spread_",
+    AlternateLinks: "spread_",
     StarProgram: "star_",
     LineProgram: "line_",
 }
@@ -51,8 +51,8 @@ PREFIX = {
 COMPUTED: dict[str, tuple[tuple[Any, Any], ...]] = {
     "route_prefix": ((StarPrefixes, StarProgram),),
     "route_egress": ((StarEgress, StarProgram), (LineEgress, LineProgram)),
-    "class_alternate": ((SpreadPorts, Spread),),
-    "class_weight": ((SpreadWeights, Spread),),
+    "class_alternate": ((AlternatePorts, AlternateLinks),),
+    "class_weight": ((AlternateWeights, AlternateLinks),),
 }
 """By the name of an array: how it is computed where it is not stored, and from what."""
 NODES = {"names": "names", "management": "management", "hosts": "host_names"}
@@ -73,34 +73,43 @@ class Misfit(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayField:
-    """A declared array: its possible types, its dimensions, the range of its values.
+class Declared:
+    """A declared array or list.
 
-    In the range "0..C marks" the two largest numbers of the type are values too.
+    name: of the array, or of the list's field. types: those that an array may have; none for a
+    list. kind: the annotation. shape: the dimensions of an array, the length of a list. rule: the
+    range of an array's values ("0..C marks": the two largest numbers of the type are values too);
+    what each item of a list is (`name`).
     """
 
     name: str
+    kind: Any
     types: tuple[str, ...]
-    dimensions: str
-    values: str = ""
+    shape: str
+    rule: str = ""
 
     def __str__(self) -> str:
         """The form in messages: `int32[S, K]`."""
-        return f"{' or '.join(self.types)}[{', '.join(self.dimensions.split())}]"
+        return f"{' or '.join(self.types)}[{', '.join(self.shape.split())}]"
 
-    def misfit(self, array: NDArray[Any], sizes: Sizes) -> str:
-        """The mismatch of type or shape, "" if none; adds new lengths to `sizes`."""
-        shape, words = array.shape, self.dimensions.split()
-        fits = len(shape) == len(words) and str(array.dtype) in self.types
-        if not fits or not all(_fits(*pair, sizes) for pair in zip(words, shape, strict=True)):
-            return f"{self.name} is {array.dtype}{list(shape)}, not {self}"
+    def misfit(self, value: Any, sizes: Sizes) -> str:
+        """The mismatch with the declaration, "" if none; adds new lengths to `sizes`."""
+        words, shape = self.shape.split(), value.shape if self.types else (len(value),)
+        fits = len(shape) == len(words) and all(map(_fits, words, shape, repeat(sizes)))
+        if not self.types and not fits:
+            return f"{self.name} has {len(value)} items, not {self.shape}"
+        if self.types and not (fits and str(value.dtype) in self.types):
+            return f"{self.name} is {value.dtype}{list(shape)}, not {self}"
+        if self.rule == "name":
+            wrong = next(filterfalse(NAME.fullmatch, value), None)
+            return "" if wrong is None else f"{self.name} has {shown(wrong)}, which is no name"
         return ""
 
     def stray(self, array: NDArray[Any], sizes: Sizes) -> str:
-        """The values out of range in words, "" if none are."""
-        if not self.values or not array.size:
+        """The values of an array out of range in words, "" if none are."""
+        if not self.rule or not array.size:
             return ""
-        low, end, *marks = re.split(r"\.\.| ", self.values)
+        low, end, *marks = re.split(r"\.\.| ", self.rule)
         below = _length(end, sizes)
         highest = int(array.max())
         if marks and highest >= below:
@@ -108,26 +117,7 @@ class ArrayField:
             highest = max(int(row[row < none].max(initial=0)) for row in array)
         lowest = 0 if array.dtype.kind == "u" else int(array.min())
         if not int(low) <= lowest <= highest < below:
-            return f"{self.name} has values outside {self.values} ({end} is {below})"
-        return ""
-
-
-@dataclass(frozen=True, slots=True)
-class ListField:
-    """A declared list: the type of its items, how many they are, what each is (`name`)."""
-
-    name: str
-    kind: Any
-    length: str
-    rule: str = ""
-
-    def misfit(self, items: tuple[Any, ...], sizes: Sizes) -> str:
-        """The mismatch with the declaration, "" if none; adds a new length to `sizes`."""
-        if not _fits(self.length, len(items), sizes):
-            return f"{self.name} has {len(items)} items, not {self.length}"
-        if self.rule == "name":
-            wrong = next(filterfalse(NAME.fullmatch, items), None)
-            return "" if wrong is None else f"{self.name} has {shown(wrong)}, which is no name"
+            return f"{self.name} has values outside {self.rule} ({end} is {below})"
         return ""
 
 
@@ -147,20 +137,14 @@ def _length(word: str, sizes: Sizes) -> int:
 
 @cache
 def _fields(kind: Any) -> dict[str, Any]:
-    """The fields of a dataclass: an `ArrayField` for each array, else the type."""
-    hints = get_type_hints(kind, include_extras=True)
-    prefix = PREFIX.get(kind, "")
-    return {
-        name: _declared(prefix + name, hint) if get_origin(hint) is Annotated else hint
-        for name, hint in hints.items()
-    }
-
-
-def _declared(name: str, hint: Any) -> ArrayField | ListField:
-    value, *declared = get_args(hint)
-    if get_origin(value) is tuple:
-        return ListField(name, value, *declared)
-    return ArrayField(name, tuple(_scalar_types(value)), *declared)
+    """The fields of a dataclass: what is `Declared` of each array and list, else the type."""
+    prefix, found = PREFIX.get(kind, ""), get_type_hints(kind, include_extras=True)
+    for name, hint in found.items():
+        if get_origin(hint) is Annotated:
+            value, *more = get_args(hint)
+            types = () if get_origin(value) is tuple else tuple(_scalar_types(value))
+            found[name] = Declared(prefix + name, value, types, *more)
+    return found
 
 
 def _scalar_types(hint: Any) -> Iterator[str]:
@@ -171,14 +155,10 @@ def _scalar_types(hint: Any) -> Iterator[str]:
         yield from _scalar_types(inner)
 
 
-def arrays_of(value: Any) -> Iterator[tuple[ArrayField, NDArray[Any]]]:
+def arrays_of(value: Any) -> Iterator[tuple[Declared, NDArray[Any]]]:
     """Every stored array in a dataclass and in those it holds, once, in the order of the fields."""
-    told: set[str] = set()
-    for field, inner in _declared_in(value):
-        if isinstance(field, ArrayField) and not isinstance(inner, ComputedArray):
-            if field.name not in told:
-                yield field, inner
-            told.add(field.name)
+    found = {field.name: (field, inner) for field, inner in _declared_in(value) if field.types}
+    return (each for each in found.values() if not isinstance(each[1], ComputedArray))
 
 
 def is_packed(build: Build) -> bool:
@@ -186,10 +166,10 @@ def is_packed(build: Build) -> bool:
     return any(isinstance(inner, ComputedArray) for _, inner in _declared_in(build))
 
 
-def _declared_in(value: Any) -> Iterator[tuple[ArrayField | ListField, Any]]:
+def _declared_in(value: Any) -> Iterator[tuple[Declared, Any]]:
     for name, field in _fields(value.__class__).items():
         inner = getattr(value, name)
-        if isinstance(field, ArrayField | ListField):
+        if isinstance(field, Declared):
             yield field, inner
         if isinstance(inner, ComputedArray):
             yield from _declared_in(inner.packed)
@@ -223,14 +203,13 @@ def require_declared(build: Build) -> None:
         text = f"{len(egress)} switches with rows for {egress.classes} classes of {sizes['C']}"
         raise Misfit(array_file("class_port"), text)
     for field, value in declared:
-        if isinstance(field, ListField) or isinstance(value, ComputedArray):
-            continue
-        if wrong := field.stray(value, sizes):
+        stored = field.types and not isinstance(value, ComputedArray)
+        if stored and (wrong := field.stray(value, sizes)):
             raise _misfit(field, wrong)
 
 
-def _misfit(field: ArrayField | ListField, text: str) -> Misfit:
-    return Misfit(array_file(field.name) if isinstance(field, ArrayField) else FABRIC, text)
+def _misfit(field: Declared, text: str) -> Misfit:
+    return Misfit(array_file(field.name) if field.types else FABRIC, text)
 
 
 def array_file(array: str) -> str:
@@ -300,71 +279,52 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
         "hardware": fabric.get("hardware"),
         **{word: fabric[word] for word in FREE},
     }
-    build: Build = _restore(Build, values | more, _Arrays(arrays, {}))
+    build: Build = _restore(Build, values | more, _Arrays(arrays))
     require_declared(build)
     return build
 
 
-@dataclass(frozen=True, slots=True)
-class _Arrays:
-    """The arrays of a build as they are restored.
+class _Arrays(dict[Any, Any]):
+    """The arrays of a build by their names; one that is not stored is computed from those that are.
 
-    stored: by their names. packed: by its class, what arrays are computed from, made once for all
-    of these.
+    What they are computed from is made once, and is there by its class. KeyError where there are
+    neither.
     """
 
-    stored: Mapping[str, NDArray[Any]]
-    packed: dict[Any, Any]
-
-    def named(self, name: str) -> Any:
-        """An array by its name, computed where those are there that it is computed from.
-
-        Raises:
-            KeyError: there are neither.
-        """
-        for computed, kind in COMPUTED.get(name, ()) if name not in self.stored else ():
-            if any(field.name in self.stored for field in _fields(kind).values()):
-                if kind not in self.packed:
-                    self.packed[kind] = _restore(kind, {}, self)
-                return computed(self.packed[kind])
-        return self.stored[name]
+    def __missing__(self, name: str) -> Any:
+        for computed, kind in COMPUTED.get(name, ()):
+            if any(field.name in self for field in _fields(kind).values()):
+                if kind not in self:
+                    self[kind] = _restore(kind, {}, self)
+                return computed(self[kind])
+        raise KeyError(name)
 
 
 def _restore(kind: Any, value: Any, arrays: _Arrays, name: str = "") -> Any:
     """A value of this type, from plain data and arrays."""
-    if isinstance(kind, ArrayField):
-        return arrays.named(kind.name)
-    if isinstance(kind, ListField):
-        return _restore(kind.kind, value, arrays, name)
-    if is_dataclass(kind) and isinstance(kind, type):
-        plain = _of_type(dict, value, name)
-        plain = dict.fromkeys(_added_later(kind), ()) | plain
-        inner_kinds = _fields(kind).items()
-        return kind(
-            **{f: _restore(inner, _given(inner, plain, f), arrays, f) for f, inner in inner_kinds}
-        )
+    if isinstance(kind, Declared):
+        return arrays[kind.name] if kind.types else _restore(kind.kind, value, arrays, name)
     origin, parts = get_origin(kind), get_args(kind)
+    if kind is Any or (NoneType in parts and value is None):
+        return value
     if NoneType in parts:
-        return None if value is None else _restore(parts[0], value, arrays, name)
+        return _restore(parts[0], value, arrays, name)
+    if is_dataclass(kind) and isinstance(kind, type):
+        plain = dict.fromkeys(_added_later(kind), ()) | _of_type(dict, value, name)
+        inner = _fields(kind).items()
+        given = {f: None if isinstance(k, Declared) and k.types else plain[f] for f, k in inner}
+        return kind(**{f: _restore(k, given[f], arrays, f) for f, k in inner})
     if origin is tuple:
         items = _of_type(list | tuple, value, name)
         if {*map(type, items)} == {parts[0]}:  # many, all plain
             return tuple(items)
-        if parts[0] in (str, int):
-            return tuple(_of_type(parts[0], item, name) for item in items)
         return tuple(_restore(parts[0], item, arrays, name) for item in items)
     if origin is Mapping:
-        known = {} if parts[1] is Any else _of_type(dict, value, name)
-        for item in known.values():
-            _of_type(parts[1], item, name)
-        return _of_type(dict, value, name)
+        known = _of_type(dict, value, name).items()
+        return {key: _restore(parts[1], item, arrays, name) for key, item in known}
     if kind in (IPv4Network, IPv6Network):
         return kind(_of_type(str, value, name))
     return _of_type(kind, value, name)
-
-
-def _given(kind: Any, plain: Mapping[str, Any], name: str) -> Any:
-    return None if isinstance(kind, ArrayField) else plain[name]
 
 
 def _of_type(kind: Any, value: Any, name: str) -> Any:

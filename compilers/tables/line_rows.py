@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.computed_array import ComputedEgress
 from compilers.tables.intermediate_form import Egress, empty_egress, local, no_route
-from compilers.topology.graph import stable_order
+from compilers.topology.adjacency import stable_order
 
 Numbers = NDArray[np.intp]
 
@@ -57,14 +57,20 @@ class LineEgress(ComputedEgress):
     def rows(self, number: NDArray[np.int64]) -> Egress:
         """[n, S]: the egress values of switches."""
         found: Egress = np.full((len(number), len(self)), self.nothing, self.dtype)
-        for row, s in zip(found, number.tolist(), strict=True):
-            near, place, behind = self.around[s], self.place, self.behind
-            if s in near:  # a quadric has no link to itself
-                place = place - (near > s)
-                behind = place.astype(self.dtype).repeat(len(place))
-            row[self.around.take(near, axis=0).ravel()] = behind
-            row[near] = place + self.direct
-            row[s] = self.here
+        near, at = self.around[number], np.arange(len(number))
+        itself = near == number[:, None]
+        place = np.broadcast_to(self.place, near.shape)
+        take, behind = self.around.take, self.behind
+        for row, line in zip(found, near, strict=True):
+            row[take(line, axis=0).ravel()] = behind
+        if itself.any():  # a quadric has no link to itself
+            quadrics = np.flatnonzero(itself.any(axis=1))
+            place = place - (itself.cumsum(axis=1) - itself)
+            for i in quadrics.tolist():
+                values = place[i].astype(self.dtype).repeat(len(self.place))
+                found[i, take(near[i], axis=0).ravel()] = values
+        found[at[:, None], near] = place + self.direct
+        found[at, number] = self.here
         return found
 
     def _cells(self, index: Any) -> Egress:

@@ -8,7 +8,7 @@ from typing import Any
 
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
-from compilers.tables.spread import SpreadArray
+from compilers.tables.packed_alternates import AlternateArray
 
 CLASS_ENTRIES_AT_ONCE = 1 << 19
 
@@ -23,7 +23,7 @@ def switch_blocks(build: Build) -> Iterator[slice]:
     entries = classes * ways
     if ways > 1 or repair.shape[2]:  # what serves a class is looked at by link
         entries = classes * max(ways, build.wiring.far.shape[1])
-    if isinstance(weight, SpreadArray):
+    if isinstance(weight, AlternateArray):
         entries //= 8
     step = max(1, CLASS_ENTRIES_AT_ONCE // max(1, entries))
     for first in range(0, switches, step):
@@ -38,7 +38,7 @@ def classes_of(build: Build, some: slice) -> Build:
     links = {word: getattr(w, word)[some] for word in ("names", "port", "far", "far_port")}
     arrays = {each.name: getattr(tables.classes, each.name) for each in fields(Classes)}
     part: dict[str, Any] = {
-        name: array.part(some) if isinstance(array, SpreadArray) else array[some]
+        name: array.part(some) if isinstance(array, AlternateArray) else array[some]
         for name, array in arrays.items()
     }
     return replace(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.marked_spread import keeps_marks
-from compilers.spec.balance import balance_named, balance_or_plain, own_balances
+from compilers.spec.balances import balance_named, balance_or_plain, own_balances
 from compilers.spec.features import (
     ADJACENT_NEEDS,
     AGGREGATES,

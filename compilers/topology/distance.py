@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 
 BEYOND = 255
 UNREACHED_AT_ONCE = 1 << 16

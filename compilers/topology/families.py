@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.entry_points import FAMILIES as GROUP
-from compilers.entry_points import broken, load, package, registered
+from compilers.entry_points import broken, load, package, registered, shipped
+from compilers.topology.family import Family
 from compilers.topology.field import prime_powers_near
-from compilers.topology.labelled_graph import Family, Parameters, Topology
-from compilers.topology.polarfly import LARGEST_Q
-from compilers.topology.supernodes import SUPERNODE_KINDS, exists, shape
+from compilers.topology.labelled_graph import Parameters, Topology
+from compilers.topology.polarity import LARGEST_Q
+from compilers.topology.supernodes import SUPERNODE_KINDS, exists
 from inventory.problems import InputError, Problem, did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ def family_named(name: str) -> Family | None:
     """
     if name in _FILES:  # reading what is installed takes 20 ms
         return _made(_own(_FILES[name]))
+    if value := shipped(GROUP).get(name):
+        from importlib.metadata import EntryPoint
+
+        return _of_package(EntryPoint(name, value, GROUP))
     entries = registered(GROUP).get(name, ())
     if len(entries) > 1:
         given, todo = " and ".join(map(package, entries)), "uninstall what you do not need"
@@ -79,6 +84,8 @@ def _of_package(entry: EntryPoint) -> Family:
         raise broken(entry, f"{entry.value} is no subclass of polarfab.Family")
     if getattr(kind, "name", "") != entry.name:
         raise broken(entry, f"the class calls itself {getattr(kind, 'name', 'nothing')}")
+    if lacking := sorted(kind.__abstractmethods__):
+        raise broken(entry, f"{entry.value} does not say {' and '.join(lacking)}")
     return _made(kind)
 
 
@@ -89,7 +96,19 @@ def _made(kind: type[Family]) -> Family:
     return _KINDS.setdefault(kind, kind())
 
 
-_ANY = Family()
+class _NoMember(Family):
+    """What there is of a topology that is no family's member, such as an expanded one."""
+
+    def order(self, parameters: Parameters) -> int:
+        """There is no formula."""
+        raise LookupError(f"no family has the parameters {parameters}")
+
+    def build(self, parameters: Parameters) -> Topology:
+        """There is no construction."""
+        raise LookupError(f"no family has the parameters {parameters}")
+
+
+_ANY = _NoMember()
 
 
 class Families(Mapping[str, Family]):
@@ -141,7 +160,12 @@ def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[P
         return [wrong, *(check_topology(meant, given) if meant else ())]
     wanted, optional = found.parameters, found.optional
     surplus = [
-        Problem(key=name, required=f"only {', '.join(wanted)} with {family}", given=str(value))
+        Problem(
+            key=name,
+            required=f"only {', '.join(wanted)} with {family}",
+            given=str(value),
+            todo=did_you_mean(name, [word for word in wanted if given.get(word) is None]),
+        )
         for name, value in given.items()
         if value is not None and name not in wanted
     ]
@@ -185,7 +209,11 @@ def _too_many(family: Family, values: Parameters) -> list[Problem]:
 
 def _missing(name: str, family: str, given: Mapping[str, int | str | None]) -> Problem:
     """The problem of a parameter that is not given; of a degree, with those that there are."""
-    required, kind, todo = f"{_VALUES[name]}, {family} needs it", str(given.get("supernode")), ""
+    required, kind, todo = (
+        f"{_VALUES.get(name, 'a value')}, {family} needs it",
+        str(given.get("supernode")),
+        "",
+    )
     if name == "degree" and kind in SUPERNODE_KINDS:
         required = f"{SUPERNODE_KINDS[kind].requirement} for {kind}"
         todo = "such as {}, {} or {}".format(*islice(filter(partial(exists, kind), count(1)), 3))
@@ -228,12 +256,9 @@ def parameters(family: str, given: Mapping[str, int | str | None]) -> Parameters
     return {name: value for name, value in values.items() if value is not None}
 
 
-def hierarchy(parameters: Parameters) -> int:
-    """The number of vertices in a supernode, by formula; 1 in a family without supernodes."""
-    if "supernode" not in parameters:
-        return 1
-    found = shape(str(parameters["supernode"]), int(parameters["degree"]))
-    return found.order if found else 1
+def family_before(topology: Topology) -> Family:
+    """The family of a topology, or of that which it was before it was expanded."""
+    return family_of(topology.grown_from or topology.family)
 
 
 def edge_blocks(family: str, given: Mapping[str, int | str | None]) -> Iterator[NDArray[np.int32]]:

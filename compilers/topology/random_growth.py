@@ -12,15 +12,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import diameter
-from compilers.topology.graph import Graph
-from compilers.topology.labelled_graph import Topology
+from compilers.topology.labelled_graph import EXPANDED, Topology
 from compilers.topology.layout import Layout
 from compilers.topology.replicated_clusters import Expansion
 from inventory.problems import InputError
 
-GROWING = ("graph", "jellyfish", "graph-expanded", "jellyfish-expanded")
-"""Families of graphs that stay what they are when links are swapped at random."""
 DRAWS = 200
 Link = tuple[int, int]
 
@@ -40,10 +38,10 @@ def swapped(topology: Topology, count: int, seed: int) -> Expansion:
     before, after = (_keys(part, old + count) for part in (graph.edges(), edges))
     added, removed = np.setdiff1d(after, before), np.setdiff1d(before, after)
     larger = Graph.from_edges(old + count, edges)
-    new, family = np.arange(old + count) >= old, topology.family.removesuffix("-expanded")
+    new, family = np.arange(old + count) >= old, topology.grown_from or topology.family
     steps = [*steps_of(topology), (count, seed)]
     grown = Topology(
-        family=f"{family}-expanded",
+        family=family + EXPANDED,
         parameters={**topology.parameters, "switches": _said(steps)},
         graph=larger,
         kinds=topology.kinds,
@@ -79,7 +77,7 @@ def steps_of(topology: Topology) -> list[tuple[int, int]]:
     Raises:
         ValueError: its parameter `switches` is none of ours.
     """
-    text = str(topology.parameters.get("switches", ""))
+    text = str(topology.parameters.get("switches", "")) if topology.grown_from else ""
     pairs = (step.split(":") for step in text.split("+") if step)
     return [(int(count), int(seed)) for count, seed in pairs]
 

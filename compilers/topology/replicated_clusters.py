@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.graph import Graph
-from compilers.topology.labelled_graph import Topology
+from compilers.topology.adjacency import Graph
+from compilers.topology.families import family_of
+from compilers.topology.labelled_graph import EXPANDED, Topology
 from compilers.topology.layout import Layout, layout
 from inventory.problems import InputError, Problem
 
@@ -52,7 +53,7 @@ def added_clusters(topology: Topology) -> tuple[str, int]:
 
     Builds of version 0.1 call them racks.
     """
-    parameters = topology.parameters
+    parameters = topology.parameters if topology.grown_from else {}
     text = str(parameters.get("clusters") or parameters.get("racks") or "")
     method, _, count = text.partition(":")
     return method, int(count or 0)
@@ -60,7 +61,7 @@ def added_clusters(topology: Topology) -> tuple[str, int]:
 
 def check(topology: Topology, method: str, count: int) -> list[Problem]:
     """Problems of `count` expansions of a topology by a method of `METHODS`."""
-    if topology.family != "polarfly":
+    if not family_of(topology.family).grows_by_clusters:
         required = "a PolarFly, a graph or a jellyfish"
         return [Problem(key="clusters", required=required, given=topology.title())]
     if method not in METHODS:
@@ -196,7 +197,7 @@ def _grown(
     copies = np.concatenate((np.zeros(old, np.int64), copy))
     number = len(racks.names) + np.repeat(np.arange(len(names)), len(copied) // len(names))
     larger = Topology(
-        family="polarfly-expanded",
+        family=topology.family.removesuffix(EXPANDED) + EXPANDED,
         parameters={**topology.parameters, "clusters": f"{method}:{len(names)}"},
         graph=Graph.from_edges(len(origin), np.concatenate((topology.graph.edges(), added))),
         kinds=topology.kinds,

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.field import field, powers, prime_power
-from compilers.topology.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)

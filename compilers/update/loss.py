@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.walks.forwarding import Forwarding, Towards
+from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
-from compilers.tables.walk import MOST_HOPS
 from compilers.update.matching import HostTable, kept_hosts
 from compilers.update.move_plan import Update
 
@@ -112,54 +111,19 @@ def _named(build: Build, switch: int, link: int) -> Cable:
 
 
 def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) -> int:
-    """Ordered pairs of hosts some way of whose packets takes a link that is gone.
+    """Ordered pairs of hosts some path of whose packets takes a link that is gone.
 
     hosts: int64[S], how many each switch has; pairs at one switch take no link.
     """
-    f = Forwarding.of(build)
-    order, slots = gone.shape[0], f.slots
-    bad = np.zeros(order * slots + 2, np.bool_)  # the last two: nowhere, home
-    bad[: order * slots].reshape(order, slots)[:, :-1] = gone
-    far = np.append(f.end // slots, [0, 0])
-    total, (starts, ends) = 0, np.zeros((2, order), np.bool_)
-    for destination in np.flatnonzero(hosts).tolist():
-        cell = Towards.of(f, np.array([destination])).rows
-        ways = f.weighted[:, cell]
-        first = f.order[:1, cell]
-        step = np.where(ways >= 0, ways, first) if f.every_hop else first
-        hurt: NDArray[np.bool_] = np.asarray(bad[step].any(axis=0))
-        for _ in range(MOST_HOPS):
-            again = hurt | ((step >= 0) & hurt[far[step]]).any(axis=0)
-            if (again == hurt).all():
-                break
-            hurt = again
-        onward = hurt[far[ways]]
-        if f.marks:
-            onward[1:] = _marked_hurt(f, bad, hurt, cell)[f.end[ways[1:]]]
-        enters = (bad[ways] | ((ways >= 0) & onward)).any(axis=0)
-        none = (ways < 0).all(axis=0)
-        exposed = np.where(none, hurt, enters)
-        exposed[destination] = False
-        total += int((hosts * exposed).sum()) * int(hosts[destination])
-        starts |= exposed
-        ends[destination] = (exposed & (hosts > 0)).any()
-    if build.carries:  # by any intermediate: a leg from the source, one to the end
-        spared = int(hosts[~starts].sum()) * int(hosts[~ends].sum())
-        return int(hosts.sum() ** 2 - (hosts[starts | ends] ** 2).sum()) - spared
-    return total
-
-
-def _marked_hurt(
-    f: Forwarding, bad: NDArray[np.bool_], hurt: NDArray[np.bool_], cell: NDArray[np.int32]
-) -> NDArray[np.bool_]:
-    """bool[S·L]: by the arc that it came in by, whether a marked packet may meet a dead link.
-
-    bad: bool[S·L + 2], such links. hurt: bool[S], where transit may. cell: int32[S], the class of
-    each switch for the destination.
-    """
-    harm = bad[: len(f.end)] | ((f.end >= 0) & hurt[f.end // f.slots])
-    links = harm.reshape(f.switches, f.slots)[:, :-1]
-    sets = np.repeat(np.packbits(links, axis=1, bitorder="little"), f.slots, axis=0)
-    over = (f.onward & sets).any(axis=1)
-    spreads = f.spread_number(cell - np.arange(f.switches) * (f.classes + 2))
-    return np.where(np.repeat(spreads, f.slots), over, np.repeat(hurt, f.slots))
+    ends = np.flatnonzero(build.topology.endpoints if build.carries else hosts)
+    walks = Walks.of(build, len(ends))
+    cables = np.zeros(walks.links, np.bool_)
+    cables[walks.program.cable[gone]] = True
+    crosses = walks.crossing(ends, cables)
+    if not build.carries:
+        return int((crosses @ hosts) @ hosts[ends])
+    # By any intermediate: one leg from the source, and one to the destination.
+    left, arrive = crosses.any(axis=0), np.zeros(len(hosts), np.bool_)
+    arrive[ends] = crosses.any(axis=1)
+    spared = int(hosts[~left].sum()) * int(hosts[~arrive].sum())
+    return int(hosts.sum() ** 2 - (hosts[left | arrive] ** 2).sum()) - spared

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.address_blocks import FIRST_HOST, ipv4_block_length, member_bits
-from compilers.spec.balance import balance_named
+from compilers.spec.balances import balance_named
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import place
 from compilers.wiring.wiring_checks import Site

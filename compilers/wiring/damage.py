@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import components, neighbour_table
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, KeyPath, Refused, did_you_mean, shown

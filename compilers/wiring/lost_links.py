@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import BEYOND, distances, neighbour_table
-from compilers.topology.graph import Graph
 from compilers.wiring.damage import damage_of, remaining
 from compilers.wiring.placed_fabric import Placed
 

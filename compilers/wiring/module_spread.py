@@ -6,6 +6,10 @@ then the others in the same order, and links without a triangle stand half befor
 So the two of a triangle are half the links apart, and each module has a run of links no longer than
 that. The links of a switch without triangles are dealt round its modules.
 
+In a whole PolarFly links are numbered by where they lead, seen from their own fan
+(`compilers.topology.polarity.headings`), and so are their triangles: which module a link is on is
+the same in all fans.
+
 The two ends of a link are on modules of two switches, which are chosen each by itself: which
 switches are cabled, and how many cables join two racks, is the same whatever the modules.
 """
@@ -18,22 +22,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 Links = NDArray[np.int64]
+NONE = np.iinfo(np.int32).max
 
 
-def half_turn(apex: NDArray[np.int16], present: NDArray[np.bool_]) -> Links:
+def half_turn(
+    apex: NDArray[np.int16], present: NDArray[np.bool_], heading: NDArray[np.int32]
+) -> Links:
     """int64[S, K]: the links of switches in the order in which modules take runs of them.
 
     Args:
         apex: int16[S, K], `compilers.topology.triangles.apex_links`.
         present: bool[S, K], the links that there are.
+        heading: int32[S, K], the number of each link, different ones at a switch.
     """
-    number = np.arange(apex.shape[1])
     single = present & (apex < 0)
-    which = np.cumsum(single, axis=1) - 1
-    before = 2 * which < np.count_nonzero(single, axis=1)[:, None]
-    section = np.where(single, np.where(before, 0, 2), np.where(apex > number, 1, 3))
-    place = np.where(section == 3, apex, number)
+    mate = np.take_along_axis(heading, np.maximum(apex, 0).astype(np.intp), axis=1)
+    before = 2 * _smaller(np.where(single, heading, NONE)) < single.sum(axis=1, keepdims=True)
+    section = np.where(single, np.where(before, 0, 2), np.where(mate > heading, 1, 3))
+    place = np.where(section == 3, mate, heading)
     return np.lexsort((place, np.where(present, section, 4)), axis=1)
+
+
+def _smaller(number: NDArray[np.int32]) -> Links:
+    """int64[S, K]: how many of its row are smaller."""
+    return np.argsort(np.argsort(number, axis=1, kind="stable"), axis=1)
 
 
 def shares(room: Sequence[int], links: int, taken: Sequence[int]) -> list[int]:

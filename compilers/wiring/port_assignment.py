@@ -165,13 +165,15 @@ class PortGroups:
 
     order: int64[S, K], the links of each switch, group by group, the largest first; sizes:
     int32[S, G], the links in each group, 0 beyond the last. whole: modules do not matter to where
-    groups go. apart: links go to all modules alike, whatever their group; within one in this order.
+    groups go. heading: int32[S, K], the numbers by which links go to all modules alike, whatever
+    their group (`compilers.wiring.module_spread`), within one in this order; None: module by
+    module.
     """
 
     order: NDArray[np.int64]
     sizes: NDArray[np.int32]
     whole: bool
-    apart: bool = False
+    heading: NDArray[np.int32] | None = None
 
     @classmethod
     def single(cls, far: NDArray[np.int32]) -> PortGroups:
@@ -243,8 +245,9 @@ def ports_of_links(
         ports = np.array(types[t].pack([n for n in sizes if n], groups.whole), np.int32)
         port[alike[:, None], groups.order[alike, : len(ports)]] = ports
     spread = np.zeros(len(far), np.bool_)
-    if groups.apart:
-        spread = _spread(port, far, node_type, types, groups, pins, hosts, kept)
+    if groups.heading is not None:
+        turn = half_turn(apex_links(far), far >= 0, groups.heading)
+        spread = _spread(port, far, turn, node_type, types, groups, pins, hosts, kept)
     for switch in {**pins, **kept}:
         if spread[switch]:
             continue
@@ -261,6 +264,7 @@ def ports_of_links(
 def _spread(
     port: NDArray[np.int32],
     far: NDArray[np.int32],
+    turn: NDArray[np.int64],
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
     groups: PortGroups,
@@ -271,7 +275,7 @@ def _spread(
     """Write the ports of switches whose links go to several modules; bool[S]: which these are."""
     present = far >= 0
     apex = apex_links(far)
-    turn, mates = half_turn(apex, present), (apex >= 0).any(axis=1)
+    mates = (apex >= 0).any(axis=1)
     degree = np.count_nonzero(present, axis=1)
     shape = np.column_stack((node_type, degree, hosts, mates)).astype(np.int64)
     rank = np.argsort(groups.order, axis=1)

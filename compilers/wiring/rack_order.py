@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from compilers.topology.layout import Layout, links_between
 from inventory.problems import InputError, install_extra
 

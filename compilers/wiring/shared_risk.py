@@ -11,7 +11,7 @@ A group is a set of pairs of switches, which are the links, and of switches.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -74,7 +74,11 @@ def find_group(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGrou
     Raises:
         InputError: there is none.
     """
-    kind = word.partition(":")[0]
+    kind, _, rest = word.partition(":")
+    node, *part = rest.split("/", 1)
+    vertex = {str(v): name for v, name in enumerate(wiring.names)}
+    if part and node in vertex and node not in wiring.names:
+        word = f"{kind}:{vertex[node]}/{part[0]}"
     known = {group.name: group for group in groups(wiring, hardware, kind)}
     if kind == "trunk":  # in either order
         for group in list(known.values()):
@@ -130,6 +134,24 @@ def find(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
         todo = f"{names[one]} is joined to {', '.join(near[:10])}{rest}"
     required = "a node, or a link as two nodes that it joins, such as 3-8"
     raise InputError.of(required, word, todo)
+
+
+def of_groups(
+    far: NDArray[np.int32], groups: Iterable[RiskGroup]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """bool[S, K] and bool[S]: the links, at both ends, and the switches that are in these groups.
+
+    Args:
+        far: int32[S, K], `Wiring.far`.
+        groups: some groups of the wiring.
+    """
+    links, switches = np.zeros(far.shape, np.bool_), np.zeros(len(far), np.bool_)
+    for group in groups:
+        switches[list(group.switches)] = True
+        for one, other in group.links:
+            links[one] |= far[one] == other
+            links[other] |= far[other] == one
+    return links, switches
 
 
 def unknown_risks(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, isqrt
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.balance_choice import FIGURES, FIGURES_OF, routing_for
-from compilers.topology.families import build_topology, check_topology, parameters
-from compilers.topology.random_growth import GROWING
+from compilers.spec.balance_words import FIGURES_OF
+from compilers.spec.balances import balance_for, measured_balances
+from compilers.topology.families import build_topology, check_topology, family_of, parameters
 from compilers.topology.replicated_clusters import METHODS, check
 from inventory.problems import InputError
 from templates import environment
@@ -58,7 +59,7 @@ class StarterFiles:
     traffic: str
     routing: str
     grows: bool
-    figures: ClassVar[Mapping[str, tuple[int, int]]] = FIGURES
+    figures: ClassVar[Mapping[str, tuple[int, int]]] = MappingProxyType(measured_balances())
     figures_of: ClassVar[str] = FIGURES_OF
 
     @classmethod
@@ -109,8 +110,9 @@ class StarterFiles:
             free=free,
             fuller=tuple(_evenly(np.flatnonzero(topology.endpoints), more)),
             traffic=traffic,
-            routing=routing_for(traffic, topology) if traffic else "",
-            grows=family in GROWING or any(not check(topology, how, 1) for how in METHODS),
+            routing=balance_for(traffic, topology) if traffic else "",
+            grows=family_of(family).grows_by_switches
+            or any(not check(topology, how, 1) for how in METHODS),
         )
 
     @property

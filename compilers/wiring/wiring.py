@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
+from compilers.topology.polarity import headings
 from compilers.wiring.fixed_cables import pins_of, pins_of_hosts, unequal_ports, with_installed
 from compilers.wiring.port_assignment import (
     Pins,
@@ -196,7 +197,7 @@ def wire(
     first = first_id(plane)
     far = topology.graph.padded()
     pins, findings = pins_of(inventory.cables, topology, site, node_type, types)
-    groups = _groups(far, nodes, inventory, position)
+    groups = _groups(topology, nodes, inventory, position)
     disabled = _disabled(nodes, node_type, types)
     counts = [inventory.host_count(node, hosts_per_node) for node in nodes]
     hosts = np.where(topology.endpoints, counts, 0)
@@ -271,19 +272,21 @@ def _disabled(
 
 
 def _groups(
-    far: NDArray[np.int32],
+    topology: Topology,
     nodes: Sequence[Node],
     inventory: Inventory,
     position: NDArray[np.int32] | None,
 ) -> PortGroups:
     """Links by the rack at their other end; all in one group where the inventory has no racks."""
-    apart = inventory.placement.modules == "spread" and not _made_up(inventory)
+    far = topology.graph.padded()
+    spread = inventory.placement.modules == "spread" and not _made_up(inventory)
+    heading = headings(topology) if spread else None
     if not inventory.racks:
-        return replace(PortGroups.single(far), apart=apart)
+        return replace(PortGroups.single(far), heading=heading)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     rack = np.array([index.get(node.rack or "", 0) for node in nodes], np.int32)
     listed = np.arange(len(nodes)) if position is None else position
-    return replace(PortGroups.of(far, rack, listed.astype(np.int64)), apart=apart)
+    return replace(PortGroups.of(far, rack, listed.astype(np.int64)), heading=heading)
 
 
 def _made_up(inventory: Inventory) -> bool:

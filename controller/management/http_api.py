@@ -14,6 +14,8 @@
 | GET /api/build | the running build, a ZIP file of its folder; role `read` |
 | GET /api/actions | who asked for what; role `read` |
 | POST /api/reconcile | read all switches again, or only {"node": name}; role `operate` |
+| POST /api/drain | route around {"what": node, link or group} until ended; role `operate` |
+| POST /api/undrain | end that; role `operate` |
 | POST /api/apply | move to the build in the body, a ZIP file; role `apply` |
 | POST /api/confirm | keep the build that is on trial; role `apply` |
 | POST /api/rollback | move to the build before, or to {"build": identity}; role `apply` |
@@ -165,6 +167,27 @@ class Api:
         self.flush()
         return _json({"switches": len(chosen)}, 202)
 
+    def drain(self, request: _Request) -> Response:
+        """Route around a node, a link or a group."""
+        return self._drained(request, "drain")
+
+    def undrain(self, request: _Request) -> Response:
+        """Use it again."""
+        return self._drained(request, "undrain")
+
+    def _drained(self, request: _Request, action: str) -> Response:
+        actor = self._authorise(request, "operate")
+        self._lead()
+        keeper, what = self.overview.ports, _body(request).get("what")
+        if not isinstance(what, str):
+            raise BadRequest("what: required a node, a link or a group, such as module:NODE/MODULE")
+        if keeper is None:
+            raise ServiceUnavailable("this controller does not repair")
+        with self.actions.asked(actor, action, what):
+            answer = keeper.drain(what, ends=action == "undrain")
+        self.flush()
+        return _json(answer, 202)
+
     def build(self, request: _Request) -> Response:
         """The running build, packed."""
         self._authorise(request, "read")
@@ -280,7 +303,10 @@ _GET = {
     "/api/history": ("history",),
     "/api/actions": ("past_actions",),
 }
-_POST = {f"/api/{name}": (name,) for name in ("reconcile", "apply", "confirm", "rollback")}
+_POST = {
+    f"/api/{name}": (name,)
+    for name in ("reconcile", "apply", "confirm", "rollback", "drain", "undrain")
+}
 _ROUTES = Map(
     [
         *(Rule(path, endpoint=words, methods=["GET"]) for path, words in _GET.items()),

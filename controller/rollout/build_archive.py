@@ -12,7 +12,7 @@ from math import inf
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from compilers.tables.folders.generations import MANIFEST, VERIFIED, identity_of
+from compilers.tables.folders.generations import MANIFEST, SUM, VERIFIED, identity_of, sum_of
 from inventory.problems import InputError
 
 MOST_BUILD = 1 << 30
@@ -79,6 +79,7 @@ def unpack(
                         breathe()
                 if digest.hexdigest() != digests.get(entry.filename, digest.hexdigest()):
                     raise BadZipFile(f"{entry.filename} with another digest than in its manifest")
+            (folder / SUM).write_text(sum_of(_text(archive)))
     except (BadZipFile, ValueError, *FAULTS) as error:
         raise _problem("a ZIP file of a build folder", error) from error
 

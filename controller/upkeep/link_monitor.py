@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from time import time
 from typing import Any
 
@@ -19,6 +20,8 @@ from compilers.targets.openflow.protocol import (
     PORT_NO_FORWARD,
     PORT_NO_RECEIVE,
 )
+from compilers.wiring.hardware import Hardware
+from compilers.wiring.shared_risk import RiskGroup, find, of_groups
 from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import port_status
 from controller.openflow.multipart import records
@@ -36,6 +39,7 @@ from controller.upkeep.link_events import (
     SwitchReturned,
 )
 from controller.upkeep.link_state import DOWN, Links, News
+from inventory.problems import InputError
 
 LOOK = 1.0
 """Seconds between two evaluations of discovery."""
@@ -46,7 +50,10 @@ TIMED = frozenset({"links", "switches"})
 
 
 class Watching:
-    """The observed state of a wiring's links."""
+    """The observed state of a wiring's links, and what is drained of them by request.
+
+    asked: the groups that share a risk, links and nodes that are drained by request, by name.
+    """
 
     def __init__(
         self,
@@ -54,7 +61,9 @@ class Watching:
         duties: Duties,
         clock: Callable[[], float],
         wall: Callable[[], float] = time,
+        hardware: Hardware | None = None,
     ) -> None:
+        self.hardware, self.asked = hardware, dict[str, RiskGroup]()
         self.wiring, self._clock, self._wall = wiring, clock, wall
         self.links = Links(wiring, duties.damping, duties.patience)
         self._arrival = duties.arrival
@@ -160,6 +169,11 @@ class Watching:
             self._events.append(CablesRight())
         self._told = told
 
+    def ask(self, asked: dict[str, RiskGroup]) -> None:
+        """Drain these groups, and no others any more."""
+        self.asked = asked
+        self.links.ask(*of_groups(self.wiring.far, asked.values()))
+
     def settle(self) -> tuple[bool, list[Event]]:
         """Whether dead links or drained switches have changed, and the events to report."""
         changed, news = self.links.settle(self._clock())
@@ -175,6 +189,7 @@ class Watching:
             "down": [self._name(*cables.ends[n, 0]) for n in np.flatnonzero(broken)],
             "suppressed": [self._name(*cables.ends[n, 0]) for n in np.flatnonzero(suppressed)],
             "drained": [names[v] for v in np.flatnonzero(self.links.drained)],
+            "asked": [*self.asked],
             "miswired": list(self._told),
         }
 
@@ -191,12 +206,19 @@ class Watching:
             return [names[vertex], *rest]
 
         found = self.links.known(self._clock(), self._wall())
-        return {what: [named(what, one) for one in some] for what, some in found.items()}
+        known = {what: [named(what, one) for one in some] for what, some in found.items()}
+        return known | ({"asked": [[name] for name in self.asked]} if self.asked else {})
 
     def take_over(self, known: dict[str, Any]) -> None:
         """Begin with what another process has known, perhaps one of another version of polarfab; of
-        nodes and ports that are here.
+        nodes, ports and groups that are here.
         """
+        asked, names = dict(self.asked), known.get("asked", ())
+        for one in names if isinstance(names, list) else ():
+            with suppress(InputError, TypeError, ValueError, AttributeError):
+                (name,) = one
+                asked[name] = find(self.wiring, self.hardware, name)
+        self.ask(asked)
         vertex_of = {name: vertex for vertex, name in enumerate(self.wiring.names)}
         place, found = self.links.cables.place, dict[str, list[list[Any]]]()
         for what in known.keys() & (BY_LINK | BY_SWITCH):

@@ -8,6 +8,8 @@ not see it as planned. It is dead while it is broken or suppressed (`damping`). 
 - was read not to hold its program, or
 - flaps (`damping`), that is, leaves again and again.
 
+- an operator asked for it (`ask`), who may ask for links, too: these are dead while asked for.
+
 It may still forward, so it keeps the traffic to itself and gets no transit. It is back when it was
 read to hold its program. Switches that leave within a fifth of the patience are drained together:
 that is one failure, and one repair. If most switches are gone at once, or most do not hold their
@@ -99,6 +101,8 @@ class Links:
         self._port_down = np.zeros((*self.dead.shape,), np.bool_)
         self._unseen = np.zeros(len(self.cables.ends), np.bool_)
         self._broken = np.zeros(len(self.cables.ends), np.bool_)
+        self._asked = np.zeros(len(self.cables.ends), np.bool_)
+        self._asked_switches = np.zeros(order, np.bool_)
         self._known = np.zeros(order, np.bool_)
         self._here = np.zeros(order, np.bool_)
         self._lost = np.zeros(order, np.bool_)
@@ -174,6 +178,16 @@ class Links:
         """A switch was read not to hold its program."""
         self._amiss(vertex, now, "does not hold its program")
 
+    def ask(self, links: NDArray[np.bool_], switches: NDArray[np.bool_]) -> None:
+        """What an operator wants drained, in all: links, bool[S, K], and switches, bool[S]."""
+        switch, link = self.cables.ends[:, 0].T
+        asked, away = links[switch, link], switches
+        for number in np.flatnonzero((asked != self._asked) & ~self._broken).tolist():
+            self._tell("down" if asked[number] else "up", number, "drained")
+        for vertex in np.flatnonzero(away).tolist():
+            self._why[vertex] = "was asked to be"
+        self._asked, self._asked_switches, self._judged = asked, away, True
+
     def settle(self, now: float) -> tuple[bool, list[News]]:
         """Update `dead` and `drained`; returns whether they have changed, and the news."""
         released = self.penalties.release(now).tolist()
@@ -182,9 +196,9 @@ class Links:
         self.flaps.release(now)
         dead = self.dead
         if self._judged or released:  # this is asked of every switch that describes its ports
-            lost = self.penalties.suppressed | self._broken
+            lost = self.penalties.suppressed | self._broken | self._asked
             dead, self._judged = np.append(lost, False)[self.cables.number], False
-        away = self._away(now)
+        away = self._away(now) | self._asked_switches
         for vertex in np.flatnonzero(away != self.drained).tolist():
             drained = bool(away[vertex])
             why = self._why[vertex] if drained else ""
@@ -235,7 +249,7 @@ class Links:
         down = np.zeros(len(self._broken) + 1, np.bool_)
         down[self.cables.number[self._port_down]] = True
         self._broken = down[:-1] | self._unseen
-        lost = self.penalties.suppressed | self._broken
+        lost = self.penalties.suppressed | self._broken | self._asked
         self.dead = np.append(lost, False)[self.cables.number]
 
     def _link(self, vertex: int, port: int) -> int:

@@ -61,7 +61,7 @@ class FabricWays:
 
     def at_arcs(self, of_ports: Numbers) -> Reals:
         """float64[S·L]: what is known of ports, [S, ports + 1], by arc; NaN where nothing is."""
-        slots = self.fluid.forwarding.slots
+        slots = self.fluid.hops.slots
         switch = np.arange(len(self.port)) // slots
         found = of_ports[switch, np.minimum(self.port, of_ports.shape[1] - 1)]
         return np.where(self.port > 0, found, np.nan)
@@ -115,7 +115,7 @@ class MeasuredTraffic:
     def _along(cls, ways: FabricWays, traffic: Traffic) -> MeasuredTraffic:
         """Flows on all ways of theirs."""
         paths = ways.fluid.paths(traffic)
-        switch, number = np.divmod(paths.row, ways.fluid.forwarding.classes + 2)
+        switch, number = np.divmod(paths.row, ways.fluid.hops.classes + 2)
         return cls(paths, switch, number)
 
     def shares(self, weight: Numbers) -> Reals:
@@ -155,8 +155,8 @@ def _behind(routes: Routes, build: Build, switch: int, aggregate: int) -> NDArra
 
 def _entering(fluid: Fluid, counted: Traffic, paths: FlowPaths, shares: Reals) -> Reals:
     """float64[n]: what enters at each flow's source, of what the row there counted."""
-    order, slots = fluid.forwarding.switches, fluid.forwarding.slots
-    there = fluid.forwarding.end[paths.arc] // slots
+    order, slots = fluid.hops.switches, fluid.hops.slots
+    there = fluid.hops.end[paths.arc] // slots
     end = counted.destination[paths.flow]
     keys = counted.destination * order + counted.source  # ascending
     wanted = end * order + there

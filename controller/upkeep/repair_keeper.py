@@ -22,6 +22,7 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.repair_rounds import RepairRounds
+from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
@@ -33,7 +34,7 @@ from controller.upkeep.link_monitor import Watching
 from controller.upkeep.live_programs import LivePrograms
 from controller.upkeep.rounds import Rounds
 from controller.upkeep.table_repair import Failures, TableRepair
-from inventory.problems import InputError
+from inventory.problems import InputError, did_you_mean
 
 ROWS_AT_ONCE = 20_000
 """Rows that a repair may change if the loop that hears switches is to wait for it."""
@@ -141,6 +142,36 @@ class Keeper:
             return build
         return replace(build, tables=failures.around(Intact.of(build)).tables)
 
+    def drain(self, name: str, ends: bool = False) -> dict[str, Any]:
+        """Route around a node, a link `A-B` or what shares a risk, such as `module:A/0`, until
+        this is asked to end; returns what is drained by request, and the pairs without a path.
+
+        Raises:
+            InputError: there is no such thing, or it is not drained, or pairs would have no path.
+        """
+        kept = self._active()
+        if kept is None or not self.duties.repair:
+            raise InputError.of("a controller that repairs its build, and no move", "another")
+        watching, asked = kept.watching, dict(kept.watching.asked)
+        if ends:
+            if name not in asked:
+                raise InputError.of("what is drained by request", name, did_you_mean(name, asked))
+            del asked[name]
+        else:
+            asked[name] = find(kept.build.wiring, kept.build.hardware, name)
+            links, switches = of_groups(kept.build.wiring.far, asked.values())
+            failures = Failures(watching.links.dead | links, watching.links.drained | switches)
+            alone = failures.alone(kept.intact) - Failures.of(watching.links).alone(kept.intact)
+            cut = failures.around(kept.intact).cut_off
+            if alone or cut > kept.repair.cut_off:
+                given = (
+                    f"{self.fabric.names[min(alone)]} without a link" if alone else f"{cut} lost"
+                )
+                raise InputError.of("a path for every pair meanwhile", given, key=name)
+        watching.ask(asked)
+        self._settle(kept)
+        return {"asked": [*asked], "cut_off_pairs": kept.repair.cut_off}
+
     # What is known, for the next process
 
     def known(self) -> dict[str, Any]:
@@ -178,7 +209,7 @@ class Keeper:
         if build is None or not isinstance(programs, Encoder):
             return current
         before, duties = self._kept, self.duties
-        watching = Watching(build.wiring, duties, self.fabric.heard)
+        watching = Watching(build.wiring, duties, self.fabric.heard, hardware=build.hardware)
         if before and _same_cables(before.build, build):
             watching = before.watching
         elif before:

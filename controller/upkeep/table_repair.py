@@ -40,6 +40,12 @@ class Failures:
         avoided = np.count_nonzero(self.dead | ((far >= 0) & self.drained[far]))
         return int(avoided * len(far) // far.shape[1])
 
+    def alone(self, intact: Intact) -> set[int]:
+        """The switches that pass packets on and have no link left to do so."""
+        linked = intact.wiring.far >= 0
+        live = linked & ~self.dead & ~self.drained[intact.wiring.far]
+        return {*np.flatnonzero(linked.any(axis=1) & ~live.any(axis=1) & ~self.drained).tolist()}
+
     def around(self, intact: Intact) -> Repaired:
         """The tables without them."""
         return repaired(intact, self.dead, self.drained)

@@ -15,7 +15,7 @@ from time import process_time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # who starts these processes stays small: a child counts its parent's memory
-    from compilers.topology.graph import Graph
+    from compilers.topology.adjacency import Graph
 
 DISTANCES, PATH = "all distances", "one path"
 Peer = Callable[["Graph", bool], object]

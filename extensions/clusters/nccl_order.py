@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from compilers.tables.build import Build
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from extensions.clusters.host_groups import HostGroups
 
 PLANES = """\

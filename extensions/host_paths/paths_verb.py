@@ -133,7 +133,7 @@ def _fabric(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> Iterabl
 def _library(fabric: Fabric) -> Iterable[str]:
     """The file that hosts copy, where it computes what the build has."""
     from compilers.topology import path_sets
-    from compilers.topology.polarfly import is_whole
+    from compilers.topology.polarity import is_whole
 
     for build in fabric.builds:
         if not is_whole(build.topology):

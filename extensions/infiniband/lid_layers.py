@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress, Routes, Tables, empty_egress, local
 from compilers.tables.walk import Walker
+from compilers.topology.adjacency import Graph
 from compilers.topology.families import family_of
-from compilers.topology.graph import Graph
 from extensions.infiniband.star_layers import star_layers
 
 SCATTER = 2654435761

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.families import polarstar
 from compilers.proof.lossless.layers import Layers, layers
 from compilers.readers.emitted_report import EmittedReport
 from compilers.spec.features import AGGREGATES, CHANNELS
@@ -22,7 +23,7 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
 from compilers.targets.rendering.text_target import Renderer, nodes
 from compilers.targets.target import FabricCheck, Progress, Target
-from compilers.topology import polarfly, polarstar
+from compilers.topology import polarity
 from extensions.infiniband import lfts
 from extensions.infiniband.guids import Guids
 from extensions.infiniband.lid_layers import LidLayers, lid_layers
@@ -182,7 +183,7 @@ def _layer_problems(build: Build, layers: int, given: str) -> Iterator[Problem]:
             required = "at most 1 for a PolarStar, so two ways to every switch"
         elif build.tables.switches > MOST_SWITCHES:
             required = f"0 for a PolarStar of more than {MOST_SWITCHES} switches"
-    elif not polarfly.is_whole(build.topology):
+    elif not polarity.is_whole(build.topology):
         required = "0, but for a PolarFly or PolarStar without gaps, whose shape the layers follow"
         todo = "leave lmc out, or compile the fabric as it is planned, without damage"
     elif layers > (links := build.wiring.far.shape[1]):

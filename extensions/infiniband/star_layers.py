@@ -20,7 +20,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 
 LAYERS = 2
 MOST_LINKS = 5

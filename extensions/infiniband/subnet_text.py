@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.grammar.engine import Engine, Place
+from compilers.readers.grammar.engine import Place, TextEngine
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.text_lines import TextLines
 
@@ -43,7 +43,8 @@ class SubnetText:
 def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
     """The devices and cables of a file for ibsim; lines that make no sense go to `found`.
 
-    Attributes of a device stand above it, its ports below (ibsim, README, "Net file format").
+    Attributes of a device stand above it, its ports below, and an empty line ends it (ibsim,
+    README, "Net file format"; with one before its ports ibsim 0.12 does not start).
     """
     subnet, here = SubnetText(), ""
     above: dict[str, tuple[str, int]] = {}
@@ -68,7 +69,11 @@ def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
                 subnet.guids[int(cable[2], 16)] = here
         elif (said := ATTRIBUTE.fullmatch(text)) and said[1] not in above:
             above[said[1]] = said[2], line
-        elif text and text[0] != "#":
+        elif not text:
+            here = ""
+            if above:
+                found.add(file, line, "an empty line", "the device of the attributes above it")
+        elif text[0] != "#":
             found.unread(file, line, text)
     for name, (value, line) in above.items():
         found.add(file, line, f"{name}={value}", "a device below it")
@@ -252,15 +257,15 @@ class _PolicyActor:
     parts: list[tuple[str, int, dict[str, str]]] = field(default_factory=list)
 
     def wrong(self, line: int, text: str) -> None:
-        """See `Actor.wrong`."""
+        """See `GrammarActor.wrong`."""
         self.found.add(self.file, line, text, "a policy that OpenSM's parser takes")
 
     def unknown(self, line: int, text: str) -> None:
-        """See `Actor.unknown`."""
+        """See `GrammarActor.unknown`."""
         self.found.unread(self.file, line, text)
 
     def way(self, place: Place, kind: str, *words: str) -> None:
-        """See `Actor.way`: there are no routes."""
+        """See `GrammarActor.way`: there are no routes."""
 
     def begin(self, place: Place) -> None:
         """A part."""
@@ -284,7 +289,7 @@ def read_policy(file: Path, found: DifferenceList) -> tuple[list[QosRule], QosRu
     The second result is the level DEFAULT as a rule without GUIDs: that of pairs that no rule fits.
     """
     actor = _PolicyActor(file, found)
-    Engine(grammar("opensm", "qos-policy.conf"), actor).read(TextLines.read(file))
+    TextEngine(grammar("opensm", "qos-policy.conf"), actor).read(TextLines.read(file))
     groups: dict[str, tuple[int, ...]] = {}
     levels: dict[str, tuple[int, int]] = {}
     rules: list[QosRule] = []

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = {
     "polarfab.verbs": {"reproduce": "extensions.papers.reproduce_verb:command"},
-    "polarfab.functions": {"reproduce": "extensions.papers:reproduce"},
+    "polarfab.functions": {
+        "paper_table": "extensions.papers.paper_tables:paper_table",
+        "reproduce": "extensions.papers:reproduce",
+    },
 }
 
 

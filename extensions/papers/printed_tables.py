@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from compilers.evaluation.comparison.paper_tables import (
+from extensions.papers.exhibit import Evidence, PaperClaim
+from extensions.papers.paper_tables import (
     QUANTITIES,
     Cell,
     PaperTable,
     paper_table,
 )
-from extensions.papers.exhibit import Evidence, PaperClaim
 
 
 def table_evidence(name: str, share: float = 0.0) -> Evidence:

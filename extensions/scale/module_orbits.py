@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from compilers.proof.local.other_proofs import ModuleBounds
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
-from compilers.topology import polarfly
+from compilers.topology import polarity
 from compilers.topology.triangles import apex_links, has_unique_paths
 from compilers.wiring.shared_risk import modules_of
 
@@ -43,7 +43,7 @@ def module_bounds(build: Build) -> ModuleBounds | None:
         build: its minimal routes deliver every pair.
     """
     module = modules_of(build.wiring, build.hardware)
-    if module is None or build.every_hop or not polarfly.is_whole(build.topology):
+    if module is None or build.every_hop or not polarity.is_whole(build.topology):
         return None
     classes, wiring, far = build.tables.classes, build.wiring, build.wiring.far
     links, apex = far.shape[1], apex_links(far)

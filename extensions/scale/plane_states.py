@@ -23,7 +23,6 @@ import numpy as np
 
 from compilers.proof.local.local_proof import PROVED, ClassStates, LocalProof, Numbers
 from compilers.proof.local.state_proof import CASES, DETOURS, END, SHARES, TURNED
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress
 from extensions.scale.two_link_classes import TwoLinkClasses
@@ -42,7 +41,7 @@ def plane_states(
         kinds: of failures, of `link` and `node`.
     """
     egress, links = build.tables.routes.egress, build.wiring.far.shape[1]
-    if not isinstance(egress, LineEgress) or egress.direct != links or build.balance == MARKED:
+    if not isinstance(egress, LineEgress) or egress.direct != links or build.marks:
         return None
     classes = TwoLinkClasses.of(build)
     if classes is None:

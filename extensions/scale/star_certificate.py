@@ -29,10 +29,8 @@ from numpy.typing import NDArray
 
 from compilers.proof.local.local_proof import LocalProof, sharing
 from compilers.proof.soundness.port_use import PortUse
-from compilers.proof.walks.forwarding import Numbers
-from compilers.proof.walks.link_sets import Bits, bits, first_two, has
+from compilers.proof.walks.link_sets import Bits, Numbers, bits, first_two, has
 from compilers.routing.star.star_choices import BESIDE, BEYOND, DIRECT
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.switch_blocks import classes_of, switch_blocks
 from extensions.scale.star_classes import StarClasses
@@ -50,7 +48,7 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
         build: sound cables and prefixes (`build_soundness.walkable`).
         kinds: of failures, of `link` and `node`.
     """
-    classes = None if build.balance == MARKED else StarClasses.of(build)
+    classes = None if build.marks else StarClasses.of(build)
     if classes is None:
         return None
     sets, k = StarSets.of(classes), classes.members.program.members

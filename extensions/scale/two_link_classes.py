@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.soundness.port_use import PortUse
-from compilers.proof.walks.forwarding import Numbers
-from compilers.proof.walks.link_sets import first_two
+from compilers.proof.walks.link_sets import Numbers, first_two
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress
-from compilers.topology import polarfly
+from compilers.topology import polarity
 from compilers.topology.triangles import NO_APEX, apex_links, has_unique_paths
 
 Links = NDArray[np.int16]
@@ -40,7 +39,7 @@ class TwoLinkClasses:
     @classmethod
     def of(cls, build: Build) -> TwoLinkClasses | None:
         """The classes of a build with minimal delivery; None where it is no whole PolarFly."""
-        if not polarfly.is_whole(build.topology):
+        if not polarity.is_whole(build.topology):
             return None
         w, egress, port = build.wiring, build.tables.routes.egress, build.tables.classes.port
         apex = apex_links(w.far)

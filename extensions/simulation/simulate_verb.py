@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 Failures = tuple[tuple[str, str, str, int], ...]
 COLUMNS = ("offered", "accepted", "mean", "median", "p99", "worst", "hops", "links", "buffers")
 INCIDENTS = 2
+MEANT = {
+    "link": "a link as two nodes, such as 3-8",
+    "node": "one node",
+    "group": "what shares a risk, such as module:NODE/MODULE",
+}
 """Where columns come that not all tables have: narrow terminals show the first ones."""
 
 
@@ -115,10 +120,11 @@ INCIDENTS = 2
     "--fail",
     "failures",
     nargs=4,
-    type=(click.Choice(["link", "node"]), str, click.Choice(["at"]), click.IntRange(0)),
-    metavar="link|node WHAT at CYCLE",
+    type=(click.Choice(["link", "node", "group"]), str, click.Choice(["at"]), click.IntRange(0)),
+    metavar="link|node|group WHAT at CYCLE",
     multiple=True,
-    help="A link A-B, or a node, goes down then; again for more.",
+    help="A link A-B, a node, or what shares a risk, such as module:NODE/MODULE, goes down then; "
+    "again for more.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
 @click.option(
@@ -304,11 +310,14 @@ def _warn_deadlock(build: Build, switches: Iterable[int]) -> None:
 
 def _check_failures(fabric: Fabric, failures: Failures) -> None:
     """What goes down is of the kind that is said: a node where a link is meant is a slip."""
+    from compilers.wiring.shared_risk import GROUP_KINDS
+
     names = fabric.builds[0].wiring.names
     for kind, word, _, _ in failures:
-        if (kind == "node") != (word in names or "-" not in word):
-            required = "a link as two nodes, such as 3-8" if kind == "link" else "one node"
-            raise InputError.of(required, word, key=f"--fail {kind}")
+        group = word.partition(":")[0] in GROUP_KINDS
+        meant = "group" if group else "node" if word in names or "-" not in word else "link"
+        if kind != meant:
+            raise InputError.of(MEANT[kind], word, key=f"--fail {kind}")
 
 
 def _loads(words: str) -> tuple[float, ...]:

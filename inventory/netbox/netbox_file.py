@@ -15,7 +15,7 @@ from inventory.netbox.device_types import fits, import_type, slug, type_of
 from inventory.netbox.extras import from_comment
 from inventory.netbox.interface_types import DeviceInterface, carries_cable
 from inventory.netbox.netbox_tables import NETBOX_TABLES, Row, read_table
-from inventory.problems import InputError, Problem, did_you_mean, few
+from inventory.problems import InputError, Problem, did_you_mean, few, shown
 from inventory.yamlfile import read
 
 METRES_OF_UNIT = {"m": 1.0, "cm": 0.01, "km": 1000.0, "ft": 0.3048, "in": 0.0254, "mi": 1609.344}
@@ -95,7 +95,7 @@ def _read_file(path: Path, found: _Found) -> None:
     if path.suffix.lower() in (".yaml", ".yml"):
         document = read(path)
         if not fits(document):
-            keys = ", ".join(map(str, list(document.data)[:6]))
+            keys = ", ".join(map(shown, list(document.data)[:6]))
             raise InputError(document.problem((), NETBOX_TABLES, f"YAML with {keys or 'no keys'}"))
         name, model, node_type = import_type(document)
         found.types[model] = (name, node_type)

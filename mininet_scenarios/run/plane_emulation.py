@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from compilers.choices import EngineName, FrameworkName
 from compilers.planes import compile_planes
 from compilers.proof.verification import judge
 from compilers.tables.build import Build
@@ -38,8 +39,8 @@ from mininet_scenarios.verdict.result import Happened, PairsReached, Result
 
 def emulate(
     scenario: str,
-    engine: str | None = None,
-    framework: str | None = None,
+    engine: EngineName | None = None,
+    framework: FrameworkName | None = None,
     keep: Path | None = None,
     unverified: bool = False,
     observer: Observer | None = None,

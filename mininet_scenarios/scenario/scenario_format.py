@@ -7,11 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from compilers.choices import EngineName, FrameworkName
 from compilers.spec.fabric_spec import RoutingSpec
 from inventory.values import Line, Model, Name, Whole, refusal
 
-EngineName = Literal["auto", "mininet", "ovs-fabric", "linux", "frr", "model"]
-FrameworkName = Literal["ryu", "os-ken"]
 Pattern = Literal[
     "uniform", "tornado", "permutation", "perm1hop", "perm2hop", "shuffle", "reverse", "adversarial"
 ]

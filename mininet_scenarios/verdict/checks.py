@@ -85,7 +85,7 @@ class Examiner:
         checks.append(
             self.within(f"{what}: at most {most} hops", np.full_like(self.most, most), seen)
         )
-        minimal = self.build.balance == "minimal" if expect.minimal is None else expect.minimal
+        minimal = not self.build.spreading.spreads if expect.minimal is None else expect.minimal
         if minimal:
             graph = self.build.topology.graph
             shortest = distances(neighbour_table(graph), np.arange(graph.order)).T

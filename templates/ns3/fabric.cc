@@ -18,6 +18,7 @@
 #include <ns3/point-to-point-helper.h>
 #include <ns3/simulator.h>
 #include <ns3/string.h>
+#include <ns3/tag.h>
 #include <ns3/udp-header.h>
 #include <ns3/udp-socket-factory.h>
 #include <ns3/uinteger.h>
@@ -26,6 +27,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -37,7 +39,7 @@ const uint16_t PORT = 9;
 struct Link { uint32_t from, to; double rate, delay; };
 struct Host { std::string name; uint32_t at; double rate; Ipv4Address address; };
 struct Way { uint32_t next, weight; };
-struct Class { uint32_t next = 0, back = 0; std::vector<Way> ways; };
+struct Class { uint32_t next = 0, back = 0; std::vector<Way> ways; std::map<uint32_t, uint32_t> from; };
 
 // fabric.txt; its head explains the lines.
 struct Fabric
@@ -48,6 +50,11 @@ struct Fabric
   std::vector<std::vector<Class>> classes;  // [switch][class]
   std::vector<std::vector<int>> routes;     // [destination][switch]
   std::map<Ipv4Address, uint32_t> host_at;  // the number of a host
+  bool shared = false, marks = false;
+  std::vector<uint32_t> vias;
+  std::set<int> unmarked;
+  std::vector<int> side;
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<Way>> spread;  // by switch and where from
 
   explicit Fabric(const std::string& file)
   {
@@ -88,6 +95,32 @@ struct Fabric
         classes[at].resize(std::max<size_t>(classes[at].size(), number + 1));
         classes[at][number] = one;
       }
+      else if (word == "shared")
+        shared = true;
+      else if (word == "back")
+      {
+        uint32_t at, number, from, next;
+        words >> at >> number >> from >> next;
+        classes[at][number].from[from] = next;
+      }
+      else if (word == "via")
+        for (uint32_t number; words >> number;)
+          vias.push_back(number);
+      else if (word == "marks")
+        marks = true;
+      else if (word == "unmarked")
+        for (int number; words >> number;)
+          unmarked.insert(number);
+      else if (word == "side")
+        for (int number; words >> number;)
+          side.push_back(number);
+      else if (word == "spread")
+      {
+        uint32_t at, from;
+        words >> at >> from;
+        for (uint32_t next; words >> next;)
+          spread[{at, from}].push_back({next, 1});
+      }
       else if (word == "route")
       {
         uint32_t to;
@@ -97,6 +130,25 @@ struct Fabric
       }
     }
   }
+};
+
+// What a packet carries: the switch that it goes to first, or a mark.
+class Carried : public Tag
+{
+public:
+  static const uint32_t NONE = ~0u, MARK = ~1u;
+  uint32_t value = NONE;
+
+  static TypeId GetTypeId()
+  {
+    static TypeId id = TypeId("Carried").SetParent<Tag>().AddConstructor<Carried>();
+    return id;
+  }
+  TypeId GetInstanceTypeId() const override { return GetTypeId(); }
+  uint32_t GetSerializedSize() const override { return 4; }
+  void Serialize(TagBuffer i) const override { i.WriteU32(value); }
+  void Deserialize(TagBuffer i) override { value = i.ReadU32(); }
+  void Print(std::ostream& os) const override { os << value; }
 };
 
 // What a switch does with a packet: the rule of fabric.txt.
@@ -142,21 +194,62 @@ private:
     if (found == m_fabric.host_at.end())
       return false;
     uint32_t to = m_fabric.hosts[found->second].at, interface;
-    if (to == m_number)
+    auto from = m_from.find(m_ipv4->GetInterfaceForDevice(device));
+    bool host = from == m_from.end();
+    Carried carried;
+    packet->PeekPacketTag(carried);
+    const uint32_t came_with = carried.value;
+    if (host && to != m_number && !m_fabric.vias.empty())
+      carried.value = m_fabric.vias[Flow(packet, header, DRAW) % m_fabric.vias.size()];
+    if (carried.value == m_number)
+    {
+      carried.value = Carried::NONE; // from here on it is one from a host
+      host = true;
+    }
+    bool over = carried.value < Carried::MARK;
+    if (to == m_number && !over)
       interface = m_host.at(found->second);
     else
     {
-      int number = m_fabric.routes[to][m_number];
+      int number = m_fabric.routes[over ? carried.value : to][m_number];
       if (number < 0)
         return false;
       const Class& one = m_fabric.classes[m_number][number];
-      auto from = m_from.find(m_ipv4->GetInterfaceForDevice(device));
+      auto back = host ? one.from.end() : one.from.find(from->second);
       uint32_t next = one.next;
-      if (from == m_from.end())
-        next = Chosen(one, packet, header);
-      else if (from->second == next)
-        next = one.back;
+      if (carried.value == Carried::MARK && !m_fabric.unmarked.count(number))
+      {
+        next = Chosen(m_fabric.spread.at({m_number, from->second}), next, Flow(packet, header, 1 + m_number));
+        if (m_fabric.side[m_number] < 0 || m_fabric.side[m_number] != m_fabric.side[to])
+          carried.value = Carried::NONE;
+      }
+      else
+      {
+        if (carried.value == Carried::MARK)
+          carried.value = Carried::NONE;
+        if (host)
+        {
+          next = Chosen(one.ways, next, Flow(packet, header, 0));
+          if (m_fabric.marks && !one.ways.empty() && (next != one.next || m_fabric.side[m_number] >= 0))
+            carried.value = Carried::MARK;
+        }
+        else if (from->second == next)
+          next = one.back;
+        else if (back != one.from.end())
+          next = back->second;
+        else if (m_fabric.shared)
+          next = Chosen(one.ways, next, Flow(packet, header, 1 + m_number));
+      }
       interface = m_switch.at(next);
+    }
+    if (carried.value != came_with)
+    {
+      Ptr<Packet> changed = packet->Copy();
+      if (carried.value == Carried::NONE)
+        changed->RemovePacketTag(carried);
+      else
+        changed->ReplacePacketTag(carried);
+      packet = changed;
     }
     Ptr<Ipv4Route> route = Create<Ipv4Route>();
     route->SetDestination(header.GetDestination());
@@ -167,27 +260,36 @@ private:
     return true;
   }
 
-  static uint32_t Chosen(const Class& one, Ptr<const Packet> packet, const Ipv4Header& header)
+  static const uint32_t DRAW = ~0u;
+
+  // A hash of the flow, for a draw.
+  static uint64_t Flow(Ptr<const Packet> packet, const Ipv4Header& header, uint32_t draw)
   {
-    uint32_t sum = 0;
-    for (const Way& way : one.ways)
-      sum += way.weight;
-    if (!sum)
-      return one.next;
     UdpHeader ports; // TCP has its ports in the same place
     packet->PeekHeader(ports);
     uint64_t flow = (uint64_t(header.GetSource().Get()) << 32 | header.GetDestination().Get()) * 0x9E3779B97F4A7C15ull;
     flow ^= uint64_t(ports.GetSourcePort()) << 16 | ports.GetDestinationPort();
+    flow += draw * 0x9E3779B97F4A7C15ull;
     flow = (flow ^ flow >> 30) * 0xBF58476D1CE4E5B9ull;
     flow = (flow ^ flow >> 27) * 0x94D049BB133111EBull;
-    uint32_t left = (flow ^ flow >> 31) % sum;
-    for (const Way& way : one.ways)
+    return flow ^ flow >> 31;
+  }
+
+  static uint32_t Chosen(const std::vector<Way>& ways, uint32_t otherwise, uint64_t flow)
+  {
+    uint32_t sum = 0;
+    for (const Way& way : ways)
+      sum += way.weight;
+    if (!sum)
+      return otherwise;
+    uint32_t left = flow % sum;
+    for (const Way& way : ways)
     {
       if (left < way.weight)
         return way.next;
       left -= way.weight;
     }
-    return one.next;
+    return otherwise;
   }
 
   const Fabric& m_fabric;

@@ -18,7 +18,7 @@ from compilers import estimates, memory
 from compilers.estimates import Size, need
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.topology.families import edge_blocks
+from compilers.topology.families import edge_blocks, family_of
 from extensions.simulation import simulate
 from inventory.problems import InputError
 from polarfab import Fabric, topologies
@@ -138,7 +138,7 @@ def test_edges_need_no_more_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_patterns_of_few_flows_need_memory_for_ways_not_for_pairs() -> None:
     """Of PolarFly's 16,257 switches: tornado by minimal ways is small, by all ways it is not."""
     classes = 16_257 * 256
-    minimal = Size("polarfly", 16_257, 128, shares=classes)
+    minimal = Size(family_of("polarfly"), 16_257, 128, shares=classes)
     spread = replace(minimal, spread=True, shares=classes * 128)
     assert need("throughput flows", minimal) < 1e9
     assert 10e9 < need("throughput flows", spread) < need("throughput", spread) - 20e9

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.spec.balance import balance_named
+from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.features import PROTECT_NEEDS
 from compilers.spec.target_names import SHIPPED_SYSTEMS

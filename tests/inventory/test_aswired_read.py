@@ -7,11 +7,15 @@ import random
 from pathlib import Path
 
 import pytest
+import yaml
 
 from inventory.neighbours.facts import Seen
 from inventory.neighbours.neighbour_file import NEIGHBOUR_FORMATS, read_facts
 from inventory.problems import InputError
-from tests.compilers.spec.makers import mutated_bytes
+from inventory.route_tables.route_table_file import read_routes
+from tests.compilers.audit.device_tables import PRINTERS
+from tests.compilers.spec.makers import mutated_bytes, mutated_tree
+from tests.fuzzing import reading, ten_minutes
 
 LLDPCTL = {
     "lldp": {
@@ -75,6 +79,23 @@ SRLINUX_STATE = {
         }
     }
 }
+NXOS = """\
+Device ID            Local Intf      Hold-time  Capability  Port ID
+n2                   Eth1/1          120        BR          Ethernet1/7
+host                 mgmt0           120                    eth0
+Total entries displayed: 2
+"""
+NXOS_ROW = {"chassis_id": "n2", "l_port_id": "Eth1/1", "port_id": "Ethernet1/7"}
+JUNOS = """\
+Local Interface    Parent Interface    Chassis Id          Port info          System Name
+et-0/0/1           -                   2c:6b:f5:a1:c2:c0   to n1 et-0/0/1     n2
+"""
+JUNOS_ROW = {
+    "lldp-local-port-id": [{"data": "et-0/0/1"}],
+    "lldp-remote-port-description": [{"data": "et-0/0/7"}],
+    "lldp-remote-system-name": [{"data": "n2"}],
+}
+JUNOS_JSON = {"lldp-neighbors-information": [{"lldp-neighbor-information": [JUNOS_ROW]}]}
 IBNETDISCOVER = """\
 #
 # Topology file: generated on Sat Nov 21 22:00:00 2026
@@ -102,6 +123,13 @@ TABLES = {
     "eos": (json.dumps(EOS), "n1", ("Ethernet1",), "n2.dc1", ("Ethernet7",)),
     "srlinux": (SRLINUX, "n1", ("ethernet-1/1",), "n2", ("ethernet-1/7",)),
     "srlinux state": (json.dumps(SRLINUX_STATE), "n1", ("ethernet-1/1",), "n2", ("ethernet-1/7",)),
+    "nxos": (NXOS, "n1", ("Eth1/1",), "n2", ("Ethernet1/7",)),
+    "nxos json": (
+        json.dumps({"TABLE_nbor": {"ROW_nbor": NXOS_ROW}}),
+        *("n1", ("Eth1/1",), "n2", ("Ethernet1/7",)),
+    ),
+    "junos": (JUNOS, "n1", ("et-0/0/1",), "n2", ("to n1 et-0/0/1",)),
+    "junos json": (json.dumps(JUNOS_JSON), "n1", ("et-0/0/1",), "n2", ("et-0/0/7",)),
     "ibnetdiscover": (IBNETDISCOVER, "0x0002c90000000001", ("#1",), "0x0002c90000000002", ("#7",)),
     "openflow": (
         json.dumps(OPENFLOW),
@@ -222,3 +250,26 @@ def test_trees_of_another_shape(tmp_path: Path) -> None:
             continue
         except Exception as error:
             raise AssertionError(f"seed {seed}: {tree}") from error
+
+
+@pytest.mark.long
+def test_ten_minutes_of_tables(tmp_path: Path) -> None:
+    """Tables of neighbours and of routes, in every form."""
+    hops = [("10.1.0.1", "eth1", 1), ("10.1.0.3", "eth2", 1)]
+    held = [printer({("main", "10.0.1.0/24"): [hops]}) for printer in PRINTERS.values()]
+    routes = ["\n".join(map(json.dumps, outputs)) for outputs in held]
+
+    def case(chance: random.Random) -> str:
+        seen, form = chance.random() < 0.5, chance.choice([None, None, *NEIGHBOUR_FORMATS])
+        text = chance.choice([each[0] for each in TABLES.values()] if seen else routes)
+        documents = [line for line in text.splitlines() if line] if not seen else [text]
+        if text[0] in "[{" and chance.random() < 0.6:
+            trees = [yaml.safe_load(mutated_tree(json.loads(each), chance)) for each in documents]
+            mutated = "\n".join(json.dumps(tree, default=str) for tree in trees).encode()
+        else:
+            mutated = mutated_bytes(text.encode(), chance)
+        (file := tmp_path / "n1.x").write_bytes(mutated)
+        read = (lambda: read_facts([tmp_path], form)) if seen else (lambda: read_routes([file]))
+        return reading(read, tmp_path)
+
+    ten_minutes("tables", case)

@@ -20,6 +20,7 @@ from inventory.netbox.netbox_file import read_netbox
 from inventory.problems import InputError
 from polarfab.commands.hardware.inventory import command
 from tests.compilers.spec.makers import mutated_bytes
+from tests.fuzzing import reading, ten_minutes
 from tests.inventory.makers import export, imported
 
 HERE = Path(__file__).parents[1]
@@ -333,3 +334,32 @@ def test_mutated_files(tmp_path: Path) -> None:
         path.write_bytes(originals[path])
     assert good > 20
     assert bad > 20
+
+
+@pytest.mark.long
+def test_ten_minutes_of_exports(tmp_path: Path) -> None:
+    export(EXAMPLES / "q7" / "fabric.yaml", tmp_path)
+    (tmp_path / "type.yaml").write_bytes(OURS.read_bytes())
+    originals = dict[Path, bytes]()
+    for path in sorted(tmp_path.rglob("*.*")):
+        lines = path.read_bytes().splitlines(keepends=True)
+        originals[path] = b"".join(lines[:12] if path.suffix == ".csv" else lines)
+        path.write_bytes(originals[path])
+
+    def case(chance: random.Random) -> str:
+        path = chance.choice(list(originals))
+        path.write_bytes(mutated_bytes(originals[path], chance))
+        try:
+            return reading(lambda: read_netbox([tmp_path]), tmp_path)
+        finally:
+            path.write_bytes(originals[path])
+
+    ten_minutes("exports", case)
+
+
+def test_odd_keys_are_named_in_letters(tmp_path: Path) -> None:
+    """Found by ten minutes of tables of devices."""
+    (tmp_path / "type.yaml").write_text('"manufacture\\tr": x\nmodel: y\n')
+    with pytest.raises(InputError) as caught:
+        read_netbox([tmp_path])
+    assert str(caught.value.problems[0]).isprintable()

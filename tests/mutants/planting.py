@@ -39,9 +39,11 @@ ENOUGH = 30.0
 """Seconds that the tests of one mutant may take, as they took without it; those of its own folder
 are all run.
 """
+TRANSLATED = ("compilers/forwarding/", "compilers/proof/local/")
+"""Where loops are: a library of machine code holds them as they are on disk."""
 QUIET = ("-q", "-p", "no:cacheprovider", "-m", "not (live or long or browser)")
-SEEN = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, None)
-"""How tests end with a mutant that they see; modules may fail to load, and circles are ended."""
+SEEN = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
+"""How tests end with a mutant that they see; modules may fail to load."""
 UNSEEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 BROKEN = (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
 T = TypeVar("T")
@@ -160,12 +162,16 @@ def recorded(files: Iterable[Path], workers: int) -> dict[str, Calls]:
 
 def killed(
     mutants: Iterable[SourceMutant], calls: dict[str, Calls], workers: int
-) -> Iterator[tuple[SourceMutant, bool]]:
-    """Every mutant, and whether a test of those that call its function fails, as they end."""
+) -> Iterator[tuple[SourceMutant, str]]:
+    """Every mutant, and how a test of those that call its function ends, as they end.
+
+    `failed`, `endless` where none has failed within the limit, or `survived`.
+    """
 
     def run(mutant: SourceMutant) -> object:
         module = mutant.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         sys.meta_path.insert(0, _Planted(mutant, module))
+        os.environ["POLARFAB_LOOPS"] = "python" if mutant.file.startswith(TRANSLATED) else ""
         for file, order in _tests(mutant, calls).items():
             plugins = [_Order(order, calls[file].tests.keys())]
             if (code := pytest.main([*QUIET, "-x", file], plugins=plugins)) not in UNSEEN:
@@ -175,7 +181,7 @@ def killed(
     for mutant, code in _forked(run, mutants, workers):
         if code in BROKEN:
             raise RuntimeError(f"pytest itself failed with {code}: {mutant}")
-        yield mutant, code in SEEN
+        yield mutant, "endless" if code is None else "failed" if code in SEEN else "survived"
 
 
 @dataclass

@@ -12,14 +12,12 @@ from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MUTATED = (
-    *(f"compilers/{room}" for room in ("audit", "cabling", "capacity.py", "demand", "drawing")),
-    *(f"compilers/{room}" for room in ("evaluation", "expansion", "families", "forwarding")),
-    *(f"compilers/{room}" for room in ("pipeline.py", "planes.py", "policy_support.py", "proof")),
-    *(f"compilers/{room}" for room in ("readers", "routing", "spec", "tables")),
-    *(f"compilers/targets/{room}" for room in ("openflow", "push", "rendering")),
-    *(f"compilers/{room}" for room in ("targets/routed", "topology", "update", "wiring")),
-    "extensions/infiniband",
+COMPILERS = ROOT / "compilers"
+MUTATED = sorted(
+    room
+    for room in ({*COMPILERS.iterdir()} - {COMPILERS / "targets"})
+    | {*COMPILERS.glob("targets/*"), ROOT / "extensions/infiniband"}
+    if room.suffix == ".py" or (room.is_dir() and any(room.rglob("*.py")))
 )
 """The rooms of the compiler, of each of which as many mutants are chosen as it has, or a part."""
 HARMLESS = Path(__file__).with_name("harmless.txt")
@@ -183,18 +181,18 @@ def _calls(node: ast.AST) -> bool:
 
 @lru_cache
 def all_mutants(only: str = "") -> list[list[SourceMutant]]:
-    """Every mutant of the emitters, the verifier, the readers and the walk, a list per folder.
+    """Every mutant of the compiler, a list per room.
 
-    only: those at places that begin so, `FILE` or `FILE:LINE:`.
+    only: those at places that begin so, `FOLDER/`, `FILE` or `FILE:LINE:`, with commas between.
     """
     return [
         [
             mutant
             for path in ([place] if place.is_file() else sorted(place.rglob("*.py")))
             for mutant in mutants_of(str(path.relative_to(ROOT)), path.read_text())
-            if f"{mutant.file}:{mutant.line}:".startswith(only)
+            if f"{mutant.file}:{mutant.line}:".startswith(tuple(only.split(",")))
         ]
-        for place in map(ROOT.joinpath, MUTATED)
+        for place in MUTATED
     ]
 
 

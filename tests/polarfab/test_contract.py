@@ -17,6 +17,7 @@ import polarfab
 from compilers.entry_points import FUNCTIONS, registered
 from compilers.readers.emitted_report import EmittedWrongError
 from inventory.problems import InputError
+from tests.fuzzing import ten_minutes
 
 DOCUMENTED = (TypeError, ValueError, InputError, EmittedWrongError, polarfab.EngineError)
 SPEC = {"name": "lab", "topology": {"family": "polarfly", "q": 2}}
@@ -107,18 +108,22 @@ def test_junk_ends_in_documented_errors(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.long
-def test_all_junk_ends_in_documented_errors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ten_minutes_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One or two arguments of junk."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    said = [
-        tried(call, given)
-        for call in calls(tmp_path)
-        if call.name not in ELSEWHERE
-        for given in wrong_calls(call)
-    ]
-    assert [each for each in said if each] == []
+    every = [call for call in calls(tmp_path) if call.name not in ELSEWHERE]
+
+    def case(chance: random.Random) -> str:
+        call = chance.choice(every)
+        wrong = [*wrong_calls(call)]
+        given = dict(chance.choice(wrong))
+        if chance.random() < 0.3:
+            other = chance.choice(wrong)
+            given |= {name: value for name, value in other.items() if name not in call.given}
+        return tried(call, given) or "accepted"
+
+    ten_minutes("library", case)
 
 
 @pytest.mark.parametrize(
@@ -140,9 +145,26 @@ def test_wrong_types_are_refused_at_the_door(call: Callable[[], object]) -> None
         call()
 
 
-def test_kinds_of_trees() -> None:
-    with pytest.raises(InputError, match="disjoint, low-depth, given bogus"):
-        polarfab.trees(fabric(), kind="bogus")
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: polarfab.trees(fabric(), kind="low-dept"),
+            "kind: required one of disjoint, .*low",
+        ),
+        (lambda: fabric().verify(method="wolk"), "method: required one of auto, walk, local"),
+        (lambda: fabric().draw(form="png"), "form: required one of svg, html, given png"),
+        (lambda: fabric().chart("rack"), "show: .*given rack.*racks"),
+        (lambda: polarfab.draw(fabric().topology, form=""), "form: required one of svg"),
+        (lambda: fabric().emulate(engine="mininets"), "engine: .*given mininets.*mininet"),
+        (lambda: polarfab.emulate("x", framework="pox"), "framework: required one of ryu, os-ken"),
+    ],
+)
+def test_words_to_choose_from(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        call()
+    with pytest.raises(TypeError, match="kind is to be TreeKind"):
+        polarfab.trees(fabric(), kind=1)  # type: ignore[arg-type]
 
 
 def test_scalars_of_numpy_and_paths_are_taken(tmp_path: Path) -> None:

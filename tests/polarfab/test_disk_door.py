@@ -320,6 +320,9 @@ def test_an_edited_manifest_is_refused(made: Path, run: Run, tmp_path: Path) -> 
     for verb in ("throughput", "plan"):
         words = ["--from", made / "b"] if verb == "plan" else []
         assert run(verb, tmp_path / "b", *words)[0] == 2, verb
+    (tmp_path / "b/manifest.sha256").unlink()
+    code, _, err = run("cables", tmp_path / "b")
+    assert (code, "manifest.sha256: required the file as it was compiled" in err) == (2, True)
 
 
 MARKS = {

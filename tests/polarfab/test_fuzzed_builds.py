@@ -17,6 +17,7 @@ import pytest
 
 from polarfab import cli
 from tests.compilers.signed import sign
+from tests.fuzzing import running, ten_minutes
 
 SPEC = """name: lab
 topology: {family: polarfly, q: 3}
@@ -209,7 +210,18 @@ def test_a_hundred_fuzzed_builds(tmp_path: Path, capfd: pytest.CaptureFixture[st
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("part", range(4))
-def test_two_thousand(part: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "root").mkdir()
-    fuzz(range(100 + part * 500, 600 + part * 500), tmp_path / "root", capfd)
+def test_ten_minutes_of_folders(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (root := tmp_path / "root").mkdir()
+    (root / "fabric.yaml").write_text(SPEC)
+    places = {"BUILD": root / "build", "OUT": root / "out", "SOUND": root / "sound"}
+    run(["compile", f"{root}/fabric.yaml", "-o", str(places["SOUND"])], capfd)
+
+    def case(chance: random.Random) -> str:
+        for name in ("BUILD", "OUT"):
+            shutil.rmtree(places[name], ignore_errors=True)
+        shutil.copytree(places["SOUND"], places["BUILD"])
+        what, name = harm(places["BUILD"], chance), chance.choice(list(VERBS))
+        code, _, err = run_verb(name, places, capfd)
+        return running((what, name), code, err)
+
+    ten_minutes("folders", case)

@@ -15,6 +15,7 @@ import click
 import pytest
 
 from polarfab.verb_list import verb
+from tests.fuzzing import running, ten_minutes
 from tests.polarfab.conftest import Run
 
 VERBS = {
@@ -120,6 +121,22 @@ def test_some_pairs_of_options(here: Run) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(2, 6))
-def test_all_pairs_of_options(here: Run, seed: int) -> None:
-    fuzz(cases(), here, seed)
+def test_ten_minutes_of_options(here: Run) -> None:
+    every = cases()
+    shutil.copytree("b", "kept")
+    spec = Path("f.yaml").read_bytes()
+
+    def case(chance: random.Random) -> str:
+        for name in ("b", "out"):
+            shutil.rmtree(name, ignore_errors=True)
+        shutil.copytree("kept", "b")
+        Path("out").mkdir()
+        Path("f.yaml").write_bytes(spec)
+        name, *pair = chance.choice(every)
+        words = [name, *VERBS[name]]
+        for option, *values in pair:
+            words += [option, chance.choice(values)] if values else [option]
+        code, _, err = here(*words)
+        return running(words, code, err)
+
+    ten_minutes("options", case)

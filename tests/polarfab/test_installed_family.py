@@ -11,7 +11,7 @@ from tests.polarfab.makers import install, polarfab
 PACKAGE = '''
 import numpy as np
 from polarfab import Balance, Family, Topology
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from inventory.problems import Problem
 
 
@@ -19,22 +19,23 @@ class Circulant(Family):
     """n switches in a ring, each joined with the next and the one after."""
 
     name = "circulant"
-    parameters = ("n",)
+    parameters = ("switches", "shape")
+    optional = ("shape",)
 
     def check(self, parameters):
-        n = parameters["n"]
-        return [] if n >= 5 else [Problem("at least 5", str(n), key="n")]
+        n = parameters["switches"]
+        return [] if n >= 5 else [Problem("at least 5", str(n), key="switches")]
 
     def order(self, parameters):
-        return int(parameters["n"])
+        return int(parameters["switches"])
 
     def build(self, parameters):
-        n = int(parameters["n"])
+        n = int(parameters["switches"])
         at = np.arange(n)
         edges = np.concatenate([np.column_stack((at, (at + step) % n)) for step in (1, 2)])
         return Topology(
             family=self.name,
-            parameters={"n": n},
+            parameters={"switches": n},
             graph=Graph.from_edges(n, edges),
             kinds=("switch",),
             kind=np.zeros(n, np.uint8),
@@ -42,6 +43,15 @@ class Circulant(Family):
             endpoints=np.ones(n, np.bool_),
             diameter=-(-(n // 2) // 2),
         )
+
+
+class Nameless(Family):
+    """It does not say how many switches it has."""
+
+    name = "nameless"
+
+    def build(self, parameters):
+        raise AssertionError("it is refused before")
 
 
 class OneMore(Balance):
@@ -61,7 +71,7 @@ class OneMore(Balance):
         return replace(tables, classes=changed)
 '''
 SPEC = """name: ring
-topology: {{family: circulant, n: {n}}}
+topology: {{family: circulant, switches: {n}}}
 routing: {{balance: {balance}}}
 targets: [ovs]
 """
@@ -71,7 +81,8 @@ targets: [ovs]
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     (folder / "circulants.py").write_text(PACKAGE)
-    install(folder, "circulants", {"circulant": "circulants:Circulant"}, "polarfab.families")
+    families = {"circulant": "circulants:Circulant", "nameless": "circulants:Nameless"}
+    install(folder, "circulants", families, "polarfab.families")
     install(folder, "one-more", {"one-more": "circulants:OneMore"}, "polarfab.balances")
     return folder
 
@@ -113,7 +124,7 @@ def test_it_is_emulated_on_the_model(site, build):
 @pytest.mark.parametrize(
     ("n", "balance", "said"),
     [
-        (4, "one-more", "topology.n: required at least 5, given 4"),
+        (4, "one-more", "topology.switches: required at least 5, given 4"),
         (9, "one-les", "one-more, given one-les; did you mean one-more?"),
     ],
 )
@@ -121,6 +132,27 @@ def test_its_mistakes_are_told_like_ours(site, tmp_path, n, balance, said):
     (tmp_path / "fabric.yaml").write_text(SPEC.format(n=n, balance=balance))
     code, _, err = polarfab(site, words=("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "a"))
     assert (code, said in err) == (2, True), err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("family: circulant, swiches: 9", "swiches: required only switches, shape with circulant"),
+        ("family: circulant, swiches: 9", "given 9; did you mean switches?"),
+        ("family: circulant", "topology.switches: required a value, circulant needs it"),
+        ("family: circulant, switches: 9, shape: [1]", "required a whole number or a text"),
+        ("family: nameless", "given circulants:Nameless does not say order"),
+    ],
+)
+def test_parameters_are_the_family_s_and_what_it_must_say(site, tmp_path, words, said):
+    (tmp_path / "fabric.yaml").write_text(f"name: ring\ntopology: {{{words}}}\n")
+    code, _, err = polarfab(site, words=("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "a"))
+    assert (code, said in err) == (2, True), err
+
+
+def test_parameters_on_the_command_line(site):
+    code, out, err = polarfab(site, words=("topology", "circulant", "switches=7", "shape=ring"))
+    assert (code, len(out.splitlines())) == (0, 14), err
 
 
 def test_without_the_package_both_are_unknown(tmp_path):

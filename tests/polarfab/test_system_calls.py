@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,9 +63,9 @@ class Disk:
         where = {"cwd": self.root, "env": {**os.environ, "PYTHONHASHSEED": "0"}}
         return subprocess.run([*tracer, *words], capture_output=True, text=True, **where)  # type: ignore[call-overload,no-any-return]
 
-    def points(self) -> Iterator[Point]:
+    def points(self) -> list[Point]:
         """The calls that write below the folder."""
-        log, count = self.root / "log", Counter[str]()
+        log, count, points = self.root / "log", Counter[str](), list[Point]()
         assert self.compiled("new", "-o", str(log), "-e", f"trace={CALLS}").returncode == 0
         for line in log.read_text().splitlines():
             if not (found := TRACED.match(line)):
@@ -75,8 +74,9 @@ class Disk:
             count[call] += 1
             writes = call != "openat" or "O_CREAT" in given
             if writes and f"{self.root}/" in f"{given}/".replace(">", "/") and "log" not in given:
-                yield Point(call, count[call])
+                points.append(Point(call, count[call]))
         self.restore()
+        return points
 
     def check(self, point: Point, fault: str) -> str:
         """What is wrong after an error at a call; "" for nothing."""
@@ -107,7 +107,7 @@ def disk(tmp_path: Path) -> Disk:
 
 @pytest.mark.live
 def test_a_fault_at_one_call_of_each_kind(disk: Disk) -> None:
-    points = [*disk.points()]
+    points = disk.points()
     last = {point.call: point for point in points}
     assert {"write", "openat", "mkdir", "renameat2", "rename", "fsync", "syncfs"} <= {*last}
     array = [point for point in points if point.call == "write"][2]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.evaluation.analysis.neighbour_sums import Report, over_blocks
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import BEYOND, distances, neighbour_table
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.workers.shards import THIS_PROCESS, Workers
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.neighbour_sums import Report
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.workers.shards import THIS_PROCESS, Workers
 

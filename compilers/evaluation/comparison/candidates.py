@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any
 
-from compilers.evaluation.comparison.formulas import Carried, Formulas, formulas, uniform, worst
+from compilers.evaluation.comparison.formulas import Carried, Formulas, formulas
 from compilers.evaluation.comparison.packing import Packing, packing
 from compilers.evaluation.comparison.prices import Prices
-from compilers.topology.labelled_graph import Design, Parameters
+from compilers.topology.family import Design
 
 HOSTS_SLACK = 0.005
-SHORT_SUPERNODES = {"inductive-quad": "IQ", "paley": "Paley", "complete": "K"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +50,12 @@ class Candidate:
     @property
     def name(self) -> str:
         """The family and its parameters as text."""
-        parameters = self.known.parameters
-        if self.design.family == "polarstar":
-            kind = SHORT_SUPERNODES[str(parameters["supernode"])]
-            return f"polarstar q={parameters['q']} {kind} {parameters['degree']}"
-        return f"{self.design.family} {parameter_text(parameters)}"
+        return self.known.family.title(self.design.parameters)
 
     @property
     def total_hosts(self) -> int:
         """T, the hosts of the whole fabric."""
-        return self.hosts * self.known.endpoints + self.more
+        return self.hosts * self.design.endpoints + self.more
 
     @property
     def most_hosts(self) -> int:
@@ -86,13 +81,12 @@ class Candidate:
     @property
     def uniform(self) -> Carried | None:
         """What uniform traffic gets."""
-        design, even = self.design, not self.more
-        return uniform(self.known, design.family, design.links, self.most_hosts, even)
+        return self.known.uniform(self.most_hosts, even=not self.more)
 
     @property
     def worst(self) -> Carried | None:
         """What the worst permutation gets, by the balance for any traffic."""
-        return worst(self.known, self.design, self.most_hosts, not self.more)
+        return self.known.worst(self.most_hosts, even=not self.more)
 
     @property
     def electrical(self) -> int:
@@ -113,9 +107,9 @@ class Candidate:
             "links": design.links,
             "diameter": design.diameter,
             "moore_efficiency": design.moore_efficiency,
-            "parameters": dict(known.parameters),
-            "endpoints": known.endpoints,
-            "host_diameter": known.host_diameter,
+            "parameters": dict(design.parameters),
+            "endpoints": design.endpoints,
+            "host_diameter": design.host_diameter,
             "mean_distance": known.mean_distance,
             "utilisation": known.utilisation,
             "utilisation_basis": known.basis,
@@ -170,11 +164,11 @@ def candidate(
         ports: of a router that is bought, instead of as many as are used.
     """
     known = formulas(design)
-    full = known.full_throughput_hosts(design.links)
+    full = known.full_throughput_hosts
     if hosts is None:
         hosts = max(1, floor(hosts_in_full(design, known)))
-    total = hosts * known.endpoints + more
-    packed = packing(design, known.parameters, total / known.endpoints, prices.electrical_group)
+    total = hosts * design.endpoints + more
+    packed = packing(design, total / design.endpoints, prices.electrical_group)
     if electrical is not None and packed is not None:
         packed = Packing(packed.size, packed.groups, electrical, packed.bundles)
     inside = packed.electrical if packed else 0
@@ -185,7 +179,7 @@ def candidate(
         full_throughput_hosts=full,
         hosts=hosts,
         packing=packed,
-        cost=_cost(design, known, total, bought, inside, prices, like),
+        cost=_cost(design, total, bought, inside, prices, like),
         modules=ceil(design.radix / prices.links_per_module),
         more=more,
         ports=ports,
@@ -194,8 +188,8 @@ def candidate(
 
 def hosts_in_full(design: Design, known: Formulas) -> float:
     """Δ0 and half a per cent, or, where no formula gives it, the radix over the diameter."""
-    full = known.full_throughput_hosts(design.links)
-    even = known.leaf_degree // known.host_diameter
+    full = known.full_throughput_hosts
+    even = known.leaf_degree // design.host_diameter
     return float(even) if full is None else full * (1 + HOSTS_SLACK)
 
 
@@ -206,7 +200,6 @@ def router_ports(design: Design, known: Formulas, hosts: int) -> int:
 
 def _cost(
     design: Design,
-    known: Formulas,
     total: int,
     ports: int,
     inside: int,
@@ -216,7 +209,7 @@ def _cost(
     routers = design.nodes * (prices.router_per_port * ports + prices.router_base)
     electrical = inside * prices.electrical_per_gbps
     optical = (design.links - inside) * prices.optical(like or total)
-    indirect = known.endpoints < design.nodes
+    indirect = design.endpoints < design.nodes
     optical_ports = 2 * design.links / total + 2 * indirect
     permutation = (
         prices.saturation_permutation_indirect if indirect else prices.saturation_permutation_direct
@@ -227,8 +220,3 @@ def _cost(
         optical_uniform=optical_ports / prices.saturation_uniform,
         optical_permutation=optical_ports / permutation,
     )
-
-
-def parameter_text(parameters: Parameters) -> str:
-    """`q=11 supernode=paley`."""
-    return " ".join(f"{key}={value}" for key, value in parameters.items())

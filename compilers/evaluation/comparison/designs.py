@@ -15,7 +15,7 @@ from compilers.evaluation.comparison.candidates import (
 from compilers.evaluation.comparison.formulas import formulas
 from compilers.evaluation.comparison.prices import Prices
 from compilers.topology.families import BASELINES, FAMILIES
-from compilers.topology.labelled_graph import Design, Family
+from compilers.topology.family import Design, Family
 from inventory.problems import InputError, Problem, did_you_mean
 
 LARGEST_RADIX = 1025
@@ -69,9 +69,9 @@ class Sizing:
         if not self.min_nodes <= design.nodes <= SWITCHES_PER_LEAF * self.hosts:
             return None
         known = formulas(design)
-        each, more = divmod(self.hosts, known.endpoints)
+        each, more = divmod(self.hosts, design.endpoints)
         full = hosts_in_full(design, known) * self.oversubscription
-        if not each or self.hosts > full * known.endpoints:
+        if not each or self.hosts > full * design.endpoints:
             return None
         if self.ports and router_ports(design, known, each + (more > 0)) > self.ports:
             return None

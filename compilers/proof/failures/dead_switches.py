@@ -8,21 +8,23 @@ switch that sends a packet elsewhere than to the destination, its neighbour, hal
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from compilers.forwarding.many_packets import ManyPackets
+from compilers.forwarding.rule import MARKED, PLAIN
+from compilers.forwarding.walks import Numbers
 from compilers.proof.walks import few_destinations
-from compilers.proof.walks.forwarding import Forwarding, Numbers, Towards
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 
+Reals = NDArray[np.float64]
 WAYS_AT_ONCE = 1 << 20
 FOLLOWED_UP_TO = 1 << 18
 """The most packets that are followed; where there are more, those of some pairs by chance."""
 DOWN_OF_A_KIND = 2
-TTLS = MOST_HOPS + 1
-"""As many as a packet with a TTL of 64 can come to have, 0 included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +48,18 @@ def dead_switch_traffic(build: Build, seed: int = 1) -> DeadSwitchTraffic:
         seed: chooses the switches, of each kind of vertices, and the sources.
     """
     down, sources = _pairs(build, seed)
-    f = Forwarding.of(few_destinations.towards(build, down))
-    step = max(1, WAYS_AT_ONCE // (len(sources) * len(f.weighted)))
-    most, packets, links = 0, 0, 0.0
-    for first in range(0, len(down), step):
-        sent, taken = links_taken(Towards.of(f, down[first : first + step]), sources)
-        most, packets, links = max(most, len(taken)), packets + sent, links + sum(taken)
-    return DeadSwitchTraffic(most, links / packets if packets else 0.0, len(down))
+    hops = ManyPackets.of(few_destinations.towards(build, down))
+    step = max(1, WAYS_AT_ONCE // (len(sources) * hops.program.shares.shape[2]))
+    blocks = (down[first : first + step] for first in range(0, len(down), step))
+    packets, most, links = zip(*(links_taken(hops, some, sources) for some in blocks), strict=True)
+    return DeadSwitchTraffic(max(most), sum(links) / max(1, sum(packets)), len(down))
 
 
 def _pairs(build: Build, seed: int) -> tuple[Numbers, Numbers]:
     """int64[D] and int64[n], ascending: the switches that are down, and the sources of packets."""
     ends = np.flatnonzero(build.topology.endpoints)
     ways = build.tables.classes.weight.shape[2]
-    if build.balance == MARKED:  # each is spread over links again
+    if build.marks:  # each is spread over links again
         ways *= build.wiring.far.shape[1]
     if len(ends) ** 2 * ways <= FOLLOWED_UP_TO:
         return ends, ends
@@ -69,87 +69,53 @@ def _pairs(build: Build, seed: int) -> tuple[Numbers, Numbers]:
     return np.sort(down), np.sort(mixed[: max(2, FOLLOWED_UP_TO // (len(down) * ways))])
 
 
-def links_taken(towards: Towards, sources: Numbers) -> tuple[int, list[float]]:
-    """How many packets hosts of `sources` send, a way each, and how many take a 1st, a 2nd link, …
+class Taken(NamedTuple):
+    """Packets of hosts, the links that one takes at most, and those that all take together."""
 
-    All destinations are down, each for the packets to it. Parts of a packet where switches on the
-    way share it over several ways.
+    packets: int
+    most: int
+    links: float
+
+
+def links_taken(hops: ManyPackets, down: Numbers, sources: Numbers) -> Taken:
+    """The links that packets of hosts at `sources` take to switches that are down.
+
+    A packet for each link that hosts may choose, and for each that marked ones are spread over;
+    parts of one where switches on the way share it over several links. down: int64[D], each for the
+    packets to it.
     """
-    entering, waiting, marked = _from_hosts(towards, sources)
-    cell, count = _merged(np.concatenate((entering, _forwarded(towards, waiting)[1])))
-    taken: list[float] = []
-    ended = _spread(towards, marked)
-    sent = len(entering) + len(waiting) + sum(map(len, ended))
-    while (len(cell) or ended) and len(taken) < MOST_HOPS - 1:
-        taken.append(float(count.sum()) + sum(map(len, ended)))
-        going, cell = _forwarded(towards, cell)
-        more = ended.pop(0) if ended else marked[:0]
-        parts = np.bincount(going, minlength=len(count))[going]
-        ones = np.ones(len(more))
-        cell, count = _merged(
-            np.concatenate((cell, more)), np.concatenate((count[going] / parts, ones))
-        )
-    return sent, taken
-
-
-def _spread(towards: Towards, marked: Numbers) -> list[Numbers]:
-    """The cells of packets whose marks have ended after 2, 3, … links, each once for every way."""
-    f, width = towards.forwarding, len(towards.destinations)
-    ended: list[Numbers] = []
-    while len(marked):
-        place, ttl = np.divmod(marked, TTLS)
-        arc, column = np.divmod(place, width)
-        through = towards.spreads(arc // f.slots, column)
-        if ended:
-            ended[-1] = np.concatenate((ended[-1], marked[~through]))
-        which, out = towards.onward(arc, column)
-        after = (f.end[out].astype(np.int64) * width + column[which]) * TTLS + ttl[which] - 1
-        kept = towards.keeps(arc[which] // f.slots, column[which])
-        ended.append(after[~kept])
-        marked = after[kept]
-    return ended
-
-
-def _from_hosts(towards: Towards, sources: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Cells of packets that have crossed their first link, and of those that their switch repairs.
-
-    And of those that have crossed it marked, and will be spread.
-
-    A cell is (arc·D + column)·T + TTL, T = 65: the arc that a packet came in by, its destination.
-    """
-    f, width = towards.forwarding, len(towards.destinations)
-    source, column = np.nonzero(sources[:, None] != towards.destinations)
-    at = sources[source]
-    ways = f.weighted.take(towards.row(at, column), axis=1)
-    up = (ways >= 0) & (f.end.take(ways, mode="wrap") // f.slots != towards.destinations[column])
-    way, packet = np.nonzero(up)
-    into = f.end[ways[up]]
-    entered = (into.astype(np.int64) * width + column[packet]) * TTLS + MOST_HOPS - 1
-    marked = (way >= f.first_marked) & towards.spreads(into // f.slots, column[packet])
-    none = ~up.any(axis=0)
-    waiting = f.hosts[at[none]] * width + column[none]
-    return entered[~marked], waiting * TTLS + MOST_HOPS, entered[marked]
-
-
-def _forwarded(towards: Towards, cell: Numbers) -> tuple[Numbers, Numbers]:
-    """The packets that a switch sends on, int64[m], which of the given ones, and their cells.
-
-    Once for each way that they may take.
-    """
-    f, width = towards.forwarding, len(towards.destinations)
-    place, ttl = np.divmod(cell, TTLS)
-    arc, column = np.divmod(place, width)
-    destination = towards.destinations[column]
-    which, out = towards.ways_out(arc, column, (f.links + destination,))
-    minimal = f.order[0].take(towards.row(arc // f.slots, column))
-    direct = f.end.take(minimal, mode="wrap") // f.slots == destination
-    left = (ttl[which] - 1) >> (direct[which] & (out != minimal[which]))
-    kept = np.flatnonzero((out >= 0) & (ttl[which] > 1))
-    going, into = which[kept], f.end[out[kept]].astype(np.int64)
-    return going, (into * width + column[going]) * TTLS + left[kept]
-
-
-def _merged(cell: Numbers, count: Numbers | None = None) -> tuple[Numbers, Numbers]:
-    """The distinct cells, and how many packets are in each."""
-    distinct, which = np.unique(cell, return_inverse=True)
-    return distinct, np.bincount(which, count, len(distinct))
+    p, egress, width = hops.program, hops.egress(down), len(down)
+    dead, spreads = (p.cables + down)[:, None], hops.spreads(egress)
+    source, column = np.nonzero(sources[:, None] != down)
+    arc, tag = hops.host(sources[source]), np.full(len(source), PLAIN)
+    ttl: Numbers = np.full(len(source), MOST_HOPS)
+    count: Reals = np.ones(len(source))
+    sent, most, links = float(len(source)), 0, 0.0
+    for taken in range(MOST_HOPS):
+        which, out, marked = hops.after(egress, down, arc, column, tag, dead)
+        several = np.bincount(which, minlength=len(arc))
+        chooses = (arc % hops.slots == hops.slots - 1) | (tag == MARKED)
+        more = float((count * (several - 1))[chooses].sum())
+        sent, links = sent + more, links + more * taken
+        count = (count / np.where(chooses, 1, several))[which]
+        # Towards its neighbour a switch halves the TTL, unless hosts' packets may go elsewhere.
+        at, ahead = arc[which] // hops.slots, column[which]
+        number = egress[ahead, at]
+        minimal = at * hops.slots + p.order[at, number, 0]
+        shared = chooses[which] & (p.shares[at, number] == (out % hops.slots)[:, None]).any(axis=1)
+        shared |= tag[which] == MARKED
+        direct = hops.ends[minimal] == down[ahead]
+        left = (ttl[which] - 1) >> (direct & (out != minimal) & ~shared)
+        kept = (out >= 0) & (ttl[which] > 1)
+        if not kept.any():
+            break
+        arc, ahead, count, left = hops.end[out[kept]], ahead[kept], count[kept], left[kept]
+        most, links = taken + 1, links + float(count.sum())
+        tag = np.where(spreads[ahead, arc // hops.slots], marked[kept], PLAIN)
+        cell = ((arc.astype(np.int64) * 2 + tag) * width + ahead) * (MOST_HOPS + 1) + left
+        cell, place = np.unique(cell, return_inverse=True)
+        count = np.bincount(place, count, len(cell)).astype(np.float64)
+        cell, ttl = np.divmod(cell, MOST_HOPS + 1)
+        cell, column = np.divmod(cell, width)
+        arc, tag = np.divmod(cell, 2)
+    return Taken(round(sent), most, links)

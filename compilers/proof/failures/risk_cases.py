@@ -62,7 +62,7 @@ def kind_words(kind: str) -> str:
 
 
 def elements(build: Build, group: RiskGroup) -> Elements:
-    """The links and switches of a group, as numbers of `Forwarding.element`."""
+    """The links and switches of a group, as elements of `Program`."""
     number = link_numbers(build.wiring.far) if group.links else {}
     return _elements(build, group, number)
 

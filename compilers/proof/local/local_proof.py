@@ -19,9 +19,8 @@ from compilers.proof.local.state_proof import CASES, MOST, SEVERAL
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.walks.link_sets import bits, packed_alternates
 from compilers.routing.marked_spread import fewest_onward, keeps_marks
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
-from compilers.tables.spread import SpreadWeights, counts
+from compilers.tables.packed_alternates import AlternateWeights, counts
 from compilers.tables.switch_blocks import classes_of, switch_blocks
 from compilers.tables.walk import Walker
 
@@ -131,7 +130,7 @@ class ClassStates:
         LOOPS.kernels(packets(build)).cases_of_classes(p, shares, only, kinds, cases, turn, words)
         ends = build.topology.endpoints.copy()
         used = ends | (wiring.far >= 0).any(axis=1)
-        marks = build.balance == MARKED
+        marks = build.marks
         return cls(p, only, sets, marks, cases, turn, words, ends, used)
 
     @property
@@ -173,7 +172,7 @@ def sharing(
     The minimal port may be among the alternates, too, and has two then.
     """
     c, links = build.tables.classes, build.wiring.far.shape[1]
-    if isinstance(c.weight, SpreadWeights) and (spread := packed_alternates(build, use)):
+    if isinstance(c.weight, AlternateWeights) and (spread := packed_alternates(build, use)):
         weight = c.weight.packed.weight
         found = spread.links & (-(weight[..., 1] > 0).astype(np.int8)).view(np.uint8)[..., None]
         count = np.minimum(counts(spread.links), counts(c.weight.packed.links))
@@ -309,7 +308,7 @@ def provable(build: Build) -> bool:
     twice = (far[:, 1:] == far[:, :-1]) & (far[:, 1:] >= 0)
     if build.every_hop or keeps_marks(build) or twice.any():
         return False
-    return build.balance != MARKED or fewest_onward(build.wiring) > 1
+    return not build.marks or fewest_onward(build.wiring) > 1
 
 
 def local_proof(

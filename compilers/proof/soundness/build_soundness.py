@@ -19,7 +19,6 @@ from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound
 from compilers.proof.walks.detours import Detours
 from compilers.proof.walks.shortest_ways import shortest_ways
-from compilers.spec.policy import ECMP
 from compilers.tables.build import Build
 from compilers.tables.switch_blocks import classes_of, switch_blocks
 
@@ -85,7 +84,7 @@ def _promised(build: Build, constructed: bool) -> Iterator[Unsound]:
     chooses &= not build.every_hop
     links = constructed_alternates(build) if constructed and chooses else None
     found = Detours.of(build) if chooses and links is None else None
-    if build.balance == ECMP:
+    if build.spreading.shortest:
         yield from shortest_ways(build, use)
     if links is not None:
         yield from direct_rows(build)

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.families import polarstar
 from compilers.proof.soundness.policy_soundness import bounces
 from compilers.proof.soundness.unsound import Unsound, where
-from compilers.routing.alternates import alternate_links
+from compilers.routing.plane_choices import alternate_links
 from compilers.routing.star.star_choices import star_alternates
-from compilers.spec.policy import MARKED, WITHOUT_ALTERNATES, constructs_classes
+from compilers.spec.policy import constructs_classes
 from compilers.tables.build import Build
-from compilers.topology import polarfly, polarstar
+from compilers.topology import polarity
+from compilers.topology.families import family_of
 from inventory.problems import Finding
 
 
@@ -24,10 +26,10 @@ def constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
     """
     topology, wiring, shape = build.topology, build.wiring, build.tables.classes.port.shape
     links, found = wiring.port.shape[1], None
-    none = build.balance in WITHOUT_ALTERNATES
-    if polarfly.is_whole(topology) and shape[1] == 2 * links:
+    none = not build.spreading.alternates
+    if polarity.is_whole(topology) and shape[1] == 2 * links:
         edge = build.policy.get("disjoint", "edge") == "edge"
-        found = alternate_links(wiring, edge, bounces(build) or build.balance == MARKED)
+        found = alternate_links(wiring, edge, bounces(build) or build.marks)
     elif _has_star_classes(build, links):
         found = star_alternates(topology, links)
     return np.zeros_like(found) if found is not None and none else found
@@ -37,7 +39,7 @@ def _has_star_classes(build: Build, links: int) -> bool:
     """Whether these are the three classes a link of a whole PolarStar."""
     topology, (order, classes) = build.topology, build.tables.classes.port.shape
     three = polarstar.is_whole(topology) and classes == 3 * links
-    return three and constructs_classes(topology.family, topology.parameters, order)
+    return three and constructs_classes(family_of(topology.family), topology.parameters, order)
 
 
 def direct_rows(build: Build) -> Iterator[Unsound]:

@@ -12,13 +12,13 @@ from compilers.proof.soundness.port_use import Ports, PortUse
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.detours import ANYTHING, BACK, LATER, NEXT_HOP, ClassDetours
 from compilers.proof.walks.link_sets import Bits, Sets, has, packed_alternates
-from compilers.spec.balance import Balance, balance_named, balance_names, own_balances
-from compilers.spec.policy import ECMP, MARKED, PROMISED
+from compilers.spec.balances import Balance, balance_named, balance_names, own_balances
+from compilers.spec.policy import EVERY_HOP, PROMISED
 from compilers.spec.share import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
-from compilers.tables.spread import SpreadPorts, SpreadWeights, counts
-from compilers.topology import polarfly
+from compilers.tables.packed_alternates import AlternatePorts, AlternateWeights, counts
+from compilers.topology import polarity
 from inventory.problems import Finding
 
 EQUAL, LARGEST = "equal-cost", 65535
@@ -44,7 +44,7 @@ def words(build: Build) -> Iterator[Unsound]:
         ("routing.protect", build.protect, tuple(PROMISED)),
         ("routing.disjoint", build.policy.get("disjoint", "edge"), ("none", "edge")),
         ("routing.adjacent", build.policy.get("adjacent", "minimal"), ("minimal", "bounce")),
-        ("routing.transit", build.policy.get("transit", "minimal"), ("minimal", ECMP)),
+        ("routing.transit", build.policy.get("transit", "minimal"), ("minimal", EVERY_HOP)),
     ):
         if word not in known:
             yield Unsound.one(path, f"one of {', '.join(known)}", f"{word}")
@@ -112,7 +112,7 @@ def _fitted_weights(build: Build) -> Iterator[Unsound]:
 
 def _shares(c: Classes) -> tuple[NDArray[np.int64], Ports, Ports, Bits]:
     """[S, C] each: alternates, the minimal port's weight, theirs, whether all have that alone."""
-    if isinstance(c.alternate, SpreadPorts) and isinstance(c.weight, SpreadWeights):
+    if isinstance(c.alternate, AlternatePorts) and isinstance(c.weight, AlternateWeights):
         ports, spread = c.alternate.packed, c.weight.packed
         # No port is no alternate, as in the array of ports.
         count = counts(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
@@ -189,12 +189,12 @@ def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound
     if balanced and not _balance(build.balance).shortest:
         serves = found.without(LATER if edge else BACK)
         serves[~behind] = 0
-        if build.balance == MARKED:  # the next switch sends them on by a link that serves
+        if build.marks:  # the next switch sends them on by a link that serves
             serves = found.without(ANYTHING)
         allowed = serves
         if bounces(build):
             # Those that bounce depend on how: all do in a whole PolarFly.
-            alone, whole = found.direct & ~found.behind, polarfly.is_whole(build.topology)
+            alone, whole = found.direct & ~found.behind, polarity.is_whole(build.topology)
             most = found.without(ANYTHING)
             serves[alone] = most[alone] if whole else found.without(BACK)[alone]
             allowed = np.where(alone[..., None], most, serves)
@@ -234,7 +234,7 @@ def _class_numbers(build: Build, found: ClassDetours) -> Iterator[Unsound]:
     second[:, 2:] &= ranked[:, 2:] != ranked[:, :-2]
     direct = np.zeros(port.shape, np.bool_)
     np.put_along_axis(direct, order, second, axis=1)
-    if build.balance == MARKED:
+    if build.marks:
         direct &= np.arange(port.shape[1]) // links == 1
     words = {True: "the neighbour alone", False: "what is behind the neighbour"}
     yield from where(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from compilers.proof.soundness.port_use import ABSENT, PortUse
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.tables.build import Build
+from compilers.topology.adjacency import Graph
 from compilers.topology.families import GRAPH_FAMILY, build_topology
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.random_growth import regrown, steps_of
 from compilers.topology.replicated_clusters import added_clusters, expand
@@ -104,7 +104,7 @@ def family(build: Build) -> Iterator[Unsound]:
 
 def _whole(topology: Topology) -> Topology:
     """What the parameters of a topology make, without anything missing."""
-    family = topology.family.removesuffix("-expanded")
+    family = topology.grown_from or topology.family
     if family == GRAPH_FAMILY:  # its definition is the graph that is stored
         return topology
     if steps := steps_of(topology):
@@ -113,7 +113,7 @@ def _whole(topology: Topology) -> Topology:
     method, count = added_clusters(topology)
     if not method:
         return build_topology(topology.family, topology.parameters)
-    first = build_topology("polarfly", {"q": topology.parameters["q"]})
+    first = build_topology(family, {"q": topology.parameters["q"]})
     return expand(first, method, count).topology
 
 

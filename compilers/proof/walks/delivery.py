@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial, reduce
 from itertools import zip_longest
 from math import comb, isqrt
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.choices import Method
 from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, packets
 from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
@@ -26,12 +27,12 @@ from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.soundness.build_soundness import promise, unsound, walkable
 from compilers.proof.soundness.unsound import SOUND, Unsound
 from compilers.proof.walks import few_destinations
-from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
-from compilers.spec.policy import MARKED, PROMISED, VALIANT
+from compilers.routing.plane_bounces import SMALLEST_WITH_GOALS
+from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
 from compilers.tables.switch_blocks import switch_blocks
 from compilers.tables.walk import FAULTS, LOOPED, Walker
-from compilers.topology import polarfly
+from compilers.topology import polarity
 from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, told
 
@@ -42,7 +43,7 @@ LEAST_MARKED_TWICE = 4
 """The smallest q at which two failures leave every marked packet a way."""
 TWO_FAILURES_UP_TO = 1 << 17
 """The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
-METHODS = ("auto", "walk", "local")
+METHODS = get_args(Method)
 WALKED_UP_TO = 1 << 25
 """The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 31."""
 OPEN_TO_TWO = 64
@@ -229,7 +230,7 @@ def verify(
         single = tuple(kind for kind in failures or () if kind in PROMISED["node"])
         counted = channels(build, "valley", single, progress)
         report = replace(report, channels=counted, channels_under=single)
-    return _over_intermediates(report) if build.balance == VALIANT else report
+    return _over_intermediates(report) if build.carries else report
 
 
 def _over_intermediates(legs: Report) -> Report:
@@ -375,9 +376,9 @@ def _spread(build: Build) -> bool:
 def promised(build: Build) -> tuple[str, ...]:
     """The kinds of failures that may lose no pair: those of `protect`; two in a whole PolarFly."""
     kinds = PROMISED.get(build.protect, ())
-    if not kinds or not polarfly.is_whole(build.topology):
+    if not kinds or not polarity.is_whole(build.topology):
         return kinds
-    least = LEAST_MARKED_TWICE if build.balance == MARKED else SMALLEST_WITH_GOALS
+    least = LEAST_MARKED_TWICE if build.marks else SMALLEST_WITH_GOALS
     return (*kinds, "2") if int(build.topology.parameters["q"]) >= least else kinds
 
 

@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import (
     Classes,
@@ -32,7 +31,7 @@ def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     """
     tables, count = build.tables, len(destinations)
     classes = tables.classes.port.shape[1]
-    if not 0 < count < classes or build.balance == MARKED:
+    if not 0 < count < classes or build.marks:
         return build
     value = Walker.of(tables, build.wiring.cables()).egress(destinations)
     number = np.minimum(value, classes - 1).astype(np.intp)

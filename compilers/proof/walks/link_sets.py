@@ -1,4 +1,4 @@
-"""Sets of a switch's links, a bit a link, as in `compilers.tables.spread.Spread`."""
+"""Sets of a switch's links, a bit a link, as in `AlternateLinks`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from compilers.proof.soundness.port_use import FABRIC, PortUse
 from compilers.tables.build import Build
-from compilers.tables.spread import Spread, SpreadPorts
+from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts
 
+Numbers = NDArray[Any]
 Bits = NDArray[np.bool_]
 Sets = NDArray[np.uint8]
 """uint8[S, C, ⌈K/8⌉], the highest bit of the first byte for the first of K links."""
@@ -40,10 +41,10 @@ def first_two(links: NDArray[Any], minimal: NDArray[Any]) -> tuple[NDArray[Any],
     return first, second
 
 
-def packed_alternates(build: Build, use: PortUse) -> Spread | None:
+def packed_alternates(build: Build, use: PortUse) -> AlternateLinks | None:
     """The alternates of a build, where they are packed as sets of its own, cabled links."""
     alternate = build.tables.classes.alternate
-    if not isinstance(alternate, SpreadPorts):
+    if not isinstance(alternate, AlternatePorts):
         return None
     spread = alternate.packed
     some = np.bitwise_or.reduce(spread.links, axis=1)

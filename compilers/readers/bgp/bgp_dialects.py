@@ -179,7 +179,7 @@ AVD = BgpDialect(
         AVD_ROUTER + "bgp_defaults timers bgp 3 9",
     ),
     family=(
-        "<word>_prefix_lists fabric-<family> / sequence_numbers 5 / "
+        "<avd>prefix_lists fabric-<family> / sequence_numbers 5 / "
         "action permit <pool> ge <least> le <longest>",
         AVD_ROUTER + "peer_groups fabric-<family> / maximum_routes 0",
         AVD_GROUP + "activate true",
@@ -200,7 +200,7 @@ AVD = BgpDialect(
         AVD_ENTRY + "match <word> address prefix-list <list>",
         AVD_ENTRY + "set metric <metric>",
     ),
-    preferred=("<word>_prefix_lists <list> / sequence_numbers <row> / action permit <prefix>",),
+    preferred=("<avd>prefix_lists <list> / sequence_numbers <row> / action permit <prefix>",),
     bfd=("router_bfd / interval 300", "router_bfd / min_rx 300", "router_bfd / multiplier 3"),
     watched=(AVD_ROUTER + "peer_groups fabric-<family> / bfd true",),
 )
@@ -249,13 +249,14 @@ NXOS = BgpDialect(
     watched=(NXOS_PEER + " / bfd",),
     rooted=True,
 )
-SRL_BGP = "network-instance default / protocols / bgp / "
+SRL_BGP = "protocols / srl_nokia-bgp:bgp / "
+SRL_ROUTING = "srl_nokia-routing-policy:routing-policy / "
 SRL_GROUP = SRL_BGP + "group fabric-<family> / "
 SRL_FAMILY = SRL_BGP + "afi-safi srl_nokia-common:<family>-unicast / "
-SRL_LIST = "routing-policy / prefix-set <list> / prefix <prefix> / mask-length-range "
-SRL_POLICY = "routing-policy / policy <policy> / "
+SRL_LIST = SRL_ROUTING + "prefix-set <list> / prefix <prefix> / mask-length-range "
+SRL_POLICY = SRL_ROUTING + "policy <policy> / "
 SRL_ENTRY = SRL_POLICY + "statement <place> / "
-SRL_ANNOUNCED = "routing-policy / policy announced-<family> / "
+SRL_ANNOUNCED = SRL_ROUTING + "policy announced-<family> / "
 SRLINUX = BgpDialect(
     once=(
         SRL_BGP + "admin-state enable",
@@ -264,8 +265,8 @@ SRLINUX = BgpDialect(
         SRL_BGP + "best-path-selection / always-compare-med true",
     ),
     family=(
-        "routing-policy / prefix-set fabric-<family> / prefix <pool> / "
-        "mask-length-range <least>..<longest>",
+        SRL_ROUTING
+        + "prefix-set fabric-<family> / prefix <pool> / mask-length-range <least>..<longest>",
         SRL_FAMILY + "admin-state enable",
         SRL_FAMILY + "<family>-unicast / backup-paths / install true",
         SRL_GROUP + "afi-safi srl_nokia-common:<family>-unicast / admin-state enable",
@@ -304,7 +305,7 @@ SRL_OTHERS = (
     SRL_BGP + "group fabric-ipv6 / afi-safi srl_nokia-common:ipv4-unicast / admin-state disable",
 )
 """With both address families: each has sessions of its own."""
-SRL_LINK = "bfd / subinterface <port>.0 / "
+SRL_LINK = "srl_nokia-bfd:bfd / subinterface <port>.0 / "
 SRL_WATCHED = (
     SRL_LINK + "admin-state enable",
     SRL_LINK + "desired-minimum-transmit-interval 300000",
@@ -353,3 +354,70 @@ JUNOS = BgpDialect(
         JUNOS_GROUP + "bfd-liveness-detection multiplier 3",
     ),
 )
+NVUE_POLICY = "router / policy / "
+NVUE_NEAR = NVUE_POLICY + "as-path-list / near / rule / 10 / "
+NVUE_FABRIC = NVUE_POLICY + "prefix-list / fabric-<family> / "
+NVUE_LISTED = NVUE_POLICY + "prefix-list / <list> / "
+NVUE_RULE = NVUE_POLICY + "route-map / <policy> / rule / <place> / "
+NVUE_ANNOUNCED = NVUE_POLICY + "route-map / announced-<family> / rule / 10 / "
+NVUE_UNICAST = "address-family / <family>-unicast / "
+NVUE_GROUP = "bgp / peer-group / fabric-<family> / "
+NVUE_PEER = "bgp / neighbor / <peer> / "
+NVUE = BgpDialect(
+    once=(
+        "router / bgp / enable on",
+        "router / bgp / autonomous-system <number>",
+        "router / bgp / router-id <id>",
+        "bgp / enable on",
+        "bgp / path-selection / med / compare-always on",
+        "bgp / path-selection / routerid-compare on",
+        NVUE_NEAR + "action permit",
+        NVUE_NEAR + "aspath-exp ^[0-9]+(_[0-9]+){0,<less>}$",
+    ),
+    family=(
+        NVUE_FABRIC + "rule / 10 / match / <pool> / min-prefix-len <least>",
+        NVUE_FABRIC + "rule / 10 / match / <pool> / max-prefix-len <longest>",
+        NVUE_FABRIC + "rule / 10 / action permit",
+        NVUE_FABRIC + "type <family>",
+        "bgp / " + NVUE_UNICAST + "enable on",
+        "bgp / " + NVUE_UNICAST + "multipaths / ebgp 1",
+        NVUE_GROUP + "timers / keepalive 3",
+        NVUE_GROUP + "timers / hold 9",
+        NVUE_GROUP + "timers / connection-retry 1",
+        NVUE_GROUP + NVUE_UNICAST + "enable on",
+        NVUE_GROUP + NVUE_UNICAST + "policy / inbound / route-map fabric-<family>",
+        NVUE_GROUP + NVUE_UNICAST + "policy / outbound / route-map announced-<family>",
+        NVUE_ANNOUNCED + "action / permit",
+        NVUE_ANNOUNCED + "match / type <family>",
+        NVUE_ANNOUNCED + "match / ip-prefix-list fabric-<family>",
+    ),
+    own="bgp / " + NVUE_UNICAST + "network / <prefix>",
+    session=(NVUE_PEER + "peer-group fabric-<family>", NVUE_PEER + "remote-as <far>"),
+    override=(
+        NVUE_PEER + NVUE_UNICAST + "policy / inbound / route-map <policy>",
+        NVUE_PEER + NVUE_UNICAST + "enable on",
+        NVUE_POLICY + "prefix-list / <policy> / type <family>",
+    ),
+    entry=(
+        NVUE_RULE + "action / permit",
+        NVUE_RULE + "match / type <family>",
+        NVUE_RULE + "match / ip-prefix-list <list>",
+        NVUE_RULE + "match / as-path-list near",
+        NVUE_RULE + "set / metric <metric>",
+    ),
+    six=(NVUE_RULE + "set / ipv6-nexthop-prefer-global on",),
+    preferred=(
+        NVUE_LISTED + "rule / <row> / match / <prefix>",
+        NVUE_LISTED + "rule / <row> / action permit",
+    ),
+    bfd=(),
+    watched=(
+        NVUE_GROUP + "bfd / enable on",
+        NVUE_GROUP + "bfd / detect-multiplier 3",
+        NVUE_GROUP + "bfd / min-rx-interval 300",
+        NVUE_GROUP + "bfd / min-tx-interval 300",
+    ),
+    rooted=True,
+)
+NVUE_OTHERS = ("bgp / peer-group / fabric-ipv6 / address-family / ipv4-unicast / enable off",)
+"""With both address families: IPv4 would be on in every session."""

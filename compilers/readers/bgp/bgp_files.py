@@ -1,4 +1,4 @@
-"""Readers of the folders of eBGP speakers, one a system; `bgp_reader` puts the fabric together.
+"""Readers of the folders of eBGP speakers; `bgp_reader` puts the fabric together.
 
 What is not about BGP is read as with static routes.
 """
@@ -6,9 +6,8 @@ What is not about BGP is read as with static routes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from compilers.readers.bgp.bgp_dialects import (
@@ -17,43 +16,39 @@ from compilers.readers.bgp.bgp_dialects import (
     FRR,
     FRR_UNDER_SONIC,
     JUNOS,
+    NVUE,
+    NVUE_OTHERS,
     NXOS,
     SRL_OTHERS,
     SRL_WATCHED,
     SRLINUX,
-    BgpDialect,
 )
 from compilers.readers.bgp.bgp_reader import is_taken
 from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker
 from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop
-from compilers.readers.routers.avd_config import read_avd
-from compilers.readers.routers.cli_sections import (
-    CliReader,
-    read_eos,
-    read_frr_under_sonic,
-    read_nxos,
-)
 from compilers.readers.routers.frr_reader import NAME, read_frr_text
-from compilers.readers.routers.junos_set import read_junos
-from compilers.readers.routers.router_files import read_router
-from compilers.readers.routers.router_forwarding import (
-    agree,
-    agree_on_facts,
-    agree_on_interfaces,
-    far_ends,
-    forwarding,
-)
+from compilers.readers.routers.router_files import read_files
+from compilers.readers.routers.router_forwarding import far_ends, forwarding
 from compilers.readers.routers.router_text import DISCARD, RouterText
-from compilers.readers.routers.sonic_config import read_sonic
-from compilers.readers.routers.srlinux_config import SRL, SRL_INSTANCES, read_srlinux
-from compilers.readers.statements import Statements, in_tree
-from compilers.readers.strict_json import parse
+from compilers.readers.statements import Statements
 
-AVD_KEYS = ("router_bgp", "router_bfd", "route_maps", "prefix_lists", "ipv6_prefix_lists")
-SRL_KEYS = (f"{SRL}routing-policy:routing-policy", f"{SRL}bfd:bfd", "protocols")
-"""Keys that are about BGP."""
+DIALECTS = {
+    "eos.cfg": EOS,
+    "avd.json": AVD,
+    "nxos.cfg": NXOS,
+    "junos.set": JUNOS,
+    "srlinux.json": SRLINUX,
+    "startup.yaml": NVUE,
+    "frr.conf": FRR_UNDER_SONIC,
+}
+"""By file; a file that is not there says nothing of BGP."""
+BOTH_FAMILIES = {"srlinux.json": SRL_OTHERS, "startup.yaml": NVUE_OTHERS}
+"""What is said where there are sessions of both address families."""
+ANNOUNCING = {"junos.set", "srlinux.json"}
+"""The files whose policy announces every route that it matches."""
 PART_OF_POLICY = re.compile(
-    r"(?:policy-options policy-statement|routing-policy / policy) (\S+) (?:term|/ statement) (\S+) "
+    r"(?:policy-options policy-statement|srl_nokia-routing-policy:routing-policy / policy) (\S+) "
+    r"(?:term|/ statement) (\S+) "
 )
 """How statements begin about the parts of a policy, which are tried in the order of the text."""
 
@@ -70,92 +65,44 @@ def frr(folder: Path, bfd: bool) -> BgpSwitch:
     return speaker.switch(file, files.switch(file, files.tables(NAME, engine, actor.ways), ()))
 
 
-def eos(folder: Path, bfd: bool) -> BgpSwitch:
-    """A folder of target eos: the device's configuration, and AVD's, which says the same."""
-    router, speaker = _sections(read_eos, folder / "eos.cfg", EOS, bfd)
-    avd, same = _tree(read_avd, folder / "avd.json", AVD, AVD_KEYS, bfd)
-    agree_on_interfaces(router, avd)
-    agree_on_facts(router, avd)
-    agree(router, avd)
-    avd.strange += same.said.unknown()
-    avd.faults += ((0, text) for text in same.said.lacking())
-    if not _say_the_same(speaker, same):
-        avd.fault(0, f"BGP is not as in {router.file}")
-    return numbered(router, speaker, forwarding(router, avd))
+def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] = ()) -> BgpSwitch:
+    """A folder of a switch whose sessions are with addresses.
 
+    Args:
+        target: whose folder it is.
+        folder: of the switch.
+        bfd: whether BFD is to watch every link.
+        defined: see `router_files.read_router`.
 
-def nxos(folder: Path, bfd: bool) -> BgpSwitch:
-    """A folder of target nxos."""
-    router, speaker = _sections(read_nxos, folder / "nxos.cfg", NXOS, bfd)
-    return numbered(router, speaker, forwarding(router))
-
-
-def junos(folder: Path, bfd: bool) -> BgpSwitch:
-    """A folder of target junos; its policy announces every route that it matches."""
-    return _announcing(*_sections(read_junos, folder / "junos.set", JUNOS, bfd))
-
-
-def srlinux(folder: Path, bfd: bool) -> BgpSwitch:
-    """A folder of target srlinux; its policy announces every route that it matches."""
-    router, speaker = _tree(read_srlinux, folder / "srlinux.json", SRLINUX, SRL_KEYS, bfd)
-    ends = dict(far_ends(router))
-    for family in speaker.families:
-        for session in family.sessions if bfd else ():
-            speaker.said.need(SRL_WATCHED, {"port": ends.get(session.port, "")})
+    Raises:
+        OSError: a file is not there.
+        ValueError: (file, line, text) it makes no sense.
+    """
+    found = read_files(target, folder, defined)
+    routers = [router for router, _ in found]
+    router, spoken = routers[0], list[tuple[RouterText, Speaker]]()
+    for text, engine in found:
+        name = Path(text.file).name
+        if name in DIALECTS:
+            said = Statements.below(engine.said, "set ", tree=bool(engine.grammar.tree))
+            spoken.append((text, Speaker.read(said, DIALECTS[name], bfd)))
+    (where, speaker), *more = spoken
+    name = Path(where.file).name
     if speaker.families[1:]:
-        speaker.said.need(SRL_OTHERS, {})
-    return _announcing(router, speaker)
-
-
-def sonic(folder: Path, bfd: bool, hwsku: str = "") -> BgpSwitch:
-    """A folder of target sonic: CONFIG_DB, and the sessions of frr.conf."""
-    router = read_router(partial(read_sonic, hwsku=hwsku), folder / "config_db.json")
-    text, speaker = _sections(read_frr_under_sonic, folder / "frr.conf", FRR_UNDER_SONIC, bfd)
-    agree(router, text)
-    agree_on_facts(router, text)
-    return numbered(router, speaker, forwarding(router, text), text.file)
-
-
-def _sections(
-    read: CliReader, file: Path, dialect: BgpDialect, bfd: bool
-) -> tuple[RouterText, Speaker]:
-    """What a configuration in sections says, and what it says of BGP."""
-    said: list[Statements] = []
-
-    def routed(text: str, name: str) -> RouterText:
-        router, engine = read(text, name)
-        said.append(Statements({t.removeprefix("set "): n for t, n in engine.said.items()}))
-        return router
-
-    router = read_router(routed, file)
-    return router, Speaker.read(said[0], dialect, bfd)
-
-
-def _tree(
-    read: Callable[[str, str, Collection[str]], RouterText],
-    file: Path,
-    dialect: BgpDialect,
-    keys: Collection[str],
-    bfd: bool,
-) -> tuple[RouterText, Speaker]:
-    """The same of JSON; what is about BGP stands under some keys, at the top or of an instance."""
-    said: dict[str, int] = {}
-
-    def apart(text: str, name: str) -> RouterText:
-        tree = parse(text)
-        instances = [
-            {"name": each["name"], "protocols": each["protocols"]}
-            for each in tree.get(SRL_INSTANCES, [])
-            if "protocols" in each
-        ]
-        about = {key: tree[key] for key in keys if key in tree}
-        if "prefix_lists" in about:
-            about["ip_prefix_lists"] = about.pop("prefix_lists")
-        said.update(in_tree(about | {SRL_INSTANCES: instances}))
-        return read(text, name, keys)
-
-    router = read_router(apart, file)
-    return router, Speaker.read(Statements(said), dialect, bfd)
+        speaker.said.need(BOTH_FAMILIES.get(name, ()), {})
+    for other, same in more:
+        other.strange += same.said.unknown()
+        other.faults += ((0, text) for text in same.said.lacking())
+        if not _say_the_same(speaker, same):
+            other.fault(0, f"BGP is not as in {where.file}")
+    if bfd and name == "srlinux.json":
+        ends = dict(far_ends(router))
+        for family in speaker.families:
+            for session in family.sessions:
+                speaker.said.need(SRL_WATCHED, {"port": ends.get(session.port, "")})
+    if name in ANNOUNCING:
+        _announce(router, speaker)
+    return numbered(router, speaker, forwarding(*routers), where.file)
 
 
 def _say_the_same(first: Speaker, second: Speaker) -> bool:
@@ -170,8 +117,8 @@ def _say_the_same(first: Speaker, second: Speaker) -> bool:
     return first.known == second.known and told[0] == told[1]
 
 
-def _announcing(router: RouterText, speaker: Speaker) -> BgpSwitch:
-    """A speaker that announces those of its routes that its policy lets out.
+def _announce(router: RouterText, speaker: Speaker) -> None:
+    """Have a speaker announce those of its routes that its policy lets out.
 
     The parts of its policies are tried in the order of the text: 10, 20, others.
     """
@@ -188,14 +135,10 @@ def _announcing(router: RouterText, speaker: Speaker) -> BgpSwitch:
         replace(f, own=tuple(p for p in discarded if is_taken(p, *f.taken)))
         for f in speaker.families
     ]
-    return numbered(router, speaker, forwarding(router))
 
 
-def numbered(
-    router: RouterText, speaker: Speaker, rest: EmittedSwitch, file: str = ""
-) -> BgpSwitch:
+def numbered(router: RouterText, speaker: Speaker, rest: EmittedSwitch, file: str) -> BgpSwitch:
     """A speaker whose neighbours have addresses, which are behind the ports of their networks."""
-    file = file or router.file
     ends = dict(far_ends(router))
     hops: list[NextHop] = []
 

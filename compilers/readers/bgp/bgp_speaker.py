@@ -14,8 +14,8 @@ from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.statements import Found, Statements
 
 FAMILIES = (
-    {"family": "ipv4", "word": "ip", "inet": "inet"},
-    {"family": "ipv6", "word": "ipv6", "inet": "inet6"},
+    {"family": "ipv4", "word": "ip", "inet": "inet", "avd": ""},
+    {"family": "ipv6", "word": "ipv6", "inet": "inet6", "avd": "ipv6_"},
 )
 """The names of address families, and the words for them."""
 

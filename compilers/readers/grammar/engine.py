@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from compilers.readers.emitted_forwarding import Interface
-from compilers.readers.grammar.rules import PREFIX, Fields, Grammar, RouteHead, Rule, Verb
+from compilers.readers.grammar.rules import PREFIX, Fields, Grammar, GrammarRule, RouteHead, Verb
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.statements import BETWEEN
 from compilers.readers.text_lines import TextLines
@@ -34,7 +34,7 @@ class Place(NamedTuple):
     fields: Fields
 
 
-class Actor(Protocol):
+class GrammarActor(Protocol):
     """What the verbs of a grammar do: methods by their names, with a place and arguments."""
 
     def wrong(self, line: int, text: str) -> None:
@@ -58,22 +58,19 @@ class _Open:
     """A line below which others may stand; rule is None where nobody knows it.
 
     path: of a statement, behind those of the sections that it stands in. used: whether any do.
-    ends: whether a word is there that ends it and no other.
+    ends: whether a word is there that ends it and no other. key: what tells it from others: its
+    text, its line if there are several of one text, behind those of its sections.
     """
 
     indent: int
     line: int
     text: str
-    rule: Rule | None
+    rule: GrammarRule | None
     fields: Fields
     path: str = ""
     used: bool = False
     ends: bool = False
-
-    @property
-    def key(self) -> str:
-        """What tells it from others: its text, its line if there are several of one text."""
-        return self.text if self.rule and self.rule.pattern.groupindex else f"{self.line}"
+    key: str = ""
 
     @property
     def section(self) -> bool:
@@ -90,7 +87,7 @@ class _Run(NamedTuple):
 
 
 @dataclass(slots=True)
-class Engine:
+class TextEngine:
     """The reading of one text.
 
     defined: the line of each definition. said: the statements of sections that are taken whole,
@@ -98,13 +95,13 @@ class Engine:
     """
 
     grammar: Grammar
-    actor: Actor
+    actor: GrammarActor
     defined: dict[str, int] = field(default_factory=dict)
     said: dict[str, int] = field(default_factory=dict)
     routes: dict[str, RouteLines] = field(default_factory=dict)
     _open: list[_Open] = field(default_factory=list)
-    _sections: dict[tuple[Rule, str], _Open] = field(default_factory=dict)
-    _seen: set[tuple[Rule, str]] = field(default_factory=set)
+    _sections: dict[tuple[GrammarRule, str], _Open] = field(default_factory=dict)
+    _seen: set[tuple[GrammarRule, str]] = field(default_factory=set)
     _only: list[tuple[Verb, Place]] = field(default_factory=list)
     _wanted: list[tuple[str, Place]] = field(default_factory=list)
     _last: str = ""
@@ -146,9 +143,9 @@ class Engine:
 
     def _taken(self, head: RouteHead, part: TextLines) -> bool:
         """Whether a run of routes stands where they belong."""
+        number, text = next(iter(part))
+        self._leave(number, text)
         if head.section is None:
-            number, text = next(iter(part))
-            self._leave(number, text)
             if self._last:
                 self.actor.wrong(number, f"{text}, behind {self._last}")
             return not self._open
@@ -193,7 +190,9 @@ class Engine:
         for verb, *words in rule.verbs:
             getattr(self.actor, verb)(place, *(_argument(word, fields) for word in words))
         if rule.section:
-            opened = _Open(indent, number, text, rule, fields, text)
+            name = text if rule.pattern.groupindex else f"{number}"
+            key = f"{above.key}{BETWEEN}{name}" if above else name
+            opened = _Open(indent, number, text, rule, fields, text, key=key)
             self._open.append(opened)
             self._sections.setdefault((rule, opened.key), opened)
             if rule.deep:
@@ -206,6 +205,8 @@ class Engine:
             left = self._open.pop()
             if self.grammar.closes and left.section:
                 self.actor.wrong(number, f"{text}, before {left.text} is ended")
+            elif self.grammar.tree:
+                continue
             elif left.rule and left.indent == indent and _read(left.rule.inside, text)[0]:
                 # The device tries the section that is open first, whatever a line's indentation.
                 self.actor.wrong(number, f"{text}, which is read as part of {left.text}")
@@ -249,7 +250,7 @@ class Engine:
             elif verb in ("only", "iff"):
                 self._only.append(((verb, *["if"] * (verb == "iff"), *words), place))
 
-    def _one_route(self, rule: Rule, place: Place) -> None:
+    def _one_route(self, rule: GrammarRule, place: Place) -> None:
         """A line of routes that stands where no run does: with other blanks before it."""
         head = next(head for head in self.grammar.heads if rule in head.rules)
         self._single.setdefault(head, []).append((place.line, place.text))
@@ -263,30 +264,30 @@ class Engine:
             parts.append((alone.numbered(numbers), len(head.text) - head.rules[0].indent))
         for part, width in parts:
             found = RouteLines()
-            found.add(part, width, head.rules[0].six)
+            families = {rule.six for rule in head.rules}
+            found.add(part, width, None if families - {head.rules[0].six} else head.rules[0].six)
             keys: dict[str, dict[str, str]] = {}
+            six: dict[str, bool | None] = {}
             for text, line in found.first_lines().items():
-                if key := self._way(head, line, text):
-                    keys.setdefault(key[0], {})[text] = key[1]
-            known = {text for some in keys.values() for text in some}
-            for prefix, text, line in found.rows(*(t for t in found.ways if t not in known)):
-                self.actor.wrong(line, f"{head.text.strip()} {prefix} {text}")
+                for rule in head.rules if text else ():
+                    if match := _behind_prefix(rule)[0].fullmatch(text):
+                        if key := self._way(rule, match, line):
+                            keys.setdefault(key[0], {})[text], six[text] = key[1], rule.six
+                        break
+            odd = found.ways if len(families) > 1 else found.ways.keys() - six.keys()
+            for prefix, text, line in found.rows(*odd):
+                if six.get(text, ":" not in prefix) not in (None, ":" in prefix):
+                    self.actor.wrong(line, f"{head.text.strip()} {prefix} {text}")
             for table, texts in keys.items():
                 self.routes.setdefault(table, RouteLines()).absorb(found.reworded(texts))
 
-    def _way(self, head: RouteHead, line: int, text: str) -> tuple[str, str] | None:
+    def _way(self, rule: GrammarRule, match: re.Match[str], line: int) -> tuple[str, str] | None:
         """The table and the one text of a way."""
-        if not text:
-            return None
-        for rule in head.rules:
-            pattern, words = _behind_prefix(rule)
-            if found := pattern.fullmatch(text):
-                fields = {k: v for k, v in found.groupdict().items() if v is not None}
-                place = Place(line, text, fields)
-                self._check(rule.checks, place)
-                kind, *more = (_filled([word], fields) for word in words)
-                return self.actor.way(place, kind, *more)
-        return None
+        fields = {k: v for k, v in match.groupdict().items() if v is not None}
+        place = Place(line, match[0], fields)
+        self._check(rule.checks, place)
+        kind, *more = (_filled([word], fields) for word in _behind_prefix(rule)[1])
+        return self.actor.way(place, kind, *more)
 
     def _end(self) -> None:
         """What the whole text has to have, and the ends of its sections."""
@@ -327,7 +328,7 @@ def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
 
 
 @lru_cache(1 << 16)
-def _read(rules: tuple[Rule, ...], text: str) -> tuple[Rule | None, Fields]:
+def _read(rules: tuple[GrammarRule, ...], text: str) -> tuple[GrammarRule | None, Fields]:
     """The first rule that reads a statement, and its fields."""
     for rule in rules:
         fields = rule.fields(text)
@@ -337,7 +338,7 @@ def _read(rules: tuple[Rule, ...], text: str) -> tuple[Rule | None, Fields]:
 
 
 @lru_cache
-def _behind_prefix(rule: Rule) -> tuple[re.Pattern[str], tuple[str, ...]]:
+def _behind_prefix(rule: GrammarRule) -> tuple[re.Pattern[str], tuple[str, ...]]:
     """The pattern of what stands behind the prefix of a rule of routes, and its arguments."""
     whole = rule.pattern.pattern
     name = f"(?P<prefix{(PREFIX.search(rule.text) or ('', ''))[1]}>\\S+)\\ "

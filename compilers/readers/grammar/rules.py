@@ -22,11 +22,13 @@ Verbs of the engine, about order:
     last                nothing may follow
     say                 it is a statement for others to find
 
-All others are methods of the actor (`engine.Actor`), with a place and the arguments: words, `#<a>`
-a number, `@<a>` a port.
+All others are methods of the actor (`engine.GrammarActor`), with a place and the arguments: words,
+`#<a>` a number, `@<a>` a port.
 
 Directives: `%comment CHARS` say nothing at the beginning of a line; `%close WORD [SECTION]` ends a
-section, and with it every section has to be ended so.
+section, and with it every section has to be ended so. `%facts [if D] KIND…` are the facts that the
+file has to state in full. `%tree json|yaml`: the lines are those of a tree (`trees`), and a line is
+part of what it is further right than; `%whole KEY…`: keys whose entries are one line each.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ import shlex
 from dataclasses import dataclass
 from functools import lru_cache
 
+from compilers.readers.grammar.trees import tree_lines
+from compilers.readers.text_lines import TextLines
 from templates import TEMPLATES
 
 FIELD = re.compile(r"<([a-z]+\d?)(#|\.\.\.|\.|:|=[^>]+)?>")
@@ -50,7 +54,7 @@ Fields = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rule:
+class GrammarRule:
     """A statement that is understood.
 
     text: its pattern as it is written. checks, verbs: what it does: those of the engine, and those
@@ -62,7 +66,7 @@ class Rule:
     pattern: re.Pattern[str]
     checks: tuple[Verb, ...]
     verbs: tuple[Verb, ...]
-    inside: tuple[Rule, ...]
+    inside: tuple[GrammarRule, ...]
     indent: int
     six: bool | None = None
     routes: bool = False
@@ -92,8 +96,8 @@ class RouteHead:
     """
 
     text: str
-    section: Rule | None
-    rules: tuple[Rule, ...]
+    section: GrammarRule | None
+    rules: tuple[GrammarRule, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,14 +106,29 @@ class Grammar:
 
     comment: characters that begin lines that say nothing. closes: the section that a word ends, ""
     any; where there is such a word every section ends so. rules: of statements in no section.
-    heads: those of routes. plain: how other statements begin that begin as routes do.
+    heads: those of routes. plain: how other statements begin that begin as routes do. facts: kinds
+    of facts that are stated in full, and what has to hold for that. tree: json, yaml, or "" for a
+    text of lines; whole: keys whose entries are one line each.
     """
 
     comment: str
     closes: dict[str, str]
-    rules: tuple[Rule, ...]
+    rules: tuple[GrammarRule, ...]
     heads: tuple[RouteHead, ...]
     plain: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...] = ()
+    tree: str = ""
+    whole: tuple[str, ...] = ()
+
+    def lines(self, text: str) -> TextLines:
+        """The lines of a file.
+
+        Raises:
+            ValueError: (line, text) it is no such tree.
+        """
+        if self.tree:
+            return tree_lines(text, self.whole, in_yaml=self.tree == "yaml")
+        return TextLines.of(text.encode())
 
     @classmethod
     def of(cls, text: str) -> Grammar:
@@ -118,23 +137,31 @@ class Grammar:
         Raises:
             ValueError: a line is no rule.
         """
-        comment, closes = "#", dict[str, str]()
+        comment, tree, whole = "#", "", tuple[str, ...]()
+        closes, facts = dict[str, str](), list[tuple[str, str]]()
         lines: list[tuple[int, str]] = []
         for line in text.splitlines():
-            words = line.split()
-            if not words or words[0][0] == "#":
-                continue
-            if words[0] == "%comment":
-                comment = words[1]
-            elif words[0] == "%close":
-                closes[words[1]] = " ".join(words[2:])
-            else:
-                lines.append((len(line) - len(line.lstrip()), line.strip()))
+            match shlex.split(line) if line.startswith("%") else line.split():
+                case ["%comment", comment]:
+                    pass
+                case ["%close", word, *section]:
+                    closes[word] = " ".join(section)
+                case ["%tree", tree]:
+                    comment = ""
+                case ["%whole", *keys]:
+                    whole = tuple(keys)
+                case ["%facts", "if", condition, *kinds]:
+                    facts += [(kind, condition) for kind in kinds]
+                case ["%facts", *kinds]:
+                    facts += [(kind, "") for kind in kinds]
+                case [first, *_] if first[0] != "#":
+                    lines.append((len(line) - len(line.lstrip()), line.strip()))
         rules = tuple(_rules(lines))
         heads = tuple(_heads(rules, None))
         starts = tuple(head.text for head in heads)
-        plain = (" " * r.indent + r.head for r in _all(rules) if not r.routes)
-        return cls(comment, closes, rules, heads, tuple(p for p in plain if p.startswith(starts)))
+        others = (" " * r.indent + r.head for r in _all(rules) if not r.routes)
+        plain = tuple(p for p in others if p.startswith(starts))
+        return cls(comment, closes, rules, heads, plain, tuple(facts), tree, whole)
 
 
 @lru_cache
@@ -143,13 +170,13 @@ def grammar(target: str, file: str) -> Grammar:
     return Grammar.of((TEMPLATES / target / f"{file}.grammar").read_text())
 
 
-def _all(rules: tuple[Rule, ...]) -> list[Rule]:
+def _all(rules: tuple[GrammarRule, ...]) -> list[GrammarRule]:
     return [each for rule in rules for each in (rule, *_all(rule.inside))]
 
 
-def _rules(lines: list[tuple[int, str]]) -> list[Rule]:
+def _rules(lines: list[tuple[int, str]]) -> list[GrammarRule]:
     """The rules of lines with their indentation; those further right than the first are inside."""
-    found: list[Rule] = []
+    found: list[GrammarRule] = []
     while lines:
         indent, line = lines[0]
         end = next((n for n, (far, _) in enumerate(lines[1:], 1) if far <= indent), len(lines))
@@ -158,14 +185,14 @@ def _rules(lines: list[tuple[int, str]]) -> list[Rule]:
     return found
 
 
-def _rule(indent: int, line: str, inside: tuple[Rule, ...]) -> Rule:
+def _rule(indent: int, line: str, inside: tuple[GrammarRule, ...]) -> GrammarRule:
     text, _, does = line.partition("=>")
     text = text.strip()
     deep = text.endswith(DEEP)
     text = text.removesuffix(DEEP)
     verbs = [tuple(shlex.split(verb)) for verb in does.split(";") if verb.strip()]
     prefix = PREFIX.search(text)
-    return Rule(
+    return GrammarRule(
         text=text,
         pattern=re.compile(_regex(text) + (r"(?: .*)?" if deep else "")),
         checks=tuple(verb for verb in verbs if verb[0] in ENGINE_VERBS),
@@ -194,9 +221,9 @@ def _regex(text: str) -> str:
     return "".join([*parts, re.escape(text[last:])])
 
 
-def _heads(rules: tuple[Rule, ...], section: Rule | None) -> list[RouteHead]:
+def _heads(rules: tuple[GrammarRule, ...], section: GrammarRule | None) -> list[RouteHead]:
     """The heads of routes among rules, the longest first."""
-    by_head: dict[str, list[Rule]] = {}
+    by_head: dict[str, list[GrammarRule]] = {}
     found: list[RouteHead] = []
     for rule in rules:
         if rule.routes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop, address_text
-from compilers.readers.grammar.engine import Engine, Place
+from compilers.readers.grammar.engine import Place, TextEngine
 from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.routers.iproute_marks import way_to
 from compilers.readers.routers.iproute_reader import MAIN, KernelActor, RouterFiles
@@ -65,7 +65,7 @@ def read_frr(folder: Path, bfd: bool = False) -> EmittedSwitch:
     return files.switch(file, files.tables(NAME, engine, actor.ways), hops.values())
 
 
-def read_frr_text(folder: Path, bfd: bool) -> tuple[RouterFiles, FrrActor, Engine]:
+def read_frr_text(folder: Path, bfd: bool) -> tuple[RouterFiles, FrrActor, TextEngine]:
     """Read frr.conf and the files beside it.
 
     Raises:

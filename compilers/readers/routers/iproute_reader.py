@@ -23,7 +23,7 @@ from compilers.readers.emitted_forwarding import (
     address_text,
     interface_network,
 )
-from compilers.readers.grammar.engine import Engine, Place
+from compilers.readers.grammar.engine import Place, TextEngine
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.routers.iproute_marks import CLAIMED as MARKS_CLAIMED
@@ -76,7 +76,7 @@ class RouterFiles:
     def __post_init__(self) -> None:
         self.marks = MarkedDevices(self.folder)
 
-    def read(self, target: str, name: str, actor: KernelActor | None = None) -> Engine:
+    def read(self, target: str, name: str, actor: KernelActor | None = None) -> TextEngine:
         """Read a file by the grammar that stands beside its template.
 
         Args:
@@ -88,7 +88,7 @@ class RouterFiles:
             OSError: there is no such file.
             UnicodeDecodeError: it is no text in UTF-8.
         """
-        engine = Engine(grammar(target, name), actor or KernelActor(self, name))
+        engine = TextEngine(grammar(target, name), actor or KernelActor(self, name))
         engine.read(TextLines.read(self.folder / name))
         return engine
 
@@ -155,7 +155,9 @@ class RouterFiles:
             for line, said in unlike_file(self.folder / name, f"{target}/{name}.j2", **all_known):
                 self.unknown(name, line, said)
 
-    def tables(self, name: str, engine: Engine, ways: Mapping[str, RouteWay]) -> dict[int, Lookup]:
+    def tables(
+        self, name: str, engine: TextEngine, ways: Mapping[str, RouteWay]
+    ) -> dict[int, Lookup]:
         """The tables of routes; those that discard or throw on are noted.
 
         Args:
@@ -246,11 +248,11 @@ class KernelActor:
         return str(self.files.folder / self.name)
 
     def wrong(self, line: int, text: str) -> None:
-        """See `Actor.wrong`."""
+        """See `GrammarActor.wrong`."""
         self.files.wrong(self.name, line, text)
 
     def unknown(self, line: int, text: str) -> None:
-        """See `Actor.unknown`: a rule or a route, whatever it says, changes where packets go."""
+        """See `GrammarActor.unknown`: any rule or route changes where packets go."""
         (self.files.wrong if self.name in STEERING else self.files.unknown)(self.name, line, text)
 
     def refuse(self, place: Place) -> None:

@@ -1,25 +1,22 @@
-"""Readers of the folders of routers whose links have addresses, one a system.
+"""Readers of the folders of routers whose links have addresses, by the templates' grammars.
 
 Where a system gets the same in two files, the second has to say what the first says.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection
-from functools import partial
+import re
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
+import numpy as np
+
 from compilers.readers.emitted_forwarding import EmittedSwitch
-from compilers.readers.routers.avd_config import read_avd
-from compilers.readers.routers.cli_sections import (
-    CliReader,
-    read_eos,
-    read_frr_under_sonic,
-    read_nxos,
-)
+from compilers.readers.grammar.engine import TextEngine
+from compilers.readers.grammar.rules import grammar
+from compilers.readers.route_tables import RouteLines
 from compilers.readers.routers.eos_priorities import without_priorities
-from compilers.readers.routers.junos_set import read_junos
+from compilers.readers.routers.router_actor import RouterActor
 from compilers.readers.routers.router_forwarding import (
     agree,
     agree_on_facts,
@@ -27,104 +24,119 @@ from compilers.readers.routers.router_forwarding import (
     forwarding,
 )
 from compilers.readers.routers.router_text import RouterText, in_block
-from compilers.readers.routers.sonic_config import read_sonic
-from compilers.readers.routers.srlinux_config import read_srlinux
-from compilers.readers.strict_json import JsonError, parse
+from compilers.readers.strict_json import JsonError
+from compilers.readers.text_lines import TextLines
+
+FILES = {
+    "eos": ("eos.cfg", "avd.json"),
+    "nxos": ("nxos.cfg",),
+    "junos": ("junos.set",),
+    "srlinux": ("srlinux.json",),
+    "sonic": ("config_db.json", "frr.conf"),
+    "nvue": ("startup.yaml",),
+}
+"""By target; the first says everything."""
+WITHOUT_INTERFACES = "frr.conf"
+COMMANDS = "eos", "eos.cfg"
+"""The language of AVD's `eos_cli`."""
+LOSSLESS, PRIORITIES = "lossless", "config_db.json"
+"""Defined where priorities are lossless, and the file whose tables of these are read elsewhere."""
+Read = tuple[RouterText, TextEngine]
 
 
-def eos(folder: Path) -> EmittedSwitch:
-    """A folder of target eos: the device's configuration, and AVD's, which says the same."""
-    return _eos(read_cli(read_eos, folder / "eos.cfg"), read_router(read_avd, folder / "avd.json"))
-
-
-def _eos(router: RouterText, avd: RouterText) -> EmittedSwitch:
-    agree_on_interfaces(router, avd)
-    agree_on_facts(router, avd)
-    agree(router, avd)
-    return forwarding(router, avd)
-
-
-def lossless_eos(folder: Path) -> EmittedSwitch:
-    """The same with lossless priorities, which are `eos_priorities`'s."""
-    return _eos(
-        read_cli(lambda text, file: read_eos(without_priorities(text), file), folder / "eos.cfg"),
-        read_router(lambda text, file: read_avd(_routes_alone(text), file), folder / "avd.json"),
-    )
-
-
-def _routes_alone(text: str) -> str:
-    """AVD's structured config with commands about routes only, line by line as it was."""
-    tree = parse(text)
-    lines = without_priorities(tree.get("eos_cli", "")).splitlines()
-    tree["eos_cli"] = "\n".join(line for line in lines if line != "!")
-    for port in tree.get("ethernet_interfaces", []):
-        port.pop("service_profile", "")
-    return json.dumps(tree, indent=2)
-
-
-def nxos(folder: Path) -> EmittedSwitch:
-    """A folder of target nxos."""
-    return forwarding(read_cli(read_nxos, folder / "nxos.cfg"))
-
-
-def junos(folder: Path) -> EmittedSwitch:
-    """A folder of target junos."""
-    return forwarding(read_cli(read_junos, folder / "junos.set"))
-
-
-def srlinux(folder: Path) -> EmittedSwitch:
-    """A folder of target srlinux."""
-    return forwarding(read_router(read_srlinux, folder / "srlinux.json"))
-
-
-def sonic(folder: Path, hwsku: str = "", parts: Collection[str] = ()) -> EmittedSwitch:
-    """A folder of target sonic: CONFIG_DB, and the frr.conf of the same routes.
+def read_router(target: str, folder: Path, defined: Collection[str] = ()) -> EmittedSwitch:
+    """A folder of a switch with static routes: statements about BGP have no place there.
 
     Args:
-        folder: of a switch.
-        hwsku: the hardware's name that it is to have.
-        parts: what it has beside the usual, of `SONIC_PARTS`: SRv6 uSIDs, whose routes are
-            `segment_check`'s, or lossless priorities, which are `priority_check`'s.
-    """
-    read = partial(read_sonic, hwsku=hwsku, parts=parts)
-    router = read_router(read, folder / "config_db.json")
-    frr = read_cli(read_frr_under_sonic, folder / "frr.conf")
-    agree(router, frr)
-    agree_on_facts(router, frr)
-    if router.segments:
-        inside = [p for p in router.transit.prefixes if in_block(p, router.segments)]
-        router.transit = router.transit.without(inside)
-    return forwarding(router, frr)
-
-
-def read_cli(read: CliReader, file: Path) -> RouterText:
-    """What a file in sections says, with static routes: statements about BGP have no place there.
+        target: one of FILES.
+        folder: of the switch.
+        defined: what its grammars take for defined: `lossless` or `segments`, `hwsku` and
+            `hwsku NAME`, of SONiC.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: a file is not there.
         ValueError: (file, line, text) it makes no sense.
     """
+    found = read_files(target, folder, defined)
+    for router, engine in found:
+        if Path(router.file).name != PRIORITIES:
+            router.strange = sorted([*router.strange, *((n, t) for t, n in engine.said.items())])
+    routers = [router for router, _ in found]
+    if block := routers[0].segments:
+        inside = [p for p in routers[0].transit.prefixes if in_block(p, block)]
+        routers[0].transit = routers[0].transit.without(inside)
+    return forwarding(*routers)
 
-    def alone(text: str, name: str) -> RouterText:
-        router, engine = read(text, name)
-        router.strange = sorted([*router.strange, *((n, t) for t, n in engine.said.items())])
-        return router
 
-    return read_router(alone, file)
-
-
-def read_router(read: Callable[[str, str], RouterText], file: Path) -> RouterText:
-    """What a file says.
+def read_files(target: str, folder: Path, defined: Collection[str] = ()) -> list[Read]:
+    """What the files of a switch say; that others say otherwise than the first is noted.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: a file is not there.
         ValueError: (file, line, text) it makes no sense.
     """
+    found = [_read(target, folder / name, defined) for name in FILES[target]]
+    first = found[0][0]
+    for other, _ in found[1:]:
+        if Path(other.file).name != WITHOUT_INTERFACES:
+            agree_on_interfaces(first, other)
+        agree_on_facts(first, other)
+        agree(first, other)
+    return found
+
+
+def _read(target: str, file: Path, defined: Collection[str]) -> Read:
     try:
-        return read(file.read_text(), str(file))
-    except JsonError as error:
-        raise ValueError(str(file), error.line, str(error)) from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(str(file), 0, f"not the parts of such a file: {error!r}") from error
+        text = file.read_text()
     except UnicodeDecodeError as error:
         raise ValueError(str(file), 0, "no text in UTF-8") from error
+    try:
+        return read_text(target, file.name, text, str(file), defined)
+    except JsonError as error:
+        raise ValueError(str(file), error.line, str(error)) from error
+    except ValueError as error:
+        line, said = error.args if len(error.args) == 2 else (0, str(error))
+        raise ValueError(str(file), line, said) from error
+
+
+def read_text(
+    target: str, name: str, text: str, file: str = "", defined: Iterable[str] = ()
+) -> Read:
+    """What a text says.
+
+    Args:
+        target: of whose files it is one.
+        name: of the file.
+        text: the text.
+        file: where it is.
+        defined: see `read_router`.
+
+    Raises:
+        ValueError: (line, text) it is no tree, where it has to be one.
+    """
+    known = grammar(target, name)
+    router = RouterText(file or name)
+    actor = RouterActor(router)
+    engine = TextEngine(known, actor, dict.fromkeys(defined, 0))
+    if LOSSLESS in engine.defined and not known.tree:
+        text = without_priorities(text)
+    engine.read(known.lines(text))
+    router.stated = frozenset(k for k, when in known.facts if not when or when in engine.defined)
+    for line, commands in actor.commands_:
+        _commands(engine, actor, line, commands)
+    actor.finish(engine)
+    return router, engine
+
+
+def _commands(engine: TextEngine, actor: RouterActor, line: int, text: str) -> None:
+    """Read commands of EOS for what AVD has no key for: routes between VRFs."""
+    if LOSSLESS in engine.defined:
+        text = re.sub(r"^!$", "", without_priorities(text), flags=re.M)
+    made = [f"vrf {name}" for name in (actor.router.vrf, "default") if name]
+    inner = TextEngine(grammar(*COMMANDS), actor, dict.fromkeys(made, 0))
+    lines = TextLines.of(text.encode())
+    inner.read(lines.numbered(np.full_like(lines.number, line)), whole=False)
+    for statement in inner.said:
+        actor.unknown(line, statement)
+    for table, rows in inner.routes.items():
+        engine.routes.setdefault(table, RouteLines()).absorb(rows)

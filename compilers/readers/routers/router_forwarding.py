@@ -47,7 +47,7 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
     return EmittedSwitch(
         anywhere=transit,
         by_ingress=dict.fromkeys(ports, entering) if entering else {},
-        claimed=frozenset({"hosts", "port", *(["host route"] if inside else []), *router.told}),
+        claimed=frozenset({"hosts", "port", *(["host route"] if inside else []), *router.stated}),
         claims=[
             *(Claim(kind, value, file, line) for kind, value, line in router.facts),
             *_hosts(router),
@@ -97,10 +97,10 @@ def _agree_on_routes(
 
 
 def agree_on_facts(first: RouterText, second: RouterText) -> None:
-    """Note in the second file the facts that it has to tell and tells otherwise than the first."""
+    """Note in the second file the facts that it has to state and that differ from the first's."""
     facts = [{(kind, *value): line for kind, value, line in r.facts} for r in (first, second)]
     for fact in sorted(facts[0].keys() ^ facts[1].keys(), key=str):
-        if fact[0] in second.told:
+        if fact[0] in second.stated:
             where = f"only in {first.file}:{facts[0][fact]}" if fact in facts[0] else "only here"
             second.fault(facts[1].get(fact, 0), f"{' '.join(map(str, fact))}, {where}")
 

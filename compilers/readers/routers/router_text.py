@@ -1,34 +1,26 @@
 """A router's configuration as values, in the words that all routers share.
 
-The readers of the systems fill it line by line and know nothing of polarfab: what stands here was
-read from text alone.
+The verbs of grammars (`router_actor`) fill it line by line and know nothing of polarfab: what is
+here was read from text alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from socket import AF_INET6, inet_pton
-from typing import Any
 
 from compilers.readers.emitted_forwarding import Interface
-from compilers.readers.expected_facts import ROUTER_FACTS
-from compilers.readers.route_tables import Numbers, RouteLines
-from compilers.readers.routers.known_keys import line_of, unknown_keys
+from compilers.readers.route_tables import RouteLines
 
-Tree = dict[str, Any]
 DISCARD = ""
 """In the place of a next hop: packets for this prefix end here. Others are `GATEWAY`, `GATEWAY
 INTERFACE`, `GATEWAY INTERFACE VRF` where that is said, or `INTERFACE` behind a blank."""
-DEFAULT = "default"
-"""The VRF of interfaces and routes of which no other is said."""
-LAST_RESORT = "254"
-"""The distance of a route that discards, behind every other."""
 
 
 @dataclass(slots=True)
 class InterfaceText:
-    """An interface: the line where it begins, its addresses with their lines, the words about it.
+    """An interface: the line where it begins, and its addresses with their lines.
 
     vlan: the network that it is a port of, "" where it is none. vrf: the one that it is in, "" for
     the default one.
@@ -38,7 +30,6 @@ class InterfaceText:
     addresses: list[tuple[str, int]] = field(default_factory=list)
     vlan: str = ""
     vrf: str = ""
-    words: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -51,8 +42,8 @@ class RouterText:
     routes of packets that come in anywhere; entering: of those that come in on `ingress`, an
     interface by address family, and are in its prefixes, or that come in on an interface of `vrf`,
     the one beside the default one. back: routes of the default VRF with next hops in that one.
-    facts: plain facts by kind, with their lines (`expected_facts`); told: the kinds that this file
-    has to say in full. faults: what is wrong or missing; strange: statements that are not known.
+    facts: plain facts by kind, with their lines (`expected_facts`); stated: the kinds that this
+    file has to state in full. faults: what is wrong or missing; strange: unknown statements.
     """
 
     file: str
@@ -66,7 +57,7 @@ class RouterText:
     back: RouteLines = field(default_factory=RouteLines)
     segments: bytes = b""
     facts: list[tuple[str, tuple[str | int, ...], int]] = field(default_factory=list)
-    told: frozenset[str] = ROUTER_FACTS
+    stated: frozenset[str] = frozenset()
     faults: list[tuple[int, str]] = field(default_factory=list)
     strange: list[tuple[int, str]] = field(default_factory=list)
 
@@ -83,11 +74,6 @@ class RouterText:
     def unknown(self, line: int, text: str) -> None:
         """Note a statement that nobody knows."""
         self.strange.append((line, text.strip()))
-
-    def known(self, tree: Any, shape: Any, text: str) -> None:
-        """Note what stands in a tree of JSON and not in its shape (`known_keys`)."""
-        for path in unknown_keys(tree, shape):
-            self.unknown(line_of(text, path), " ".join(path))
 
     def fact(self, line: int, kind: str, *value: str | int) -> None:
         """Note a plain fact; a port in it is an `Interface`."""
@@ -109,38 +95,6 @@ class RouterText:
         else:
             self.fact(line, "mtu", Interface(name), mtu)
 
-    def static(
-        self,
-        rows: RouteLines,
-        routes: Sequence[tuple[str, Tree]],
-        lines: Iterable[int],
-        hops_of: Callable[[Tree], list[str]],
-    ) -> None:
-        """Add static routes of a prefix and a way each; ways are few, so each is understood once.
-
-        Args:
-            rows: takes them.
-            routes: the prefix, "" where there is none, and what the entry says beside it.
-            lines: where each stands.
-            hops_of: the next hops that a way says, none where it is not understood.
-        """
-        if not routes:
-            return
-        prefixes, entries = zip(*routes, strict=True)
-        known: Numbers[tuple[tuple[str, Any], ...]] = Numbers()
-        way = known.of([tuple(entry.items()) for entry in entries]).tolist()
-        hops = [hops_of(dict(each)) for each in known]
-        found = list(zip(prefixes, way, lines, strict=True))
-        if not all(hops) or not all(prefixes):
-            for (prefix, number, line), entry in zip(found, entries, strict=True):
-                if not hops[number] or not prefix:
-                    self.fault(line, f"{prefix or 'a route'}: {entry}")
-        for step in range(max(map(len, hops))):
-            some = [
-                (prefix, hops[n][step], line) for prefix, n, line in found if step < len(hops[n])
-            ]
-            rows.extend(*zip(*some, strict=True))
-
     def part_back(self) -> None:
         """Put routes of the default VRF that say another one of their next hops apart."""
         apart = {way for way in self.transit.ways if way.count(" ") > 1}
@@ -153,14 +107,6 @@ class RouterText:
         if not networks:
             return [name]
         return [port for port, found in self.interfaces.items() if found.vlan in networks]
-
-
-def from_inside(hop: str | None) -> str | None:
-    """A next hop of a route of another VRF, which has to be in the default one."""
-    if not hop:
-        return hop
-    known, _, vrf = hop.rpartition(" ")
-    return known if vrf == DEFAULT and " " in known else None
 
 
 def in_block(prefix: str, block: bytes) -> bool:

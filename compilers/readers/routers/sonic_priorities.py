@@ -15,10 +15,14 @@ from compilers.readers.routers.priority_check import (
     on_each_switch,
 )
 from compilers.readers.routers.router_text import lines_of
-from compilers.readers.routers.sonic_config import SONIC_PARTS
 from compilers.readers.strict_json import parse
 
 Tree = dict[str, Any]
+PRIORITY_TABLES = (
+    *("BUFFER_PG", "BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_QUEUE", "CABLE_LENGTH", "PFC_WD"),
+    *("PORT_QOS_MAP", "QUEUE", "SCHEDULER", "DSCP_TO_TC_MAP", "MAP_PFC_PRIORITY_TO_QUEUE"),
+    *("TC_TO_DSCP_MAP", "TC_TO_PRIORITY_GROUP_MAP", "TC_TO_QUEUE_MAP", "WRED_PROFILE"),
+)
 MAPS = {
     "dscp_to_tc_map": "DSCP_TO_TC_MAP",
     "tc_to_pg_map": "TC_TO_PRIORITY_GROUP_MAP",
@@ -49,7 +53,7 @@ def check_priorities(
         text = file.read_text()
         tree = parse(text)
         check_channels(plan, vertex, here, _ports(file, text, tree, found), found)
-        said = {name: tree[name] for name in SONIC_PARTS["lossless"] if name in tree}
+        said = {name: tree[name] for name in PRIORITY_TABLES if name in tree}
         check_statements(file, _entries(said), _entries(tables(vertex)), found)
 
     return on_each_switch(plan.build, folder, only, check)

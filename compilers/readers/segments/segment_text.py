@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.grammar.engine import Engine, Place
+from compilers.readers.grammar.engine import Place, TextEngine
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.routers.router_text import in_block, lines_of
@@ -99,11 +99,11 @@ class _SegmentActor:
     rows: dict[str, Segment] = field(default_factory=dict)
 
     def wrong(self, line: int, text: str) -> None:
-        """See `Actor.wrong`."""
+        """See `GrammarActor.wrong`."""
         self.found.add(self.file, line, text, "what the grammar says")
 
     def unknown(self, line: int, text: str) -> None:
-        """See `Actor.unknown`."""
+        """See `GrammarActor.unknown`."""
         self.found.unread(self.file, line, text)
 
     def way(self, place: Place, kind: str, *words: str) -> tuple[str, str]:  # noqa: ARG002
@@ -120,7 +120,7 @@ class _SegmentActor:
 def read_segments(file: Path, found: DifferenceList) -> SegmentTable:
     """The rows of a file of target srv6: for `ip -batch`, or of FRR, whose uN is its locator."""
     actor = _SegmentActor(file, found)
-    engine = Engine(grammar("srv6", file.name), actor)
+    engine = TextEngine(grammar("srv6", file.name), actor)
     engine.read(TextLines.read(file))
     table, routes = SegmentTable(file), engine.routes.get("", RouteLines())
     for prefix, way, line in routes.rows(*routes.ways):

@@ -27,7 +27,7 @@ from compilers.tables.star_rows import (
     StarPrefixes,
     StarProgram,
 )
-from compilers.topology import polarfly, supernodes
+from compilers.topology import polarity, supernodes
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.supernodes import Supernode
 
@@ -48,7 +48,7 @@ def star_program(topology: Topology) -> StarProgram:
     """The program of a whole PolarStar."""
     parameters = topology.parameters
     supernode = supernodes.supernode(str(parameters["supernode"]), int(parameters["degree"]))
-    return program(supernode, polarfly.lines(int(parameters["q"])))
+    return program(supernode, polarity.lines(int(parameters["q"])))
 
 
 def program(supernode: Supernode, around: NDArray[np.int32]) -> StarProgram:
@@ -56,7 +56,7 @@ def program(supernode: Supernode, around: NDArray[np.int32]) -> StarProgram:
 
     Args:
         supernode: of k members.
-        around: int32[N, q + 1], `polarfly.lines(q)`.
+        around: int32[N, q + 1], `polarity.lines(q)`.
     """
     edges, forward, backward = supernode.adjacency(), supernode.forward, supernode.backward
     members = np.arange(supernode.order)

@@ -13,11 +13,12 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from io import BufferedReader
 from mmap import PROT_READ, mmap
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,13 +46,15 @@ from compilers.tables.folders.generations import (
 from inventory.problems import InputError, Problem, few
 
 FORMAT, PACKED_FORMAT = 1, 2
-"""Format 2 is that of builds with arrays that are computed, which 1.x cannot read."""
+"""Format 2 is that of builds with arrays that are computed."""
 ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files": dict}
 """What a manifest holds for those who read the build."""
 AGAIN_SOMEWHERE = "make one with: polarfab compile fabric.yaml -o DIR"
 AGAIN = "compile the build again"
 
 
+Content = Callable[[Callable[[bytes], object]], object]
+"""Writes a file by a function that writes bytes."""
 Prove = Callable[[Path, tuple[Build, ...]], object]
 """Gets a folder that was written, and the builds read back from it."""
 
@@ -82,41 +85,43 @@ def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) ->
 
     Arrays shared with `like`, a build and its folder, become hard links to the files there.
     """
-    others = (
-        {id(array): array_file(field.name) for field, array in arrays_of(like[0])} if like else {}
-    )
+    shared = {id(array): field.name for field, array in arrays_of(like[0])} if like else {}
     (folder / "arrays").mkdir(parents=True)
-    (folder / FABRIC).write_text(to_json(build))
-    digests = {FABRIC: _digest(folder / FABRIC)}
-    for field, array in arrays_of(build):
-        file = array_file(field.name)
-        if like and id(array) in others:
-            _link(like[1] / others[id(array)], folder / file)
+
+    def file(name: str, array: NDArray[Any] | None, content: Content) -> str:
+        if like and id(array) in shared:
+            _link(like[1] / array_file(shared[id(array)]), folder / name)
         else:
-            with (folder / file).open("wb") as stream:
-                np.save(_Written(stream), array, allow_pickle=False)
-        digests[file] = _digest(folder / file)
-    text = _manifest(build, digests)
+            with (folder / name).open("wb") as stream:
+                content(stream.write)
+        with (folder / name).open("rb") as stream:
+            return digest(stream)
+
+    text = _manifest(build, {name: file(name, *of) for name, of in _contents(build)})
     (folder / MANIFEST).write_text(text)
     (folder / SUM).write_text(sum_of(text))
     return identity_of(text)
 
 
-class _Written:
-    """A file that NumPy writes to by Python: by C it does not see errors of what is buffered."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self.write = stream.write
-
-
 def identified(build: Build) -> Build:
     """The build with the identity that its folder would have."""
-    digests = {FABRIC: hashlib.sha256(to_json(build).encode()).hexdigest()}
-    for field, array in arrays_of(build):
-        digest = hashlib.sha256()
-        np.lib.format.write_array(SimpleNamespace(write=digest.update), array)
-        digests[array_file(field.name)] = digest.hexdigest()
+    digests = {}
+    for name, (_, content) in _contents(build):
+        content((found := hashlib.sha256()).update)
+        digests[name] = found.hexdigest()
     return replace(build, identity=identity_of(_manifest(build, digests)))
+
+
+def _contents(build: Build) -> Iterator[tuple[str, tuple[NDArray[Any] | None, Content]]]:
+    """The files of a build: name, array (None for the plain data), and what writes them."""
+    yield FABRIC, (None, lambda write: write(to_json(build).encode()))
+    for field, array in arrays_of(build):
+        yield array_file(field.name), (array, partial(_write_array, array))
+
+
+def _write_array(array: NDArray[Any], write: Callable[[bytes], object]) -> None:
+    """By Python's `write`: by C, NumPy does not see errors of what is buffered."""
+    np.save(SimpleNamespace(write=write), array, allow_pickle=False)
 
 
 def _manifest(build: Build, digests: Mapping[str, str]) -> str:
@@ -138,11 +143,6 @@ def _link(there: Path, here: Path) -> None:
         here.hardlink_to(there)
     except OSError:
         shutil.copyfile(there, here)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return digest(file)
 
 
 def load(folder: Path, expect: str = "") -> Build:
@@ -205,23 +205,17 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
         wrong = [key for key, kind in ENTRIES.items() if type(manifest[key]) is not kind]
         if wrong or FABRIC not in manifest["files"]:
             raise TypeError(", ".join(wrong) or FABRIC)
-        if _sum_in(files) not in ("", sum_of(text)):
+        if files.read(SUM) != sum_of(text):
             raise InputError(_damage(files.path / MANIFEST, "a changed file"))
     except FileNotFoundError as error:
+        if (files.path / MANIFEST).is_file():
+            raise InputError(_damage(files.path / SUM, "no file")) from error
         if (files.path / PLANES).is_file():
             raise _several_planes(files.path) from None
         raise _unreadable(files.path, *_instead(files.path)) from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(_damage(files.path / MANIFEST, f"a damaged file ({error})")) from error
     return text, manifest
-
-
-def _sum_in(files: FolderFiles) -> str:
-    """What `manifest.sha256` says; "" in a build of an earlier version or one that was sent."""
-    try:
-        return files.read(SUM)
-    except FileNotFoundError:
-        return ""
 
 
 def damaged(files: FolderFiles, digests: Mapping[str, str]) -> list[Problem]:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -96,33 +97,39 @@ def owned(folder: Path) -> set[str]:
     """The paths of the files below a folder that are ours: of a build in it, of renders in it."""
     names = {RENDERED}
     with suppress(*DAMAGED):
-        lists = json.loads(read(folder, RENDERED))["targets"].values()
-        names |= {name for builds in lists for of in builds.values() for name in of}
+        names |= {
+            name
+            for builds in said(folder, RENDERED)["targets"].values()
+            for files in builds.values()
+            for name in files
+        }
     return names | build_files(folder) if is_build(folder) else names
 
 
 def build_files(folder: Path) -> set[str]:
     """The paths below a folder of what belongs to the build in it, of several planes to each."""
-    names, planes = {PLANES}, [""]
-    if (folder / PLANES).is_file():
-        planes += [f"{name}/" for name in _planes(folder)]
-    for plane in planes:
-        names |= {plane + name for name in (MANIFEST, SUM, FABRIC, VERIFIED)}
-        try:
-            names |= {plane + name for name in json.loads(read(folder / plane, MANIFEST))["files"]}
-        except DAMAGED:  # what every build has
-            arrays = (folder / plane / "arrays").glob("*.npy")
-            names |= {f"{plane}arrays/{array.name}" for array in arrays}
+    names = {PLANES}
+    for above in ("", *(f"{name}/" for name in _planes(folder))):
+        arrays = (folder / above / "arrays").glob("*.npy")  # what every build has
+        listed = said(folder / above, MANIFEST).get("files") or [f"arrays/{p.name}" for p in arrays]
+        names |= {f"{above}{name}" for name in (MANIFEST, SUM, FABRIC, VERIFIED, *listed)}
     return names
+
+
+def said(folder: Path, name: str) -> dict[str, Any]:
+    """What a JSON document of a folder says; nothing where there is none, or a damaged one."""
+    try:
+        return dict(json.loads(read(folder, name)))
+    except DAMAGED:
+        return {}
 
 
 def _planes(folder: Path) -> list[str]:
     """The names of the planes in a folder, by its list; by the builds there if it is damaged."""
-    try:
-        found = list(json.loads(read(folder, PLANES))["planes"])
-    except DAMAGED:
-        found = [path.name for path in folder.iterdir() if is_build(path)]
-    return [name for name in found if isinstance(name, str) and PLANE.fullmatch(name)]
+    if not (folder / PLANES).is_file():
+        return []
+    listed = said(folder, PLANES).get("planes") or [p.name for p in folder.iterdir() if is_build(p)]
+    return [name for name in map(str, listed) if PLANE.fullmatch(name)]
 
 
 def _names(folder: Path) -> list[bytes]:
@@ -135,20 +142,16 @@ def _names(folder: Path) -> list[bytes]:
 def is_build(folder: Path) -> bool:
     """Whether there is a build, of one plane or of several, sound or not."""
     if (folder / MANIFEST).is_file():
-        try:
-            return FABRIC in json.loads(read(folder, MANIFEST))["files"]
-        except DAMAGED:
-            return (folder / FABRIC).is_file() and (folder / "arrays").is_dir()
+        if isinstance(files := said(folder, MANIFEST).get("files"), dict):
+            return FABRIC in files
+        return (folder / FABRIC).is_file() and (folder / "arrays").is_dir()
     return (folder / PLANES).is_file() and (folder / "plane-1").is_dir()
 
 
 def fabric_in(folder: Path) -> str:
     """The name of the fabric whose build is in a folder; "" where there is none to read."""
     first = folder / "plane-1" if (folder / PLANES).is_file() else folder
-    try:
-        return str(json.loads(read(first, MANIFEST))["name"])
-    except DAMAGED:
-        return ""
+    return str(said(first, MANIFEST).get("name", ""))
 
 
 def last(place: Path) -> Path:
@@ -158,13 +161,7 @@ def last(place: Path) -> Path:
 
 def proved(folder: Path) -> bool:
     """Whether verification passed on a build, on each plane of several, by their marks."""
-    try:
-        if (folder / PLANES).is_file():
-            planes = json.loads(read(folder, PLANES))["planes"]
-            return all(mark(folder / str(name)) for name in planes)
-        return bool(mark(folder))
-    except DAMAGED:
-        return False
+    return all(mark(folder / plane) for plane in _planes(folder) or [""])
 
 
 def mark_verified(folder: Path, identity: str, result: Mapping[str, Any] | None) -> None:
@@ -178,9 +175,9 @@ def mark_verified(folder: Path, identity: str, result: Mapping[str, Any] | None)
     if result is None:
         (folder / VERIFIED).unlink(missing_ok=True)
         return
-    text = json.dumps({"build": identity, **result}, indent=1)
-    sealed = json.dumps(json.loads(text) | {"digest": _seal(json.loads(text))}, indent=1)
-    replace_file(folder / VERIFIED, [sealed.encode()])
+    plain = json.loads(json.dumps({"build": identity, **result}))
+    text = json.dumps(plain | {"digest": _seal(plain)}, indent=1)
+    replace_file(folder / VERIFIED, [text.encode()])
     flush(folder)
 
 
@@ -201,11 +198,8 @@ def mark(folder: Path) -> str:
 
 def marked(folder: Path) -> Mapping[str, Any]:
     """What the mark in a folder says; nothing where it is not as it was written."""
-    try:
-        found = json.loads(read(folder, VERIFIED))
-        return dict(found) if found["digest"] == _seal(found) else {}
-    except DAMAGED:
-        return {}
+    found = said(folder, VERIFIED)
+    return found if found.get("digest") == _seal(found) else {}
 
 
 def require_verified(folder: Path, build: Build) -> None:
@@ -263,16 +257,14 @@ def _parts(place: Path, inside: bool = True) -> Iterator[tuple[Path, str]]:
     folders = [place.parent]
     if inside and place.is_dir():
         folders += [place, *(Path(entry.path) for entry in os.scandir(place) if _is_folder(entry))]
+    beside = (place.name, last(place).name)
     for folder in folders if place.parent.is_dir() else ():
         for path in sorted(folder.iterdir()):
-            match = PART.fullmatch(path.name)
-            mine = match and (folder != place.parent or match["place"] in _names_at(place))
-            if match and mine and is_leftover(path) and not _in_use(path):
+            if (match := PART.fullmatch(path.name)) is None:
+                continue
+            ours = folder != place.parent or match["place"] in beside
+            if ours and is_leftover(path) and not _in_use(path):
                 yield path, match["place"]
-
-
-def _names_at(place: Path) -> tuple[str, str]:
-    return place.name, last(place).name
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -283,23 +275,13 @@ def _collect(part: Path, name: str) -> Path | None:
     place, left = part.with_name(name), (part / LEFT).is_file()
     if not os.path.lexists(place) and (left or part.suffix == ".old"):
         part.rename(place)
+        (place / LEFT).unlink(missing_ok=True)
         return place
     kept = left and settle(part, place, last(place), owned)
     remove(part)
-    if os.path.lexists(part):
-        _remove_aloud(part)
+    if os.path.lexists(part):  # or say why it cannot be removed
+        shutil.rmtree(part) if part.is_dir() and not part.is_symlink() else part.unlink()
     return last(place) if kept else None
-
-
-def _remove_aloud(part: Path) -> None:
-    """Remove what `remove` could not, or say why not.
-
-    Raises:
-        OSError: it cannot be removed.
-    """
-    import shutil
-
-    shutil.rmtree(part) if part.is_dir() and not part.is_symlink() else part.unlink()
 
 
 def _in_use(part: Path) -> bool:

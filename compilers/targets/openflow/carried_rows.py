@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.intermediates import intermediates
-from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 from compilers.wiring.addressing import CARRIED_BITS, carried_mac
@@ -73,7 +72,7 @@ def require_numbers(build: Build) -> None:
             key="routing.balance",
             required=f"at most {1 << CARRIED_BITS:,} switches with hosts, each of which a MAC "
             "address stands for",
-            given=f"{VALIANT} in a fabric with {count:,}",
+            given=f"{build.balance} in a fabric with {count:,}",
             todo="write compact-valiant",
         )
 

@@ -25,7 +25,7 @@ from compilers.spec.features import (
     TRANSIT,
     WEIGHTS,
 )
-from compilers.spec.policy import ECMP
+from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.capabilities import Capabilities
@@ -315,7 +315,7 @@ def require(build: Build, target: str = "openflow") -> None:
     less = [profile.name for profile in profiles_of(build) if not profile.marks]
     if less and (build.every_hop or (build.marks or build.carries)):
         key, other, given, todo = (
-            ("transit", "minimal", ECMP, "remove it")
+            ("transit", "minimal", EVERY_HOP, "remove it")
             if build.every_hop
             else ("balance", "another balance", build.balance, "write compact-valiant")
         )

@@ -15,17 +15,13 @@ from types import MappingProxyType
 from typing import Any
 
 from compilers.proof.lossless.priorities import PAIRS, LayerPlan
-from compilers.readers.bgp import bgp_files
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.emitted_check import Reader
-from compilers.readers.routers import router_files
 from compilers.readers.routers.eos_priorities import check_layers
 from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
-from compilers.targets.routed.bgp.control_plane import ROUTING
 from compilers.targets.routed.bgp.eos_bgp import bgp_structured
 from compilers.targets.routed.interfaces import EOS, PhysicalPort
 from compilers.targets.routed.lossless.eos_qos import FABRIC_PROFILE, HOST_PROFILE, EosQos
@@ -77,14 +73,6 @@ class Eos(P2pTarget):
             ),
         }
     )
-
-    speaker = staticmethod(bgp_files.eos)
-
-    def reader(self, chosen: Chosen) -> Reader:
-        """See `Target.reader`."""
-        if chosen[ROUTING] == "bgp":
-            return super().reader(chosen)
-        return router_files.eos if chosen[LOSSLESS] == OFF else router_files.lossless_eos
 
     def more_differences(
         self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None

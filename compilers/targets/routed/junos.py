@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from compilers.readers.bgp import bgp_files
-from compilers.readers.routers import router_files
 from compilers.spec.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
@@ -31,13 +29,6 @@ class Junos(P2pTarget):
     interfaces = JUNOS
     vrf = "polarfab"
 
-    read = staticmethod(router_files.junos)
-    speaker = staticmethod(bgp_files.junos)
-
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""
         return partial(self.fabric(build, chosen).routes_held, between=False)
-
-    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
-        """See `Target.variables`."""
-        return self.fabric(build, chosen).variables

@@ -29,7 +29,6 @@ from compilers.spec.features import (
     TRANSIT,
     WEIGHTS,
 )
-from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
@@ -123,6 +122,7 @@ class Linux(Target):
         frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
     )
     interfaces = LINUX
+    description = "{node}:{port}"
     options = MappingProxyType(
         {
             "intermediates": Option.choice(
@@ -140,7 +140,7 @@ class Linux(Target):
             raise InputError.of(
                 key="routing.balance",
                 required=f"another balance, as target {self.name} cannot do {INTERMEDIATES} itself",
-                given=VALIANT,
+                given=build.balance,
                 todo="add --set intermediates=hosts where hosts write them, by target srv6; or "
                 "choose target ovs",
             )

@@ -8,14 +8,9 @@ changed: its "New and Changed NVUE Commands".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from compilers.readers.bgp import nvue_bgp
-from compilers.readers.routers import nvue_yaml
 from compilers.spec.features import AGGREGATES
-from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
 
@@ -37,10 +32,3 @@ class Nvue(P2pTarget):
     files = dict.fromkeys(("startup.yaml",), P2pVariables)
     capabilities = Capabilities(frozenset({AGGREGATES}))
     interfaces = CUMULUS
-
-    read = staticmethod(nvue_yaml.nvue)
-    speaker = staticmethod(nvue_bgp.nvue)
-
-    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
-        """See `Target.variables`."""
-        return self.fabric(build, chosen).variables

@@ -7,14 +7,8 @@ hop (Batfish's grammar cisco_nxos/CiscoNxos_static.g4; attribute nhVrf of NX-API
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from compilers.readers.bgp import bgp_files
-from compilers.readers.routers import router_files
 from compilers.spec.features import AGGREGATES, INGRESS, WEIGHTS
-from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import NXOS
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
 
@@ -29,10 +23,3 @@ class Nxos(P2pTarget):
     hier_config = dict.fromkeys(("nxos.cfg",), "CISCO_NXOS")
     interfaces = NXOS
     vrf = "hosts"
-
-    read = staticmethod(router_files.nxos)
-    speaker = staticmethod(bgp_files.nxos)
-
-    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
-        """See `Target.variables`."""
-        return self.fabric(build, chosen).variables

@@ -14,15 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
 from compilers.proof.lossless.priorities import HOP, VALLEY, PriorityPlan
-from compilers.readers.bgp import bgp_files
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.emitted_check import Reader
-from compilers.readers.routers import router_files
 from compilers.readers.routers.sonic_priorities import check_priorities
 from compilers.readers.segments.segment_check import check_sonic_segments
 from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, SHARES, WEIGHTS
@@ -30,7 +26,7 @@ from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
-from compilers.targets.routed.bgp.control_plane import ROUTING, bgp_reader
+from compilers.targets.routed.bgp.control_plane import ROUTING
 from compilers.targets.routed.host_vrf import Way
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.lossless.sonic_qos import SonicQos
@@ -110,13 +106,11 @@ class Sonic(P2pTarget):
         }
     )
 
-    def reader(self, chosen: Chosen) -> Reader:
-        """See `Target.reader`."""
-        if chosen[ROUTING] == "bgp":
-            return bgp_reader(partial(bgp_files.sonic, hwsku=chosen[HWSKU]), chosen)
-        parts = {"segments": chosen[SRV6] != OFF, "lossless": chosen[LOSSLESS] != OFF}
-        known = tuple(part for part, there in parts.items() if there)
-        return partial(router_files.sonic, hwsku=chosen[HWSKU], parts=known)
+    def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
+        """See `P2pTarget.grammar_facts`."""
+        hwsku = chosen[HWSKU]
+        named = (HWSKU, f"{HWSKU} {hwsku}") if hwsku else ()
+        return (*super().grammar_facts(chosen), *named, *["segments"] * (chosen[SRV6] != OFF))
 
     def more_differences(
         self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None

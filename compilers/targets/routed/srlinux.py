@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compilers.readers.bgp import bgp_files
-from compilers.readers.routers import router_files
 from compilers.spec.features import AGGREGATES
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
@@ -58,9 +56,6 @@ class Srlinux(P2pTarget):
     files = dict.fromkeys(("srlinux.json",), SrlinuxVariables)
     capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES)
     interfaces = SRLINUX
-
-    read = staticmethod(router_files.srlinux)
-    speaker = staticmethod(bgp_files.srlinux)
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`: static routes of both families count together."""

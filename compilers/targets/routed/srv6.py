@@ -20,7 +20,6 @@ from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.segments.segment_check import check_segments
 from compilers.routing.intermediates import intermediates
 from compilers.spec.features import AGGREGATES, INGRESS, INTERMEDIATES, SHARES, WEIGHTS
-from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
@@ -162,7 +161,7 @@ class Srv6(Target):
                     key="routing.balance",
                     required=f"at most {MOST_MEMBERS} intermediates for target srv6, as a group of "
                     "iproute2 has no room for more",
-                    given=f"{VALIANT} in a fabric with {count:,}",
+                    given=f"{build.balance} in a fabric with {count:,}",
                     todo="choose target ovs, or compact-valiant",
                 )
             )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
 from compilers.topology.distance import BEYOND, distances, table_of
@@ -52,9 +53,19 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
     """`network.anynet`, `booksim.config` and `tables.txt`.
 
     Raises:
-        InputError: the fabric has no hosts, too many switches, or some without links.
+        InputError: the fabric has no hosts, too many switches, or some without links; or packets
+            go by intermediates, are marked, or are shared at every hop.
     """
     fabric, far = RatedLinks.of(build), build.wiring.far
+    for there, key, word in (
+        (build.carries, "balance", build.balance),
+        (build.marks, "balance", build.balance),
+        (build.every_hop, "transit", EVERY_HOP),
+    ):
+        if there:
+            required = "one next router, as BookSim finds one shortest path of its own in `anynet`"
+            todo = "export it for ns3 or simgrid, or simulate it"
+            raise InputError.of(required, word, todo, key=f"routing.{key}")
     depth = distances(table_of(far), np.arange(len(far))).astype(np.int16)
     if (depth == BEYOND).any():
         raise InputError.of("a fabric in which all switches reach each other", "a damaged one")

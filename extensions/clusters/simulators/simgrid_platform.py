@@ -1,8 +1,8 @@
-"""A platform for SimGrid: hosts, links with their rates, and the tables' ways as explicit routes.
+"""A platform for SimGrid: hosts, links with their rates, and the tables' paths as explicit routes.
 
 Source: SimGrid 3.32's manual, "Platform Description" (XML format 4.1). A group of hosts is a zone
-with a router; a zone route leads from group to group, one for both directions where the way back
-is the same.
+with a router; a zone route leads from group to group, one for both directions where the path
+back is the same.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from extensions.clusters.simulators import each_plane
-from extensions.clusters.simulators.host_pair_ways import HostPairWays
+from extensions.clusters.simulators.host_pair_paths import HostPairPaths
 from extensions.clusters.simulators.rated_links import LATENCY, RatedLinks
 
 HEAD = """\
@@ -47,11 +47,11 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
 
 
 def _platform(fabric: RatedLinks) -> Iterator[str]:
-    ways = HostPairWays.of(fabric)
+    paths = HostPairPaths.of(fabric)
     yield HEAD.format(name=fabric.build.name, identity=fabric.build.identity or "not saved")
-    members: list[list[tuple[str, int]]] = [[] for _ in ways.switch]
+    members: list[list[tuple[str, int]]] = [[] for _ in paths.switch]
     for group, host in zip(
-        ways.group.tolist(), zip(fabric.names, fabric.host_rate.tolist(), strict=True), strict=True
+        paths.group.tolist(), zip(fabric.names, fabric.host_rate.tolist(), strict=True), strict=True
     ):
         members[group].append(host)
     for group, hosts in enumerate(members):
@@ -59,7 +59,7 @@ def _platform(fabric: RatedLinks) -> Iterator[str]:
     yield INSIDE
     for u, v, rate in fabric.links():
         yield "  " + LINK.format(f"{u}/{v}", rate, LATENCY)
-    yield from _routes(fabric, ways)
+    yield from _routes(fabric, paths)
     yield " </zone>\n</platform>\n"
 
 
@@ -74,19 +74,17 @@ def _zone(group: int, hosts: list[tuple[str, int]]) -> Iterator[str]:
     yield "  </zone>\n"
 
 
-def _routes(fabric: RatedLinks, ways: HostPairWays) -> Iterator[str]:
+def _routes(fabric: RatedLinks, paths: HostPairPaths) -> Iterator[str]:
     """A zone route for each pair of groups, or for both directions of it."""
-    number = ways.forwarding.element[0]
-    ahead = np.arange(len(number) - 2) // ways.forwarding.slots
-    names = [f"{u}/{v}" for u, v in fabric.ends.tolist()]
-    steps = [""] * len(ahead)
-    for arc in np.flatnonzero(ways.forwarding.end >= 0).tolist():
-        link = int(number[arc])
-        direction = "UP" if fabric.ends[link, 0] == ahead[arc] else "DOWN"
-        steps[arc] = STEP.format(names[link], direction)
-    returning = ways.returning()
+    p, names = paths.program, [f"{u}/{v}" for u, v in fabric.ends.tolist()]
+    forth = p.far > np.arange(len(p.far))[:, None]
+    steps = [
+        STEP.format(names[link], "UP" if up else "DOWN") if link >= 0 else ""
+        for link, up in zip(p.cable.ravel().tolist(), forth.ravel().tolist(), strict=True)
+    ]
+    returning = paths.returning()
     inside = STEP.format("/inside", "NONE")
-    for a, row in enumerate(ways.arcs):
+    for a, row in enumerate(paths.arcs):
         for b, arcs in enumerate(row.tolist()):
             both = bool(returning[a, b])
             if a == b or (both and a > b):

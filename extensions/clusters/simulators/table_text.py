@@ -5,14 +5,15 @@ Numbers of switches are vertices; a class is a number of its own on each switch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from compilers.proof.walks.forwarding import Forwarding, Towards
-from compilers.routing.intermediates import require_direct
-from compilers.routing.marked_spread import require_short_marks, require_unmarked
+from compilers.forwarding.many_packets import LOOPS
+from compilers.forwarding.program import egress_classes, program_of
+from compilers.forwarding.rule import PLAIN, Array, Program, spreads
+from compilers.routing.intermediates import intermediates
+from compilers.routing.marked_spread import ONE_SIDE
 from extensions.clusters.simulators.rated_links import LATENCY, RatedLinks
 
 DESTINATIONS_AT_ONCE = 256
@@ -24,48 +25,94 @@ HEAD = """\
 # class S K NEXT BACK [WAY WEIGHT]  on switch S a packet of class K goes to switch NEXT, or to BACK
 #   if it came from there; one from a host of S takes a WAY by its flow, as often as WEIGHT says
 # route D K ...                     the class of packets to switch D on each switch, -1: none
-switches {switches}
+{more}switches {switches}
+"""
+SHARED = """\
+# shared                            packets from other switches take a WAY, too
+# back S K FROM NEXT                but one that came from switch FROM goes to NEXT
+"""
+OVER = """\
+# via D ...                         a packet from a host goes to one of these first, by its flow;
+#   there it is one from a host that goes to its end
+"""
+MARKS = """\
+# marks                             a packet that takes another WAY than NEXT is marked
+# unmarked K ...                    marked packets of these classes go as others
+# side B ...                        of each switch, -1: there is one side. Else all WAYs mark
+# spread S FROM NEXT ...            others that came from FROM take a NEXT by their flow; the mark
+#   stays where S is on the side of their end, else it ends
 """
 
 
 def table_text(fabric: RatedLinks) -> Iterator[str]:
     """The lines that the head of the file explains."""
-    build = fabric.build
-    require_short_marks(build, "an export for a simulator")
-    require_unmarked(build, "an export for ns3 or booksim", "export it for simgrid, or simulate it")
-    require_direct(build, "an export for a simulator")
-    forwarding = Forwarding.of(build)
+    build, p = fabric.build, program_of(fabric.build)
+    words = ((build.every_hop, SHARED), (build.carries, OVER), (build.marks, MARKS))
     yield HEAD.format(
         name=build.name,
         identity=build.identity or "not saved",
-        switches=forwarding.switches,
+        switches=len(p.far),
+        more="".join(text for there, text in words if there),
     )
     yield from (f"link {u} {v} {rate} {LATENCY}\n" for u, v, rate in fabric.links())
     for name, v, rate, address in fabric.hosts():
         yield f"host {name} {v} {rate} {address}\n"
-    yield from _classes(forwarding, np.asarray(build.tables.classes.weight))
-    for first in range(0, forwarding.switches, DESTINATIONS_AT_ONCE):
-        last = min(first + DESTINATIONS_AT_ONCE, forwarding.switches)
-        for number, row in enumerate(_routes(forwarding, np.arange(first, last)).tolist(), first):
-            yield f"route {number} {' '.join(map(str, row))}\n"
+    yield from _classes(p, np.asarray(build.tables.classes.weight))
+    if build.every_hop:
+        yield "shared\n"
+        yield from _back(p)
+    if build.carries:
+        yield _line("via", intermediates(build).tolist())
+    if build.marks:
+        yield from _marks(p)
+    for first in range(0, len(p.far), DESTINATIONS_AT_ONCE):
+        ends = np.arange(first, min(first + DESTINATIONS_AT_ONCE, len(p.far)))
+        rows = np.maximum(egress_classes(build, ends), -1)
+        for number, row in zip(ends.tolist(), rows.tolist(), strict=True):
+            yield _line(f"route {number}", row)
 
 
-def _classes(f: Forwarding, weight: NDArray[np.uint16]) -> Iterator[str]:
-    width = f.classes + 2
-    ahead = np.append(f.end, -1) // f.slots  # of NOWHERE: -1
-    for row in np.flatnonzero(f.order[0] >= 0).tolist():
-        switch, number = divmod(row, width)
-        minimal = int(f.order[0, row])
-        aside = f.bounce[:, row][(f.bounce[:, row] >= 0) & (f.bounce[:, row] != minimal)]
-        back = int(aside[0]) if len(aside) else minimal
-        ways = zip(ahead[f.weighted[:, row]], weight[switch, number], strict=True)
-        shares = "".join(f" {way} {share}" for way, share in ways if way >= 0)
-        yield f"class {switch} {number} {ahead[minimal]} {ahead[back]}{shares}\n"
+def _line(word: str, numbers: Iterable[int]) -> str:
+    return f"{word} {' '.join(map(str, numbers))}\n"
 
 
-def _routes(f: Forwarding, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
-    """int32[D, S]: the class of packets to each destination on each switch, -1: none."""
-    width = f.classes + 2
-    rows = Towards.of(f, destinations).rows.reshape(f.switches, -1).T
-    numbers = rows - np.arange(f.switches, dtype=np.int32) * width
-    return np.where(numbers < f.classes, numbers, -1)
+def _classes(p: Program, weight: Array) -> Iterator[str]:
+    switch, number = np.nonzero(p.order[..., 0] >= 0)
+    minimal = p.order[switch, number, 0]
+    ahead, back = p.far[switch, minimal], _after(p, switch, number, minimal)
+    shares, weights = p.shares[switch, number], weight[switch, number]
+    ways = np.where(shares >= 0, p.far[switch[:, None], shares], -1)
+    columns = (part.tolist() for part in (switch, number, ahead, back, ways, weights))
+    for s, k, there, turned, some, parts in zip(*columns, strict=True):
+        pairs = zip(some, parts, strict=True)
+        text = "".join(f" {way} {share}" for way, share in pairs if way >= 0)
+        yield f"class {s} {k} {there} {turned}{text}\n"
+
+
+def _back(p: Program) -> Iterator[str]:
+    """Where packets go that came by a link which their class shares."""
+    switch, number, place = np.nonzero(p.shares >= 0)
+    came = p.shares[switch, number, place]
+    other = came != p.order[switch, number, 0]
+    switch, number, came = switch[other], number[other], came[other]
+    columns = switch, number, p.far[switch, came], _after(p, switch, number, came)
+    yield from (_line("back", each) for each in np.column_stack(columns).tolist())
+
+
+def _after(p: Program, switch: Array, number: Array, came: Array) -> Array:
+    """int32[n]: the switch that packets of a class in transit go to, by their ingress link."""
+    packets = np.zeros((len(switch), 5), np.int64)
+    packets[:, 0], packets[:, 1], packets[:, 2], packets[:, 3] = switch, came, PLAIN, number
+    none = np.zeros((len(switch), 0), np.int64)
+    count, found = LOOPS.kernels(len(switch)).next_of_packets(p, packets, none)
+    link = found[np.cumsum(count) - count, 0]
+    after: Array = np.where(link >= 0, p.far[switch, link], -1)
+    return after
+
+
+def _marks(p: Program) -> Iterator[str]:
+    yield "marks\n"
+    yield _line("unmarked", (c for c in range(p.order.shape[1]) if not spreads(p, c)))
+    yield _line("side", p.side.tolist() if p.side[0] != ONE_SIDE else [ONE_SIDE] * len(p.far))
+    for s, came in np.argwhere(p.onward.any(axis=2)).tolist():
+        yield _line(f"spread {s} {p.far[s, came]}", p.far[s, p.onward[s, came]].tolist())

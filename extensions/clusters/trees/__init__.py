@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
-from inventory.problems import InputError, shown
+from compilers.choices import TreeKind
 
 if TYPE_CHECKING:
     from extensions.clusters.trees.tree_set import TreeSet
     from polarfab.fabric import Fabric
 
-KINDS = ("disjoint", "low-depth")
+KINDS = get_args(TreeKind)
 
 
 def trees(
     fabric: Fabric,
-    kind: str = "disjoint",
+    kind: TreeKind = "disjoint",
     root: str | int | None = None,
     fail: Iterable[str] = (),
     members: Sequence[str | int] = (),
@@ -35,6 +35,4 @@ def trees(
     """
     from extensions.clusters.trees.tree_set import plan_trees
 
-    if kind not in KINDS:
-        raise InputError.of(f"one of {', '.join(KINDS)}", shown(kind), key="kind")
     return plan_trees(fabric.build, kind, root, fail, members)

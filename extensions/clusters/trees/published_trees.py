@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.supernodes import supernode
 from extensions.clusters.trees.lifted_trees import lifted_trees

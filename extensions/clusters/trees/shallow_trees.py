@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.graph import Graph
-from compilers.topology.polarfly import cross, lines, order
+from compilers.topology.adjacency import Graph
+from compilers.topology.polarity import cross, lines, order
 from extensions.clusters.trees.spanning_tree import SpanningTree
 
 CONGESTION = 2

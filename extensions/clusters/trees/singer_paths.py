@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.field import field
-from compilers.topology.polarfly import index, lines, order, points
+from compilers.topology.polarity import index, lines, order, points
 
 
 def hamiltonian_paths(q: int) -> list[NDArray[np.int32]]:

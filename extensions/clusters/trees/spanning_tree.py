@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 
 Neighbours = list[list[int]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from extensions.clusters.trees.forest_packing import top_of
 from extensions.clusters.trees.spanning_tree import SpanningTree
 

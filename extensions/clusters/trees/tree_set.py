@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.choices import TreeKind
 from compilers.proof.explanation import find_failures, find_switch
 from compilers.tables.build import Build
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import components, neighbour_table
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from extensions.clusters.trees.forest_packing import disjoint_trees
 from extensions.clusters.trees.published_trees import published_trees
@@ -21,7 +22,7 @@ from extensions.clusters.trees.spanning_tree import SpanningTree
 from extensions.clusters.trees.tree_repair import repaired
 from inventory.problems import InputError
 
-DISJOINT, LOW_DEPTH = KINDS = "disjoint", "low-depth"
+DISJOINT, LOW_DEPTH = get_args(TreeKind)
 SEARCHED = 8000
 """Links up to which disjoint trees are searched for although there are published ones: in PolarFly
 they are less deep than Singer's paths, in PolarStar there are more."""

@@ -20,6 +20,7 @@ from polarfab.output.verb_output import (
 )
 
 if TYPE_CHECKING:
+    from compilers.choices import TreeKind
     from extensions.clusters.trees.allreduce_time import AllreduceTime
     from extensions.clusters.trees.tree_set import TreeSet
 
@@ -60,7 +61,7 @@ TREE_FORMS = ("table", "json", "openflow", "msccl")
 @json_option
 def command(
     folder: Path,
-    kind: str,
+    kind: TreeKind,
     root: str | None,
     members: tuple[str, ...],
     failures: tuple[str, ...],

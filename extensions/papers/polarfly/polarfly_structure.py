@@ -9,13 +9,13 @@ import numpy as np
 from compilers.drawing.plots import Curve, Panel, efficiency
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.comparison.designs import families, within
-from compilers.families import slimfly
 from compilers.topology.families import build_topology
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, links_between
-from compilers.topology.polarfly import cross
+from compilers.topology.polarity import cross
 from compilers.topology.replicated_clusters import expand
+from extensions.baselines import slimfly
 from extensions.papers.diagram import HIDDEN, Diagram, Places, ring
 from extensions.papers.exhibit import Evidence, PaperClaim
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from compilers.evaluation.analysis.growth import Growth, growth
 from compilers.evaluation.analysis.path_diversity import PathClass, diversity
+from compilers.families.polarfly import triangles
 from compilers.topology.families import BASELINES, FAMILIES, build_topology
-from compilers.topology.layout import layout, triangles
+from compilers.topology.layout import layout
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.printed_tables import table_evidence
 

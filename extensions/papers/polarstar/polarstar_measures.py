@@ -11,9 +11,9 @@ from compilers.drawing.plots import Curve, Panel, failures
 from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.resilience import Resilience, resilience
 from compilers.evaluation.comparison.designs import families, within
-from compilers.evaluation.comparison.formulas import formulas
 from compilers.topology.families import build_topology
-from compilers.topology.labelled_graph import Design, Topology
+from compilers.topology.family import Design
+from compilers.topology.labelled_graph import Topology
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.polarstar.polarstar_networks import networks
 
@@ -122,7 +122,7 @@ def _largest(designs: Iterable[Design]) -> list[Design]:
 
 
 def _built(design: Design) -> Topology:
-    return build_topology(design.family, dict(formulas(design).parameters))
+    return build_topology(design.family, dict(design.parameters))
 
 
 def _fraction(design: Design) -> float:

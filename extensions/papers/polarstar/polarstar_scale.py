@@ -8,8 +8,8 @@ import numpy as np
 
 from compilers.drawing.plots import Curve, Panel
 from compilers.evaluation.comparison.designs import families, within
+from compilers.topology.family import Design, moore_bound
 from compilers.topology.field import prime_power
-from compilers.topology.labelled_graph import Design, moore_bound
 from extensions.papers.exhibit import Evidence, PaperClaim
 
 RADIXES = range(8, 129)

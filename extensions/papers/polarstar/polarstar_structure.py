@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.families.polarstar import star_product
+from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout, links_between
-from compilers.topology.polarfly import order
-from compilers.topology.polarstar import star_product
+from compilers.topology.polarity import order
 from compilers.topology.supernodes import Supernode, supernode
 from extensions.papers.diagram import Diagram, Places, matrix_links, ring
 from extensions.papers.exhibit import Evidence, PaperClaim

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from compilers.evaluation.comparison.limits import (
+from compilers.topology.family import moore_bound
+from compilers.topology.field import prime_power
+from extensions.baselines import slimfly
+from extensions.papers.limits import (
     GraphShape,
     baseline_shape,
     demi_shape,
     moore_mean,
     moore_shape,
 )
-from compilers.families import slimfly
-from compilers.topology.field import prime_power
-from compilers.topology.labelled_graph import moore_bound
 
 LARGEST_ROUTER = 64
 """R, the ports of a router in figures 7 to 9."""

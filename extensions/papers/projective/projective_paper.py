@@ -10,12 +10,12 @@ import numpy as np
 from compilers.drawing.plots import Curve, Panel
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
-from compilers.evaluation.comparison.limits import GraphShape
-from compilers.families.slimfly import degree
 from compilers.topology.families import build_topology
+from compilers.topology.family import moore_bound
 from compilers.topology.field import prime_powers_near
-from compilers.topology.labelled_graph import Topology, moore_bound
+from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import layout, links_between
+from extensions.baselines.slimfly import degree
 from extensions.papers.diagram import HIDDEN, Diagram, Places, columns, ring
 from extensions.papers.exhibit import Evidence, PaperClaim, exhibits_of
 from extensions.papers.graphs import (
@@ -26,6 +26,7 @@ from extensions.papers.graphs import (
     paley,
     turan,
 )
+from extensions.papers.limits import GraphShape
 from extensions.papers.printed_tables import table_evidence
 from extensions.papers.projective.network_growth import (
     GROWTHS,

@@ -24,6 +24,7 @@ from polarfab.output.verification_output import say_emitted, stop_if_wrong, walk
 from polarfab.shared_options import accept_option, scheduler_option, target_options
 
 if TYPE_CHECKING:
+    from compilers.choices import Method
     from compilers.proof.walks.delivery import Report
     from compilers.readers.emitted_report import EmittedReport
     from compilers.tables.build import Build
@@ -128,7 +129,7 @@ def command(
     quick: bool,
     sample: int | None,
     seed: int,
-    method: str,
+    method: Method,
     with_channels: bool | None,
     emitted: Path | None,
     target: str | None,
@@ -168,8 +169,9 @@ def command(
     say_time(size, "verify walk" if method == "walk" else "verify")
     with progress(walks(fabric.builds, quick)) as bar:
         kinds = failures or (() if quick else None)
-        given = kinds, sample, seed, with_channels, bar, method, scheduler
-        found = fabric.verify(*given, lambda work, part: say_time(size, work, part=part))
+        given = kinds, sample, seed, with_channels, bar
+        begun = lambda work, part: say_time(size, work, part=part)  # noqa: E731
+        found = fabric.verify(*given, method=method, scheduler=scheduler, begun=begun)
     if found.unmarked:
         say(found.unmarked)
     files: tuple[EmittedReport, ...] = ()

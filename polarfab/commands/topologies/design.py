@@ -187,13 +187,14 @@ def _show(
     key: str,
     headings: dict[str, str],
 ) -> None:
-    from compilers.evaluation.comparison.candidates import parameter_text
-
     rows = [each.row() for each in found]
     if as_json:
         print_json(rows)
     elif as_csv:
-        texts = [{**row, "parameters": parameter_text(row["parameters"])} for row in rows]
+        texts = [
+            {**row, "parameters": " ".join(f"{k}={v}" for k, v in row["parameters"].items())}
+            for row in rows
+        ]
         print_csv(texts)
     elif rows:
         # First what it is sorted by: columns that do not fit are left out from the right.
@@ -243,7 +244,7 @@ def _write(found: Sequence[Candidate], folder: Path, hosts: int | None) -> None:
     if chosen is None:
         required = f"one of {', '.join(FAMILIES)} among the fabrics"
         raise InputError.of(required, "none", "list others", key="--write")
-    parameters = chosen.known.parameters
+    parameters = chosen.design.parameters
     ports = None if hosts is None else chosen.router_ports
     texts = StarterFiles.of(
         folder.resolve().name,
@@ -261,9 +262,9 @@ def _write(found: Sequence[Candidate], folder: Path, hosts: int | None) -> None:
 
 
 def _table(name: str, as_csv: bool, as_json: bool) -> None:
-    from compilers.evaluation.comparison.paper_tables import paper_table
+    import polarfab
 
-    found = paper_table(name)
+    found = polarfab.paper_table(name)
     if as_json:
         print_json(found.as_dict())
     elif as_csv:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -13,6 +13,7 @@ from polarfab.family_choice import chosen_fabric, parameter_options
 from polarfab.output.verb_output import json_option, print_json, progress, say, write_file
 
 if TYPE_CHECKING:
+    from compilers.choices import Chart, PictureForm
     from compilers.drawing.plots import Panel
 
 PLOTS = ("moore", "resilience")
@@ -32,6 +33,12 @@ RADIXES = range(8, 129)
 @click.option("--rack", help="Highlight what leaves this rack of the inventory.")
 @click.option("--cluster", help="Highlight what leaves this cluster: its name or number.")
 @click.option("--pair", metavar="A,B", help="Highlight the links between two racks or clusters.")
+@click.option(
+    "--fail",
+    metavar="GROUP",
+    help="Highlight and list the links of what shares a risk: module:NODE/MODULE, rack:RACK, "
+    "trunk:RACK-RACK, risk:NAME.",
+)
 @click.option(
     "--show",
     type=click.Choice(SHOWN),
@@ -68,7 +75,8 @@ def command(
     rack: str | None,
     cluster: str | None,
     pair: str | None,
-    show: str,
+    fail: str | None,
+    show: Chart | Literal["fabric"],
     pattern: str | None,
     before: Path | None,
     plot: str | None,
@@ -86,6 +94,7 @@ def command(
         polarfab draw polarstar --q 5 --supernode paley --degree 2 -o star.html
         polarfab draw build -o lab.html
         polarfab draw build --rack A1 -o rack.svg
+        polarfab draw build --fail module:A1-3/oio0 -o module.svg
         polarfab draw build --show load --pattern tornado -o load.svg
         polarfab draw build --show rounds --from oldbuild -o rounds.svg
 
@@ -96,7 +105,7 @@ def command(
         polarfab draw --plot moore -o moore.svg
         polarfab draw --plot resilience er31.json slimfly.json -o resilience.png
     """
-    marked = _marked(rack, cluster, pair)
+    marked = _marked(rack, cluster, pair, fail)
     if plot and show != "fabric":
         raise click.UsageError("--plot and --show exclude each other")
     _fitting(
@@ -104,7 +113,7 @@ def command(
         ("--pattern", "load", pattern),
         ("--from", "rounds", before),
         ("--layout", "fabric", layout_name),
-        ("--rack, --cluster or --pair", "fabric", marked),
+        ("--rack, --cluster, --pair or --fail", "fabric", marked),
     )
     if plot:
         from compilers.drawing.plots import plot as plotted
@@ -118,23 +127,23 @@ def command(
 
     if len(subjects) != 1:
         raise click.UsageError("name one family, fabric.yaml or build")
-    form = _form(output, "svg", "html")
+    picture_form: PictureForm = "html" if _form(output, "svg", "html") == "html" else "svg"
     given = {"q": q, "supernode": supernode, "degree": degree}
     if fabric := chosen_fabric(subjects[0], given):
         topology, build = fabric.topology, fabric.build.identity
         title = f"{fabric.name}: {topology.title()}"
         if show == "fabric":
-            picture = fabric.draw(form, layout_name, marked)
+            picture = fabric.draw(picture_form, layout_name, marked)
         else:
             old = Fabric.load(before) if before else None
             with progress(f"drawing {show}") as report:
                 picture = fabric.chart(
-                    show, form, pattern=pattern or "", before=old, progress=report
+                    show, picture_form, pattern=pattern or "", before=old, progress=report
                 )
     elif show == "fabric":
         topology = topologies.topology(subjects[0], **given)
         build, title = None, topology.title()
-        picture = topologies.draw(topology, form, layout_name, marked)
+        picture = topologies.draw(topology, picture_form, layout_name, marked)
     else:
         todo = "write one with: polarfab init lab"
         raise InputError.of(f"a fabric.yaml or a build for --show {show}", subjects[0], todo)
@@ -179,10 +188,12 @@ def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:
     return efficiency(within(RADIXES, among=families(baselines=True)))
 
 
-def _marked(rack: str | None, cluster: str | None, pair: str | None) -> tuple[str, ...]:
-    single = [word for word in (rack, cluster) if word is not None]
+def _marked(
+    rack: str | None, cluster: str | None, pair: str | None, fail: str | None
+) -> tuple[str, ...]:
+    single = [word for word in (rack, cluster, fail) if word is not None]
     if len(single) + (pair is not None) > 1:
-        raise click.UsageError("--rack, --cluster and --pair exclude each other")
+        raise click.UsageError("--rack, --cluster, --pair and --fail exclude each other")
     if pair is None:
         return tuple(single)
     names = tuple(word.strip() for word in pair.split(","))

@@ -38,13 +38,13 @@ def command(
         polarfab topology build --format graphml
     """
     from compilers.estimates import require_graph
-    from compilers.topology.families import edge_blocks
+    from compilers.topology.families import edge_blocks, family_of
     from compilers.topology.files.graph_formats import edge_lines, write
 
     printed = chosen_format(form, as_json, "edges")
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
     if printed == "edges" and is_family(subject):
-        if subject != "polarfly":  # whose edges are not held together
+        if family_of(subject).holds_edges:
             require_graph(subject, given)
         sys.stdout.writelines(edge_lines(edge_blocks(subject, given)))
     else:

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from compilers.drawing.page import MOST_PAGE_NODES
-from compilers.drawing.picture import MOST_PICTURE_NODES, Subject, draw, of_topology
+from compilers.drawing.picture import MOST_PICTURE_NODES, Subject, draw, of_build, of_topology
 from compilers.topology.families import build_topology
 from compilers.topology.layout import layout, links_between
+from compilers.wiring.shared_risk import find_group
 from inventory.problems import InputError
+from tests.compilers.modular import modular
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -200,3 +202,19 @@ def test_the_page_holds_what_the_tables_say(parameters: dict[str, int], wide: bo
     u, v = given.topology.graph.edges().T
     assert (near[u, links[u, v]] == v).all()
     assert data["links"] == [given.topology.graph.neighbours(v).tolist() for v in range(order)]
+
+
+def test_links_of_a_module_are_highlighted_and_listed() -> None:
+    build = modular(5, 2)
+    group = find_group(build.wiring, build.hardware, "module:n3/m1")
+    root = parsed(draw(of_build(build), form="svg", marked=("module:n3/m1",)))
+    assert drawn_links(root, "marked") == {*group.links}
+    text = "".join(root.itertext())
+    assert "2 links of module:n3/m1" in text
+    assert text.count("n3:m1/") == 2
+    node = parsed(draw(of_build(build), form="svg", marked=("rack:rack0",)))
+    assert len(drawn_links(node, "marked")) > 8
+    with pytest.raises(InputError, match="module:n3/m1"):
+        draw(of_build(build), form="svg", marked=("module:n3/m",))
+    with pytest.raises(InputError, match="svg"):
+        draw(of_build(build), form="html", marked=("module:n3/m1",))

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from compilers.drawing.positions import Positions, by_kind, place
+from compilers.families.polarfly import triangles
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.layout import Layout, layout, layouts, triangles
+from compilers.topology.layout import Layout, layout, layouts
 
 IQ3 = {"supernode": "inductive-quad", "degree": 3}
 FABRICS = [

@@ -14,8 +14,8 @@ from compilers.evaluation.analysis.growth import growth
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.analysis.path_diversity import diversity
 from compilers.evaluation.analysis.resilience import resilience
+from compilers.topology.adjacency import Graph
 from compilers.topology.families import FAMILIES, build_topology
-from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError
 

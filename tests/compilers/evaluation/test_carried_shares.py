@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compilers.evaluation.comparison.formulas import BOUND, EXACT, formulas, uniform, worst
+from compilers.evaluation.comparison.formulas import BOUND, EXACT, formulas
 from compilers.topology.families import FAMILIES, build_topology
-from compilers.topology.labelled_graph import Design
+from compilers.topology.family import Design
 from polarfab import Fabric
 
 PERMUTATIONS = ("tornado", "permutation", "longest", "perm1hop", "perm2hop")
@@ -46,9 +46,9 @@ def measured(topology: dict[str, Any], hosts: int, balance: str, patterns: tuple
 def test_uniform_and_worst(family: str, values: dict[str, Any], hosts: int) -> None:
     chosen = design(family, values)
     known = formulas(chosen)
-    topology = {"family": family, **known.parameters}
-    even = uniform(known, family, chosen.links, hosts, even=True)
-    least = worst(known, chosen, hosts, even=True)
+    topology = {"family": family, **chosen.parameters}
+    even = known.uniform(hosts, even=True)
+    least = known.worst(hosts, even=True)
     assert even
     assert least
     carried = measured(topology, hosts, even.balance, ("uniform",))
@@ -63,11 +63,11 @@ def test_uniform_and_worst(family: str, values: dict[str, Any], hosts: int) -> N
 def test_uneven_hosts_get_no_more_than_the_most_and_nothing_is_called_exact() -> None:
     chosen = design("polarfly", {"q": 7})
     known = formulas(chosen)
-    least, even = worst(known, chosen, 5, even=False), worst(known, chosen, 5, even=True)
+    least, even = known.worst(5, even=False), known.worst(5, even=True)
     assert least
     assert even
     assert (least.basis, least.share) == (BOUND, even.share)
-    found = uniform(known, "polarfly", chosen.links, 5, even=False)
+    found = known.uniform(5, even=False)
     assert found
     assert (found.basis, found.share) == ("estimate", pytest.approx(0.8))
 
@@ -89,7 +89,7 @@ def test_the_estimate_of_uneven_hosts_is_near_to_what_links_carry() -> None:
         loads = adjacent * (sent + over_two @ adjacent + adjacent @ over_two)
         shares.append(1 / loads.max())
     chosen = design("polarfly", {"q": 8})
-    found = uniform(formulas(chosen), "polarfly", chosen.links, 5, even=False)
+    found = formulas(chosen).uniform(5, even=False)
     assert found
     assert found.share == pytest.approx(min(shares), rel=0.08)
     assert found.share == pytest.approx(max(shares), rel=0.08)

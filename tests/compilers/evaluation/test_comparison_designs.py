@@ -21,9 +21,9 @@ from compilers.evaluation.comparison.designs import (
     within,
 )
 from compilers.evaluation.comparison.formulas import ESTIMATE, EXACT, formulas
-from compilers.evaluation.comparison.packing import MODULES, packing
+from compilers.evaluation.comparison.packing import packing
 from compilers.evaluation.comparison.prices import prices
-from compilers.topology.families import BASELINES, FAMILIES
+from compilers.topology.families import BASELINES, FAMILIES, family_of
 from compilers.topology.layout import layout, links_between
 from inventory.problems import InputError
 
@@ -50,7 +50,7 @@ STARS = [
 def design_of(family: str, radix: int, **wanted: object):
     family_ = FAMILIES.get(family) or BASELINES[family]
     for design in family_.designs(radix):
-        if all(formulas(design).parameters[key] == value for key, value in wanted.items()):
+        if all(design.parameters[key] == value for key, value in wanted.items()):
             return design
     raise LookupError(family)
 
@@ -66,25 +66,25 @@ def test_formulas_are_exact(family, q):
     topology = FAMILIES[family].build({"q": q})
     load, distances = uniform(topology), distribution(topology)
     assert known.basis == EXACT
-    assert known.endpoints == topology.endpoints.sum()
+    assert known.design.endpoints == topology.endpoints.sum()
     assert known.leaf_degree == topology.graph.degrees[topology.endpoints].max()
-    assert known.host_diameter == distances.diameter
+    assert known.design.host_diameter == distances.diameter
     assert known.mean_distance == pytest.approx(distances.mean, abs=1e-12)
     assert known.utilisation == pytest.approx(load.utilisation, abs=1e-12)
-    full = known.full_throughput_hosts(design.links)
+    full = known.full_throughput_hosts
     assert full == pytest.approx(load.full_throughput_hosts, abs=1e-12)
 
 
 def test_full_throughput_of_polarfly_is_half_its_radix():
     for radix in (28, 32, 38):
         design = design_of("polarfly", radix)
-        assert formulas(design).full_throughput_hosts(design.links) == pytest.approx(radix / 2)
+        assert formulas(design).full_throughput_hosts == pytest.approx(radix / 2)
 
 
 @pytest.mark.parametrize(("q", "supernode", "degree"), STARS)
 def test_polarstar_distances_are_exact(q, supernode, degree):
     design = design_of("polarstar", q + 1 + degree, q=q, supernode=supernode)
-    topology = FAMILIES["polarstar"].build(formulas(design).parameters)
+    topology = FAMILIES["polarstar"].build(design.parameters)
     found = distribution(topology)
     assert formulas(design).mean_distance == pytest.approx(found.mean, abs=1e-12)
 
@@ -93,7 +93,7 @@ def test_polarstar_distances_are_exact(q, supernode, degree):
 def test_polarstar_utilisation_is_near(q, supernode, degree):
     design = design_of("polarstar", q + 1 + degree, q=q, supernode=supernode)
     known = formulas(design)
-    measured = uniform(FAMILIES["polarstar"].build(known.parameters)).utilisation
+    measured = uniform(FAMILIES["polarstar"].build(known.design.parameters)).utilisation
     assert known.basis == ESTIMATE
     assert 0.94 < known.utilisation / measured < (1.23 if supernode == "paley" else 1.08)
 
@@ -102,7 +102,7 @@ def test_polarstar_utilisation_is_near(q, supernode, degree):
 def test_racks_of_polarfly_are_the_modules(q):
     topology = FAMILIES["polarfly"].build({"q": q})
     racks = links_between(topology.graph, layout(topology, "fans"))
-    (modules,) = MODULES["polarfly"]({"q": q})
+    (modules,) = family_of("polarfly").modules({"q": q})
     assert modules.electrical(1) == racks.trace()
     assert modules.bundles == (np.triu(racks, 1) > 0).sum()
     pairs = racks[1, 2] if len(racks) > 2 else modules.between
@@ -115,7 +115,7 @@ def test_racks_of_polarfly_are_the_modules(q):
 def test_subplanes_are_the_modules_of_pn(q):
     topology = FAMILIES["pn"].build({"q": q})
     racks = links_between(topology.graph, layout(topology))
-    modules = next(MODULES["pn"]({"q": q}))
+    modules = next(family_of("pn").modules({"q": q}))
     assert (modules.electrical(1), modules.count) == (racks.trace(), len(racks))
 
 
@@ -125,7 +125,7 @@ def test_racks_of_polarfly_twice_are_modules_of_pn(q):
     rack, u, v = layout(plane, "fans").rack, *graph.edges().T
     order = plane.graph.order
     inside = (rack[u % order] == rack[v % order]).sum()
-    *_, modules = MODULES["pn"]({"q": q})
+    *_, modules = family_of("pn").modules({"q": q})
     assert modules.electrical(1) == inside
 
 
@@ -134,7 +134,7 @@ def test_racks_of_polarfly_twice_are_modules_of_pn(q):
 )
 def test_supernodes_and_clusters_are_modules(q, supernode, degree):
     topology = FAMILIES["polarstar"].build({"q": q, "supernode": supernode, "degree": degree})
-    own, clusters = MODULES["polarstar"](topology.parameters)
+    own, clusters = family_of("polarstar").modules(topology.parameters)
     u, v = topology.graph.edges().T
     assert own.electrical(1) == (u // own.size == v // own.size).sum()
     rack = layout(FAMILIES["polarfly"].build({"q": q}), "fans").rack
@@ -156,7 +156,7 @@ def test_supernodes_and_clusters_are_modules(q, supernode, degree):
 )
 def test_modules_of_baselines(family, parameters, size):
     graph = BASELINES[family].build(parameters).graph
-    found = {each.size: each for each in MODULES[family](parameters)}[size]
+    found = {each.size: each for each in family_of(family).modules(parameters)}[size]
     u, v = graph.edges().T
     assert found.electrical(1) == (u // size == v // size).sum()
     assert found.size * found.count == graph.order
@@ -164,8 +164,8 @@ def test_modules_of_baselines(family, parameters, size):
 
 def test_groups_are_as_near_to_the_wanted_hosts_as_can_be():
     design = design_of("dragonfly", 20, h=7)
-    parameters = formulas(design).parameters
-    packed = packing(design, parameters, 7, 500)
+    parameters = design.parameters
+    packed = packing(design, 7, 500)
     assert (packed.size, packed.groups, packed.electrical) == (70, 20, 9205)
     graph = BASELINES["dragonfly"].build(parameters).graph
     u, v = graph.edges().T

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from compilers.spec.balance_choice import FIGURES
-from compilers.spec.balance_choice import FITTED as FOR_A_DEMAND
+from compilers.balances.compact_valiant import FITTED as WORDS
+from compilers.spec.balances import measured_balances
 from inventory.problems import InputError
 from polarfab import Fabric
 
@@ -19,6 +19,7 @@ FABRICS = {
     "Jellyfish": {"family": "jellyfish", "nodes": 64, "degree": 8},
     "fat tree": {"family": "fat-tree", "k": 4},
 }
+FIGURES, FOR_A_DEMAND = measured_balances(), f"balance: compact-valiant{WORDS}"
 PERMUTATIONS = ("tornado", "permutation", "longest")
 README = PAGE.parents[2] / "README.md"
 FITTED = "the same, weights fitted to each traffic"

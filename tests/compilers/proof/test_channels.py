@@ -12,9 +12,10 @@ import pytest
 
 from compilers.proof.lossless import channels as module
 from compilers.proof.lossless.channels import along, channels, ranking
-from compilers.proof.walks.forwarding import HOME, Forwarding, Towards
 from compilers.tables.build import Build
 from tests.compilers.proof.makers import one_alternate
+from tests.compilers.proof.oracle import ARRIVED, Oracle
+from tests.compilers.proof.test_walks_elsewhere import built
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}
@@ -24,32 +25,30 @@ def kinds(failures: str) -> tuple[str, ...]:
     return () if failures == "none" else (failures,)
 
 
+def policed(balance: str, family: str = "polarfly", **keys: int | str) -> Build:
+    """A build by a spec, whose routing is these keys and whose topology is the others."""
+    routing = {key: keys.pop(key) for key in ("protect", "adjacent", "transit") if key in keys}
+    return built({"family": family, **keys}, balance=balance, **routing)
+
+
 @cache
 def every_path(build: Build, failures: str) -> list[list[int]]:
-    """The switches of every path that the tables can emit, under every failure of a kind."""
-    forwarding = Forwarding.of(build)
-    order, ends = build.tables.switches, np.flatnonzero(build.topology.endpoints).tolist()
-    dead: list[tuple[int, ...]] = [()]
-    if failures == "link":
-        dead += [(link,) for link in range(forwarding.links)]
-    if failures == "node":
-        dead += [(forwarding.links + node,) for node in range(order)]
+    """The switches of every path that the tables can emit, under every failure of a kind.
+
+    By the plain walker, which shares no code with the walks.
+    """
+    oracle, far = Oracle(build), build.wiring.far
+    links = [frozenset((s, int(t))) for s, row in enumerate(far) for t in row if t > s]
+    cases: list[tuple[list[frozenset[int]], list[int]]] = [([], [])]
+    cases += [([link], []) for link in links if failures == "link"]
+    cases += [([], [node]) for node in range(len(far)) if failures == "node"]
     paths = []
-    for d in ends:
-        towards = Towards.of(forwarding, np.array([d]))
-        for s in ends:
-            row = towards.row(np.array([s]), np.array([0]))[0]
-            ways = [int(w) for w in forwarding.weighted[:, row] if w >= 0]
-            for case in dead:
-                gone = {part - forwarding.links for part in case}
-                if s == d or s in gone or d in gone:
-                    continue
-                live = [w for w in ways if not forwarding.down(np.array(w), case)]
-                starts = [(int(forwarding.end[w]), [s]) for w in live]
-                for arc, before in starts or [(int(forwarding.hosts[s]), [])]:
-                    rest, outcome = towards.path(arc, case, 20)
-                    assert outcome == HOME, (s, d, case, before, rest)
-                    paths.append(before + rest)
+    for gone, down in cases:
+        oracle.fail(gone, down)
+        for *pair, found in oracle.outcomes():
+            for path, outcome in found:
+                assert outcome == ARRIVED, (pair, gone, down, path)
+                paths.append(path)
     return paths
 
 
@@ -83,6 +82,13 @@ def by_hand(build: Build, scheme: str, failures: str) -> tuple[int, bool, int]:
         (one_alternate(routed(q=3, spread=True, protect="node")), "node"),
         (routed("oft", q=2), "none"),
         (routed("pn", q=3), "none"),
+        (policed("spread", q=3), "none"),
+        (policed("spread", q=3, protect="node"), "node"),
+        (policed("spread", q=3, protect="link"), "link"),
+        (policed("spread", "oft", q=2), "none"),
+        (policed("compact-valiant", q=3, adjacent="bounce"), "none"),
+        (policed("compact-valiant", q=3, adjacent="bounce", protect="node"), "node"),
+        (policed("ecmp", "hyperx", sides="2x3", transit="ecmp"), "none"),
         (routed(q=2, degree=3, **IQ), "none"),
     ],
     ids=lambda value: value.topology.title() + value.balance if isinstance(value, Build) else value,

@@ -8,7 +8,7 @@ from compilers.proof.local.local_proof import local_proof
 from compilers.proof.soundness.build_soundness import promise, unsound
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.spread import Spread, SpreadPorts, SpreadWeights
+from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts, AlternateWeights
 from tests.compilers.proof.makers import within
 
 
@@ -18,14 +18,16 @@ def packed(build: Build) -> Build:
     links = (c.alternate[..., None] == port[:, None, None]) & (port > 0)[:, None, None]
     weight = c.weight[..., :2].copy()
     weight[weight[..., 1] == 0, 1] = 1
-    spread = Spread(np.packbits(links.any(axis=2), axis=2), port.astype(np.uint16), weight)
+    spread = AlternateLinks(np.packbits(links.any(axis=2), axis=2), port.astype(np.uint16), weight)
     return with_spread(build, spread)
 
 
-def with_spread(build: Build, spread: Spread, weights: Spread | None = None) -> Build:
+def with_spread(
+    build: Build, spread: AlternateLinks, weights: AlternateLinks | None = None
+) -> Build:
     ports, weight = (
-        SpreadPorts(spread),
-        SpreadWeights(weights or spread, SpreadPorts(spread).shape[2]),
+        AlternatePorts(spread),
+        AlternateWeights(weights or spread, AlternatePorts(spread).shape[2]),
     )
     return within(build, "tables.classes", alternate=ports, weight=weight)
 
@@ -66,7 +68,9 @@ def test_wrong_bits_ports_and_weights_are_found_as_in_ports() -> None:
     random = np.random.default_rng(4)
     found = 0
     for _ in range(14):
-        copy = Spread(*(getattr(spread, word).copy() for word in ("links", "port", "weight")))
+        copy = AlternateLinks(
+            *(getattr(spread, word).copy() for word in ("links", "port", "weight"))
+        )
         s, c, k = (int(random.integers(size)) for size in (*copy.links.shape[:2], links))
         match random.integers(4):
             case 0:

@@ -19,7 +19,7 @@ from compilers.proof.verification import judge
 from compilers.proof.walks.delivery import promised, verify
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from inventory.problems import InputError
 from tests.compilers.proof.makers import (
     BOUNCED,

@@ -12,8 +12,8 @@ from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Routes, local, no_route
 from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED, Walker
+from compilers.topology.adjacency import Graph
 from compilers.topology.distance import BEYOND, distances, neighbour_table
-from compilers.topology.graph import Graph
 from tests.compilers.fabrics import polarfly_build
 
 

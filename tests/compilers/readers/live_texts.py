@@ -1,7 +1,8 @@
 """Run in namespaces of its own by test_text_mutants.py: what real programs make of texts.
 
 live_texts.py KIND FOLDER...: of each folder of a switch, what the kernel, FRR or Open vSwitch holds
-once its files were loaded, as one line of JSON; a refusal is part of it.
+once its files were loaded, as one line of JSON; a refusal is part of it. Of folders of a subnet,
+what OpenSM programmed into switches that ibsim simulates, and the service levels that it tells.
 """
 
 import json
@@ -59,6 +60,28 @@ def kernel(folder):
         every = family, "route", "show", "table", "all", "protocol", "80"
         state += [shown(*every), shown(family, "rule", "show")]
     return [*state, shown("nexthop", "show", "protocol", "80"), addresses()]
+
+
+def srv6(folder):
+    """The kernel of a switch after its batch, or of a host after its script."""
+    ports()
+    script = next(folder.glob("load.sh"), None)
+    if script:
+        run("ip", "-6", "address", "add", "fd00:0:0:8::2/64", "dev", "eth0", "nodad")
+        done = [run("sh", str(script))]
+    else:  # on the addresses of target linux
+        run("ip", "-6", "address", "add", "fd00:0:0:2::1/64", "dev", "eth5", "nodad")
+        done = [
+            run("sysctl", "--quiet", "--load", str(folder / "srv6-sysctl.conf")),
+            run("ip", "-batch", str(folder / "srv6.batch")),
+        ]
+    wanted = [each.returncode for each in done]
+    settings = run(
+        "sysctl", "-a", "-r", r"net\.ipv6\.conf\..*seg6_enabled|ipv6.conf.all.forw"
+    ).stdout
+    shown_routes = shown("-6", "route", "show", "table", "all", "protocol", "80")
+    rules = shown("-6", "rule", "show"), shown("nexthop", "show", "protocol", "80")
+    return [wanted, settings.splitlines(), shown_routes, *rules]
 
 
 def frr(folder):
@@ -120,9 +143,30 @@ def open_vswitch(folders):
             yield sorted(line.strip() for line in rows.splitlines() if "OFPST" not in line)
 
 
+def opensm(folder):
+    """Tables, lanes, LIDs, and the service levels of some pairs; or that it does not come up."""
+    from tests.extensions.infiniband.live_opensm import subnet
+
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        conf = folder / "opensm.conf"
+        conf.write_text(conf.read_text().replace("/etc/opensm/", f"{folder}/"))
+        try:
+            with subnet(folder, Path(name) / "sm", patience=20) as found:
+                lids = sorted(found.lids().values())
+                pairs = [(lids[0], lid) for lid in lids[-4:]] + [(lids[-1], lids[-2])]
+                levels = [found.service_level(*pair) for pair in pairs]
+                tables = sorted((s, sorted(t.items())) for s, t in found.tables().items())
+                return [tables, sorted(found.lanes().items()), sorted(found.lids().items()), levels]
+        except (AssertionError, OSError, subprocess.SubprocessError) as error:
+            return f"does not come up: {type(error).__name__}"
+
+
 if __name__ == "__main__":
     kind, *names = sys.argv[1:]
-    if kind == "ovs":
+    if kind == "opensm":
+        for name in names:
+            print(json.dumps(opensm(Path(name))), flush=True)
+    elif kind == "ovs":
         for state in open_vswitch([Path(name) for name in names]):
             print(json.dumps(state))
     elif len(names) > 1:
@@ -131,4 +175,4 @@ if __name__ == "__main__":
             done = run(*again, sys.executable, __file__, kind, name)
             print(done.stdout.strip() or json.dumps(done.stderr[-2000:]))
     else:
-        print(json.dumps((kernel if kind == "linux" else frr)(Path(names[0]))))
+        print(json.dumps({"linux": kernel, "srv6": srv6, "frr": frr}[kind](Path(names[0]))))

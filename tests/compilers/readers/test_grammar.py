@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from compilers.readers.grammar.engine import Engine
-from compilers.readers.grammar.rules import ENGINE_VERBS, Grammar, Rule, grammar
-from compilers.readers.routers.cli_sections import RouterActor
+from compilers.readers.grammar.engine import TextEngine
+from compilers.readers.grammar.rules import ENGINE_VERBS, Grammar, GrammarRule, grammar
 from compilers.readers.routers.frr_reader import FrrActor
-from compilers.readers.routers.junos_set import JunosActor
+from compilers.readers.routers.router_actor import RouterActor
 from compilers.readers.segments.segment_text import _SegmentActor
 from compilers.readers.text_lines import TextLines
 from extensions.infiniband.subnet_text import _PolicyActor
@@ -59,9 +58,9 @@ class Notes:
         self.told.append(f"{place.line} {' '.join(words)}")
 
 
-def read(text: str, of: Grammar = GRAMMAR) -> tuple[list[str], Engine]:
+def read(text: str, of: Grammar = GRAMMAR) -> tuple[list[str], TextEngine]:
     notes = Notes()
-    engine = Engine(of, notes)
+    engine = TextEngine(of, notes)
     engine.read(TextLines.of(text.encode()))
     return [told for told in notes.told if not told.split(" ", 1)[1].startswith("eth")], engine
 
@@ -130,7 +129,7 @@ def test_what_stands_behind_the_end_of_a_section_is_of_the_one_around_it() -> No
     assert list(engine.said) == ["router a", "router a / b", "router a / b / c", "router a / c"]
 
 
-def rules(some: tuple[Rule, ...]) -> list[Rule]:
+def rules(some: tuple[GrammarRule, ...]) -> list[GrammarRule]:
     return [each for rule in some for each in (rule, *rules(rule.inside))]
 
 
@@ -138,9 +137,9 @@ def rules(some: tuple[Rule, ...]) -> list[Rule]:
 def test_every_verb_is_known_and_every_field_is_there(file) -> None:
     assert file.with_suffix(".j2").exists()
     own = grammar(file.parent.name, file.stem)
-    actors = RouterActor, FrrActor, JunosActor, _SegmentActor, _PolicyActor
+    actors = RouterActor, FrrActor, _SegmentActor, _PolicyActor
 
-    def look(some: tuple[Rule, ...], outer: set[str]) -> None:
+    def look(some: tuple[GrammarRule, ...], outer: set[str]) -> None:
         for rule in some:
             fields = outer | set(rule.pattern.groupindex)
             for verb, *words in (*rule.checks, *rule.verbs):

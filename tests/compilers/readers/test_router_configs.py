@@ -2,7 +2,7 @@
 
 import pytest
 
-from compilers.readers.routers.cli_sections import read_nxos
+from compilers.readers.routers.router_files import read_text
 from compilers.readers.strict_json import JsonError, parse
 from tests.compilers.readers.emitted import change, check, fabric, write
 
@@ -211,7 +211,7 @@ def test_sonic_with_segments(mode, case, tmp_path):
 
 def test_lines_of_other_sections_are_not_known():
     text = "hostname a\nntp server 1.2.3.4\nip access-list x\n  permit ip any any\n"
-    router, _ = read_nxos(text, "a")
+    router, _ = read_text("nxos", "nxos.cfg", text)
     assert router.strange == [(3, "ip access-list x"), (4, "permit ip any any")]
 
 

@@ -34,6 +34,9 @@ MUTANTS = [
     ("fabric.net", '"S-0250460000020000"[1]', '"S-0250460000020000"[2]'),
     ("fabric.net", '# "h1-0"', '# "h1-1"'),
     ("fabric.net", "switchguid=", "switch="),
+    # ibsim does not start with these: an empty line ends a device.
+    ("fabric.net", "[1](250460000010003)", "\n[1](250460000010003)"),
+    ("fabric.net", "switchguid=", "\nswitchguid="),
     ("qos-policy.conf", "destination: 1 lane 1", "destination: 3 lane 1"),
     ("qos-policy.conf", "sl: 1", "sl: 0"),
     ("qos-policy.conf", "port-guid: 0x0250460000020003, ", "port-guid: "),

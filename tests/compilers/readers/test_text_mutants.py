@@ -52,6 +52,12 @@ LIVE = {
     "frr": ("spread, repaired", {}, ("frr.conf",), "frr"),
     "frr bgp": ("minimal", BGP, ("frr.conf",), "frr"),
     "ovs": ("spread, repaired", {}, ("flows.txt", "groups.txt"), "ovs"),
+    "srv6": ("spread", {}, ("srv6.batch", "srv6-sysctl.conf"), "srv6"),
+    "srv6 hosts": ("spread", {}, ("host.batch", "host-sysctl.conf", "load.sh"), "srv6"),
+    "opensm": (
+        *("two hosts", {"guids": "made-up"}),
+        *(("opensm.conf", "qos-policy.conf", "lfts.txt", "fabric.net"), "opensm"),
+    ),
 }
 BENIGN = (
     ("nxos|eos", "delete", r" +name hosts", "", "the name of a VLAN"),
@@ -105,10 +111,16 @@ only what keeps it gets here.
 """
 
 
+def own_folder(folder, files):
+    """That of the switch, of the host or of the subnet whose files these are."""
+    places = folder / "2", folder / "hosts" / "h8", folder
+    return next(place for place in places if all((place / file).is_file() for file in files))
+
+
 def changed(name, folder, case, options, files, count, seed):
     """The mutants that are passed, and how many there were; each is (file, mutant)."""
     build, of = fabric(case), target(name.split()[0])
-    place = folder / "2" if (folder / "2").is_dir() else folder
+    place = own_folder(folder, files)
     alone = of.name not in ("opensm", "srv6") and options.get("routing") != "bgp"
     passed, total = [], 0
     texts = sorted(((place / file).read_text(), file) for file in files)
@@ -145,7 +157,7 @@ def is_benign(name, mutant):
 def by_documents(name, folder, count, seed):
     case, options, files = CASES[name]
     write(name.split()[0], fabric(case), folder, options)
-    place = folder / "2" if (folder / "2").is_dir() else folder
+    place = own_folder(folder, files)
     wanted = {file: MEANINGS[file]((place / file).read_text()) for file in files}
     passed, total = changed(name, folder, case, options, files, count, seed)
     missed = [
@@ -161,7 +173,7 @@ def by_programs(name, folder, count, seed):
     case, options, files, kind = LIVE[name]
     write(name.split()[0], fabric(case), folder, options)
     passed, total = changed(name, folder, case, options, files, count, seed)
-    own, judged = folder / "2", folder.parent / "judged"
+    own, judged = own_folder(folder, files), folder.parent / "judged"
     places = [own]
     for number, (file, mutant) in enumerate(passed):
         place = judged / str(number) / "2"
@@ -180,6 +192,7 @@ def by_programs(name, folder, count, seed):
     wanted, *held, again = map(json.loads, done.stdout.splitlines())
     assert isinstance(wanted, list), wanted
     assert wanted == again
+    assert kind != "srv6" or not any(wanted[0])
     missed = [
         f"{file}: {mutant}"
         for (file, mutant), state in zip(passed, held, strict=True)

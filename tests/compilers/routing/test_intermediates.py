@@ -24,7 +24,6 @@ from compilers.routing.intermediates import intermediates
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.targets.openflow.flow_tables import Pipeline
-from extensions.clusters.simulators.simgrid_platform import files
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import routed
@@ -251,11 +250,6 @@ def test_rows_by_intermediate_lead_where_routes_lead(build: Build, tmp_path: Pat
         path.write_text(text.replace(row + "\n", ""))
         assert check("ovs", build, tmp_path).differences == 1
         path.write_text(text)
-
-
-def test_an_export_that_cannot_follow_says_so() -> None:
-    with pytest.raises(InputError, match="cannot follow packets over intermediates, given valiant"):
-        next(iter(files(over(q=3))))
 
 
 @pytest.mark.parametrize("target", ["linux", "frr", "eos", "sonic", "opensm"])

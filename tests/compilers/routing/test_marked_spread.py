@@ -14,6 +14,7 @@ from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import throughput
 from compilers.expansion.grow import grow
+from compilers.forwarding.many_packets import ManyPackets
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.dead_switches import links_taken
@@ -21,7 +22,6 @@ from compilers.proof.failures.failure_walks import walk_failures, walk_ways
 from compilers.proof.lossless.channels import channels
 from compilers.proof.soundness.build_soundness import promise
 from compilers.proof.walks.delivery import verify
-from compilers.proof.walks.forwarding import Forwarding, Towards
 from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.routing.link_repair import Intact, repaired
 from compilers.routing.marked_spread import onward_links, onward_ports
@@ -48,7 +48,6 @@ from tests.compilers.routing.makers import (
     some,
 )
 from tests.compilers.wiring.makers import missing
-from tests.extensions.clusters.exported import exported
 
 SIZES = {"polarfly": (3, 4, 5), "pn": (2, 3), "oft": (2, 3)}
 
@@ -75,7 +74,7 @@ def test_paths_are_those_of_the_rule(family: str, q: int) -> None:
 def test_loads_are_those_of_every_path(family: str, q: int) -> None:
     build, by_hand = marked(q, family=family), loads_by_hand(family, q)
     fluid, ends = Fluid.of(build), build.topology.endpoints
-    f, order = fluid.forwarding, build.tables.switches
+    f, order = fluid.hops, build.tables.switches
     random = np.random.default_rng(q)
     for amount in (random.random((order, order)), np.eye(order)[random.permutation(order)]):
         amount = amount * ~np.eye(order, dtype=np.bool_) * ends * ends[:, None]
@@ -203,7 +202,7 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
 def test_packets_to_a_dead_switch_take_every_way_but_the_last_link(family: str, q: int) -> None:
     build = marked(q, "node", family=family)
     ends = np.flatnonzero(build.topology.endpoints)
-    sent, _ = links_taken(Towards.of(Forwarding.of(build), ends), ends)
+    sent = links_taken(ManyPackets.of(build), ends, ends).packets
     ways = (path for paths in paths_by_hand(family, q).values() for path in paths)
     assert sent == sum(len(path) > 2 for path in ways)
 
@@ -242,15 +241,6 @@ def test_soundness_wants_all_links_in_every_class() -> None:
     wrong = replace(classes, alternate=alternate, weight=weight)
     found = promise(replace(build, tables=replace(build.tables, classes=wrong)))
     assert found.count == 1
-
-
-def test_simulators_with_tables_of_their_own_refuse_marks() -> None:
-    said = "an export for ns3 or booksim cannot follow marked packets, given spread; export it for"
-    for form in ("ns3", "booksim"):
-        with pytest.raises(InputError, match=said):
-            exported(form, [marked(3)])
-        with pytest.raises(InputError, match=r"stay marked, .*with balance: compact-valiant"):
-            exported(form, [marked(2, family="pn")])
 
 
 @pytest.mark.parametrize(("method", "fault"), [("fan", "back"), ("quadric", "stuck")])

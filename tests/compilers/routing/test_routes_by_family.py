@@ -6,10 +6,10 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.minimal_routes import minimal
 from compilers.tables.intermediate_form import local, no_route
 from compilers.topology.families import FAMILIES
-from compilers.topology.polarfly import cross
+from compilers.topology.polarity import cross
 from compilers.wiring.wiring import generated_inventory, wire
 
 Q = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16]

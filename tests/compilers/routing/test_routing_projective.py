@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.routing.pg2 import meets
-from compilers.routing.projective_minimal import _correlation
+from compilers.routing.plane_minimal import _correlation, meets
 from compilers.tables.intermediate_form import Classes, Routes, Tables, local, no_route
 from compilers.tables.walk import Walker
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.families import FAMILIES, family_of
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.polarfly import cross, lines
+from compilers.topology.polarity import cross, lines
 
 Q = [2, 3, 4, 5, 7, 8, 9]
 

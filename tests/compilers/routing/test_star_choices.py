@@ -17,10 +17,10 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
 from compilers.tables import computed_array
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.spread import SpreadPorts
+from compilers.tables.packed_alternates import AlternatePorts
 from compilers.tables.star_rows import StarEgress
 from compilers.targets.target_lookup import target
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import FAMILIES, family_of
 from inventory.problems import InputError
 from tests.compilers.routed import by_class
 
@@ -56,7 +56,7 @@ def test_a_fabric_too_large_for_a_search_has_them(
     file.write_text(text + "routing: {balance: compact-valiant, protect: node}\n")
     build = compile_fabric(load_fabric(file))
     assert isinstance(build.tables.routes.egress, StarEgress)
-    assert isinstance(build.tables.classes.alternate, SpreadPorts)
+    assert isinstance(build.tables.classes.alternate, AlternatePorts)
     stored = by_class(3, "inductive-quad", 3).tables
     for word in ("port", "alternate", "weight", "protection", "bounce"):
         ours, theirs = (getattr(tables.classes, word) for tables in (build.tables, stored))
@@ -89,7 +89,8 @@ def test_alternates_of_large_ones_share_links(tmp_path: Path) -> None:
     ],
 )
 def test_others_are_searched(supernode: str, degree: int, order: int, has: bool) -> None:
-    assert constructs_classes("polarstar", {"supernode": supernode, "degree": degree}, order) == has
+    given = {"supernode": supernode, "degree": degree}
+    assert constructs_classes(family_of("polarstar"), given, order) == has
 
 
 @pytest.mark.parametrize("fabric", [(2, "paley", 4), (2, "cayley", 2), (2, "inductive-quad", 3)])

@@ -46,7 +46,9 @@ def mutated_tree(data: Any, rng: random.Random) -> bytes:
     """The document with some values replaced, removed, or their keys misspelt."""
     data = copy.deepcopy(data)
     for _ in range(rng.randint(1, 3)):
-        *path, last = rng.choice(places(data))
+        if not (left := places(data)):
+            break
+        *path, last = rng.choice(left)
         parent = data
         for part in path:
             parent = parent[part]

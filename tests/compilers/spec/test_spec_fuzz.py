@@ -10,9 +10,12 @@ import pytest
 import yaml
 
 from compilers.planes import compile_planes
+from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build_codec import require_declared
 from inventory.problems import InputError
 from tests.compilers.spec.makers import mutated_bytes, mutated_tree
+from tests.fuzzing import reading, ten_minutes
 
 ROOT = Path(__file__).parents[3]
 SECONDS = {
@@ -59,3 +62,33 @@ def test_mutated_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example:
             assert problem.file.startswith(str(tmp_path)), (seed, problem)
             assert len(str(problem)) < 600 + len(problem.file), (seed, problem)
             assert str(problem).isprintable(), (seed, problem)
+
+
+@pytest.mark.long
+def test_ten_minutes_of_documents(tmp_path: Path) -> None:
+    """Specs and inventories, mutated as trees and as bytes; of what compiles some is proved."""
+    files = dict[Path, bytes]()
+    for example in SECONDS:
+        (place := tmp_path / Path(example).name).mkdir()
+        for name in ("fabric.yaml", "inventory.yaml"):
+            files[place / name] = (ROOT / example / name).read_bytes()
+            (place / name).write_bytes(files[place / name])
+    trees = {file: yaml.safe_load(text) for file, text in files.items()}
+
+    def work(spec: Path, chance: random.Random) -> None:
+        for build in compile_planes(load_fabric(spec)):
+            require_declared(build)
+            if chance.random() < 0.1:
+                assert verify(build).passed, "the proof fails"
+
+    def case(chance: random.Random) -> str:
+        file = chance.choice(list(files))
+        tree = chance.random() < 0.7
+        text = mutated_tree(trees[file], chance) if tree else mutated_bytes(files[file], chance)
+        file.write_bytes(text)
+        try:
+            return reading(lambda: work(file.with_name("fabric.yaml"), chance), tmp_path)
+        finally:
+            file.write_bytes(files[file])
+
+    ten_minutes("documents", case)

@@ -130,6 +130,13 @@ def test_a_mapping_is_a_fabric() -> None:
     assert other["inventory"] == loaded.inputs["inventory"]
 
 
+def test_an_inventory_that_generates_nothing_has_no_nodes() -> None:
+    """Found by the fuzzer of documents: it ended as a bug where vertices took nodes."""
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 2}}
+    with pytest.raises(InputError, match="the key nodes, given nothing"):
+        load_fabric({**spec, "inventory": {"generate": None}})
+
+
 def test_a_mapping_that_names_a_file() -> None:
     spec = {"name": "lab", "topology": {"family": "polarfly", "q": 7}, "hosts_per_node": 2}
     loaded = load_fabric({**spec, "inventory": str(EXAMPLE / "inventory.yaml")})

@@ -9,7 +9,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables import computed_array
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.spread import Spread, counts
+from compilers.tables.packed_alternates import AlternateLinks, counts
 
 
 @pytest.mark.parametrize("width", range(40))
@@ -19,7 +19,9 @@ def test_counts_are_those_of_bits(width: int) -> None:
     expected = np.unpackbits(links, axis=2).sum(axis=2)
     np.testing.assert_array_equal(counts(links), expected)
     np.testing.assert_array_equal(counts(links[::2, 1]), expected[::2, 1])
-    spread = Spread(links, np.zeros((50, 8 * width), np.uint16), np.zeros((50, 3, 2), np.uint16))
+    spread = AlternateLinks(
+        links, np.zeros((50, 8 * width), np.uint16), np.zeros((50, 3, 2), np.uint16)
+    )
     assert spread.most == max(1, 8 * width)
 
 

@@ -1,5 +1,6 @@
 """load.sh on a kernel: it loads all, leaves out what a dead link has, and stops at what fails."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -79,3 +80,44 @@ rm rules.batch; sh load.sh || true; {COUNT}"""
     assert printed[0] == printed[1] == printed[2]
     assert "no interface eth6; nothing was changed" in said
     assert "no file rules.batch; nothing was changed" in said
+
+
+def broken(folder, out, file):
+    """A copy of a folder with a line in the middle of a file that nothing can read."""
+    shutil.copytree(folder, out)
+    lines = (out / file).read_text().splitlines(keepends=True)
+    lines.insert(len(lines) // 2, "bogus thing\n")
+    (out / file).write_text("".join(lines))
+    return out
+
+
+FILES = {
+    "linux": ("sysctl.conf", "links.batch", "addresses.batch", "rules.batch", "routes.batch"),
+    "frr": ("sysctl.conf", "links.batch", "rules.batch"),
+}
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(("name", "file"), [(n, f) for n, files in FILES.items() for f in files])
+def test_every_script_stops_at_a_line_that_fails(name, file, tmp_path):
+    """A line of sysctl.conf was passed over; `watch` waited on after routes that were refused."""
+    write(name, fabric("spread, repaired"), tmp_path / "out")
+    place = broken(tmp_path / "out" / "0", tmp_path / "bad", file)
+    for word in ("", "watch")[: 1 + (name == "linux")]:
+        rc, printed, said = on_kernel(place, f"timeout 60 sh load.sh {word} || echo $?")
+        assert (rc, printed[0]) == (0, "1"), (word, said)
+        assert f"polarfab: {file}: " in said
+        assert "What was done before it holds, nothing behind it" in said
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("file", ["host-sysctl.conf", "host.batch"])
+def test_a_host_stops_at_a_line_that_fails(file, tmp_path):
+    write("srv6", fabric("spread"), tmp_path / "out")
+    place = broken(tmp_path / "out" / "hosts" / "h8", tmp_path / "bad", file)
+    device = "ip link add eth0 type veth peer name p0; ip link set eth0 up; ip link set p0 up"
+    script = device + "; ip address add fd00::2/64 dev eth0 nodad; sh load.sh || echo $?"
+    rc, printed, said = on_kernel(place, script)
+    assert (rc, printed[0]) == (0, "1"), said
+    assert f"polarfab: {file}" in said
+    assert "run load.sh again" in said

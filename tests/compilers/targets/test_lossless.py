@@ -9,7 +9,7 @@ from ipaddress import ip_interface
 import pytest
 
 from compilers.readers.routers import sonic_priorities
-from compilers.readers.routers.sonic_config import SONIC_PARTS
+from compilers.readers.routers.sonic_priorities import PRIORITY_TABLES
 from compilers.targets.routed.interfaces import PhysicalPort
 from compilers.targets.routed.lossless.headroom import headroom
 from compilers.targets.target_lookup import target
@@ -253,7 +253,7 @@ def test_priorities_that_were_not_asked_for_are_a_fault(rendered):
     report = target("sonic").check_emitted(build, out, only={0})
     says = {example.says.removeprefix("unexpected: ") for example in report.examples}
     assert {"BUFFER_PG", "DSCP_TO_TC_MAP"} < says
-    assert report.differences == len(SONIC_PARTS["lossless"])
+    assert report.differences == len(PRIORITY_TABLES)
 
 
 def test_headroom():

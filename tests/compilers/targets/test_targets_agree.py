@@ -15,7 +15,7 @@ from functools import cache
 import pytest
 
 from compilers.readers.difference_list import DifferenceList
-from compilers.spec.balance import balance_named
+from compilers.spec.balances import balance_named
 from compilers.spec.target_names import SHIPPED_SYSTEMS
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
 from compilers.targets.routed.nvue import CUMULUS

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from compilers.topology import graph as module
+from compilers.topology import adjacency as module
+from compilers.topology.adjacency import Graph, stable_order
 from compilers.topology.distance import neighbour_table, table_of
 from compilers.topology.families import build_topology
-from compilers.topology.graph import Graph, stable_order
 
 
 @pytest.mark.parametrize("below", [1, 7, 1 << 16, 1 << 17, 1 << 31])

@@ -14,6 +14,7 @@ from compilers.topology.files.graph_file import graph_file
 from compilers.topology.files.graph_formats import write
 from inventory.problems import InputError
 from tests.compilers.spec.makers import mutated_bytes, mutated_tree
+from tests.fuzzing import reading, ten_minutes
 
 SUFFIXES = {
     **{"edges": ".txt", "json": ".json", "graphml": ".graphml", "dot": ".dot"},
@@ -56,6 +57,19 @@ def test_mutated_graphs(form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("form", SUFFIXES)
-def test_many_mutated_graphs(form: str, tmp_path: Path) -> None:
-    fuzz(form, range(SEEDS.stop, 20_000), tmp_path)
+def test_ten_minutes_of_graphs(tmp_path: Path) -> None:
+    texts = dict[str, bytes]()
+    for form in SUFFIXES:
+        stream = io.StringIO()
+        write(build_topology("polarfly", {"q": 2}), form, stream)
+        texts[form] = stream.getvalue().encode()
+
+    def case(chance: random.Random) -> str:
+        form = chance.choice(list(texts))
+        tree = SUFFIXES[form] == ".json" and chance.random() < 0.6
+        whole, file = texts[form], tmp_path / f"graph{SUFFIXES[form]}"
+        mutated = mutated_tree(json.loads(whole), chance) if tree else mutated_bytes(whole, chance)
+        file.write_bytes(mutated)
+        return reading(lambda: graph_file(file), tmp_path)
+
+    ten_minutes("graphs", case)

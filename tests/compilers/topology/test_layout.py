@@ -8,9 +8,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.families.polarfly import triangles
 from compilers.topology.families import FAMILIES
-from compilers.topology.layout import blocks, bundles, layout, layouts, links_between, triangles
+from compilers.topology.layout import bundles, layout, layouts, links_between
 from inventory.problems import InputError
+
+
+def blocks(topology, layout):
+    """Triangles that join three racks, int32[B, 3], and those racks, int32[B, 3] ascending.
+
+    They are the blocks of a design: with odd q, every three fans are joined by exactly one triangle
+    (PolarFly paper, Theorem V.7).
+    """
+    found = triangles(topology)
+    racks = layout.rack[found]
+    by_rack = np.argsort(racks, axis=1)
+    racks = np.take_along_axis(racks, by_rack, axis=1)
+    distinct = (np.diff(racks, axis=1) > 0).all(axis=1)
+    return np.take_along_axis(found, by_rack, axis=1)[distinct], racks[distinct]
+
 
 VECTORS = json.loads((Path(__file__).parents[2] / "data/vectors.json").read_text())
 ODD = [3, 5, 7, 9, 11, 13]

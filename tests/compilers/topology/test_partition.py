@@ -6,8 +6,8 @@ import numpy as np
 import pymetis
 import pytest
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
-from compilers.topology.graph import Graph
 from compilers.topology.partition import links_cut, partition
 
 GRAPHS = [

@@ -12,9 +12,9 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
 from compilers.families.polarfly import PolarFly
+from compilers.topology.adjacency import Graph
 from compilers.topology.field import field
-from compilers.topology.graph import Graph
-from compilers.topology.polarfly import cross, index, lines, points
+from compilers.topology.polarity import cross, index, lines, points
 
 VECTORS = json.loads((Path(__file__).parents[2] / "data/vectors.json").read_text())
 ER = {int(q): v for q, v in VECTORS["ER_q"].items()}

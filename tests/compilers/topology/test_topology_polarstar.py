@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from compilers.families.polarfly import PolarFly
 from compilers.families.polarstar import DESIGNED, PolarStar
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from compilers.topology.supernodes import SUPERNODE_KINDS, Supernode, exists, shape, supernode
 
 VECTORS = json.loads((Path(__file__).parents[2] / "data/vectors.json").read_text())["polarstar"]

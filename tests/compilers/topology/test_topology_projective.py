@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from compilers.evaluation.comparison.designs import fitting
 from compilers.topology.families import FAMILIES
-from compilers.topology.polarfly import lines
+from compilers.topology.polarity import lines
 
 VECTORS = json.loads((Path(__file__).parents[2] / "data/vectors.json").read_text())["projective"]
 

@@ -7,7 +7,7 @@ these say, with every choice of a select group; nothing of the plan is trusted.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 from random import Random
 
 import numpy as np
@@ -15,10 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from compilers.forwarding.single_packets import SinglePackets
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.walk import Walker
 from compilers.update import update_proof
-from compilers.update.loss import loss
+from compilers.update.loss import _exposed, loss
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import counts, messages
@@ -300,6 +301,54 @@ def test_what_is_lost_is_told():
     assert not found.none
     assert loss(plan(hurt, whole)).none
     assert loss(plan(whole, build(fabric(3), ("compact-valiant", "link")))).none
+
+
+@pytest.mark.parametrize(
+    ("topology", "balance"),
+    [
+        (fabric(3), "compact-valiant"),
+        (fabric(3), "compact-valiant, adjacent: bounce"),
+        (fabric(3), "spread"),
+        ("{family: pn, q: 2}", "spread"),
+        (fabric(3), "valiant"),
+        ("{family: hyperx, sides: 3x3}", "ecmp, transit: ecmp"),
+    ],
+)
+@pytest.mark.parametrize("protect", ["none", "link"])
+def test_pairs_whose_packets_may_take_a_cable_that_goes(topology, balance, protect):
+    """By every path of every pair, one at a time.
+
+    What a switch bounces was taken to go on by the minimal link, and marks to end at once.
+    """
+    whole = build(topology, (balance, protect))
+    far, ends = whole.wiring.far, np.flatnonzero(whole.topology.endpoints)
+    hosts = np.bincount(np.nonzero(whole.wiring.host_port)[0], minlength=len(far))
+    u, k = int(ends[2]), 1
+    link = {u, int(far[u, k])}
+    gone = np.zeros(far.shape, np.bool_)
+    gone[u, k] = gone[far[u, k], np.flatnonzero(far[far[u, k]] == u)] = True
+    crossed = 0
+    for source, destination in permutations(ends.tolist(), 2):
+        packets = SinglePackets(whole, destination)
+        paths = (
+            [path for _, path in packets.over_intermediates(source)]
+            if whole.carries
+            else packets.paths(source)
+        )
+        taken = any({*step} == link for path in paths for step in pairwise(path.switches))
+        crossed += int(taken * hosts[source] * hosts[destination])
+    assert 0 < crossed < len(ends) ** 2 * hosts.max() ** 2
+    assert _exposed(whole, gone, hosts) == crossed
+
+
+def test_packets_over_an_intermediate_that_goes_are_exposed():
+    """Those of every pair; only intermediates that stay were looked at."""
+    made = build(fabric(3), ("valiant", "none"))
+    hosts = np.ones(13, np.int64)
+    hosts[5] = 0
+    gone = made.wiring.far == 5
+    gone[5] = made.wiring.far[5] >= 0
+    assert _exposed(made, gone, hosts) == 12 * 11
 
 
 def test_a_protected_link_may_go():

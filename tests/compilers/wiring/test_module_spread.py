@@ -9,6 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compilers.topology.families import build_topology
+from compilers.topology.field import field, powers
+from compilers.topology.layout import layout
+from compilers.topology.polarity import headings
 from compilers.topology.triangles import apex_links
 from compilers.wiring.module_spread import dealt, half_turn, parted, runs, shares
 from compilers.wiring.shared_risk import modules_of
@@ -59,9 +63,64 @@ def test_the_half_turn_of_a_switch():
     """Links 1 and 4, and 2 and 5, are of triangles; 0 and 3 are of none; 6 is not there."""
     apex = np.array([[-1, 4, 5, -1, 1, 2, -1]], np.int16)
     present = np.array([[True] * 6 + [False]])
-    assert half_turn(apex, present).tolist() == [[0, 1, 2, 3, 4, 5, 6]]
+    heading = np.broadcast_to(np.arange(7, dtype=np.int32), apex.shape)
+    assert half_turn(apex, present, heading).tolist() == [[0, 1, 2, 3, 4, 5, 6]]
     assert runs([2, 2, 2]) == [0, 0, 1, 1, 2, 2]
     assert dealt([2, 1, 2]) == [0, 1, 2, 0, 2]
+
+
+QS = [3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32]
+
+
+@pytest.mark.parametrize("q", QS)
+def test_triangles_are_numbered_alike_in_all_fans(q):
+    """The affine model, by the numbers of links alone: s - t and mates -w/(s - t), or s/t."""
+    topology = build_topology("polarfly", {"q": q})
+    number, far, f = headings(topology), topology.graph.padded(), field(q)
+    apex, fan = apex_links(far), layout(topology, "fans")
+    assert all(len({*row}) == len(row) for row in number.tolist())
+    number = np.array([0, *powers(q), q, q + 1])[number]
+    fan_of, centre = fan.rack[far], np.isin(far, fan.centre)
+    member = (fan.rack > 0) & ~np.isin(np.arange(len(far)), fan.centre)
+    ordinary = member[:, None] & (far >= 0) & (fan_of > 0) & ~centre
+    assert (number[member[:, None] & centre] == q).all()
+    # Seen from the first fan, every other has a number; then all links say the same of them.
+    t = np.full(q + 1, -1)
+    t[1] = 1 - q % 2
+    seen = ordinary & (fan.rack == 1)[:, None]
+    t[fan_of[seen]] = number[seen]
+    here, there = np.broadcast_to(t[fan.rack][:, None], far.shape)[ordinary], t[fan_of[ordinary]]
+    assert sorted(t[1 : fan.rack.max() + 1]) == [*range(1 - q % 2, q)]
+    expected = f.add[there, f.neg[here]] if q % 2 else f.mul[there, f.inv[here]]
+    assert (number[ordinary] == expected).all()
+    mate = np.take_along_axis(number, np.maximum(apex, 0).astype(int), axis=1)
+    both = ordinary & (apex >= 0) & (mate < q)
+    if q % 2:  # one w a member, all but 0 in each fan
+        w = [{*f.neg[f.mul[n[k], m[k]]]} for n, m, k in zip(number, mate, both, strict=True)]
+        assert {len(found) for found in w} <= {0, 1}
+        for rack in range(1, q + 1) if q > 3 else ():
+            assert {*range(1, q)} == set.union(*(w[v] for v in fan.members(rack) if member[v]))
+    else:
+        assert (f.add[f.inv[number[both]], f.inv[mate[both]]] == 1).all()
+
+
+@pytest.mark.parametrize("modules", [2, 3, 4, 8])
+@pytest.mark.parametrize("q", QS)
+def test_the_half_turn_is_the_same_in_all_fans(q, modules):
+    """So many of each sequence of modules, by the numbers of links, in one fan as in another."""
+    topology = build_topology("polarfly", {"q": q})
+    number, far = headings(topology), topology.graph.padded()
+    apex, fan = apex_links(far), layout(topology, "fans")
+    turn = half_turn(apex, far >= 0, number)
+    module, found = np.full(far.shape, -1), dict[int, Counter]()
+    for v, degree in enumerate((far >= 0).sum(axis=1).tolist()):
+        module[v, turn[v, :degree]] = runs(shares([q] * modules, degree, [0] * modules))
+        sequence = module[v, np.argsort(number[v])]
+        found.setdefault(int(fan.rack[v]), Counter())[*sequence.tolist()] += 1
+    assert all(found[rack] == found[1] for rack in range(1, fan.rack.max() + 1))
+    if modules <= q:
+        mate = np.take_along_axis(module, np.maximum(apex, 0).astype(int), axis=1)
+        assert (mate != module)[apex >= 0].all()
 
 
 @given(st.integers(2, 4), st.integers(2, 12), st.integers(0, 1 << 30))

@@ -23,6 +23,7 @@ from controller.switches.events import BuildLoaded, ProgramRefused, SwitchLeft, 
 from controller.switches.session import LiveFabric
 from controller.upkeep.link_events import LinkDown
 from controller.upkeep.port_counters import COUNTED
+from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
@@ -439,3 +440,28 @@ def test_tokens_are_read_again(overview, tmp_path):
     app.read_tokens_again()
     assert api.get("/api/state", headers=bearer(TOKEN)).status_code == 200
     assert [event.kind for event in overview.fabric.drain()][-1] == "tokens-kept"
+
+
+def test_drains_are_asked_for_by_operators(tmp_path):
+    build = replace(polarfly_build(3), identity="0123456789abcdef")
+    fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
+    overview = Overview(fabric, Keeper(fabric))
+    tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
+    actions = ActionLog(tmp_path / "build", fabric.tell)
+    api = Client(Api(overview, Metrics(overview), tokens, lambda: None, actions))
+    names = build.wiring.names
+    ends = names[3], names[int(build.wiring.far[3, 0])]
+    link = {"what": "-".join(ends)}
+    assert api.post("/api/drain", json=link).status_code == 401
+    assert api.post("/api/drain", json=link, headers=bearer(READER)).status_code == 403
+    for wrong in ({}, {"what": 3}, {"what": "n99"}, {"what": "module:n3/m0"}):
+        assert api.post("/api/drain", json=wrong, headers=bearer(OPERATOR)).status_code == 400
+    answer = api.post("/api/drain", json=link, headers=bearer(OPERATOR))
+    assert answer.json == {"asked": [link["what"]], "cut_off_pairs": 0}
+    (dead,) = api.get("/api/state").json["links"]
+    assert {dead["node"], dead["far_node"]} == {*ends}
+    assert api.post("/api/undrain", json=link, headers=bearer(OPERATOR)).json["asked"] == []
+    assert api.post("/api/undrain", json=link, headers=bearer(OPERATOR)).status_code == 400
+    assert api.get("/api/state").json["links"] == []
+    asked = [(one["action"], one["outcome"]) for one in actions.last()]
+    assert ("drain", "asked") in asked

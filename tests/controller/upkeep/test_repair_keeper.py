@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from compilers.routing.link_repair import Intact, repaired
 from compilers.targets.openflow.encoder import Encoder
+from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Damping, Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
@@ -16,6 +18,7 @@ from controller.upkeep.background import at_once
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rounds import ROUND_PATIENCE
 from inventory.problems import InputError
+from tests.compilers.modular import modular
 from tests.compilers.routed import routed
 from tests.compilers.wiring.makers import missing
 from tests.controller.fake_switches import FakeNetwork, held_by
@@ -258,7 +261,7 @@ def test_discovery_asks_for_frames_and_goes_without_them():
     assert rows == {1 + len(switch.flows) for switch in plain.switches}
     for _ in range(40):
         net.tick()
-    assert keeper.dead.sum() == 48  # nobody carries the frames
+    assert keeper.dead.sum() == 0  # nobody carries the frames: switches keep them to themselves
 
 
 def test_a_controller_that_comes_back_while_a_link_is_dead_sends_nothing():
@@ -306,3 +309,60 @@ def test_frames_leave_by_a_port_that_was_not_there_when_the_switch_connected():
     assert port in ports()
     net.port(u, port, True, reason=1)
     assert port not in ports()
+
+
+MODULES = replace(modular(4, 2), identity="0123456789abcdef")
+
+
+def drained(keeper):
+    wiring = keeper.build.wiring
+    links = {
+        tuple(sorted((s, int(wiring.far[s, k])))) for s, k in np.argwhere(keeper.dead).tolist()
+    }
+    return links, np.flatnonzero(keeper.drained).tolist()
+
+
+def test_a_module_is_drained_and_used_again():
+    net, keeper = network(build=MODULES)
+    group = find(MODULES.wiring, MODULES.hardware, "module:n3/m1")
+    assert keeper.drain("module:n3/m1") == {"asked": ["module:n3/m1"], "cut_off_pairs": 0}
+    net.run()
+    assert drained(keeper) == ({*group.links}, [])
+    dead = of_groups(MODULES.wiring.far, [group])[0]
+    assert hold(net, repaired(Intact.of(MODULES), dead).tables) == []
+    assert keeper.status()["asked"] == ["module:n3/m1"]
+    assert keeper.status()["down"] == []
+    keeper.drain("n7")
+    net.run()
+    assert drained(keeper) == ({*group.links}, [7])
+    with pytest.raises(InputError, match="did you mean"):
+        keeper.drain("module:n3/m0", ends=True)
+    keeper.drain("n7", ends=True)
+    keeper.drain("module:n3/m1", ends=True)
+    net.run()
+    assert drained(keeper) == (set(), [])
+    assert hold(net, MODULES.tables) == []
+
+
+def test_nothing_that_pairs_need_is_drained():
+    net, keeper = network(build=MODULES)
+    keeper.drain("module:n3/m0")
+    with pytest.raises(InputError, match="n3 without a link"):
+        keeper.drain("module:n3/m1")
+    net.run()
+    assert keeper.status()["asked"] == ["module:n3/m0"]
+
+
+def test_the_next_process_drains_the_same():
+    net, keeper = network(build=MODULES)
+    for name in ("module:n3/m1", "n7"):
+        keeper.drain(name)
+    net.run()
+    known = json.loads(json.dumps(keeper.known()))
+    current = Current(MODULES.identity, MODULES.wiring.names, Encoder(MODULES), MODULES)
+    other = Keeper(LiveFabric(current, names, clock=lambda: 100.0), Duties(damping=CALM))
+    other.take_over(known)
+    assert drained(other) == drained(keeper)
+    known["asked"].append(["module:gone/m1"])
+    other.take_over(known)
+    assert other.status()["asked"] == ["module:n3/m1", "n7"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.topology.families import FAMILIES
-from compilers.topology.polarfly import structure
+from compilers.topology.polarity import structure
 from extensions.bench import scale_peers, scale_timings
 from extensions.bench.scale_timings import EXPLAIN, MINIMAL, PROTECTED, STEPS, Step, run
 

@@ -14,7 +14,7 @@ from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.topology.graph import Graph
+from compilers.topology.adjacency import Graph
 from extensions.clusters.nccl_order import ring_order
 from inventory.problems import InputError
 from tests.extensions.clusters.exported import exported

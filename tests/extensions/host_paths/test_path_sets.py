@@ -25,7 +25,7 @@ from compilers.topology.path_sets import (
     repaired,
     usids,
 )
-from compilers.topology.polarfly import cross, structure
+from compilers.topology.polarity import cross, structure
 
 
 def chance(seed):

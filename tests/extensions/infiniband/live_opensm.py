@@ -94,13 +94,16 @@ class Subnet:
 def subnet(rendered: Path, folder: Path, patience: float = 90) -> Iterator[Subnet]:
     """Simulate the fabric of `rendered`, run OpenSM with its files until it says SUBNET UP."""
     folder.mkdir()
+    hosts = re.findall(
+        r'^(?:Ca|Hca)\s+\d+\s+"([^"]+)"', (rendered / "fabric.net").read_text(), re.M
+    )
     environment = os.environ | {
         "PATH": f"{os.environ['PATH']}:/usr/sbin",
         "IBSIM_SOCKNAME": f"polarfab-{os.getpid()}",
         "OSM_TMP_DIR": str(folder),
         "OSM_CACHE_DIR": str(folder),
         "LD_PRELOAD": str(SHIM),
-        "SIM_HOST": "h0",
+        "SIM_HOST": hosts[0],
     }
     log = folder / "opensm.log"
     size = ("-N", "4000", "-S", "2000", "-P", "200000")
@@ -139,7 +142,7 @@ def subnet(rendered: Path, folder: Path, patience: float = 90) -> Iterator[Subne
                 )
             )
         until(lambda: log.exists() and "SUBNET UP" in log.read_text(), "OpenSM", patience)
-        yield Subnet(folder, environment | {"SIM_HOST": "h1"})
+        yield Subnet(folder, environment | {"SIM_HOST": hosts[1]})
     finally:
         for process in reversed(started):
             process.terminate()

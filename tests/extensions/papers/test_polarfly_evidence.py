@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import networkx as nx
 import pytest
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
-from compilers.topology.graph import Graph
 from extensions.papers.latency_curves import PaperFabric
 from extensions.papers.polarfly import polarfly_measures, polarfly_structure, polarfly_tables
 

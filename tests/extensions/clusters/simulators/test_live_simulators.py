@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from compilers.evaluation.saturation import throughput
@@ -18,7 +19,8 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from extensions.bench.simgrid_speed import simgrid_speed
-from extensions.clusters.simulators.rated_links import LATENCY
+from extensions.clusters.simulators.host_pair_paths import HostPairPaths
+from extensions.clusters.simulators.rated_links import LATENCY, RatedLinks
 from extensions.simulation.build_simulation import settings_for
 from extensions.simulation.collective_completion import FLIT, completion_time
 from extensions.simulation.collectives import COLLECTIVES
@@ -164,3 +166,49 @@ def test_ns3_agrees_with_throughput(tmp_path: Path) -> None:
         assert [word, *rest[2:]] == ["seconds", "lost", "0"]
         took = float(seconds) * GBIT_S * 1e9 / (packets * 1502 * 8)
         assert took == pytest.approx(expected, rel=0.03)
+
+
+DRAWN: list[tuple[dict[str, object], dict[str, str]]] = [
+    ({"family": "polarfly", "q": 5}, {"balance": "valiant"}),
+    ({"family": "polarfly", "q": 5}, {"balance": "spread"}),
+    ({"family": "pn", "q": 3}, {"balance": "spread"}),
+    ({"family": "fat-tree", "k": 4}, {"balance": "ecmp", "transit": "ecmp"}),
+    ({"family": "hyperx", "sides": "3x3x3"}, {"balance": "ecmp", "transit": "ecmp"}),
+]
+
+
+@pytest.fixture(scope="module")
+def ns3_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ns3")
+    export("ns3", made(), folder)
+    run("g++", "-std=c++17", "fabric.cc", "-o", "fabric", *NS3, folder=folder)
+    return folder / "fabric"
+
+
+@pytest.mark.parametrize(("topology", "routing"), DRAWN)
+def test_packets_go_over_intermediates_marked_and_shared(
+    topology: dict[str, object],
+    routing: dict[str, str],
+    ns3_program: Path,
+    flows_program: Path,
+    tmp_path: Path,
+) -> None:
+    """In ns-3 every flow draws, in SimGrid every pair of hosts: the fullest link sets the pace."""
+    build = made(topology=topology, routing=routing, hosts_per_node=4)
+    fabric = RatedLinks.of(build)
+    ends, count = fabric.names, len(fabric.names)
+    there = (np.arange(count) + count // 8 * 4) % count
+    flows = [(one, ends[n]) for one, n in zip(ends, there.tolist(), strict=True)]
+    told = throughput(build, "tornado", hosts=4)
+    assert told.as_emitted is not None
+    export("ns3", build, tmp_path)
+    write([flow for flow in flows for _ in range(100)], 1472, tmp_path)
+    word, seconds, *rest = run(ns3_program, folder=tmp_path).split()
+    assert [word, *rest[2:]] == ["seconds", "lost", "0"]
+    share = 100 * 1502 * 8 / (float(seconds) * GBIT_S * 1e9)
+    assert 0.7 * told.as_emitted.share < share < 1.05 * told.as_emitted.share
+    assert share > 1.3 * told.minimal.share
+    export("simgrid", build, tmp_path)
+    arcs = HostPairPaths.of(fabric).arcs[np.arange(count), there]
+    fullest = np.bincount(arcs[arcs >= 0]).max()
+    assert units(flows_program, flows, tmp_path) == pytest.approx(fullest, rel=1e-6)

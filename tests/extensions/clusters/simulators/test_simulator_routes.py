@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from compilers.forwarding.single_packets import SinglePackets
 from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
 from compilers.proof.explanation import explain
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
-from extensions.clusters.simulators import host_pair_ways, rated_links
+from extensions.clusters.simulators import host_pair_paths, rated_links
 from inventory.problems import InputError
 from tests.compilers.damaged_planes import damaged_planes
 from tests.extensions.clusters.exported import exported
@@ -26,6 +27,7 @@ from tests.extensions.clusters.exported import exported
 Q3 = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
 STAR = {"family": "polarstar", "q": 2, "supernode": "complete", "degree": 1}
 SPREAD = {"balance": "compact-valiant", "protect": "link", "adjacent": "bounce"}
+WORDS = "via", "unmarked"
 KINDS: dict[str, dict[str, Any]] = {
     "minimal": Q3 | {"hosts_per_node": 2},
     "spread": Q3 | {"hosts_per_node": 6, "routing": SPREAD},
@@ -120,7 +122,7 @@ def test_simgrid_takes_the_ways_of_marked_packets() -> None:
     """Of both hashes: the shares of first links, and of what the next switch spreads over."""
     build = made(Q3 | {"hosts_per_node": 6, "routing": {"balance": "spread"}})
     test_simgrid_takes_the_ways_of_the_tables(build)
-    ways = host_pair_ways.HostPairWays.of(rated_links.RatedLinks.of(build))
+    ways = host_pair_paths.HostPairPaths.of(rated_links.RatedLinks.of(build))
     length = (ways.arcs >= 0).sum(axis=2)
     expected: Counter[int] = Counter()
     for pair in permutations(range(13), 2):
@@ -164,6 +166,104 @@ def test_tables_lead_the_ways_of_the_build(build: Build) -> None:
             assert all(frozenset(path[i : i + 2]) in links for i in range(len(path) - 1))
             found[tuple(path)] = weight / sum(ways.values())
         assert found == pytest.approx(named(build, source, destination))
+
+
+DRAWN: dict[str, dict[str, Any]] = {
+    "valiant": Q3 | {"routing": {"balance": "valiant"}},
+    "spread": Q3 | {"routing": {"balance": "spread"}},
+    "two sides": {"name": "pn", "topology": {"family": "pn", "q": 2}}
+    | {"routing": {"balance": "spread"}},
+    "every hop": {"name": "hx", "topology": {"family": "hyperx", "sides": "3x3x2"}}
+    | {"routing": {"balance": "ecmp", "transit": "ecmp"}},
+}
+
+
+def by_the_rule(build: Build, source: int, destination: int) -> dict[tuple[int, ...], float]:
+    """The paths of packets from hosts, each with its part of them."""
+    packets, found = SinglePackets(build, destination), Counter[tuple[int, ...]]()
+    if build.carries:
+        over = [path.switches for _, path in packets.over_intermediates(source)]
+        return {path: count / len(over) for path, count in Counter(over).items()}
+    weights = packets.ways(source)
+    for path in packets.paths(source):
+        share = 1 if build.every_hop else weights[path.first] / sum(weights.values())
+        found[path.switches] += float(path.part) * share  # type: ignore[assignment]
+    return dict(found)
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_paths_are_drawn_as_often_as_their_parts_say(kind: str) -> None:
+    """By the sum of squares over all paths, 36 draws for each pair of switches."""
+    build = made(DRAWN[kind] | {"hosts_per_node": 6})
+    paths = host_pair_paths.HostPairPaths.of(rated_links.RatedLinks.of(build))
+    far, links = build.wiring.far, build.wiring.far.shape[1]
+    drawn: dict[tuple[int, int], Counter[tuple[int, ...]]] = defaultdict(Counter)
+    for a, row in enumerate(paths.arcs):
+        for b, arcs in enumerate(row.tolist()):
+            taken = [divmod(arc, links) for arc in arcs if arc >= 0]
+            path = (int(paths.switch[a]), *(int(far[s, k]) for s, k in taken))
+            assert [s for s, _ in taken] == list(path[:-1])
+            drawn[path[0], int(paths.switch[b])][path] += 1
+    squares = free = 0.0
+    for (source, destination), counts in drawn.items():
+        if source == destination:
+            assert set(counts) == {(source,)}
+            continue
+        parts = by_the_rule(build, source, destination)
+        assert set(counts) <= set(parts)
+        assert sum(counts.values()) == 36
+        squares += sum((counts[path] - 36 * p) ** 2 / (36 * p) for path, p in parts.items())
+        free += len(parts) - 1
+    assert abs(squares - free) < 5 * (2 * free) ** 0.5
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_a_file_tells_of_intermediates_marks_and_paths_shared_at_every_hop(kind: str) -> None:
+    build = made(DRAWN[kind])
+    lines, class_of = read_tables(export("ns3", build)["fabric.txt"])
+    routes = {int(to): list(map(int, numbers)) for to, *numbers in lines["route"]}
+    back = {tuple(map(int, each[:3])): int(each[3]) for each in lines["back"]}
+    spread = {(int(s), int(u)): [*map(int, rest)] for s, u, *rest in lines["spread"]}
+    vias, unmarked = ([*map(int, lines[word][0])] if lines[word] else [] for word in WORDS)
+    sides = [*map(int, lines["side"][0])] if lines["side"] else []
+
+    def onward(path: tuple[int, ...], to: int, marked: bool, host: bool) -> set[tuple[int, bool]]:
+        at, number = path[-1], routes[to][path[-1]]
+        ahead, turned, ways = class_of(at, to)
+        if marked and number not in unmarked:
+            stays = sides[at] >= 0 and sides[at] == sides[to]
+            return {(w, stays) for w in spread[at, path[-2]]}
+        if host:
+            marks = bool(lines["marks"])
+            return {(w, marks and (w != ahead or sides[at] >= 0)) for w in ways}
+        if path[-2] == ahead:
+            return {(turned, False)}
+        if (at, number, path[-2]) in back:
+            return {(back[at, number, path[-2]], False)}
+        return {(w, False) for w in (ways if lines["shared"] else [ahead])}
+
+    def paths(source: int, to: int, via: int | None) -> set[tuple[int, ...]]:
+        found, waiting = set(), [((source,), via, False, True)]
+        while waiting:
+            path, over, marked, host = waiting.pop()
+            if over == path[-1]:
+                over, host = None, True
+            if over is None and path[-1] == to:
+                found.add(path)
+                continue
+            end = to if over is None else over
+            first = host and over is None
+            waiting += (
+                [((*path, w), over, mark, False) for w, mark in onward(path, end, marked, first)]
+                if len(path) > 1 or first
+                else [((*path, class_of(source, end)[0]), over, False, False)]
+            )
+        return found
+
+    ends = sorted({int(line[1]) for line in lines["host"]})
+    for source, destination in permutations(ends, 2):
+        wanted = set(by_the_rule(build, source, destination))
+        assert set().union(*(paths(source, destination, v) for v in vias or [None])) == wanted
 
 
 def test_the_same_tables_go_to_booksim(build: Build) -> None:
@@ -267,13 +367,17 @@ def test_planes_stand_beside_each_other() -> None:
 def test_refusals(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="a fabric with hosts"):
         export(form, made(Q3 | {"hosts_per_node": 0}))
+    for routing in ({"balance": "valiant"}, {"balance": "spread"}):
+        if form == "booksim":
+            with pytest.raises(InputError, match="BookSim finds one shortest path"):
+                export(form, made(Q3 | {"routing": routing}))
     monkeypatch.setattr(rated_links, "STORED_PAIRS", 144)
     with pytest.raises(InputError, match=r"at most 12 switches, .* given 13"):
         export(form, made(Q3))
 
 
 def test_simgrid_holds_fewer_hosts_where_traffic_is_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_pair_ways, "MOST_PAIRS", 169)
+    monkeypatch.setattr(host_pair_paths, "MOST_PAIRS", 169)
     assert "platform.xml" in export("simgrid", made(KINDS["minimal"]))
     with pytest.raises(InputError, match=r"at most 13 hosts, .* given 78; export it"):
         export("simgrid", made(KINDS["spread"]))

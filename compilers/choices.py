@@ -1,0 +1,13 @@
+"""The words that arguments of the library choose from; `polarfab.contract` checks them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Method = Literal["auto", "walk", "local"]
+"""How `verify` proves."""
+PictureForm = Literal["svg", "html"]
+Chart = Literal["racks", "load", "failures", "rounds"]
+TreeKind = Literal["disjoint", "low-depth"]
+EngineName = Literal["auto", "mininet", "ovs-fabric", "linux", "frr", "model"]
+FrameworkName = Literal["ryu", "os-ken"]

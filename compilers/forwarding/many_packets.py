@@ -1,0 +1,197 @@
+"""Many packets at once: where each may go next, by the rule, for sums over arrays of packets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from compilers.forwarding.machine_code import kernel
+from compilers.forwarding.program import LOOPS as SINGLE_LOOPS
+from compilers.forwarding.program import Egress, egress_classes, library, program_of
+from compilers.forwarding.rule import DELIVER, DROP, HOST, Array, Program, next_links, spreads
+from compilers.forwarding.tabulation import FROM_OTHER, LINK_BITS, LINK_MASK, NAMED
+from compilers.tables.build import Build
+from compilers.tables.walk import Walker
+
+LOOPS = library("packets", ("rule", "many_packets"), "next_of_packets")
+
+
+@kernel("Tuple((i8[::1],i8[:,::1]))(P,i8[:,::1],i8[:,::1])")
+def next_of_packets(p: Program, packets: Array, dead: Array) -> tuple[Array, Array]:
+    """Ask the rule about packets.
+
+    Args:
+        p: what switches hold.
+        packets: int64[n, 5]: switch, ingress link, tag, egress class and destination of each.
+        dead: int64[n, F], the elements that are down for each; -1: none.
+
+    Returns:
+        int64[n], how many links each may leave by, and int64[m, 2]: these, or one DELIVER or DROP,
+        and its tag there.
+    """
+    links_of = p.far.shape[1]
+    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
+    count, found, m = np.zeros(len(packets), np.int64), np.empty((len(packets), 2), np.int64), 0
+    for i in range(len(packets)):
+        s, came, tag = packets[i, 0], packets[i, 1], packets[i, 2]
+        c, d = packets[i, 3], packets[i, 4]
+        count[i] = next_links(p, s, came, tag, c, d, dead[i], link, tags)
+        if m + count[i] > len(found):
+            more = np.empty((2 * len(found) + links_of, 2), np.int64)
+            more[:m] = found[:m]
+            found = more
+        for x in range(count[i]):
+            found[m, 0], found[m, 1] = link[x], tags[x]
+            m += 1
+    return count, found[:m].copy()
+
+
+class Onward(NamedTuple):
+    """The ways that packets go on: int64[m] each.
+
+    which: of the packets, ascending. arc: by which arc of `ManyPackets`; DELIVER or DROP, negative.
+    tag: PLAIN or MARKED.
+    """
+
+    which: Array
+    arc: Array
+    tag: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ManyPackets:
+    """The program of a build, asked about many packets at once.
+
+    An *arc* is a switch and one of its links, or its hosts: s·L + k, L = K + 1, is link k of switch
+    s, and s·L + K a host there. It says by what packets come in, and by what they leave.
+
+    end: int32[S·L], the arc at the other end of each link; -1 where there is none.
+    """
+
+    build: Build
+    program: Program
+    walker: Walker
+    end: Array
+
+    @classmethod
+    def of(cls, build: Build) -> ManyPackets:
+        """Lower the tables of a build to links."""
+        p = program_of(build)
+        end = np.where(p.far >= 0, p.far * (p.far.shape[1] + 1) + p.far_link, -1)
+        end = np.pad(end, ((0, 0), (0, 1)), constant_values=-1).ravel().astype(np.int32)
+        return cls(build, p, Walker.of(build.tables, build.wiring.cables()), end)
+
+    @property
+    def switches(self) -> int:
+        """S, the number of switches."""
+        return len(self.program.far)
+
+    @property
+    def slots(self) -> int:
+        """L, the number of arcs of a switch."""
+        return int(self.program.far.shape[1]) + 1
+
+    @property
+    def classes(self) -> int:
+        """C, the number of egress classes of a switch."""
+        return int(self.program.order.shape[1])
+
+    @property
+    def ends(self) -> Array:
+        """int64[S·L]: the switch at the other end of each arc, -1 where there is none."""
+        return np.where(self.end >= 0, self.end // self.slots, -1)
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array]:
+        """The arcs of each class's links, int32[N, S·(C + 2)], and of its next hops by ingress
+        place, int32[S·(C + 2)·(N + NAMED)], of `tabulate`; the last two classes drop and deliver.
+        """
+        p, first = self.program, np.arange(self.switches)[:, None, None] * self.slots
+        step = SINGLE_LOOPS.kernels(0).tabulate(p)[0][..., 0]
+        into = (step >> LINK_BITS) * self.slots + (step & LINK_MASK)
+        room = (0, 0), (0, 2), (0, 0)
+        after = np.pad(np.where(step >= 0, self.end[np.where(step >= 0, into, 0)], DROP), room)
+        after[:, -2:] = np.array((DROP, DELIVER))[:, None]
+        order = np.pad(np.where(p.order >= 0, first + p.order, DROP), room, constant_values=DROP)
+        named = np.ascontiguousarray(order.reshape(-1, order.shape[2]).T.astype(np.int32))
+        return named, after.astype(np.int32).ravel()
+
+    def rows(self, egress: Egress) -> Array:
+        """int32[D, S]: s·(C + 2) + the class of each switch; the last two drop and deliver."""
+        width = self.classes + 2
+        first = np.arange(0, self.switches * width, width, dtype=np.int32)
+        found: Array = first + egress % np.int16(width)
+        return found
+
+    def transit(self, arc: Array, row: Array) -> Array:
+        """int32[n]: the arc by which packets in transit leave, each by one; DELIVER or DROP.
+
+        Args:
+            arc: int[n], by which they came in, from no host.
+            row: int32[n], of `rows`, at their switches.
+        """
+        named, after = self._table
+        place = row * (len(named) + NAMED) + FROM_OTHER
+        for i in range(len(named) - 1, -1, -1):
+            same = named[i].take(row) == arc
+            place[same] = row[same] * (len(named) + NAMED) + NAMED + i
+        found: Array = after.take(place)
+        return found
+
+    def spreads(self, egress: Egress) -> Array:
+        """bool[D, S]: whether switches spread marked packets of these classes."""
+        of_class = [spreads(self.program, c) for c in range(DROP, self.classes)]
+        found: Array = np.array(of_class)[egress.astype(np.intp) - DROP]
+        return found
+
+    def egress(self, destinations: Array) -> Egress:
+        """int16[D, S], of `egress_classes`."""
+        return egress_classes(self.build, destinations, self.walker)
+
+    def after(
+        self,
+        egress: Egress,
+        destinations: Array,
+        arc: Array,
+        column: Array,
+        tag: Array | None = None,
+        dead: Array | None = None,
+    ) -> Onward:
+        """The ways that packets may go on.
+
+        Args:
+            egress: of these destinations.
+            destinations: int64[D].
+            arc: int64[n], by which each packet came in.
+            column: int64[n], its destination.
+            tag: int64[n], PLAIN or MARKED; None: all are plain.
+            dead: int64[D, F], the elements that are down for packets to each destination.
+        """
+        switch, came = np.divmod(arc, self.slots)
+        packets = np.zeros((len(arc), 5), np.int64)
+        packets[:, 0], packets[:, 1] = switch, np.where(came == self.slots - 1, HOST, came)
+        packets[:, 2] = 0 if tag is None else tag
+        packets[:, 3], packets[:, 4] = egress[column, switch], destinations[column]
+        down = np.zeros((len(destinations), 0), np.int64) if dead is None else dead
+        loops, distinct = LOOPS.kernels(0), np.arange(len(arc))
+        if loops is LOOPS.python:  # which takes its time for each
+            key = (arc * 2 + packets[:, 2]) * (self.classes + 2) + packets[:, 3] + 2
+            alike = column if dead is not None else self.program.side[packets[:, 4]] + 1
+            key = key * max(3, len(destinations)) + alike
+            _, first, distinct = np.unique(key, return_index=True, return_inverse=True)
+            packets, column = packets[first], column[first]
+        count, found = loops.next_of_packets(self.program, packets, down[column])
+        begins = np.cumsum(count) - count
+        count, begins = count[distinct], begins[distinct]
+        which = np.repeat(np.arange(len(arc)), count)
+        place = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+        link, tags = found[np.repeat(begins, count) + place].T
+        return Onward(which, np.where(link >= 0, switch[which] * self.slots + link, link), tags)
+
+    def host(self, switch: Array) -> Array:
+        """int64[n]: the arcs of packets from hosts at switches."""
+        found: Array = switch * self.slots + self.slots - 1
+        return found

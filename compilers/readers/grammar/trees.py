@@ -1,0 +1,186 @@
+"""Trees of JSON and YAML as lines for the engine: a key a line, what it holds below, more right.
+
+An entry of a list of mappings is `KEY NAME`, its name that of the first of `NAMES` that it has;
+other values stand behind their key as JSON writes them. Below a key that a grammar takes whole each
+entry is one line, `KEY NAME {…}`, whose mapping has its keys in order.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import yaml
+
+from compilers.readers.strict_json import parse
+from compilers.readers.text_lines import TextLines
+
+NAMES = (
+    *("name", "sequence", "prefix", "ip_address", "ip-prefix", "peer-address", "group-name"),
+    *("afi-safi-name", "id", "index", "address", "host"),
+)
+"""The keys of lists, in the models that are read here."""
+FLOW = re.compile(r' *"([^"]+)": (\{.*\})')
+"""A line of YAML that is a key and a whole mapping."""
+
+
+class LineKey(str):
+    """A key, and the line where it stands."""
+
+    line: int = 0
+
+
+def tree_lines(text: str, whole: Collection[str], *, in_yaml: bool = False) -> TextLines:
+    """The lines of a tree, each with the number that its key has in the text.
+
+    Args:
+        text: JSON, or YAML.
+        whole: keys whose entries are one line each, or `ABOVE/KEY` where it is below another.
+        in_yaml: which of the two.
+
+    Raises:
+        ValueError: (line, text) it is neither, or a key is twice in a mapping.
+    """
+    tree = _yaml(text) if in_yaml else parse(text)
+    writer = _TreeWriter(text, frozenset(whole))
+    writer.below(tree if isinstance(tree, dict) else {"no mapping": tree}, 0)
+    lines = TextLines.of("".join(f"{line}\n" for line in writer.lines).encode())
+    return lines.numbered(np.array(writer.numbers, np.int64))
+
+
+class _TreeWriter:
+    """Writes lines in the order of the text, so that one pass over it finds where keys are."""
+
+    def __init__(self, text: str, whole: frozenset[str]) -> None:
+        self.text, self.whole = text, whole
+        self.lines: list[str] = []
+        self.numbers: list[int] = []
+        self._at, self._line = 0, 1
+        self._entries: dict[int, str] = {}
+
+    def below(self, tree: dict[str, Any], depth: int, unnamed: str = "", above: str = "") -> None:
+        """What a mapping holds, below a key, but for the key that names it."""
+        for key, value in tree.items():
+            line = self._found(key)
+            if key == unnamed:
+                continue
+            name = json.dumps(key) if re.search(r"[\s\x00-\x1f]", key) else str(key)
+            whole = key in self.whole or f"{above}/{key}" in self.whole
+            if whole and isinstance(value, dict | list):
+                self._whole(name, value, depth)
+            elif isinstance(value, dict):
+                self._put(depth, name, line)
+                self.below(value, depth + 1, above=key)
+            elif isinstance(value, list) and value:
+                self._entries_of(name, value, depth, line)
+            else:
+                self._put(depth, f"{name} {_text(value)}", line)
+
+    def _entries_of(self, name: str, entries: list[Any], depth: int, line: int) -> None:
+        seen: set[str] = set()
+        for entry in entries:
+            if not isinstance(entry, dict):
+                self._put(depth, f"{name} {_text(entry)}", self._found(entry))
+                continue
+            known = next((key for key in NAMES if key in entry), "")
+            word = str(entry.get(known, "without a name"))
+            again = " again" * (word in seen)
+            seen.add(word)
+            self._put(depth, f"{name} {word}{again}", self._found(next(iter(entry), "")) or line)
+            self.below(entry, depth + 1, known)
+
+    def _whole(self, name: str, entries: dict[str, Any] | list[Any], depth: int) -> None:
+        if isinstance(entries, dict):
+            for key, entry in entries.items():
+                line = self._found(key)
+                if id(entry) not in self._entries:
+                    self._entries[id(entry)] = _text(entry)
+                self._put(depth, f"{name} {key} {self._entries[id(entry)]}", line)
+            return
+        for entry in entries:
+            known = next((key for key in NAMES if key in entry), "")
+            rest = {key: value for key, value in entry.items() if key != known}
+            line = self._found(word := entry.get(known, "without a name"))
+            self._put(depth, f"{name} {word} {_text(rest)}", line)
+
+    def _put(self, depth: int, words: str, line: int) -> None:
+        self.lines.append(" " * depth + words)
+        self.numbers.append(line)
+
+    def _found(self, word: object) -> int:
+        """The line of a key, or of a text in a list, behind what was found before."""
+        if isinstance(word, LineKey):
+            return word.line
+        at = self.text.find(json.dumps(word), self._at)
+        if at >= 0:
+            self._line += self.text.count("\n", self._at, at)
+            self._at = at
+        return self._line
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _yaml(text: str) -> Any:
+    """The commands of NVUE's file: what is below the one `set`.
+
+    A YAML parser takes half a second for a thousand lines of routes, so the mappings of lines such
+    as `FLOW` are parsed once each, where the last lines of the file are all such.
+    """
+    lines = text.splitlines()
+    matches = [FLOW.fullmatch(line) for line in lines]
+    first = next((n for n in range(len(lines), 0, -1) if matches[n - 1] is None), 0)
+    try:
+        tail: dict[str, Any] = {}
+        known: dict[str, Any] = {}
+        for number, match in enumerate(filter(None, matches[first:]), first + 1):
+            if match[2] not in known:
+                known[match[2]] = _value(yaml.compose(match[2], yaml.CSafeLoader))
+            _enter(tail, match[1], number, known[match[2]])
+        indent = {len(line) - len(line.lstrip()) for line in lines[first:]}
+        if not tail or len(indent) != 1 or not lines[first - 1].endswith(":"):
+            return _set(_value(yaml.compose(text, yaml.CSafeLoader)))
+        head = "\n".join([*lines[:first], " " * indent.pop() + '"": {}'])
+        return _set(_value(yaml.compose(head, yaml.CSafeLoader), tail))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise ValueError(mark, f"{error.problem}") from error
+
+
+def _set(tree: Any) -> Any:
+    """The mapping below `set`, the only command."""
+    match tree:
+        case [{"set": dict(commands), **more}] if not more:
+            return commands
+    return tree
+
+
+def _value(node: yaml.Node | None, tail: dict[str, Any] | None = None) -> Any:
+    """Mappings, lists and texts of YAML; `tail` stands in the place of the key "".
+
+    Raises:
+        ValueError: (line, text) a key is twice in a mapping.
+    """
+    if isinstance(node, yaml.MappingNode):
+        found: dict[str, Any] = {}
+        for word, inner in node.value:
+            if tail is not None and word.value == "":
+                found |= tail
+            else:
+                _enter(found, word.value, word.start_mark.line + 1, _value(inner, tail))
+        return found
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(inner, tail) for inner in node.value]
+    return node.value if node else {}
+
+
+def _enter(tree: dict[str, Any], word: object, line: int, value: Any) -> None:
+    key = LineKey(word)
+    key.line = line
+    if key in tree:
+        raise ValueError(line, f"the key {key} twice in a mapping")
+    tree[key] = value

@@ -1,0 +1,207 @@
+"""What the statements of routers do: the verbs of the grammars of EOS, NX-OS, Junos and others."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from socket import AF_INET6, inet_pton
+
+from compilers.readers.emitted_forwarding import Interface
+from compilers.readers.expected_facts import port_text
+from compilers.readers.grammar.engine import Place, TextEngine
+from compilers.readers.route_tables import RouteLines
+from compilers.readers.routers.router_forwarding import far_ends
+from compilers.readers.routers.router_text import DISCARD, RouterText
+
+TRANSIT, ENTERING = "transit", "entering"
+"""The tables of packets from anywhere, and of those that come in in the VRF of hosts."""
+GROUP, ENDS, LAST = "group ", "discard", "last"
+"""A way by a group of next hops; two lines of one route that discards, behind all others."""
+INSIDE = " default"
+"""The VRF of the next hops of a route in that of the hosts."""
+ETHERNET_HEADER = 14
+"""Counted in the MTU of some systems' ports, not in that of IP."""
+SEGMENT_BLOCK = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RouterActor:
+    """The verbs of routers.
+
+    cages: speed and number of the parts, with their lines. destinations: those that filters look
+    for. groups: the next hop of each, DISCARD where it has none. frames: the MTU of IP by port;
+    fitting: the same as the port's inner interface says it. commands: those of another language.
+    """
+
+    router: RouterText
+    cages: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
+    destinations: dict[str, int] = field(default_factory=dict)
+    groups: dict[str, tuple[str, int]] = field(default_factory=dict)
+    frames: dict[str, int] = field(default_factory=dict)
+    fitting: dict[str, tuple[int, int]] = field(default_factory=dict)
+    commands_: list[tuple[int, str]] = field(default_factory=list)
+
+    def wrong(self, line: int, text: str) -> None:
+        """See `GrammarActor.wrong`."""
+        self.router.fault(line, text)
+
+    def unknown(self, line: int, text: str) -> None:
+        """See `GrammarActor.unknown`."""
+        self.router.unknown(line, text)
+
+    def way(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:  # noqa: ARG002
+        """A route: its table, and the next hop; without one it discards."""
+        return kind, " ".join(words)
+
+    def refuse(self, place: Place) -> None:
+        """A statement that is known, and never right."""
+        self.router.fault(place.line, place.text)
+
+    def fact(self, place: Place, kind: str, *value: str | int) -> None:
+        """A plain fact."""
+        self.router.fact(place.line, kind, *value)
+
+    def management(self, place: Place, port: str, address: str) -> None:
+        """The address of the port of management."""
+        self.router.fact(place.line, "management", port_text(port), address)
+
+    def interface(self, place: Place, name: str) -> None:
+        """An interface."""
+        self.router.interface(name, place.line)
+        if name.startswith("Vlan"):
+            self.router.shared[name.removeprefix("Vlan")] = name
+
+    def described(self, place: Place, name: str, text: str) -> None:
+        """The description of an interface."""
+        self.router.described(place.line, name, text)
+
+    def sized(self, place: Place, name: str, mtu: int) -> None:
+        """The MTU of an interface."""
+        self.router.sized(place.line, name, mtu)
+
+    def frame(self, place: Place, name: str, size: int) -> None:
+        """The MTU of a port, or of the interface of hosts, with the Ethernet header."""
+        port = (Interface(name),) if name else ()
+        self.frames[name] = size - ETHERNET_HEADER
+        kind = "mtu" if name else "mtu of the hosts"
+        self.router.fact(place.line, kind, *port, size - ETHERNET_HEADER)
+
+    def fits(self, place: Place, name: str, size: int | str) -> None:
+        """The MTU of what is in a port, which has to be that of its frame; 0: it says none."""
+        self.fitting[name] = max(self.fitting.get(name, (0, 0)), (int(size), place.line))
+
+    def cage(self, place: Place, name: str, word: str, number: int) -> None:
+        """The speed of the parts of a cage, or how many there are."""
+        self.cages.setdefault(name, {})[word] = number, place.line
+
+    def address(self, place: Place, name: str, family: str, address: str) -> None:
+        """An address of an interface, of a family or of either."""
+        if family and (":" in address) != (family == "ipv6"):
+            self.router.fault(place.line, place.text)
+        self.router.interface(name, place.line).addresses.append((address, place.line))
+
+    def unit(self, place: Place, name: str, unit: str, address: str) -> None:
+        """An address of a logical interface."""
+        self.address(place, _unit(name, unit), "", address)
+
+    def access(self, place: Place, name: str, vlan: str) -> None:
+        """The VLAN of a port."""
+        self.router.interface(name, place.line).vlan = vlan
+
+    def member(self, place: Place, name: str, vrf: str) -> None:
+        """The VRF of an interface."""
+        self.router.interface(name, place.line).vrf = vrf
+
+    def vlan(self, place: Place, vlan: str) -> None:  # noqa: ARG002
+        """A VLAN that is there."""
+        self.router.vlans.add(vlan)
+
+    def shared(self, place: Place, vlan: str, name: str) -> None:  # noqa: ARG002
+        """The interface that stands for the ports of a VLAN."""
+        self.router.shared[vlan] = name
+
+    def vrf(self, place: Place, name: str) -> None:  # noqa: ARG002
+        """The VRF of hosts is there."""
+        self.router.vrf = name
+
+    def ingress(self, place: Place, family: str, name: str, unit: str) -> None:  # noqa: ARG002
+        """The interface whose packets a filter looks at."""
+        self.router.ingress[family] = _unit(name, unit)
+
+    def destination(self, place: Place, prefix: str) -> None:
+        """What a filter looks for."""
+        self.destinations[prefix] = place.line
+
+    def group(self, place: Place, name: str, gateway: str) -> None:
+        """A group of one next hop, or of none."""
+        if name in self.groups:
+            self.router.fault(place.line, f"{place.text}, again")
+        self.groups[name] = gateway, place.line
+
+    def segments(self, place: Place, network: str) -> None:  # noqa: ARG002
+        """The block of SRv6 uSIDs, whose routes are not looked at here."""
+        self.router.segments = inet_pton(AF_INET6, network)[:SEGMENT_BLOCK]
+
+    def commands(self, place: Place, text: str) -> None:
+        """Commands of another language."""
+        self.commands_.append((place.line, json.loads(f'"{text}"')))
+
+    def finish(self, engine: TextEngine) -> None:
+        """Give the router what only the whole text says, and its routes."""
+        router = self.router
+        for name, said in self.cages.items():
+            (speed, first), (parts, last) = (said.get(w, (0, 0)) for w in ("speed", "parts"))
+            router.fact(max(first, last), "cage", name, parts, speed)
+        for name, (size, line) in self.fitting.items():
+            if size != self.frames.get(name, 0):
+                router.fault(line, f"{name} of {size} bytes, not {self.frames.get(name, 0)}")
+        ends = dict(far_ends(router))
+        for group, (gateway, line) in self.groups.items():
+            if gateway not in ends and gateway != DISCARD:
+                router.fault(line, f"{gateway} of group {group} is at the end of no link")
+        for kind, rows in ((TRANSIT, router.transit), (ENTERING, router.entering)):
+            rows.absorb(self._settled(engine.routes.get(kind, RouteLines()), kind))
+        router.part_back()
+        if len({*router.ingress.values()}) > 1:
+            router.fault(1, f"filters at {' and '.join(sorted(router.ingress.values()))}")
+        if router.ingress or self.destinations:
+            looked = {prefix: line for prefix, _, line in router.entering.rows(DISCARD)}
+            for prefix in looked.keys() ^ self.destinations.keys():
+                line = looked.get(prefix) or self.destinations[prefix]
+                router.fault(line, f"{prefix}, which is discarded or looked for, and not both")
+        router.strange.sort()
+
+    def _settled(self, found: RouteLines, kind: str) -> RouteLines:
+        """Routes with the next hops that their ways come to, a row each."""
+        if ENDS in found.ways or LAST in found.ways:
+            ends, last = ({p: line for p, _, line in found.rows(way)} for way in (ENDS, LAST))
+            for prefix in ends.keys() ^ last.keys():
+                line = ends.get(prefix) or last[prefix]
+                self.router.fault(line, f"{prefix}, which is discarded, or behind others, alone")
+        hops = {way: self._hops(way, INSIDE * (kind == ENTERING)) for way in found.ways}
+        for prefix, way, line in found.rows(*(way for way, some in hops.items() if some is None)):
+            self.router.fault(line, f"{prefix} by {way}")
+        rows = RouteLines()
+        for step in range(max((len(some or ()) for some in hops.values()), default=0)):
+            here = {way: some[step] for way, some in hops.items() if some and step < len(some)}
+            rows.absorb(found.reworded(here))
+        return rows
+
+    def _hops(self, way: str, vrf: str) -> tuple[str, ...] | None:
+        """The next hops of a way, without the end that says their VRF; None: it makes no sense."""
+        if way == LAST:
+            return ()
+        if way == ENDS:
+            return (DISCARD,)
+        if way.startswith(GROUP):
+            _, group, *last = way.split()
+            gateway = self.groups.get(group, (None, 0))[0]
+            return None if gateway is None or (gateway == DISCARD) != bool(last) else (gateway,)
+        columns = [column.split(",") for column in way.split(" ")]
+        if len(set(map(len, columns))) > 1:
+            return None
+        return tuple(" ".join(words).removesuffix(vrf) for words in zip(*columns, strict=True))
+
+
+def _unit(name: str, unit: str) -> str:
+    return name if unit == "0" else f"{name}.{unit}"

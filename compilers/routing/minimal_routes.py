@@ -1,0 +1,88 @@
+"""Minimal routes: the egress class of each switch towards each destination, algebra or search."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.intermediate_form import (
+    Classes,
+    Routes,
+    Tables,
+    empty_egress,
+    local,
+    no_route,
+)
+from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.topology.families import family_of
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.wiring import Wiring
+
+LARGEST_SHORTEST = 8192
+SOURCES_AT_ONCE = 256
+NOTHING_KEPT = np.empty((0, 0), np.int64)
+
+
+def minimal(topology: Topology, wiring: Wiring) -> Tables:
+    """Tables that send every packet along its minimal path."""
+    known = family_of(topology.family).routes(topology)
+    return Tables(
+        routes=routes(topology, NOTHING_KEPT) if known is None else known,
+        classes=Classes.minimal(wiring.port.copy()),
+    )
+
+
+def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
+    """Exact minimal rows by search, one a destination; class k is the k-th link.
+
+    Args:
+        topology: a connected graph.
+        kept: int[S, S], the links that the first S vertices took to each other, negative for none.
+            They stay wherever they still lead along a shortest path; every other row takes one of
+            its shortest paths, in turn by source and destination.
+    """
+    graph = topology.graph
+    order, near = graph.order, graph.padded()
+    distance = np.empty((order, order), np.uint8)
+    table = neighbour_table(graph)
+    for first in range(0, order, SOURCES_AT_ONCE):
+        part = np.arange(first, min(first + SOURCES_AT_ONCE, order))
+        distance[part] = distances(table, part)
+    egress = empty_egress(order, order, near.shape[1])
+    for source in range(order):
+        shortest = distance[near[source]] == distance[source] - 1
+        shortest &= (near[source] >= 0)[:, None] & (distance[source] < BEYOND)
+        link = _in_turn(shortest, source)
+        if source < len(kept):
+            old = kept[source].astype(np.int64)
+            stays = (old >= 0) & shortest[old, np.arange(len(old))]
+            link[: len(old)][stays] = old[stays]
+        egress[source] = link.astype(egress.dtype)
+    np.fill_diagonal(egress, local(egress))
+    egress[:, ~topology.endpoints] = no_route(egress)
+    return Routes(
+        prefix=np.arange(order, dtype=np.int32)[None],
+        egress=egress,
+        aggregate=np.full(order, -1, np.int32),
+    )
+
+
+def _in_turn(usable: NDArray[np.bool_], source: int) -> NDArray[np.int64]:
+    """int64[N]: one of the links usable towards each destination, in turn."""
+    count = usable.sum(axis=0)
+    turn = (source + np.arange(usable.shape[1])) % np.maximum(count, 1)
+    place = np.cumsum(usable, axis=0) - 1
+    link: NDArray[np.int64] = (usable & (place == turn)).argmax(axis=0)
+    return link
+
+
+def links_taken(tables: Tables, port: NDArray[np.integer]) -> NDArray[np.int64]:
+    """int64[S, S]: the link of each row of exact tables, by its place in `port`; -1 for none."""
+    egress, classes = tables.routes.egress, tables.classes.port
+    inside = egress < classes.shape[1]
+    taken = np.take_along_axis(classes, np.where(inside, egress, 0).astype(np.int64), axis=1)
+    order = len(port)
+    link = np.full((order, int(port.max()) + 1), -1, np.int64)
+    switch, place = np.nonzero(port)
+    link[switch, port[switch, place]] = place
+    return np.where(inside, np.take_along_axis(link, taken.astype(np.int64), axis=1), -1)

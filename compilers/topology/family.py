@@ -1,0 +1,263 @@
+"""The interface of a family of topologies, and what it says of its members by formula."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.labelled_graph import Parameters, Topology
+from inventory.problems import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """One feasible fabric of a family, from formulas, without building the graph.
+
+    radix: of fabric ports in use at a node. parameters: those that build it. endpoints: how many of
+    the nodes carry hosts. host_diameter: the largest distance between two of those (Projective
+    Networks paper, §VI), which in the direct families is the diameter.
+    """
+
+    family: str
+    radix: int
+    nodes: int
+    links: int
+    diameter: int
+    parameters: Parameters
+    endpoints: int
+    host_diameter: int
+    supernode: str | None = None
+    supernode_degree: int | None = None
+    supernode_order: int | None = None
+
+    @property
+    def q(self) -> int | None:
+        """The order of the field, where there is one."""
+        return int(self.parameters["q"]) if "q" in self.parameters else None
+
+    @property
+    def moore_efficiency(self) -> float:
+        """Nodes over the Moore bound of the radix and the diameter."""
+        return self.nodes / moore_bound(self.radix, self.diameter)
+
+
+def moore_bound(degree: int, diameter: int) -> int:
+    """The largest order of a graph of degree d and diameter D: 1 + d·Σ(d-1)^i, i < D."""
+    return 1 + degree * sum(int((degree - 1) ** i) for i in range(diameter))
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """`count` modules of `size` nodes with `inside` links each, and one more of `rest` nodes.
+
+    between: links between any two modules, None if pairs differ. loose: links within the last
+    module and others that never leave a module. bundles: pairs of modules that are cabled. splits:
+    whether a module, whose nodes are all joined, may be cut in parts.
+    """
+
+    size: int
+    count: int
+    inside: int
+    between: int | None = None
+    rest: int = 0
+    loose: int = 0
+    bundles: int | None = None
+    splits: bool = False
+
+    def nodes(self, merged: int) -> int:
+        """The nodes of a group of `merged` modules."""
+        return self.size * merged
+
+    def electrical(self, merged: int) -> int:
+        """The links inside groups of `merged` modules, and in a smaller last group."""
+        groups, left = divmod(self.count, merged)
+        pairs = groups * comb(merged, 2) + comb(left, 2)
+        return self.count * self.inside + self.loose + pairs * (self.between or 0)
+
+    def groups(self, merged: int) -> int:
+        """The number of these groups."""
+        return -(-self.count // merged) + (self.rest > 0)
+
+
+class Family(ABC):
+    """A family of topologies; what it can do is asked of it.
+
+    A file of `compilers/families/` has one, or a package registers its class by an entry point of
+    the group `polarfab.families`. Without more than the methods below its routes, alternates and
+    repairs are searched for.
+
+    name: in a spec. parameters: their names there, and optional those that have a default. place:
+    in lists of families. compared: only so that it can be compared; a check of it reports
+    parameters that are missing. estimated: `utilisation` is not exact. described: by a file.
+    holds_edges: all at
+    once, while the graph is made. constructed: alternates and
+    repairs are by algebra, for any size. single: there is one shortest path between two switches,
+    or rows lead to whole supernodes; by_supernodes: the latter. least_marked: the smallest q with
+    marked packets (`compilers.routing.marked_spread`), None: it has none. keeps_marks: packets stay
+    marked on their destination's side. any_links: switches may have more links or fewer.
+    grows_by_switches: a random graph, which grows by single switches.
+    grows_by_clusters: as ER_q does (`compilers.topology.replicated_clusters`).
+    """
+
+    name: str
+    parameters: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    place = 100
+    compared = False
+    estimated = False
+    described = False
+    holds_edges = True
+    constructed = False
+    single = False
+    by_supernodes = False
+    least_marked: int | None = None
+    keeps_marks = False
+    any_links = False
+    grows_by_switches = False
+    grows_by_clusters = False
+
+    def check(self, parameters: Parameters) -> list[Problem]:  # noqa: ARG002
+        """Problems of the parameters; each key is the parameter's name."""
+        return []
+
+    @abstractmethod
+    def order(self, parameters: Parameters) -> int:
+        """The number of vertices, by formula, for parameters that pass `check`."""
+
+    @abstractmethod
+    def build(self, parameters: Parameters) -> Topology:
+        """The topology. Parameters that pass `check` always build."""
+
+    def degree(self, parameters: Parameters) -> int | None:  # noqa: ARG002
+        """The most links of a switch, by formula; None where none is known."""
+        return None
+
+    def hierarchy(self, parameters: Parameters) -> int:  # noqa: ARG002
+        """The number of vertices in a supernode, by formula; 1 where there are none."""
+        return 1
+
+    def title(self, parameters: Parameters) -> str:
+        """The family and its parameters as text: `polarfly q=7`."""
+        return " ".join([self.name, *(f"{key}={value}" for key, value in parameters.items())])
+
+    def designs(self, radix: int) -> Iterator[Design]:  # noqa: ARG002
+        """Every member whose largest degree is exactly `radix`."""
+        return iter(())
+
+    def direct(
+        self,
+        parameters: Parameters,
+        graph: Graph,
+        coordinates: NDArray[np.int32],
+        diameter: int,
+    ) -> Topology:
+        """The topology of a graph of routers that are alike and all carry hosts."""
+        return Topology(
+            family=self.name,
+            parameters=parameters,
+            graph=graph,
+            kinds=("router",),
+            kind=np.zeros(graph.order, np.uint8),
+            coordinates=coordinates,
+            endpoints=np.ones(graph.order, np.bool_),
+            diameter=diameter,
+        )
+
+    def design(
+        self, radix: int, nodes: int, diameter: int, parameters: Parameters, **more: Any
+    ) -> Design:
+        """A design whose nodes all have `radix` links and carry hosts, but for what `more` says."""
+        of_all = {"links": nodes * radix // 2, "endpoints": nodes, "host_diameter": diameter}
+        sizes: dict[str, Any] = {"radix": radix, "nodes": nodes, "diameter": diameter}
+        return Design(family=self.name, parameters=parameters, **sizes, **(of_all | more))
+
+    def leaf_degree(self, design: Design) -> int:
+        """The fabric ports of a node with hosts."""
+        return design.radix // 2 if design.endpoints < design.nodes else design.radix
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:  # noqa: ARG002
+        """The natural modules, first, and other parts of a member that can be cabled within.
+
+        None where all cables are alike.
+        """
+        return iter(())
+
+    def vertex_names(self, parameters: Parameters) -> tuple[str, ...]:  # noqa: ARG002
+        """Names that vertices have of their own; none where these are their numbers."""
+        return ()
+
+    def edge_blocks(self, parameters: Parameters) -> Iterator[NDArray[np.int32]]:
+        """int32[n, 2]: the edges of `build`, block by block."""
+        return self.build(parameters).graph.edge_blocks()
+
+    def routes(self, topology: Topology) -> Any:  # noqa: ARG002
+        """Minimal routes by algebra (`compilers.tables.intermediate_form.Routes`); None: search."""
+        return None
+
+    def choices(
+        self, tables: Any, topology: Topology, wiring: Any, policy: Any, module: Any
+    ) -> Any:
+        """Minimal `Tables` of a whole member with what a policy asks for; None: search.
+
+        The arguments are those of `compilers.routing.choose.choices`.
+        """
+        del tables, topology, wiring, policy, module
+
+    def constructed_classes(self, parameters: Parameters) -> bool:  # noqa: ARG002
+        """Whether alternates and repairs of a whole member are constructed, however large it is."""
+        return self.constructed
+
+    def layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
+        """Racks by the name of their layout, the default first: functions of the topology and a
+        vertex to start from, or None, that give a `compilers.topology.layout.Layout`.
+        """
+        return {}
+
+    def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
+        """Mean hops from a node with hosts to another, by formula; None where none is known.
+
+        Routes are the family's usual minimal ones.
+        """
+        return None
+
+    def utilisation(self, parameters: Parameters) -> float | None:  # noqa: ARG002
+        """Mean over largest link load, u, for uniform traffic on those routes, evenly split.
+
+        By formula; None where none is known.
+        """
+        return None
+
+    def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool] | None:  # noqa: ARG002
+        """The share of its link's rate that every host can send under any permutation, with marks.
+
+        And whether some permutation gets no more; `hosts` a node. None where no formula is known.
+        """
+        return None
+
+    def has_marks(self, parameters: Parameters) -> bool:
+        """Whether packets can be marked in this member."""
+        return self.least_marked is not None and int(parameters.get("q", 0)) >= self.least_marked
+
+
+def integers(
+    parameters: Parameters, least: Mapping[str, int], optional: tuple[str, ...] = ()
+) -> list[Problem]:
+    """Problems of the keys of `least`: missing, not an integer, or below the least value."""
+    return [
+        Problem(
+            key=key,
+            required=f"an integer of at least {floor}",
+            given="none" if key not in parameters else str(parameters[key]),
+            todo=f"the smallest is {floor}",
+        )
+        for key, floor in least.items()
+        if not (key in optional and key not in parameters)
+        and not (type(value := parameters.get(key)) is int and value >= floor)
+    ]

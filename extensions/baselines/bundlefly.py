@@ -1,0 +1,100 @@
+"""Bundlefly: the star product of MMS(q) and a Paley graph (Lei et al., ICS 2020).
+
+Paley graph of degree d: F_n with n = 2d + 1 ≡ 1 (mod 4), joined when the difference is a square.
+Router (x, x') is vertex x·n + x'; across a link x < y of MMS(q) it is joined to (y, ν·x') for ν
+the least non-square (PolarStar paper, §4.2; any structure graph of diameter 2 gives diameter 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from compilers.families.polarstar import star_product
+from compilers.topology.family import Design, Family, Modules, integers
+from compilers.topology.labelled_graph import Parameters, Topology
+from compilers.topology.supernodes import SUPERNODE_KINDS, degrees_near, exists, supernode
+from extensions.baselines import slimfly
+from inventory.problems import Problem
+
+
+def shape(parameters: Parameters) -> tuple[int, int]:
+    """(q, degree of the supernode)."""
+    return int(parameters["q"]), int(parameters["degree"])
+
+
+class Bundlefly(Family):
+    """The family MMS(q) * Paley(2·degree + 1), of diameter 3."""
+
+    name = "bundlefly"
+    place = 14
+    compared = True
+    parameters = ("q", "degree")
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """The order q: a prime power other than 2; 2·degree + 1: a prime power ≡ 1 (mod 4)."""
+        problems = slimfly.check_q(parameters)
+        if found := integers(parameters, {"degree": 2}):
+            return problems + found
+        degree = int(parameters["degree"])
+        if not exists("paley", degree):
+            near = " and ".join(str(d) for d in degrees_near("paley", degree) if d)
+            problems.append(
+                Problem(
+                    key="degree",
+                    required=SUPERNODE_KINDS["paley"].requirement,
+                    given=f"{degree}, which makes {2 * degree + 1}",
+                    todo=f"the nearest that work: {near}",
+                )
+            )
+        return problems
+
+    def order(self, parameters: Parameters) -> int:
+        """N = 2q²·(2·degree + 1)."""
+        q, degree = shape(parameters)
+        return slimfly.order(q) * (2 * degree + 1)
+
+    def build(self, parameters: Parameters) -> Topology:
+        """The star product with the coordinates (s, x, y, x')."""
+        q, degree = shape(parameters)
+        structure = slimfly.SlimFly().build({"q": q})
+        paley = supernode("paley", degree)
+        graph = star_product(structure.graph, np.zeros(structure.graph.order, np.bool_), paley)
+        member = np.tile(np.arange(paley.order, dtype=np.int32), structure.graph.order)
+        return Topology(
+            family=self.name,
+            parameters={"q": q, "degree": degree},
+            graph=graph,
+            kinds=structure.kinds,
+            kind=np.repeat(structure.kind, paley.order),
+            coordinates=np.column_stack(
+                (np.repeat(structure.coordinates, paley.order, axis=0), member)
+            ),
+            endpoints=np.ones(graph.order, np.bool_),
+            diameter=3,
+        )
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """Every split of radix into the degrees of MMS(q) and of a Paley graph."""
+        for degree in range(2, radix):
+            if not exists("paley", degree):
+                continue
+            for q in slimfly.feasible(radix - degree):
+                nodes = slimfly.order(q) * (2 * degree + 1)
+                yield self.design(
+                    radix,
+                    nodes,
+                    3,
+                    {"q": q, "degree": degree},
+                    supernode="paley",
+                    supernode_degree=degree,
+                    supernode_order=2 * degree + 1,
+                )
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:
+        """Supernodes."""
+        q, degree = shape(parameters)
+        bundles = slimfly.order(q) * slimfly.degree(q) // 2
+        k = 2 * degree + 1
+        yield Modules(k, slimfly.order(q), k * degree // 2, bundles=bundles)

@@ -1,0 +1,97 @@
+"""Dragonfly: complete groups of a routers, each with h global links (Kim et al., ISCA 2008, §3).
+
+Balanced is a = 2h, the default. With the most groups, a·h + 1, there is one link between any two.
+Router r of group i is vertex i·a + r.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import comb
+
+import numpy as np
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family, Modules, integers
+from compilers.topology.labelled_graph import Parameters, Topology
+from extensions.baselines.group_graph import (
+    check_groups,
+    complete,
+    copies,
+    global_links,
+    groups,
+)
+from inventory.problems import Problem
+
+
+def shape(parameters: Parameters) -> tuple[int, int, int]:
+    """(a, h, groups), defaults filled in."""
+    h = int(parameters["h"])
+    a = int(parameters.get("a", 2 * h))
+    return a, h, groups(parameters, a * h)
+
+
+class Dragonfly(Family):
+    """The family of Dragonflies, balanced and custom."""
+
+    name = "dragonfly"
+    place = 8
+    compared = True
+    parameters = ("h", "a", "groups")
+    optional = ("a", "groups")
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """At least two routers per group, and groups that share out the global links evenly."""
+        if problems := integers(parameters, {"h": 1, "a": 2, "groups": 2}, self.optional):
+            return problems
+        a, h, _ = shape(parameters)
+        return check_groups(parameters, a * h, h)
+
+    def order(self, parameters: Parameters) -> int:
+        """N = a·groups."""
+        a, _, count = shape(parameters)
+        return a * count
+
+    def build(self, parameters: Parameters) -> Topology:
+        """The Dragonfly. Its diameter is 3, or 2 where every router has a link to every group."""
+        a, h, count = shape(parameters)
+        ends = global_links(count, a * h)
+        edges = np.concatenate(
+            (copies(complete(a), count, a), ends[..., 0] * a + ends[..., 1] // h)
+        )
+        graph = Graph.from_edges(a * count, edges)
+        group, router = np.divmod(np.arange(graph.order, dtype=np.int32), a)
+        coordinates, diameter = np.stack((group, router), axis=1), 2 if h == count - 1 else 3
+        return self.direct({"h": h, "a": a, "groups": count}, graph, coordinates, diameter)
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """Every a + h = radix + 1, with the most groups."""
+        for h in range(1, radix):
+            a = radix + 1 - h
+            count = a * h + 1
+            yield self.design(radix, a * count, 3, {"h": h, "a": a, "groups": count})
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:
+        """Groups."""
+        a, h, count = shape(parameters)
+        yield Modules(a, count, comb(a, 2), a * h // (count - 1), bundles=comb(count, 2))
+
+    def mean_distance(self, parameters: Parameters) -> float | None:
+        """By local–global–local routes, with the most groups.
+
+        The graph is a little shorter: two global links join some pairs that these routes join in
+        three hops.
+        """
+        a, h, count = shape(parameters)
+        if count != a * h + 1:
+            return None
+        nodes, one, two = a * count, a - 1 + h, 2 * h * (a - 1)
+        return (one + 2 * two + 3 * (nodes - 1 - one - two)) / (nodes - 1)
+
+    def utilisation(self, parameters: Parameters) -> float | None:
+        """A global link carries a² pairs and a local one 2ah + 1, with the most groups."""
+        a, h, count = shape(parameters)
+        if count != a * h + 1:
+            return None
+        local, far = 2 * a * h + 1, a * a
+        return ((a - 1) * local + h * far) / ((a - 1 + h) * max(local, far))

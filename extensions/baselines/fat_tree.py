@@ -1,0 +1,95 @@
+"""Three-level fat tree (Leiserson 1985), as pods of k edge and k aggregation routers.
+
+Edge router: k hosts and k links up, one to each aggregation router of its pod; aggregation router
+i of every pod is joined to the core routers i·k … i·k + k - 1. With pods = k this is the k-ary
+3-tree of the papers' tables (3k² routers, core routers half used); with pods = 2k all routers use
+2k ports, as in Al-Fares et al., SIGCOMM 2008. Vertices: all edge routers pod by pod, then all
+aggregation routers, then the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family, integers
+from compilers.topology.labelled_graph import Parameters, Topology
+from inventory.problems import Problem
+
+
+def shape(parameters: Parameters) -> tuple[int, int]:
+    """(k, pods), default filled in."""
+    k = int(parameters["k"])
+    return k, int(parameters.get("pods", k))
+
+
+class FatTree(Family):
+    """The family of three-level fat trees without oversubscription."""
+
+    name = "fat-tree"
+    place = 11
+    compared = True
+    parameters = ("k", "pods")
+    optional = ("pods",)
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """At least k = 2, and 2 to 2k pods: a core router has 2k ports as well."""
+        if problems := integers(parameters, {"k": 2, "pods": 2}, self.optional):
+            return problems
+        k, pods = shape(parameters)
+        if pods <= 2 * k:
+            return []
+        todo = f"the nearest is {2 * k}"
+        required = f"at most 2k = {2 * k}, the ports of a core router"
+        return [Problem(key="pods", required=required, given=str(pods), todo=todo)]
+
+    def order(self, parameters: Parameters) -> int:
+        """N = 2k·pods + k²."""
+        k, pods = shape(parameters)
+        return 2 * k * pods + k * k
+
+    def build(self, parameters: Parameters) -> Topology:
+        """The fat tree with the coordinates (level, pod, place); the core counts as pod 0."""
+        k, pods = shape(parameters)
+        pod, left, right = np.indices((pods, k, k)).reshape(3, -1)
+        aggregation = k * pods + pod * k + left
+        edges = np.concatenate(
+            (
+                np.stack((pod * k + right, aggregation), axis=1),
+                np.stack((aggregation, 2 * k * pods + left * k + right), axis=1),
+            )
+        )
+        kind = np.repeat(np.arange(3, dtype=np.uint8), (k * pods, k * pods, k * k))
+        place = np.concatenate([np.indices((pods, k)).reshape(2, -1)] * 2, axis=1)
+        core = np.stack((np.zeros(k * k, np.int64), np.arange(k * k)))
+        return Topology(
+            family=self.name,
+            parameters={"k": k, "pods": pods},
+            graph=Graph.from_edges(self.order(parameters), edges),
+            kinds=("edge", "aggregation", "core"),
+            kind=kind,
+            coordinates=np.vstack((kind, np.concatenate((place, core), axis=1))).T.astype(np.int32),
+            endpoints=kind == 0,
+            diameter=4,
+        )
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """Two for k = radix/2, with k pods and with 2k, for even radix."""
+        k = radix // 2
+        if radix % 2 or k < 2:
+            return
+        for pods in (k, 2 * k):
+            of_leaves = {"links": 2 * k * k * pods, "endpoints": k * pods}
+            yield self.design(radix, 2 * k * pods + k * k, 4, {"k": k, "pods": pods}, **of_leaves)
+
+    def mean_distance(self, parameters: Parameters) -> float | None:
+        """2 hops within a pod, 4 between pods."""
+        k, pods = shape(parameters)
+        return 4 - 2 * (k - 1) / (k * pods - 1)
+
+    def utilisation(self, parameters: Parameters) -> float | None:
+        """An arc at an edge router carries pods - 1/k pairs, one at the core pods - 1."""
+        k, pods = shape(parameters)
+        return ((pods - 1) + (pods - 1 / k)) / (2 * (pods - 1 / k))

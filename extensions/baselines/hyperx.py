@@ -1,0 +1,97 @@
+"""HyperX: the Hamming graph K_a □ K_b □ …, also the flattened butterfly (Ahn et al., SC 2009).
+
+Vertices are the tuples (x_0, x_1, …), x_i < side i, in ascending lexicographic order; two are
+joined when they differ in one place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import comb, prod
+
+import numpy as np
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family, Modules
+from compilers.topology.labelled_graph import Parameters, Topology
+from extensions.baselines.group_graph import complete
+from inventory.problems import Problem
+
+DIMENSIONS = (1, 2, 3)
+
+
+def sides(parameters: Parameters) -> tuple[int, ...]:
+    """The parameter `sides`, as in `9x9x8`."""
+    return tuple(int(side) for side in str(parameters["sides"]).split("x"))
+
+
+class HyperX(Family):
+    """The family of Hamming graphs of any dimension."""
+
+    name = "hyperx"
+    place = 9
+    compared = True
+    parameters = ("sides",)
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """`sides` must be integers of at least 2 with x between them."""
+        given = str(parameters.get("sides", "none"))
+        if re.fullmatch(r"[0-9]+(x[0-9]+)*", given) and min(sides({"sides": given})) >= 2:
+            return []
+        required = "integers of at least 2 with x between them"
+        return [Problem(key="sides", required=required, given=given, todo="for example 9x9x8")]
+
+    def order(self, parameters: Parameters) -> int:
+        """The product of the sides."""
+        return prod(sides(parameters))
+
+    def build(self, parameters: Parameters) -> Topology:
+        """The Hamming graph; its diameter is its dimension."""
+        lengths = sides(parameters)
+        count = prod(lengths)
+        number = np.arange(count).reshape(lengths)
+        edges = [
+            np.moveaxis(number, axis, -1)[..., complete(side)].reshape(-1, 2)
+            for axis, side in enumerate(lengths)
+        ]
+        graph = Graph.from_edges(count, np.concatenate(edges))
+        places = np.stack(np.unravel_index(number.ravel(), lengths), axis=1).astype(np.int32)
+        return self.direct({"sides": "x".join(map(str, lengths))}, graph, places, len(lengths))
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """The largest of each dimension up to 3: sides as equal as can be."""
+        for dimension in DIMENSIONS:
+            if radix < dimension:
+                return
+            short, longer = divmod(radix, dimension)
+            lengths = [short + 2] * longer + [short + 1] * (dimension - longer)
+            parameters = {"sides": "x".join(map(str, lengths))}
+            yield self.design(radix, prod(lengths), dimension, parameters)
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:
+        """Rows; in three dimensions planes too."""
+        lengths = sides(parameters)
+        row = lengths[-1]
+        if len(lengths) == 3:
+            plane = lengths[1] * row
+            inside = plane * (lengths[1] + row - 2) // 2
+            yield Modules(plane, lengths[0], inside, plane, bundles=comb(lengths[0], 2))
+            yield Modules(row, lengths[0] * lengths[1], comb(row, 2))
+        elif len(lengths) == 2:
+            bundles = comb(lengths[0], 2)
+            yield Modules(row, lengths[0], comb(row, 2), row, bundles=bundles, splits=True)
+        else:
+            yield Modules(row, 1, comb(row, 2), splits=True)
+
+    def mean_distance(self, parameters: Parameters) -> float | None:
+        """Two vertices differ in place i for 1 - 1/side_i of all pairs."""
+        lengths = sides(parameters)
+        count = prod(lengths)
+        return sum(1 - 1 / side for side in lengths) * count / (count - 1)
+
+    def utilisation(self, parameters: Parameters) -> float | None:
+        """An arc in place i carries N/side_i pairs, so the shortest side has the most."""
+        lengths = sides(parameters)
+        radix = sum(lengths) - len(lengths)
+        return sum((side - 1) / side for side in lengths) * min(lengths) / radix

@@ -1,0 +1,126 @@
+"""Jellyfish: a random regular graph (Singla et al., NSDI 2012), the same on every machine.
+
+All randomness is the raw output of PCG64, which numpy keeps fixed for ever (NEP 19), unlike its
+shuffles. Stubs are paired at random; loops and doubled links are then mended by the paper's own
+move, breaking a random link and joining its ends to the two stubs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.topology.family import Design, Family, integers
+from compilers.topology.labelled_graph import Parameters, Topology
+from extensions.baselines.group_graph import complete
+from inventory.problems import Problem
+
+DRAWS_AT_ONCE = 64
+
+
+def shape(parameters: Parameters) -> tuple[int, int, int]:
+    """(nodes, degree, seed), default filled in."""
+    return int(parameters["nodes"]), int(parameters["degree"]), int(parameters.get("seed", 0))
+
+
+def random_regular(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int64]:
+    """int64[nodes·degree / 2, 2], the edges; nodes·degree is even and degree < nodes.
+
+    A dense graph is the complement of a sparse one, for which mending always finds a move.
+    """
+    if 2 * degree < nodes:
+        while (edges := _pairing(nodes, degree, source)) is None:
+            pass
+        return edges
+    sparse = random_regular(nodes, nodes - 1 - degree, source)
+    sparse.sort(axis=1)
+    every = complete(nodes)
+    return every[~np.isin(every @ [nodes, 1], sparse @ [nodes, 1])]
+
+
+def _pairing(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int64] | None:
+    """A random pairing of all stubs without loops or repeats; None in the rare case of failure."""
+    shuffled = np.argsort(source.random_raw(nodes * degree), kind="stable")
+    pairs = np.sort((shuffled // degree).reshape(-1, 2), axis=1)
+    _, first = np.unique(pairs @ [nodes, 1], return_index=True)
+    good = np.zeros(len(pairs), np.bool_)
+    good[first] = True
+    good &= pairs[:, 0] != pairs[:, 1]
+    links = [(u, v) for u, v in pairs[good].tolist()]
+    return _mend(links, pairs[~good].tolist(), source)
+
+
+def _mend(
+    links: list[tuple[int, int]], bad: list[list[int]], source: np.random.PCG64
+) -> NDArray[np.int64] | None:
+    joined = {*links, *((v, u) for u, v in links)}
+    for u, v in bad:
+        for _ in range(100 * len(links)):
+            draw = int(source.random_raw())
+            place = draw // 2 % len(links)
+            x, y = links[place][:: 1 if draw % 2 else -1]
+            if u != x and v != y and (u, x) not in joined and (v, y) not in joined:
+                break
+        else:
+            return None
+        joined -= {(x, y), (y, x)}
+        joined |= {(u, x), (x, u), (v, y), (y, v)}
+        links[place] = (u, x)
+        links.append((v, y))
+    return np.array(links, np.int64).reshape(-1, 2)
+
+
+def eccentricity(graph: Graph) -> int | None:
+    """The diameter, by search from every vertex; None where the graph is not connected."""
+    table, worst = neighbour_table(graph), 0
+    for start in range(0, graph.order, DRAWS_AT_ONCE):
+        sources = np.arange(start, min(start + DRAWS_AT_ONCE, graph.order))
+        worst = max(worst, int(distances(table, sources).max()))
+    return None if worst == BEYOND else worst
+
+
+class Jellyfish(Family):
+    """The family of random regular graphs, one for each seed."""
+
+    name = "jellyfish"
+    place = 10
+    compared = True
+    any_links = grows_by_switches = True
+    parameters = ("nodes", "degree", "seed")
+    optional = ("seed",)
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """3 ≤ degree < nodes and nodes·degree even."""
+        if problems := integers(parameters, {"nodes": 4, "degree": 3, "seed": 0}, self.optional):
+            return problems
+        nodes, degree, _ = shape(parameters)
+        if degree >= nodes:
+            required, todo = f"less than nodes = {nodes}", f"the largest is {nodes - 1}"
+        elif nodes * degree % 2:
+            required, todo = "nodes·degree even", f"the nearest are {degree - 1} and {degree + 1}"
+        else:
+            return []
+        return [Problem(key="degree", required=required, given=str(degree), todo=todo)]
+
+    def order(self, parameters: Parameters) -> int:
+        """N = nodes."""
+        return shape(parameters)[0]
+
+    def build(self, parameters: Parameters) -> Topology:
+        """The first connected graph that the seed gives; its diameter is found by search."""
+        nodes, degree, seed = shape(parameters)
+        source = np.random.PCG64(seed)
+        while True:
+            graph = Graph.from_edges(nodes, random_regular(nodes, degree, source))
+            if (diameter := eccentricity(graph)) is not None:
+                break
+        given = {"nodes": nodes, "degree": degree, "seed": seed}
+        return self.direct(given, graph, np.arange(nodes, dtype=np.int32)[:, None], diameter)
+
+    def designs(self, radix: int) -> Iterator[Design]:  # noqa: ARG002
+        """None: any number of nodes will do, and no formula gives the diameter."""
+        return iter(())

@@ -1,0 +1,118 @@
+"""Megafly, or Dragonfly+: groups of a/2 leaves completely joined to a/2 spines.
+
+Flajslik et al., "Megafly" (ISC 2018), §2; Shpiner et al., "Dragonfly+" (HiPINEB 2017). Leaves
+carry hosts, spines have h global links each. Router r of group i is vertex i·a + r, leaves first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import comb
+
+import numpy as np
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.family import Design, Family, Modules, integers
+from compilers.topology.labelled_graph import Parameters, Topology
+from extensions.baselines.group_graph import check_groups, copies, global_links, groups
+from inventory.problems import Problem
+
+
+def shape(parameters: Parameters) -> tuple[int, int, int]:
+    """(leaves of a group, h, groups), default filled in."""
+    h, leaves = int(parameters["h"]), int(parameters["a"]) // 2
+    return leaves, h, groups(parameters, leaves * h)
+
+
+def diameter(graph: Graph, leaves: int, h: int, count: int) -> int:
+    """The diameter of the whole graph: by formula with the most groups, else by search.
+
+    All groups look alike, so a search from one is enough.
+    """
+    if count == leaves * h + 1:
+        return most_groups_diameter(leaves)
+    return int(distances(neighbour_table(graph), np.arange(2 * leaves)).max())
+
+
+def most_groups_diameter(leaves: int) -> int:
+    """5 in general, from a spine to one of another group; leaves are 3 hops apart at most."""
+    return min(leaves, 3) + 2
+
+
+class Megafly(Family):
+    """The family of Megaflies."""
+
+    name = "megafly"
+    place = 12
+    compared = True
+    parameters = ("h", "a", "groups")
+    optional = ("groups",)
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """An even number of routers per group, and groups that share the global links evenly."""
+        if problems := integers(parameters, {"h": 1, "a": 2, "groups": 2}, self.optional):
+            return problems
+        a, h = int(parameters["a"]), int(parameters["h"])
+        if a % 2:
+            todo = f"the nearest are {a - 1} and {a + 1}"
+            return [Problem(key="a", required="an even number", given=str(a), todo=todo)]
+        return check_groups(parameters, a // 2 * h, h)
+
+    def order(self, parameters: Parameters) -> int:
+        """N = a·groups."""
+        leaves, _, count = shape(parameters)
+        return 2 * leaves * count
+
+    def build(self, parameters: Parameters) -> Topology:
+        """The Megafly with the coordinates (group, router); leaves are at most 3 hops apart."""
+        leaves, h, count = shape(parameters)
+        size = 2 * leaves
+        inside = np.stack(np.divmod(np.arange(leaves * leaves), leaves), axis=1)
+        inside[:, 1] += leaves
+        ends = global_links(count, leaves * h)
+        between = ends[..., 0] * size + leaves + ends[..., 1] // h
+        graph = Graph.from_edges(
+            size * count, np.concatenate((copies(inside, count, size), between))
+        )
+        group, router = np.divmod(np.arange(graph.order, dtype=np.int32), size)
+        return Topology(
+            family=self.name,
+            parameters={"h": h, "a": size, "groups": count},
+            graph=graph,
+            kinds=("leaf", "spine"),
+            kind=(router >= leaves).astype(np.uint8),
+            coordinates=np.stack((group, router), axis=1),
+            endpoints=router < leaves,
+            diameter=diameter(graph, leaves, h, count),
+        )
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """Every a/2 + h = radix, the ports of a spine, with the most groups."""
+        for h in range(1, radix):
+            leaves = radix - h
+            count = leaves * h + 1
+            yield self.design(
+                radix,
+                2 * leaves * count,
+                most_groups_diameter(leaves),
+                {"h": h, "a": 2 * leaves, "groups": count},
+                links=count * leaves * leaves + count * leaves * h // 2,
+                endpoints=leaves * count,
+                host_diameter=3,
+            )
+
+    def leaf_degree(self, design: Design) -> int:
+        """A link to every spine of the group."""
+        return shape(design.parameters)[0]
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:
+        """Groups."""
+        leaves, h, count = shape(parameters)
+        between = leaves * h // (count - 1)
+        yield Modules(2 * leaves, count, leaves * leaves, between, bundles=comb(count, 2))
+
+    def mean_distance(self, parameters: Parameters) -> float | None:
+        """2 hops within a group, 3 to any other."""
+        leaves, _, count = shape(parameters)
+        return 3 - (leaves - 1) / (leaves * count - 1)

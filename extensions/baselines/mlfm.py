@@ -1,0 +1,74 @@
+"""Multi-layer full mesh: the incidence graph of K_n with n-1 copies of each vertex.
+
+Fujitsu 2014; Projective Networks paper, §VI. Leaf (i, layer) is joined to the spine of every edge
+of K_n at i. Vertices: leaf i·(n-1) + layer, then the spines in ascending order of {i, j}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family, integers
+from compilers.topology.labelled_graph import Parameters, Topology
+from extensions.baselines.group_graph import complete
+from inventory.problems import Problem
+
+
+def diameter(n: int) -> int:
+    """4, from a spine to one without a common end; with n = 3 there is none, and it is 3."""
+    return 4 if n > 3 else 3
+
+
+class Mlfm(Family):
+    """The family of multi-layer full meshes; leaves carry hosts."""
+
+    name = "mlfm"
+    place = 13
+    compared = True
+    parameters = ("n",)
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """At least n = 3."""
+        return integers(parameters, {"n": 3})
+
+    def order(self, parameters: Parameters) -> int:
+        """N = 3n(n-1)/2: n(n-1) leaves and n(n-1)/2 spines."""
+        n = int(parameters["n"])
+        return 3 * n * (n - 1) // 2
+
+    def build(self, parameters: Parameters) -> Topology:
+        """The mesh with the coordinates (i, layer) or {i, j}, leaves 2 hops apart."""
+        n = int(parameters["n"])
+        leaves, pairs = n * (n - 1), complete(n)
+        tails = pairs[:, :, None] * (n - 1) + np.arange(n - 1)
+        spines = np.broadcast_to(leaves + np.arange(len(pairs))[:, None, None], tails.shape)
+        leaf = np.stack(np.divmod(np.arange(leaves), n - 1), axis=1)
+        kind = np.repeat(np.arange(2, dtype=np.uint8), (leaves, len(pairs)))
+        return Topology(
+            family=self.name,
+            parameters={"n": n},
+            graph=Graph.from_edges(len(kind), np.stack((tails, spines), axis=-1)),
+            kinds=("leaf", "spine"),
+            kind=kind,
+            coordinates=np.concatenate((leaf, pairs)).astype(np.int32),
+            endpoints=kind == 0,
+            diameter=diameter(n),
+        )
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """The one of n = radix/2 + 1: a spine has 2(n-1) ports."""
+        n = radix // 2 + 1
+        if radix % 2 == 0 and n >= 3:
+            of_leaves = {"links": n * (n - 1) ** 2, "endpoints": n * (n - 1), "host_diameter": 2}
+            yield self.design(radix, 3 * n * (n - 1) // 2, diameter(n), {"n": n}, **of_leaves)
+
+    def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
+        """Any two leaves are 2 hops apart."""
+        return 2.0
+
+    def utilisation(self, parameters: Parameters) -> float | None:  # noqa: ARG002
+        """All links are alike."""
+        return 1.0

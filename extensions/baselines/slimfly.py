@@ -1,0 +1,146 @@
+"""Slim Fly: the McKay–Miller–Širáň graphs MMS(q) (Projective Networks paper, §IV-B).
+
+q = 4w + δ with δ in {-1, 0, 1} is a prime power other than 2. Vertex (s, x, y), s in {0, 1} and
+x, y in F_q, is number s·q² + x·q + y. (s, x, y) and (s, x, y') are joined when y - y' is in X_s,
+and (0, x, y) and (1, x', y') when y - y' = x·x'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.family import Design, Family, Modules, integers
+from compilers.topology.field import field, powers, prime_power, prime_powers_near
+from compilers.topology.labelled_graph import Parameters, Topology
+from inventory.problems import Problem
+
+SUBGRAPHS = ("S0", "S1")
+
+
+def residue(q: int) -> int:
+    """δ in {-1, 0, 1} with q ≡ δ (mod 4)."""
+    return (q + 1) % 4 - 1
+
+
+def order(q: int) -> int:
+    """N = 2q²."""
+    return 2 * q * q
+
+
+def degree(q: int) -> int:
+    """Δ = (3q - δ)/2."""
+    return (3 * q - residue(q)) // 2
+
+
+def generator_sets(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """X_0 and X_1 = ξ·X_0, |X_0| = (q - δ)/2.
+
+    For δ = -1 the exponents in X_0 are 0, 2, …, (q-3)/2 and (q-1)/2, …, q-2; the paper's are off
+    by one there.
+    """
+    xi = powers(q)
+    exponents = np.arange(0, q - 1, 2)
+    if residue(q) == -1:
+        exponents = np.concatenate((np.arange(0, (q - 1) // 2, 2), np.arange((q - 1) // 2, q, 2)))
+    return xi[exponents % (q - 1)], xi[(exponents + 1) % (q - 1)]
+
+
+def mms(q: int) -> Graph:
+    """MMS(q) for a prime power q other than 2."""
+    f = field(q)
+    side, y = np.arange(q), np.arange(q)
+    parts = []
+    for s, generators in enumerate(generator_sets(q)):
+        heads = f.add[y[:, None], generators]
+        pairs = np.stack(np.broadcast_arrays(y[:, None], heads), axis=-1).reshape(-1, 2)
+        rows = (s * q + side)[:, None, None] * q
+        parts.append((rows + pairs[pairs[:, 0] < pairs[:, 1]]).reshape(-1, 2))
+    x, far, y = (axis.ravel() for axis in np.meshgrid(side, side, y, indexing="ij"))
+    heads = q * q + far * q + f.add[y, f.neg[f.mul[x, far]]]
+    parts.append(np.stack((x * q + y, heads), axis=1))
+    return Graph.from_edges(order(q), np.concatenate(parts))
+
+
+def check_q(parameters: Parameters) -> list[Problem]:
+    """A problem unless q is a prime power of at least 3."""
+    if problems := integers(parameters, {"q": 3}):
+        return problems
+    q = int(parameters["q"])
+    if prime_power(q):
+        return []
+    todo = "the nearest are {} and {}".format(*prime_powers_near(q))
+    return [Problem(key="q", required="a prime power", given=str(q), todo=todo)]
+
+
+def feasible(radix: int) -> Iterator[int]:
+    """The q, at most one of each residue, with MMS(q) of that degree."""
+    for delta in (-1, 0, 1):
+        q, rest = divmod(2 * radix + delta, 3)
+        if rest == 0 and q > 2 and residue(q) == delta and prime_power(q):
+            yield q
+
+
+class SlimFly(Family):
+    """The family MMS(q)."""
+
+    name = "slimfly"
+    place = 7
+    compared = True
+    parameters = ("q",)
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """The order q must be a prime power other than 2."""
+        return check_q(parameters)
+
+    def order(self, parameters: Parameters) -> int:
+        """N = 2q²."""
+        return order(int(parameters["q"]))
+
+    def build(self, parameters: Parameters) -> Topology:
+        """MMS(q) with the coordinates (s, x, y)."""
+        q = int(parameters["q"])
+        graph = mms(q)
+        number = np.arange(graph.order, dtype=np.int32)
+        return Topology(
+            family=self.name,
+            parameters={"q": q},
+            graph=graph,
+            kinds=SUBGRAPHS,
+            kind=(number // (q * q)).astype(np.uint8),
+            coordinates=np.stack((number // (q * q), number // q % q, number % q), axis=1),
+            endpoints=np.ones(graph.order, np.bool_),
+            diameter=2,
+        )
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """Every MMS(q) of degree radix."""
+        for q in feasible(radix):
+            yield self.design(radix, order(q), 2, {"q": q})
+
+    def modules(self, parameters: Parameters) -> Iterator[Modules]:
+        """Two sides (0, x, ·) and (1, x', ·) in one module, or each in its own."""
+        q = int(parameters["q"])
+        local = q * (q - residue(q)) // 4
+        yield Modules(2 * q, q, 2 * local + q, 2 * q, bundles=comb(q, 2))
+        yield Modules(q, 2 * q, local)
+
+    def mean_distance(self, parameters: Parameters) -> float | None:
+        """2 - Δ/(N-1): degree vertices are at 1, all others at 2."""
+        q = int(parameters["q"])
+        return 2 - degree(q) / (order(q) - 1)
+
+    def utilisation(self, parameters: Parameters) -> float | None:
+        """From q = 5 on the links between S0 and S1 carry the most, 3q - 2 pairs per arc.
+
+        The limit is 8/9 (Projective Networks paper, §IV-B).
+        """
+        q = int(parameters["q"])
+        if q < 5:
+            return None
+        pairs = 2 * (order(q) - 1) - degree(q)
+        return pairs / (degree(q) * (3 * q - 2))

@@ -1,0 +1,198 @@
+"""SpectralFly: the Ramanujan graphs X^{p,q} of Lubotzky, Phillips and Sarnak.
+
+Young et al., "SpectralFly" (IPDPS 2022), §III, which also allows p, q ≡ 3 (mod 4). Vertices are
+the 2×2 matrices over F_q up to a factor: all invertible ones, PGL(2, q), where p is no square
+modulo q, else those whose determinant is a square, PSL(2, q). Each is left-normalised, and they
+are numbered in ascending lexicographic order. Neighbours are the products with p+1 generators,
+one for each way to write p as a sum of four squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.adjacency import Graph
+from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.family import Design, Family, integers
+from compilers.topology.field import prime_power
+from compilers.topology.labelled_graph import Parameters, Topology
+from inventory.problems import Problem
+
+Matrix = NDArray[np.int64]
+
+# p: every q for which X^{p,q} has diameter 3, p < 128, found by search. None has diameter 2.
+DIAMETER_THREE = {
+    11: (7,),
+    23: (11, 13),
+    29: (13,),
+    41: (23,),
+    43: (17, 19),
+    47: (17, 19),
+    53: (17,),
+    59: (17, 23),
+    61: (19,),
+    67: (17,),
+    71: (23, 29),
+    73: (19, 23),
+    83: (19, 29),
+    97: (31, 43),
+    101: (23, 31, 37, 43),
+    103: (29, 31, 41),
+    107: (29, 31, 43),
+    109: (29, 31),
+    113: (31, 41),
+    127: (23, 41, 43),
+}
+
+
+def is_odd_prime(n: int) -> bool:
+    """Whether n is a prime other than 2."""
+    return n > 2 and prime_power(n) == (n, 1)
+
+
+def is_residue(p: int, q: int) -> bool:
+    """Whether the Legendre symbol (p/q) is 1, by Euler's criterion."""
+    return pow(p, (q - 1) // 2, q) == 1
+
+
+def order(p: int, q: int) -> int:
+    """|PSL(2, q)| = q(q²-1)/2 where p is a square modulo q, else |PGL(2, q)| = q(q²-1)."""
+    return q * (q * q - 1) // (2 if is_residue(p, q) else 1)
+
+
+def four_squares(p: int) -> list[tuple[int, ...]]:
+    """The p+1 solutions of a²+b²+c²+d² = p that stand for the generators.
+
+    a has the parity of its own (odd for p ≡ 1, even for p ≡ 3 modulo 4) and the first entry that
+    is not 0 is positive.
+    """
+    bound = isqrt(p)
+    alone = p % 4 // 2
+    entries = range(-bound, bound + 1)
+    first = [x for x in entries if x % 2 != alone and x >= 0]
+    others = [x for x in entries if x % 2 == alone]
+    return [
+        s
+        for s in product(first, others, others, others)
+        if sum(x * x for x in s) == p and next(x for x in s if x) > 0
+    ]
+
+
+def generators(p: int, q: int) -> Matrix:
+    """int64[p + 1, 4], the matrices (row by row) of determinant p modulo q."""
+    x, y = next((x, y) for x, y in product(range(q), repeat=2) if (x * x + y * y + 1) % q == 0)
+    a, b, c, d = np.array(four_squares(p), np.int64).T
+    rows = (a + b * x + d * y, -b * y + c + d * x, -b * y - c + d * x, a - b * x - d * y)
+    return np.stack(rows, axis=1) % q
+
+
+def normalised(q: int, matrices: Matrix) -> Matrix:
+    """The matrices, int64[…, 4], scaled so that the first entry that is not 0 is 1."""
+    inverse = np.array([0, *(pow(x, -1, q) for x in range(1, q))])
+    first = np.where(matrices[..., 0] != 0, matrices[..., 0], matrices[..., 1])
+    scaled: Matrix = matrices * inverse[first][..., None] % q
+    return scaled
+
+
+def place(q: int, matrices: Matrix) -> NDArray[np.int64]:
+    """int64[…], the position of normalised matrices among all (0, 1, c, d), then (1, b, c, d)."""
+    a, b, c, d = (matrices[..., i] for i in range(4))
+    return np.where(a == 1, q * q + (b * q + c) * q + d, c * q + d)
+
+
+def elements(p: int, q: int) -> Matrix:
+    """int64[N, 4], the group's matrices in canonical order."""
+    codes = np.arange(q * q + q**3)
+    low = codes < q * q
+    rest = np.where(low, codes, codes - q * q)
+    b, c, d = np.where(low, 1, rest // (q * q)), rest // q % q, rest % q
+    table = np.stack((1 - low.astype(np.int64), b, c, d), axis=1)
+    determinant = (table[:, 0] * d - b * c) % q
+    square = np.zeros(q, np.bool_)
+    square[np.arange(1, q) ** 2 % q] = True
+    kept = square[determinant] if is_residue(p, q) else determinant != 0
+    chosen: Matrix = table[kept]
+    return chosen
+
+
+def multiply(q: int, left: Matrix, right: Matrix) -> Matrix:
+    """The products of 2×2 matrices, row by row in the last axis."""
+    a, b, c, d = (left[..., i] for i in range(4))
+    e, f, g, h = (right[..., i] for i in range(4))
+    rows = (a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h)
+    return np.stack(rows, axis=-1) % q
+
+
+def lps(p: int, q: int) -> tuple[Graph, Matrix]:
+    """X^{p,q}, and int64[N, 4], the matrix of each vertex."""
+    vertices = elements(p, q)
+    number = np.full(q * q + q**3, -1, np.int64)
+    number[place(q, vertices)] = np.arange(len(vertices))
+    edges = []
+    for generator in generators(p, q):
+        heads = number[place(q, normalised(q, multiply(q, vertices, generator)))]
+        forward = np.flatnonzero(np.arange(len(vertices)) < heads)
+        edges.append(np.stack((forward, heads[forward]), axis=1))
+    return Graph.from_edges(len(vertices), np.concatenate(edges)), vertices
+
+
+class SpectralFly(Family):
+    """The family X^{p,q}: distinct odd primes p and q with q > 2√p; degree p + 1."""
+
+    name = "spectralfly"
+    place = 15
+    compared = True
+    parameters = ("p", "q")
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """Two distinct odd primes, q > 2√p (else links coincide)."""
+        if problems := integers(parameters, {"p": 3, "q": 3}):
+            return problems
+        p, q = int(parameters["p"]), int(parameters["q"])
+        return [
+            Problem(key=key, required="an odd prime", given=str(n), todo=_primes_near(n))
+            for key, n in (("p", p), ("q", q))
+            if not is_odd_prime(n)
+        ] or self._check_pair(p, q)
+
+    @staticmethod
+    def _check_pair(p: int, q: int) -> list[Problem]:
+        if q != p and q * q > 4 * p:
+            return []
+        fit = next(n for n in range(q + 1, 8 * p) if is_odd_prime(n) and n != p and n * n > 4 * p)
+        return [
+            Problem(
+                key="q",
+                required=f"a prime other than p and above 2√p = {2 * p**0.5:.1f}",
+                given=str(q),
+                todo=f"the next that fits p={p} is {fit}",
+            )
+        ]
+
+    def order(self, parameters: Parameters) -> int:
+        """The order of PSL(2, q) or PGL(2, q)."""
+        return order(int(parameters["p"]), int(parameters["q"]))
+
+    def build(self, parameters: Parameters) -> Topology:
+        """X^{p,q}. It looks the same from every vertex, so one search gives the diameter."""
+        p, q = int(parameters["p"]), int(parameters["q"])
+        graph, matrices = lps(p, q)
+        diameter = int(distances(neighbour_table(graph), np.array([0])).max())
+        return self.direct({"p": p, "q": q}, graph, matrices.astype(np.int32), diameter)
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """Every X^{radix-1,q} of diameter 3 (radix ≤ 128); larger q are not offered."""
+        p = radix - 1
+        for q in DIAMETER_THREE.get(p, ()):
+            yield self.design(radix, order(p, q), 3, {"p": p, "q": q})
+
+
+def _primes_near(n: int) -> str:
+    below = next((k for k in range(n - 1, 2, -1) if is_odd_prime(k)), None)
+    above = next(k for k in range(n + 1, 2 * n + 2) if is_odd_prime(k))
+    return f"the nearest are {below} and {above}" if below else f"the smallest is {above}"

@@ -1,0 +1,85 @@
+"""Table III of the Projective Networks paper: its limits, computed for graphs of finite size.
+
+The paper prints T, R, N, Δ and Δ0 for u and k̄ in the limit. Here they have the exact k̄ of a graph
+with as many vertices at every distance as a generalised Moore graph (§II-B).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from compilers.families.polarfly import polarity_utilisation
+from compilers.topology.families import BASELINES
+
+
+@dataclass(frozen=True, slots=True)
+class GraphShape:
+    """Order, largest degree, mean distance and u of a graph; arcs where it is not regular."""
+
+    order: int
+    degree: int
+    mean: float
+    utilisation: float = 1.0
+    arcs: int = 0
+
+    def quantities(self) -> dict[str, float]:
+        """T, R, N, Δ, Δ0 with Δ0 = 2E·u/(N·k̄)."""
+        arcs = self.arcs or self.order * self.degree
+        hosts = arcs * self.utilisation / (self.order * self.mean)
+        return {
+            "T": self.order * hosts,
+            "R": self.degree + hosts,
+            "N": self.order,
+            "Δ": self.degree,
+            "Δ0": hosts,
+        }
+
+
+def moore_mean(order: int, degree: int, diameter: int) -> float:
+    """The k̄ of a generalised Moore graph: all distances below the diameter as full as can be."""
+    near = [degree * int((degree - 1) ** (t - 1)) for t in range(1, diameter)]
+    far = order - 1 - sum(near)
+    return (sum(t * n for t, n in enumerate(near, 1)) + diameter * far) / (order - 1)
+
+
+def structural(network: str) -> dict[str, float]:
+    """T, R, N, Δ, Δ0 of a row of Table III at its example."""
+    return SHAPES[network]().quantities()
+
+
+def moore_shape(order: int, degree: int, diameter: int) -> GraphShape:
+    """A generalised Moore graph with u = 1."""
+    return GraphShape(order, degree, moore_mean(order, degree, diameter))
+
+
+def demi_shape(q: int) -> GraphShape:
+    """The modified incidence graph, PolarFly's."""
+    order, arcs = q * q + q + 1, q * (q + 1) ** 2
+    mean = 2 - arcs / (order * (order - 1))
+    return GraphShape(order, q + 1, mean, polarity_utilisation(q), arcs)
+
+
+def baseline_shape(family: str, degree: int, **parameters: int | str) -> GraphShape:
+    """A baseline of this degree, by its formulas."""
+    found = BASELINES[family]
+    mean, used = found.mean_distance(parameters), found.utilisation(parameters)
+    return GraphShape(found.order(parameters), degree, mean or 0, used or 0)
+
+
+SHAPES: dict[str, Callable[[], GraphShape]] = {
+    "complete graph, N=32": lambda: moore_shape(32, 31, 1),
+    "Turán, N=48 r=3": lambda: moore_shape(48, 32, 2),
+    "complete bipartite, n=24": lambda: moore_shape(48, 24, 2),
+    "Hamming 2D, n=22": lambda: baseline_shape("hyperx", 42, sides="22x22"),
+    "demi-PN, q=27": lambda: demi_shape(27),
+    "Slim Fly, q=19": lambda: baseline_shape("slimfly", 29, q=19),
+    "PN, q=23": lambda: moore_shape(1106, 24, 3),
+    "Dragonfly, h=7": lambda: baseline_shape("dragonfly", 20, h=7),
+    "Delorme quadrangle, q=32": lambda: moore_shape(33825, 33, 3),
+    "Hamming 3D, n=9": lambda: baseline_shape("hyperx", 24, sides="9x9x9"),
+    "quadrangle incidence, q=9": lambda: moore_shape(1640, 10, 4),
+    "Delorme hexagon, q=27": lambda: moore_shape(14900788, 28, 5),
+    "hexagon incidence, q=5": lambda: moore_shape(7812, 6, 6),
+    "hypercube, n=10": lambda: GraphShape(2**10, 10, 10 * 2**9 / (2**10 - 1)),
+}

@@ -1,0 +1,176 @@
+"""The papers' tables, computed by our formulas and compared with the printed values.
+
+The configurations and printed values are in `papers.yaml`, word for word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compilers.evaluation.comparison.candidates import Candidate, candidate
+from compilers.evaluation.comparison.prices import prices
+from compilers.topology.families import BASELINES, FAMILIES
+from compilers.topology.family import Design
+from extensions.papers.limits import structural
+from inventory.problems import InputError, did_you_mean
+from inventory.yamlfile import read
+
+SOURCE = Path(__file__).with_name("papers.yaml")
+
+QUANTITIES: dict[str, tuple[Callable[[Candidate], float | None], float]] = {
+    "routers": (lambda c: c.design.nodes, 0),
+    "radix": (lambda c: c.design.radix, 0),
+    "endpoints": (lambda c: c.total_hosts, 0),
+    "T": (lambda c: c.total_hosts, 0),
+    "R": (lambda c: c.router_ports, 0),
+    "N": (lambda c: c.design.nodes, 0),
+    "hosts per router": (lambda c: c.hosts, 0),
+    "subscription": (lambda c: c.subscription, 0.001),
+    "electrical cables": (lambda c: c.electrical, 0),
+    "optical cables": (lambda c: c.design.links - c.electrical, 0),
+    "cables": (lambda c: c.design.links, 0),
+    "cost per host ($)": (lambda c: c.cost.dollars, 0.015),
+    "power per host (W)": (lambda c: c.cost.watts, 0.0051),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value: computed, as printed, and whether they differ by more than rounding."""
+
+    network: str
+    quantity: str
+    computed: float | None
+    printed: str
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A table of a paper; corrections explain why cells differ."""
+
+    name: str
+    title: str
+    cells: tuple[Cell, ...]
+    corrections: tuple[str, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """The heads of the columns: networks if they are fewer than the quantities."""
+        return ["", *self._across()]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """Text cells: the computed value, and the printed one beside it where they differ."""
+        return self._grid(lambda cell: _text(cell) if cell.differs else _computed(cell))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The table for JSON."""
+        cells = [
+            {
+                "network": cell.network,
+                "quantity": cell.quantity,
+                "computed": cell.computed,
+                "printed": cell.printed,
+                "differs": cell.differs,
+            }
+            for cell in self.cells
+        ]
+        return {
+            "name": self.name,
+            "title": self.title,
+            "cells": cells,
+            "corrections": list(self.corrections),
+        }
+
+    def as_markdown(self) -> str:
+        """The table with both values in every cell, and the corrections below it."""
+        head = [self.columns, ["---"] * len(self.columns)]
+        body = self._grid(lambda cell: f"**{_text(cell)}**" if cell.differs else _text(cell))
+        lines = ["| " + " | ".join(row) + " |" for row in [*head, *body]]
+        return "\n".join([*lines, "", *(f"- {note}" for note in self.corrections)]).rstrip() + "\n"
+
+    def _networks(self) -> list[str]:
+        return list(dict.fromkeys(cell.network for cell in self.cells))
+
+    def _quantities(self) -> list[str]:
+        return list(dict.fromkeys(cell.quantity for cell in self.cells))
+
+    def _across(self) -> list[str]:
+        networks, quantities = self._networks(), self._quantities()
+        return networks if len(networks) < len(quantities) else quantities
+
+    def _grid(self, text: Callable[[Cell], str]) -> list[list[str]]:
+        networks, quantities = self._networks(), self._quantities()
+        at = {(cell.network, cell.quantity): text(cell) for cell in self.cells}
+        if self._across() == networks:
+            return [[q, *(at.get((n, q), "") for n in networks)] for q in quantities]
+        return [[n, *(at.get((n, q), "") for q in quantities)] for n in networks]
+
+
+def paper_table(name: str) -> PaperTable:
+    """A table by its name, as `polarfly-5`.
+
+    Raises:
+        InputError: the name is unknown.
+    """
+    known = read(SOURCE).data
+    if name not in known:
+        required, todo = f"one of {', '.join(known)}", did_you_mean(name, known)
+        raise InputError.of(required, name, todo, key="table")
+    data = known[name]
+    cells = _structural(data) if name == "projective-3" else _compared(data)
+    return PaperTable(name, data["title"], tuple(cells), tuple(data.get("corrections", ())))
+
+
+def names() -> list[str]:
+    """The names of all tables."""
+    return list(read(SOURCE).data)
+
+
+def configuration(entry: Mapping[str, Any], like: int | None) -> Candidate:
+    """The candidate of an entry of `papers.yaml`."""
+    design = _design(entry["family"], entry["radix"], entry["parameters"])
+    return candidate(
+        design, prices(), hosts=entry.get("hosts"), electrical=entry.get("electrical"), like=like
+    )
+
+
+def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
+    for network, entry in data["networks"].items():
+        found = configuration(entry, data.get("like"))
+        for quantity, printed in entry["printed"].items():
+            compute, tolerance = QUANTITIES[quantity]
+            value = compute(found)
+            away = abs((value or 0) - float(printed))
+            yield Cell(network, quantity, value, str(printed), away > tolerance + 1e-9)
+
+
+def _structural(data: Mapping[str, Any]) -> Iterator[Cell]:
+    for network, printed in data["printed"].items():
+        for quantity, value in structural(network).items():
+            formula, number = printed[quantity]
+            yield Cell(network, quantity, value, f"{formula} = {float(number):,.6g}", False)
+
+
+def _design(family: str, radix: int, parameters: Mapping[str, int | str]) -> Design:
+    if family == "jellyfish":  # any order will do, so the family offers no designs
+        nodes = int(parameters["nodes"])
+        return BASELINES[family].design(radix, nodes, 3, {"nodes": nodes, "degree": radix})
+    designs = (FAMILIES.get(family) or BASELINES[family]).designs(radix)
+    return next(d for d in designs if parameters.items() <= d.parameters.items())
+
+
+def _computed(cell: Cell) -> str:
+    if cell.computed is None:
+        return "–"
+    digits = len(cell.printed.partition(".")[2]) if not cell.printed.count("=") else 2
+    text = f"{cell.computed:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "=" in cell.printed and "." in text else text
+
+
+def _text(cell: Cell) -> str:
+    return f"{_computed(cell)} (printed {cell.printed})"

@@ -1,0 +1,78 @@
+"""The papers' tables out of our formulas: what agrees, and every cell that does not."""
+
+from pathlib import Path
+
+import pytest
+
+from extensions.papers.paper_tables import names, paper_table
+from inventory.problems import InputError
+
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "papers-tables.md"
+
+DIFFERENT = {
+    "polarfly-5": {},
+    "polarstar-3": {("PS-Pal", "routers"): 949, ("PS-Pal", "endpoints"): 4745},
+    "projective-3": {},
+    "projective-4": {
+        ("dragonfly(7)", "electrical cables"): 9205,
+        ("dragonfly(7)", "optical cables"): 4655,
+        ("dragonfly(7)", "cost per host ($)"): 1410.06,
+        ("dragonfly(7)", "subscription"): 0.9957,
+    },
+    "projective-5": {
+        ("SF MMS(27)", "electrical cables"): 10206,
+        ("SF MMS(27)", "optical cables"): 19683,
+        ("SF MMS(27)", "cost per host ($)"): 1351.82,
+        ("PN(31)", "power per host (W)"): 9.692,
+        ("dragonfly(9)", "subscription"): 0.9973,
+    },
+    "projective-6": {},
+}
+
+
+def test_these_tables_there_are():
+    assert names() == list(DIFFERENT)
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_cells(name):
+    table = paper_table(name)
+    found = {(c.network, c.quantity): c.computed for c in table.cells if c.differs}
+    assert found == pytest.approx(DIFFERENT[name], abs=0.005)
+    assert bool(table.corrections) or not found
+
+
+def test_sizes_of_the_tables():
+    sizes = {name: len(paper_table(name).cells) for name in names()}
+    assert list(sizes.values()) == [12, 24, 70, 45, 45, 28]
+
+
+def test_structural_parameters_tend_to_the_printed_limits():
+    for cell in paper_table("projective-3").cells:
+        limit = float(cell.printed.rpartition("= ")[2].replace(",", ""))
+        assert cell.computed == pytest.approx(limit, rel=0.05), cell
+
+
+def test_printed_formulas_of_sizes_are_exact():
+    exact = [c for c in paper_table("projective-3").cells if c.quantity in ("N", "Δ")]
+    for cell in exact:
+        if not cell.network.startswith("complete graph"):
+            assert f"{cell.computed:,.6g}" == cell.printed.rpartition("= ")[2]
+
+
+def test_text_has_both_values_where_they_differ():
+    table = paper_table("polarstar-3")
+    assert ["PS-Pal", "949 (printed 993)", "15", "4,745 (printed 4965)"] in table.rows
+    assert ["PS-IQ", "1,064", "15", "5,320"] in table.rows
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_the_page_shows_the_table_as_it_is(name):
+    table = paper_table(name)
+    assert f"polarfab design --table {name}" in DOCS.read_text()
+    assert table.as_markdown() in DOCS.read_text()
+
+
+def test_unknown_table():
+    with pytest.raises(InputError, match="did you mean polarfly-5"):
+        paper_table("polarfly-6")
