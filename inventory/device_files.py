@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from inventory.problems import InputError, Problem
 
 LARGEST_FILE = 1 << 30
+PROMPT = re.compile(
+    r"""^[ \t]*(?:(?:!|--\{|[^\s{}\[\]"',]*[#>$]).*|"""
+    r"""\{(?:master|backup|primary|secondary|linecard)[^}"\n]*\}[ \t]*$)""",
+    re.M,
+)
+"""A line with a prompt, a comment, or the word that Junos has below its outputs: no JSON."""
 
 
 def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> Iterator[Path]:
@@ -47,3 +54,8 @@ def device_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         what = error.strerror if isinstance(error, OSError) else "bytes that are not UTF-8"
         raise InputError.of(required, what or str(error), "", file) from None
+
+
+def without_prompts(text: str) -> str:
+    """JSON as it was copied from a terminal, with empty lines for prompts and comments."""
+    return PROMPT.sub("", text)

@@ -8,14 +8,16 @@ integers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.targets.system_names import SystemNames
 from compilers.wiring.hardware import Hardware, PortFacts
 from compilers.wiring.wiring import Wiring
 from inventory.neighbours.facts import End, Facts
@@ -131,21 +133,32 @@ class PortFinder:
         return next(islice(named, socket - 1, None))
 
 
-def resolve(facts: Facts, wiring: Wiring, hardware: Hardware | None = None) -> Wired:
+def resolve(
+    facts: Facts,
+    wiring: Wiring,
+    hardware: Hardware | None = None,
+    systems: Mapping[str, Sequence[SystemNames]] = MappingProxyType({}),
+) -> Wired:
     """The cables that neighbour data shows.
 
     Names match in any case, with or without a domain; nodes also by management address, serial
     number, GUID and datapath id, ports also by label. Of several neighbours at a port, the one that
     sees the port too wins, then the planned one.
 
+    Ports have the names of the system that printed the table of their node. Where its form does not
+    tell, as lldpctl's does not, all have those of the system by which most planned cables are seen.
+
     Args:
         facts: the neighbour data.
         wiring: the plan.
         hardware: for serial numbers, GUIDs and labels, if an inventory gave them.
+        systems: the names that systems have, plane by plane, by target; a form's name is one.
     """
     ports = PortFinder(wiring, hardware.types if hardware else ())
-    book = _Directory(ports, hardware)
+    book = _Directory(ports, hardware, systems)
     hosts = ports.of_hosts()
+    planned = ports.planned()
+    book.settle(facts, planned)
     seen: Counter[tuple[int, int]] = Counter()
     strangers: dict[tuple[int, str], None] = {}
     unknown: dict[tuple[str, str], None] = {}
@@ -168,7 +181,7 @@ def resolve(facts: Facts, wiring: Wiring, hardware: Hardware | None = None) -> W
         elif (there := v * ports.width + r) != here:
             seen[here, there] += 1
     reporters = {u for nodes in facts.reporters if (u := book.vertex(nodes)) is not None}
-    cables, contested = likeliest(seen, ports.planned())
+    cables, contested = likeliest(seen, planned)
     return Wired(cables, frozenset(reporters), contested, tuple(strangers), tuple(unknown))
 
 
@@ -190,25 +203,57 @@ def likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pa
 class _Directory:
     """Numbers of nodes and ports by all their names."""
 
-    def __init__(self, ports: PortFinder, hardware: Hardware | None) -> None:
+    def __init__(
+        self,
+        ports: PortFinder,
+        hardware: Hardware | None,
+        systems: Mapping[str, Sequence[SystemNames]],
+    ) -> None:
         wiring = ports.wiring
+        self.width, self.systems = ports.width, systems
         self.nodes: dict[str, int] = {}
-        kinds = [(f"dpid:{d:#x}" for d in wiring.datapath_id.tolist()), wiring.management]
+        hosts = [chain.from_iterable(n.nodes for n in planes) for planes in systems.values()]
+        kinds = [*hosts, (f"dpid:{d:#x}" for d in wiring.datapath_id.tolist()), wiring.management]
         kinds += [hardware.guid, hardware.serial] if hardware else []
         for column in (*kinds, wiring.names):
             self.nodes |= {text.lower(): v for v, text in enumerate(column) if text}
-        self.ports: list[dict[str, int]] = []
-        first, _ = ports.first()
+        self.first = ports.first()[0].tolist()
+        own: list[dict[str, int]] = []
         for t, names in enumerate(wiring.port_names):
             labels = hardware.types[t].label if hardware else ()
-            at: list[int] = first[t].tolist()
+            at = self.first[t]
             known = {f"#{n}": at[n] for n in range(1, len(names) + 1)}
             for column in (labels, names):
                 known |= {text.lower(): at[n] for n, text in enumerate(column, 1)}
             for n, sockets in enumerate(ports.sockets[t], 1):
                 known |= {text.lower(): at[n] + k for k, text in enumerate(sockets)}
-            self.ports.append(known)
+            own.append(known)
+        self.ports = {"": own}
+        self.described: dict[str, list[dict[str, int]]] = {"": []}
         self.node_type: list[int] = wiring.node_type.tolist()
+        self.system: dict[int, str] = {}
+        self.usual = ""
+
+    def settle(self, facts: Facts, planned: Pairs) -> None:
+        """Find the system of every node; see `resolve`."""
+        for nodes, form in facts.forms:
+            vertex = self.vertex(nodes)
+            if vertex is not None and form in self.systems:
+                self.system[vertex] = form
+        ends = [(self.vertex(a.nodes), self.vertex(b.nodes), a, b) for a, b in facts.seen]
+        known = [(u, v, a, b) for u, v, a, b in ends if u is not None and v is not None]
+        right: dict[str, int] = {}
+        for system in ("", *self.systems) if known else ():
+            self.usual = system
+            right[system] = sum(self._pair(u, v, a, b) in planned for u, v, a, b in known)
+            if right[system] == len(known):
+                break
+        self.usual = max(right, key=right.__getitem__, default="")
+
+    def _pair(self, u: int, v: int, near: End, far: End) -> Pair:
+        places = self.port(u, near), self.port(v, far)
+        one, other = sorted(n * self.width + (p or 0) for n, p in zip((u, v), places, strict=True))
+        return one, other
 
     def vertex(self, nodes: tuple[str, ...]) -> int | None:
         """The vertex of the first name that is known, None if none is."""
@@ -219,9 +264,40 @@ class _Directory:
         return None
 
     def port(self, vertex: int, end: End) -> int | None:
-        """The number of the first port name that is known, None if none is."""
-        known = self.ports[self.node_type[vertex]]
-        return next((known[word.lower()] for word in end.ports if word.lower() in known), None)
+        """The number of the first port name that is known, None if none is.
+
+        A description as it was rendered is of one port only, and goes before names.
+        """
+        system, kind = self.system.get(vertex, self.usual), self.node_type[vertex]
+        if system not in self.ports:
+            self._learn(system)
+        described = self.described[system][vertex] if system else {}
+        words = [word.lower() for word in end.ports]
+        found = (
+            known[word]
+            for known in (described, self.ports[system][kind])
+            for word in words
+            if word in known
+        )
+        return next(found, None)
+
+    def _learn(self, system: str) -> None:
+        """The names of a system, which go before the build's own."""
+        names = self.systems[system]
+        self.ports[system] = [
+            known
+            | {
+                text.lower(): self.first[t][n]
+                for n, texts in enumerate(names[0].ports(t), 1)
+                for text in texts
+            }
+            for t, known in enumerate(self.ports[""])
+        ]
+        self.described[system] = [
+            {text.lower(): self.first[int(kind)][port] for text, port in plane.descriptions(vertex)}
+            for plane in names
+            for vertex, kind in enumerate(plane.wiring.node_type)
+        ]
 
 
 def _shorter(name: str) -> Iterator[str]:

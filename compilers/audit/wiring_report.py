@@ -15,8 +15,12 @@ from compilers.audit.move_text import sentence
 from compilers.audit.resolve import Pairs, PortFinder, resolve
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.tables.build import Build
+from compilers.targets.target_lookup import target
 from inventory.neighbours.neighbour_file import read_facts
 from inventory.problems import InputError
+
+NEIGHBOURS_SEEN = ("linux", "frr", "nvue", "sonic", "eos", "nxos", "junos", "srlinux")
+"""The targets whose systems print neighbours."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -46,7 +50,8 @@ class WiringReport:
             InputError: a file cannot be read, or none is of a node of these builds.
         """
         wiring, hardware = merged(builds)
-        wired = resolve(read_facts(tuple(facts), form), wiring, hardware)
+        names = {name: [target(name).names(build) for build in builds] for name in NEIGHBOURS_SEEN}
+        wired = resolve(read_facts(tuple(facts), form), wiring, hardware, names)
         if not wired.reporters:
             required = f"a table of a node of this build: {', '.join(wiring.names[:3])}, …"
             raise InputError.of(required, "none", "files are named by the node: n12.json")

@@ -19,6 +19,7 @@ from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
 from compilers.targets.rendering.text_target import Renderer, Written
 from compilers.targets.routed.interfaces import Interfaces
+from compilers.targets.system_names import PORT, SystemNames
 from compilers.targets.template_variables import UserVariables, shown
 from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
@@ -49,6 +50,8 @@ class Target(ABC):
         whole_fabric: whether it writes once for the whole fabric, not for every switch.
         hier_config: the platform of hier_config, by file, for files that it reads.
         interfaces: how the system names its ports; None: as the build does.
+        host_name: makes a host name of a node's.
+        description: of a port, by the node and the port at the other end.
     """
 
     name: ClassVar[str]
@@ -59,6 +62,8 @@ class Target(ABC):
     whole_fabric: ClassVar[bool] = False
     hier_config: ClassVar[Mapping[str, str]] = {}
     interfaces: ClassVar[Interfaces | None] = None
+    host_name: ClassVar[staticmethod[[str], str]] = staticmethod(str)
+    description: ClassVar[str] = PORT
 
     @property
     def templates(self) -> Path:
@@ -68,6 +73,12 @@ class Target(ABC):
     def with_port_names(self, build: Build, chosen: Chosen) -> Build:  # noqa: ARG002
         """The build with its ports named as the system names them."""
         return self.interfaces.named(build, self.name) if self.interfaces else build
+
+    def names(self, build: Build) -> SystemNames:
+        """What the system calls the nodes and ports of a build."""
+        named = self.interfaces.named(build, self.name) if self.interfaces else build
+        short = self.interfaces.short if self.interfaces else ("", "")
+        return SystemNames.of(named, self.host_name, short, self.description)
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:  # noqa: ARG002
         """The options of a plane of several, from 0: here those of all."""

@@ -31,8 +31,8 @@ from compilers.audit.route_report import SwitchRoutes
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING
-from compilers.targets.routed.p2p_links import hostname
 from compilers.targets.routed.static_routes import fabric_pools
+from compilers.targets.system_names import hostname
 from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
 from controller.devices.configured_device import ConfiguredDevice

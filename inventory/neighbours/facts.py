@@ -27,10 +27,15 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that was seen. reporters: words for the nodes whose own tables were read."""
+    """All that was seen.
+
+    reporters: words for the nodes whose own tables were read. forms: of such nodes, the form of the
+    table.
+    """
 
     seen: tuple[Seen, ...]
     reporters: frozenset[tuple[str, ...]]
+    forms: tuple[tuple[tuple[str, ...], str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

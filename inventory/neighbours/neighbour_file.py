@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from inventory.device_files import device_files, device_text
+from inventory.device_files import device_files, device_text, without_prompts
 from inventory.neighbours import (
     eos_lldp,
     ibnetdiscover,
+    junos_lldp,
     lldpctl,
     neighbour_table,
+    nxos_lldp,
     openflow_links,
     sonic_lldp,
     srlinux_lldp,
@@ -25,6 +27,8 @@ NEIGHBOUR_FORMATS: dict[str, ModuleType] = {
     "sonic": sonic_lldp,
     "eos": eos_lldp,
     "srlinux": srlinux_lldp,
+    "nxos": nxos_lldp,
+    "junos": junos_lldp,
     "ibnetdiscover": ibnetdiscover,
     "openflow": openflow_links,
     "csv": neighbour_table,
@@ -34,11 +38,13 @@ FORMATS_IN_WORDS = {
     "sonic": sonic_lldp.SONIC_LLDP,
     "eos": eos_lldp.EOS_LLDP,
     "srlinux": srlinux_lldp.SRLINUX_LLDP,
+    "nxos": nxos_lldp.NXOS_LLDP,
+    "junos": junos_lldp.JUNOS_LLDP,
     "ibnetdiscover": ibnetdiscover.IBNETDISCOVER,
     "openflow": openflow_links.LINK_LIST,
     "csv": neighbour_table.NEIGHBOUR_TABLE,
 }
-OF_ONE_NODE = (lldpctl, sonic_lldp, eos_lldp, srlinux_lldp)
+OF_ONE_NODE = ("lldpctl", "sonic", "eos", "srlinux", "nxos", "junos")
 
 
 def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
@@ -56,20 +62,24 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
     """
     seen: list[Seen] = []
     reporters: set[tuple[str, ...]] = set()
+    forms: dict[tuple[str, ...], str] = {}
     problems: list[Problem] = []
     for path in device_files(paths, "neighbour tables", problems):
         try:
             for source in _sources(path, form):
-                reader = _reader(source, form)
-                found = list(reader.read(source))
+                name = _form(source, form)
+                found = list(NEIGHBOUR_FORMATS[name].read(source))
                 seen += found
-                one = {(source.node,)} if reader in OF_ONE_NODE else set()
-                reporters |= one or {fact.near.nodes for fact in found}
+                if name in OF_ONE_NODE:
+                    forms[(source.node,)] = name
+                    reporters.add((source.node,))
+                else:
+                    reporters |= {fact.near.nodes for fact in found}
         except InputError as error:
             problems += error.problems
     if problems:
         raise InputError(few(problems))
-    return Facts(tuple(seen), frozenset(reporters))
+    return Facts(tuple(seen), frozenset(reporters), tuple(forms.items()))
 
 
 def _sources(path: Path, form: str | None) -> list[Source]:
@@ -86,6 +96,7 @@ def _sources(path: Path, form: str | None) -> list[Source]:
 
 
 def _json(text: str, file: str) -> object:
+    text = without_prompts(text)
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -102,11 +113,11 @@ def _known(source: Source, form: str | None) -> bool:
     return any(reader.fits(source) for reader in readers)
 
 
-def _reader(source: Source, form: str | None) -> ModuleType:
+def _form(source: Source, form: str | None) -> str:
     names = [form] if form else list(NEIGHBOUR_FORMATS)
     for name in names:
         if NEIGHBOUR_FORMATS[name].fits(source):
-            return NEIGHBOUR_FORMATS[name]
+            return name
     any_of = f"a neighbour table ({', '.join(NEIGHBOUR_FORMATS)})"
     required = FORMATS_IN_WORDS[form] if form else any_of
     other = next((name for name, reader in NEIGHBOUR_FORMATS.items() if reader.fits(source)), "")

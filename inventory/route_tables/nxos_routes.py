@@ -1,7 +1,7 @@
 """`show ip route vrf all | json` and `show ipv6 route vrf all | json` of Cisco NX-OS.
 
 TABLE_x holds ROW_x, a list, or the one row alone; Cisco's NX-API programmability guide has the
-form. Interface names are short: Eth1/1.
+form. Interface names are short: Eth1/1. A next hop in another VRF is GATEWAY%VRF.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from inventory.neighbours.facts import items, mapping
-from inventory.route_tables.held_routes import DISCARD, MAIN, HeldRoutes, Hops, hops_of
+from inventory.route_tables.held_routes import ANY, DISCARD, MAIN, HeldRoutes, Hops, hops_of
 
 NXOS_ROUTES = "show ip route vrf all | json, show ipv6 route vrf all | json"
 
@@ -42,7 +42,13 @@ def _hops(route: dict[str, Any]) -> Hops:
     best = [path for path in _rows(route, "path") if str(path.get("ubest", "true")) == "true"]
     if any(path.get("ifname") == "Null0" for path in best):
         return DISCARD
-    return hops_of((str(path.get("ipnexthop", "")), _interface(path), 1) for path in best)
+    return hops_of((*_gateway(path), 1) for path in best)
+
+
+def _gateway(path: dict[str, Any]) -> tuple[str, str]:
+    """The gateway, without the VRF that it is in, and the interface; BGP's paths name none."""
+    gateway = str(path.get("ipnexthop", "")).partition("%")[0]
+    return gateway, _interface(path) or ANY * bool(gateway)
 
 
 def _interface(path: dict[str, Any]) -> str:

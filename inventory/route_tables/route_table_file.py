@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from inventory.device_files import device_text
+from inventory.device_files import device_text, without_prompts
 from inventory.problems import InputError
 from inventory.route_tables import (
     eos_routes,
@@ -44,10 +44,9 @@ FORMS_IN_WORDS = {
     "junos": junos_routes.JUNOS_ROUTES,
     "srlinux": srlinux_routes.SRLINUX_ROUTES,
 }
+BLANKS = re.compile(r"\s*")
 MOST_WORDS = 160
 """Letters of an error that a message says."""
-BETWEEN = re.compile(r"(?:\s|\{(?:master|backup|primary|secondary|linecard)[^}\"]*\})*")
-"""What may stand between two outputs: blanks, and the word that Junos puts below its own."""
 _decoder = json.JSONDecoder()
 
 
@@ -124,7 +123,8 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
     Raises:
         InputError: it is not JSON; with this path.
     """
-    at = _skipped(text, 0)
+    text = without_prompts(text)
+    at = _behind_blanks(text, 0)
     while at < len(text):
         try:
             document, at = _decoder.raw_decode(text, at)
@@ -136,9 +136,9 @@ def json_outputs(text: str, path: str = "") -> Iterator[Any]:
             raise InputError.of("JSON", given, "", path) from None
         if document:
             yield document
-        at = _skipped(text, at)
+        at = _behind_blanks(text, at)
 
 
-def _skipped(text: str, at: int) -> int:
-    found = BETWEEN.match(text, at)
+def _behind_blanks(text: str, at: int) -> int:
+    found = BLANKS.match(text, at)
     return found.end() if found else at

@@ -79,6 +79,23 @@ SRLINUX_STATE = {
         }
     }
 }
+NXOS = """\
+Device ID            Local Intf      Hold-time  Capability  Port ID
+n2                   Eth1/1          120        BR          Ethernet1/7
+host                 mgmt0           120                    eth0
+Total entries displayed: 2
+"""
+NXOS_ROW = {"chassis_id": "n2", "l_port_id": "Eth1/1", "port_id": "Ethernet1/7"}
+JUNOS = """\
+Local Interface    Parent Interface    Chassis Id          Port info          System Name
+et-0/0/1           -                   2c:6b:f5:a1:c2:c0   to n1 et-0/0/1     n2
+"""
+JUNOS_ROW = {
+    "lldp-local-port-id": [{"data": "et-0/0/1"}],
+    "lldp-remote-port-description": [{"data": "et-0/0/7"}],
+    "lldp-remote-system-name": [{"data": "n2"}],
+}
+JUNOS_JSON = {"lldp-neighbors-information": [{"lldp-neighbor-information": [JUNOS_ROW]}]}
 IBNETDISCOVER = """\
 #
 # Topology file: generated on Sat Nov 21 22:00:00 2026
@@ -106,6 +123,13 @@ TABLES = {
     "eos": (json.dumps(EOS), "n1", ("Ethernet1",), "n2.dc1", ("Ethernet7",)),
     "srlinux": (SRLINUX, "n1", ("ethernet-1/1",), "n2", ("ethernet-1/7",)),
     "srlinux state": (json.dumps(SRLINUX_STATE), "n1", ("ethernet-1/1",), "n2", ("ethernet-1/7",)),
+    "nxos": (NXOS, "n1", ("Eth1/1",), "n2", ("Ethernet1/7",)),
+    "nxos json": (
+        json.dumps({"TABLE_nbor": {"ROW_nbor": NXOS_ROW}}),
+        *("n1", ("Eth1/1",), "n2", ("Ethernet1/7",)),
+    ),
+    "junos": (JUNOS, "n1", ("et-0/0/1",), "n2", ("to n1 et-0/0/1",)),
+    "junos json": (json.dumps(JUNOS_JSON), "n1", ("et-0/0/1",), "n2", ("et-0/0/7",)),
     "ibnetdiscover": (IBNETDISCOVER, "0x0002c90000000001", ("#1",), "0x0002c90000000002", ("#7",)),
     "openflow": (
         json.dumps(OPENFLOW),

@@ -57,6 +57,7 @@ class Interfaces:
     the build's own. first, first_lane: where the system counts from. by_serdes: {lane} is the first
     serdes lane of a part, and stands in the name of a whole cage, too. in_platform_file: names
     stand in SONiC's platform file. management, vrf: the usual port of management, and its VRF.
+    short: how names begin, and what some outputs have in its place.
     """
 
     system: str
@@ -70,6 +71,7 @@ class Interfaces:
     in_platform_file: bool = False
     management: str = "eth0"
     vrf: str = "mgmt"
+    short: tuple[str, str] = ("", "")
 
     def named(self, build: Build, target: str = "") -> Build:
         """The build with its ports named as the system names them.
@@ -177,6 +179,7 @@ EOS = Interfaces(
     by_serdes=True,
     management="Management1",
     vrf="MGMT",
+    short=("Ethernet", "Et"),
 )
 NXOS = Interfaces(
     "nxos",
@@ -186,6 +189,7 @@ NXOS = Interfaces(
     "Ethernet1/{port}",
     management="mgmt0",
     vrf="management",
+    short=("Ethernet", "Eth"),
 )
 JUNOS = Interfaces(
     "junos",

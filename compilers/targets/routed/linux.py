@@ -122,6 +122,7 @@ class Linux(Target):
         frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
     )
     interfaces = LINUX
+    description = "{node}:{port}"
     options = MappingProxyType(
         {
             "intermediates": Option.choice(

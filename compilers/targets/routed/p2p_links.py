@@ -9,7 +9,6 @@ and P the ports of the widest node type. So they stay when links and nodes go or
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,6 +37,7 @@ from compilers.targets.routed.bgp.control_plane import (
 from compilers.targets.routed.host_vrf import SharedRoute, beyond_tables, shared_routes
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
 from compilers.targets.routed.static_routes import RoutedFabric, bad_names
+from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables, hops_of
@@ -47,7 +47,6 @@ P2P_UNREACHABLE = 254
 """The distance of the route that discards addresses without another: the last that is usable."""
 VLAN = 2
 """Of the host ports of a switch that has several."""
-HOSTNAME = 63
 ETHERNET_HEADER = 14
 """Bytes that some systems count in the MTU of a port."""
 Route = tuple[str, str, str]
@@ -197,7 +196,7 @@ class P2pFabric:
 
     routed: RoutedFabric
     interfaces: Interfaces
-    hostnames: tuple[str, ...]
+    names: SystemNames
     pool4: IPv4Network
     pool6: IPv6Network
     pair: NDArray[np.int64]
@@ -215,17 +214,17 @@ class P2pFabric:
         routed = RoutedFabric.of(build, interfaces)
         pools = IPv4Network(chosen[LINKS]), IPv6Network(chosen[LINKS6])
         pair = link_pairs(build)
-        hostnames = tuple(hostname(name) for name in build.wiring.names)
+        names = SystemNames.of(build, hostname)
         if problems := [
             *bad_names(
                 build.wiring.host_names, "nodes.hosts", "it stands in the description of a port"
             ),
-            *_alike(build, hostnames),
+            *_alike(build, names.nodes),
             *_pools(build, pools, pair),
         ]:
             raise InputError(few(problems))
         plane = ControlPlane.of(routed, chosen)
-        return cls(routed, interfaces, hostnames, *pools, pair, vrf, plane)
+        return cls(routed, interfaces, names, *pools, pair, vrf, plane)
 
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""
@@ -234,7 +233,7 @@ class P2pFabric:
         first = vertex * w.host_port.shape[1]
         return P2pRouter(
             node=w.names[vertex],
-            hostname=self.hostnames[vertex],
+            hostname=self.names.nodes[vertex],
             ipv4=self.routed.gateways[vertex],
             ipv4_length=a.ipv4_length,
             ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
@@ -263,7 +262,7 @@ class P2pFabric:
             other = own ^ 1
             links[port] = P2pLink(
                 interface=w.port_name(vertex, port),
-                description=f"{self.hostnames[far]} {w.port_name(far, far_port)}",
+                description=self.names.description(far, far_port),
                 ipv4=f"{self._ipv4(own)}/31",
                 gateway4=self._ipv4(other),
                 ipv6=f"{self._ipv6(own)}/127" if six else "",
@@ -357,6 +356,7 @@ class P2pTarget(Target):
     """
 
     options = P2P_OPTIONS
+    host_name = staticmethod(hostname)
     interfaces: ClassVar[Interfaces]
     vrf: ClassVar[str] = ""
 
@@ -426,14 +426,6 @@ def link_pairs(build: Build) -> NDArray[np.int64]:
     port = np.where(lower, w.port, w.far_port)
     widest = max(len(names) for names in w.port_names)
     return np.where(w.far >= 0, first * widest + port, -1)
-
-
-def hostname(node: str) -> str:
-    """A host name that every system takes: letters, digits and -, two or more, a letter first."""
-    text = re.sub(r"[^A-Za-z0-9-]", "-", node).rstrip("-")
-    if len(text) == 1 or not text[:1].isalpha():
-        text = f"sw-{text}"
-    return text[:HOSTNAME].rstrip("-")
 
 
 def _alike(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:

@@ -19,7 +19,10 @@ from polarfab.output.verb_output import (
 if TYPE_CHECKING:
     from compilers.audit.wiring_report import WiringReport
 
-CHECKED_FORMATS = ("lldpctl", "sonic", "eos", "srlinux", "ibnetdiscover", "openflow", "csv")
+CHECKED_FORMATS = (
+    *("lldpctl", "sonic", "eos", "srlinux", "nxos", "junos"),
+    *("ibnetdiscover", "openflow", "csv"),
+)
 MOST_LINES = 40
 
 
@@ -45,8 +48,8 @@ def command(
     """Compare the neighbour tables FACTS (files, folders of them) with the plan of BUILD.
 
     Says what is missing, extra or swapped, and the fewest moves that repair it. Tables of one
-    node (lldpctl, SONiC, EOS, SR Linux) are files named by it: n12.json. A folder of several
-    planes is checked as a whole: a plug may be in the wrong plane.
+    node (lldpctl, SONiC, EOS, NX-OS, Junos, SR Linux) are files named by it: n12.json. A folder of
+    several planes is checked as a whole: a plug may be in the wrong plane.
     """
     from polarfab.fabric import Fabric
 

@@ -1,5 +1,7 @@
 """Routing tables of switches against the build: every system's form, every kind of difference."""
 
+import json
+import re
 from dataclasses import replace
 from ipaddress import IPv6Network
 
@@ -191,3 +193,67 @@ def test_a_target_without_routes(fabrics, tmp_path):
     build, routes = fabrics("frr")
     with pytest.raises(InputError, match="--target: required one of linux, frr"):
         checked(build, routes, tmp_path, "frr", name="ovs")
+
+
+def leaked(routes):
+    """NX-OS names the VRF of a next hop that is in another one."""
+    text = json.dumps(PRINTERS["nxos"](routes))
+    for (table, prefix), (hops,) in routes.items():
+        other = "default" if table != "main" else "hosts" * prefix.endswith(("/32", "/128"))
+        for gateway, *_ in hops if other else ():
+            said = f'"ipnexthop": "{gateway}'
+            text = text.replace(f'{said}"', f'{said}%{other}"')
+    return json.loads(text)
+
+
+def by_bgp(routes):
+    """NX-OS names no interface of a path that BGP found."""
+    nowhere = {key: hops for key, hops in routes.items() if hops == DISCARD}
+    found = {key: hops for key, hops in routes.items() if hops != DISCARD}
+    text = json.dumps(PRINTERS["nxos"](found)).replace('"clientname": "static"', '"pref": "20"')
+    return [*json.loads(re.sub(r'"ifname": "Eth[^"]*", ', "", text)), *PRINTERS["nxos"](nowhere)]
+
+
+def test_next_hops_of_nxos_in_another_vrf(fabrics, tmp_path):
+    build, routes = fabrics("nxos")
+    assert checked(build, routes, tmp_path, "nxos", leaked).differences == ()
+    assert "%hosts" in (tmp_path / "5.json").read_text()
+
+
+def test_paths_of_nxos_that_bgp_found(tmp_path_factory, tmp_path):
+    build = routed(q=3)
+    folder, options = tmp_path_factory.mktemp("bgp"), {"routing": "bgp"}
+    target("nxos").render(build, folder)
+    routes = {name: rendered("nxos", folder / name) for name in build.wiring.names}
+    more = {"printer": by_bgp, "name": "nxos", "options": options}
+    assert checked(build, routes, tmp_path, "nxos", **more).differences == ()
+    key = next(key for key, hops in routes["5"].items() if hops != DISCARD)
+    (((gateway, *_),),) = routes["5"][key]
+    wrong = next(h for h in routes["5"].values() if h != DISCARD and h[0][0][0] != gateway)
+    routes["5"][key] = wrong
+    (found,) = checked(build, routes, tmp_path, "nxos", **more).differences
+    assert (found.switch, found.kind, found.prefix) == ("5", "next hop", key[1])
+
+
+PROMPTS = {
+    "eos": ("! copied by hand\nsw-5#show ip route vrf all | json\n", "\nsw-5#\n"),
+    "nxos": ("sw-5# show ip route vrf all | json\n", "\n\nsw-5# \n"),
+    "junos": ("user@sw-5> show route | display json\n", "\n\n{master:0}\nuser@sw-5>\n"),
+    "srlinux": ("--{ running }--[  ]--\nA:sw-5# info from state x\n", "\n--{ + }--[ ]--\n"),
+    "sonic": ("admin@sw-5:~$ sonic-db-dump -n APPL_DB -y\n", "\nadmin@sw-5:~$ \n"),
+    "linux": ("root@sw-5:/# ip -json route show table all\n", "\nroot@sw-5:/#\n"),
+}
+
+
+@pytest.mark.parametrize("system", PROMPTS)
+def test_a_prompt_and_a_comment_around_the_json(system, fabrics, tmp_path):
+    build, routes = fabrics(system)
+    for name, found in routes.items():
+        write(tmp_path / f"{name}.json", PRINTERS[system](found))
+    path = tmp_path / "5.json"
+    before, behind = PROMPTS[system]
+    path.write_text(f"{before}{path.read_text()}{behind}")
+    assert RouteReport.of(build, [tmp_path]).differences == ()
+    path.write_text(f"{before}oops {path.read_text()}")
+    with pytest.raises(InputError, match=r"5\.json:.*required JSON"):
+        RouteReport.of(build, [tmp_path])
