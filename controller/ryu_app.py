@@ -15,7 +15,7 @@ from typing import Any
 
 from controller.app import app_class
 from controller.composition import Controller
-from controller.settings import Address, Settings, StoreGroup, Tls
+from controller.settings import Address, Duties, Settings, StoreGroup, Tls
 from controller.switches import framework
 from controller.switches.current import read_build
 from inventory.problems import InputError
@@ -100,6 +100,7 @@ def _controller() -> Controller:
         http=Address.parse(http, HTTP) if http else None,
         tokens=Path(tokens) if tokens else None,
         status_file=Path(status) if status else None,
+        duties=Duties(discover=bool(given(ALONE))),  # other apps may have LLDP of their own
         group=StoreGroup.parse(store, given(NAME, "ryu")) if store else None,
         unverified=bool(given(UNVERIFIED)),
     )

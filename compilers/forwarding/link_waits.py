@@ -27,6 +27,69 @@ def only_link(
     return int(link[0])
 
 
+@loop
+def raised(
+    p: Program,
+    egress: Array,
+    d: int,
+    dead: Array,
+    changes: Array,
+    waits: Array,
+    held: Array,
+    waiting: Array,
+    found: Array,
+    n: int,
+) -> tuple[int, int, bool]:
+    """Follow packets over all links, by the highest channel that they can have in each state.
+
+    Args:
+        p: what switches hold.
+        egress: int16[S], the class of each for d.
+        d: the destination.
+        dead: the elements that are down.
+        changes: of `link_waits`.
+        waits: the same.
+        held: int16, by state the highest channel of a packet there; -1: none came.
+        waiting: bool, False by state, and so it is left.
+        found: the states that occur, of which the first n are those to begin with.
+        n: how many these are.
+
+    Returns:
+        How many states occur, the highest channel, and whether channels rise for ever.
+    """
+    links_of, highest = p.far.shape[1], 0
+    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
+    now = found[:n].copy()
+    for _ in range(MOST_HOPS + 2):
+        later, m = np.empty(min(len(now) * links_of, len(held)), np.int32), 0
+        for state in now:
+            waiting[state] = False
+            s, came, tag = packet_in(p, state)
+            for i in range(next_links(p, s, came, tag, egress[s], d, dead, link, tags)):
+                k, channel = link[i], held[state]
+                if k < 0:
+                    continue
+                if came >= 0:
+                    waits[s, came, k] = True
+                    channel += changes[s, came, k]
+                highest, t = max(highest, channel), p.far[s, k]
+                into = state_of(p, t, p.far_link[s, k], tags[i], egress[t], True)
+                if held[into] < 0:
+                    found[n] = into
+                    n += 1
+                if held[into] < channel:
+                    held[into] = channel
+                    if not waiting[into]:
+                        waiting[into], later[m] = True, into
+                        m += 1
+        now = later[:m]
+        if m == 0:
+            break
+    for state in now:
+        waiting[state] = False
+    return n, highest, len(now) > 0
+
+
 @kernel("Tuple((i8,b1))(P,b1[::1],i2[:,::1],i8[::1],b1,b1,i1[:,:,::1],b1[:,:,::1])")
 def link_waits(
     p: Program,
@@ -59,40 +122,17 @@ def link_waits(
     cells = switches * (2 * links_of + 2)
     none, dead = np.empty(0, np.int64), np.empty(1, np.int64)
     link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
-    depth, held = np.full(cells, -1, np.int8), np.full(cells, -1, np.int16)
-    found, next_held = np.empty(cells, np.int32), np.full(cells, -1, np.int16)
+    waiting = np.zeros(cells, np.bool_)
+    held, other = np.full(cells, -1, np.int16), np.full(cells, -1, np.int16)
+    found, more = np.empty(cells, np.int32), np.empty(cells, np.int32)
+    depth = np.empty(cells, np.int8)
     highest, looped = 0, False
     for j in range(len(destinations)):
         d, egress = destinations[j], egresses[j]
         n, _ = start(p, ends, egress, d, depth, found)
         held[found[:n]] = 0
-        now = found[:n].copy()
-        for _ in range(MOST_HOPS + 2):
-            later, m = np.empty(min(len(now) * links_of, cells), np.int32), 0
-            for state in now:
-                depth[state] = 0  # it is not waiting
-                s, came, tag = packet_in(p, state)
-                for i in range(next_links(p, s, came, tag, egress[s], d, none, link, tags)):
-                    k, channel = link[i], held[state]
-                    if k < 0:
-                        continue
-                    if came >= 0:
-                        waits[s, came, k] = True
-                        channel += changes[s, came, k]
-                    highest, t = max(highest, channel), p.far[s, k]
-                    into = state_of(p, t, p.far_link[s, k], tags[i], egress[t], True)
-                    if held[into] < 0:
-                        found[n] = into
-                        n += 1
-                    if held[into] < channel:
-                        held[into] = channel
-                        if depth[into] <= 0:
-                            depth[into], later[m] = 1, into
-                            m += 1
-            now = later[:m]
-            if m == 0:
-                break
-        looped |= len(now) > 0
+        n, most, endless = raised(p, egress, d, none, changes, waits, held, waiting, found, n)
+        highest, looped = max(highest, most), looped or endless
         for kind in range(2):
             for i in range(n if (node_fails if kind else link_fails) else 0):
                 s, came, tag = packet_in(p, found[i])
@@ -102,44 +142,24 @@ def link_waits(
                 if k < 0 or (kind and p.far[s, k] == d):
                     continue
                 dead[0] = p.cables + p.far[s, k] if kind else p.cable[s, k]
-                if not p.every_hop:  # there is one path
-                    channel, hops = held[found[i]], 0
-                    while hops <= MOST_HOPS:
-                        k = transit(p, s, came, egress[s], dead)
-                        if k < 0:
-                            break
-                        if came >= 0:
-                            waits[s, came, k] = True
-                            channel += changes[s, came, k]
-                        highest, hops = max(highest, channel), hops + 1
-                        s, came = p.far[s, k], p.far_link[s, k]
-                    looped |= hops > MOST_HOPS
+                if p.every_hop:
+                    more[0], other[found[i]] = found[i], held[found[i]]
+                    m, most, endless = raised(
+                        p, egress, d, dead, changes, waits, other, waiting, more, 1
+                    )
+                    other[more[:m]] = -1
+                    highest, looped = max(highest, most), looped or endless
                     continue
-                now, next_held[found[i]] = found[i : i + 1].copy(), held[found[i]]
-                for _ in range(MOST_HOPS + 1):
-                    later, m = np.empty(min(len(now) * links_of, cells), np.int32), 0
-                    channels = next_held[now]
-                    next_held[now] = -1
-                    for x in range(len(now)):
-                        s, came, tag = packet_in(p, now[x])
-                        for y in range(next_links(p, s, came, tag, egress[s], d, dead, link, tags)):
-                            k, channel = link[y], channels[x]
-                            if k < 0:
-                                continue
-                            if came >= 0:
-                                waits[s, came, k] = True
-                                channel += changes[s, came, k]
-                            highest, t = max(highest, channel), p.far[s, k]
-                            into = state_of(p, t, p.far_link[s, k], tags[y], egress[t], True)
-                            if next_held[into] < 0:
-                                later[m] = into
-                                m += 1
-                            next_held[into] = max(next_held[into], channel)
-                    now = later[:m]
-                    if m == 0:
+                channel, hops = held[found[i]], 0
+                while hops <= MOST_HOPS:  # there is one path
+                    k = transit(p, s, came, egress[s], dead)
+                    if k < 0:
                         break
-                looped |= len(now) > 0
-                next_held[now] = -1
-        for state in found[:n]:
-            depth[state], held[state] = -1, -1
+                    if came >= 0:
+                        waits[s, came, k] = True
+                        channel += changes[s, came, k]
+                    highest, hops = max(highest, channel), hops + 1
+                    s, came = p.far[s, k], p.far_link[s, k]
+                looped |= hops > MOST_HOPS
+        held[found[:n]] = -1
     return highest, looped

@@ -2,13 +2,15 @@
 
 The loops are plain Python over arrays and numbers, and run as such where they are short. Where they
 are long, numba translates the same source ahead of time into a shared library, which later
-processes load in a millisecond and without numba. Without a C compiler numba translates them while
-the program runs.
+processes load in a millisecond and without numba. Until then loops of up to five seconds run as
+Python, while a process in the background translates for later commands; longer ones wait for it.
+Without a C compiler numba translates them while the program runs.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +20,7 @@ from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from importlib.util import module_from_spec
 from pathlib import Path
+from time import time
 from types import FunctionType, SimpleNamespace
 from typing import Any, TypeVar
 
@@ -27,8 +30,13 @@ from compilers.notes import note
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PYTHON_UP_TO = 20_000
-"""The most packets that plain Python follows, in a quarter of a second."""
+PYTHON_UP_TO = 400_000
+"""The most packets that plain Python follows while there is no machine code, in five seconds."""
+MAKING, FAILED = "making-", ".failed"
+"""A folder in which a library is made, and a mark that it could not be: for a `DAY`."""
+DAY = 86_400
+LONGEST = 300
+"""Seconds after which a process that makes machine code ends, whatever it waits for."""
 CHOICE = "POLARFAB_LOOPS"
 """The environment variable that chooses: python, jit (numba while it runs), or machine."""
 
@@ -70,15 +78,20 @@ class Library:
     types: str
 
     def kernels(self, packets: int) -> Any:
-        """The functions marked by `kernel`, as attributes, to follow about so many packets."""
+        """The functions marked by `kernel`, as attributes, to follow about so many packets.
+
+        Where there is no machine code yet, few packets are followed in Python while another process
+        makes it for the next command, and many wait for it.
+        """
         choice = os.environ.get(CHOICE, "")
         if choice == "python":
             return self.python
         if choice != "jit" and (found := self._loaded()):
             return found
         if not choice and packets <= PYTHON_UP_TO:
+            self._begin()
             return self.python
-        if choice != "jit" and self._build():
+        if choice != "jit" and self.made():
             return self._loaded() or self.jit
         return self.jit
 
@@ -150,48 +163,81 @@ class Library:
 
     def _loaded(self) -> Any:
         """The functions of the library, None where there is none that loads."""
-        for folder in () if "_kernels" in self.__dict__ else kept_in():
-            with suppress(ImportError, OSError):
-                name, file = f"{self.name}_loops", str(folder / self._file_name)
-                loader = ExtensionFileLoader(name, file)
-                module = module_from_spec(ModuleSpec(name, loader, origin=file))
-                loader.exec_module(module)
-                found = {n: (getattr(module, n), s) for n, s in self._signatures.items() if s}
-                self.__dict__["_kernels"] = SimpleNamespace(
-                    **{n: _spread(f) if "P" in s else f for n, (f, s) in found.items()}
-                )
-                break
+        if "_kernels" not in self.__dict__:
+            found = (self._opened(folder / self._file_name) for folder in kept_in())
+            if kernels := next(filter(None, found), None):
+                self.__dict__["_kernels"] = kernels
         return self.__dict__.get("_kernels")
 
-    def _build(self) -> bool:
-        """Translate the loops in another process; whether that went well, which takes seconds."""
+    def _opened(self, file: Path) -> Any:
+        """The functions of a file; None where it does not load."""
+        with suppress(ImportError, OSError):
+            loader = ExtensionFileLoader(f"{self.name}_loops", str(file))
+            module = module_from_spec(ModuleSpec(loader.name, loader, origin=str(file)))
+            loader.exec_module(module)
+            found = {n: (getattr(module, n), s) for n, s in self._signatures.items() if s}
+            return SimpleNamespace(
+                **{n: _spread(f) if "P" in s else f for n, (f, s) in found.items()}
+            )
+        return None
+
+    @property
+    def _file(self) -> Path | None:
+        """Where the library is to be; None: it can be written nowhere, or could not be made."""
+        folder = next(filter(_can_be_written, kept_in()), None)
+        file = folder / self._file_name if folder else None
+        return None if file and _gave_up(file) else file
+
+    def _begin(self) -> None:
+        """Have another process translate the loops for later ones, with nobody to wait for it.
+
+        It is not this one's child, so neither Ctrl-C nor the end of this one ends it; it gives way
+        to whatever else is to be done, and ends after `LONGEST` at the most.
+        """
         import subprocess
 
-        if "_failed" in self.__dict__:
-            return False
-        with one_at_a_time():
-            if self._loaded():
-                return True  # made by another process while this one waited
-            note(f"machine code of {self.name} walks is made, once on this machine, in about 10 s")
-            lists = (",".join(names) for names in (self.modules, self.exported))
-            words = (self.name, *lists, self.first, self.types)
-            file = next(filter(_can_be_written, kept_in()), Path(os.devnull)) / self._file_name
-            path = os.pathsep.join(entry for entry in sys.path if entry)
+        if not self.__dict__.setdefault("_begun", False) and self._file:
+            words = ("/bin/sh", "-c", 'nice -n 5 "$@" </dev/null >/dev/null 2>&1 &', "sh")
             with suppress(OSError):
-                subprocess.run(
-                    (sys.executable, "-m", "compilers.forwarding.machine_code", *words, str(file)),
-                    capture_output=True,
-                    check=False,
-                    env={**os.environ, "PYTHONPATH": path},
-                )
-            if self._loaded():
-                return True
-        self.__dict__["_failed"] = True
-        return False
+                subprocess.run((*words, *self._words), check=False, start_new_session=True, cwd="/")
+        self.__dict__["_begun"] = True
+
+    @property
+    def _words(self) -> tuple[str, ...]:
+        """The command that translates the loops."""
+        lists = (",".join(names) for names in (self.modules, self.exported))
+        path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if entry)
+        python = ("env", f"PYTHONPATH={path}", sys.executable, "-m", f"{__package__}.machine_code")
+        return (*python, self.name, *lists, self.first, self.types, str(self._file or os.devnull))
+
+    def made(self) -> bool:
+        """Have another process translate the loops, which takes seconds; whether that went well."""
+        import subprocess
+
+        if self.__dict__.get("_failed") or self._loaded():
+            return not self.__dict__.get("_failed")
+        note(f"machine code of {self.name} walks is made, once on this machine, in about 10 s")
+        if self._file:
+            with suppress(OSError):
+                subprocess.run(self._words, capture_output=True, check=False)
+        self.__dict__["_failed"] = not self._loaded()
+        return not self.__dict__["_failed"]
+
+    def make(self, file: Path) -> None:
+        """Translate the loops, unless they are, or another process does, for which this waits."""
+        with one_at_a_time(file.parent):
+            if self._opened(file):
+                return
+            try:
+                self.translate(file)
+            except Exception:
+                file.with_suffix(FAILED).touch()
+                raise
 
     def translate(self, file: Path) -> None:
         """Translate the loops into a shared library; needs a C compiler."""
         import warnings
+        from shutil import rmtree
         from tempfile import TemporaryDirectory
 
         warnings.simplefilter("ignore")  # numba says that its compiler to libraries may change
@@ -199,7 +245,9 @@ class Library:
 
         space = self._translated(cache=False)
         fields = getattr(self._functions.get(self.first), "_fields", ())
-        with TemporaryDirectory(dir=file.parent) as folder:
+        for left in file.parent.glob(f"{MAKING}*"):  # by a process that was killed
+            rmtree(left, ignore_errors=True)
+        with TemporaryDirectory(prefix=MAKING, dir=file.parent) as folder:
             library = CC(f"{self.name}_loops")
             library.output_dir = folder
             library.output_file = file.name
@@ -269,18 +317,43 @@ def keep_somewhere() -> None:
         os.environ["NUMBA_CACHE_DIR"] = str(kept_in()[-1])
 
 
+def _gave_up(file: Path) -> bool:
+    """Whether a library could not be made in the last day, as without a C compiler."""
+    with suppress(OSError):
+        return time() - file.with_suffix(FAILED).stat().st_mtime < DAY
+    return False
+
+
 @contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Processes that come here at once wait for the first: it translates for all."""
+def one_at_a_time(place: Path = Path(__file__)) -> Iterator[None]:
+    """Processes that come here at once wait for the first: it translates for all.
+
+    place: any file or folder that they all see.
+    """
     import fcntl
 
-    with Path(__file__).open() as file:
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(descriptor)
+
+
+def make_all() -> None:
+    """Make the machine code that is not there yet; for whoever sets a machine or an image up."""
+    for name in ("forwarding.program", "forwarding.many_packets", "proof.local.local_proof"):
+        for value in vars(import_module(f"{__package__.rpartition('.')[0]}.{name}")).values():
+            if isinstance(value, Library) and not value.made():
+                raise SystemExit(f"no machine code of {value.name} walks: is there a C compiler?")
 
 
 if __name__ == "__main__":
-    named, *listed = sys.argv[1:4]
-    many, some = (tuple(text.split(",")) for text in listed)
-    Library(named, many, some, *sys.argv[4:6]).translate(Path(sys.argv[6]))
+    if len(sys.argv) == 1:
+        import_module(f"{__package__}.machine_code").make_all()
+    else:
+        signal.alarm(LONGEST)
+        named, *listed = sys.argv[1:4]
+        many, some = (tuple(text.split(",")) for text in listed)
+        Library(named, many, some, *sys.argv[4:6]).make(Path(sys.argv[6]))

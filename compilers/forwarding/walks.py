@@ -30,6 +30,8 @@ from compilers.workers.shards import Workers, in_blocks, told
 Numbers = NDArray[np.int64]
 NO_CASES = np.zeros((0, 1), np.int64)
 CELLS_AT_ONCE = 1 << 22
+PAIR_COST = 8
+"""What two failures take for a packet, in what one takes."""
 LEAST_BLOCKS = 4
 """Blocks of destinations below which another process costs more than it saves."""
 Progress = Callable[[int, int], None]
@@ -232,7 +234,7 @@ class Walks:
         """
         figures = np.zeros((len(destinations), 3), np.int64)
         egress = self.egress(destinations)
-        kernels = TWO_LOOPS.kernels(self.packets)
+        kernels = TWO_LOOPS.kernels(PAIR_COST * self.packets)
         kernels.walk_two(self.program, self.ends, egress, destinations, self.table, figures)
         lengths, loses = Lengths().with_all(figures[:, :2]), figures[:, 2] > 0
         if not loses.any():

@@ -2,7 +2,9 @@
 
 Switches with a session send in turn, at most `rate` frames a second in all; a frame received at
 another switch shows a cable in one direction. A planned link counts as seen if both directions were
-received within three turns. A port that receives from another end than planned is miswired; the
+received within three turns. A switch whose frames nobody ever received may keep LLDP to itself, and
+one that never received any may not pass it on: of their links nothing can be told, nor of those
+whose ports are not there. A port that receives from another end than planned is miswired; the
 as-wired check (`compilers.audit`) finds the moves that mend it. Foreign, forged and old frames and
 frames of hosts are ignored.
 """
@@ -43,6 +45,8 @@ class Discovery:
         order = len(wiring.far)
         self._last, self._allowed = 0.0, 0.0
         self._there: dict[int, NDArray[np.int64]] = {}
+        self._sends, self._hears = np.zeros(order, np.bool_), np.zeros(order, np.bool_)
+        self._ports = np.zeros(order * ports.width, np.bool_)
         self._round = np.zeros(order, np.int64)
         self._turn = np.full(order, np.inf)
         self._since = np.full(order, np.inf)
@@ -65,10 +69,12 @@ class Discovery:
         Its first turn is now, later ones at an offset of its own.
         """
         self._there.pop(vertex, None)
+        self._ports[vertex * self._width : (vertex + 1) * self._width] = False
         self._turn[vertex] = self._since[vertex] = np.inf
         if ports is not None:
             kept = ports[(ports > 0) & (ports < self._width)]
             self._there[vertex] = np.asarray(kept, np.int64)
+            self._ports[vertex * self._width + self._there[vertex]] = True
             self._turn[vertex] = self._since[vertex] = now
 
     def port(self, vertex: int, port: int, there: bool) -> None:
@@ -77,6 +83,7 @@ class Discovery:
             return
         others = self._there[vertex][self._there[vertex] != port]
         self._there[vertex] = np.append(others, port) if there else others
+        self._ports[vertex * self._width + port] = there
 
     def due(self, now: float) -> list[tuple[int, bytes]]:
         """The packet-outs to send now, by vertex: those of switches that are due."""
@@ -106,19 +113,20 @@ class Discovery:
         if before not in (at, -1) and self._from[before] == of:
             self._heard[before] = NEVER_SEEN  # the plug was moved
         self._from[at], self._heard[at], self._at[of] = of, now, at
+        self._sends[origin] = self._hears[vertex] = True
         return True
 
     def unseen(self, now: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """bool[E] each: planned links of which a direction is not received, though it should be by
         now, and those that are seen. It should be once both switches have had a session for long.
         """
-        ready = (
-            now - self._since[self.cables.ends[..., 0]].max(axis=1, initial=NEVER_SEEN) > self.age
-        )
-        heard = self._fresh(now, self._near) & (self._from[self._near] == self._far)
-        heard &= self._fresh(now, self._far) & (self._from[self._far] == self._near)
-        missed: NDArray[np.bool_] = ready & ~heard
-        return missed, heard
+        a, b = self.cables.ends[:, 0, 0], self.cables.ends[:, 1, 0]
+        ready = now - np.maximum(self._since[a], self._since[b]) > self.age
+        ready &= self._ports[self._near] & self._ports[self._far]
+        at_a = self._fresh(now, self._near) & (self._from[self._near] == self._far)
+        at_b = self._fresh(now, self._far) & (self._from[self._far] == self._near)
+        missed = self._sends[b] & self._hears[a] & ~at_a | self._sends[a] & self._hears[b] & ~at_b
+        return ready & missed, at_a & at_b
 
     def wired(self, now: float) -> Wired:
         """The cables seen now, one a port."""

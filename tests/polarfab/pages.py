@@ -4,6 +4,7 @@
     ```console                  `$ command` lines, each followed by what it prints, or by nothing
     ```console exits 1          the last command ends with this code
     ```console live             needs Open vSwitch, Mininet and root
+    ```console fabric           needs a running fabric, which `test_seen_live` has
     ```console not run: REASON  shown only
 
 A line `…` stands for any lines, and `…` in a line for any text. What follows `#` is a remark.

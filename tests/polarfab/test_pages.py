@@ -14,6 +14,8 @@ from tests.polarfab.conftest import Run
 from tests.polarfab.pages import PAGES, ROOT, Command, blocks, first_wrong
 
 COLUMNS = "100"
+ELSEWHERE = "not run", "fabric"
+"""How blocks are marked whose commands do not run here."""
 
 
 def marked(page: Path) -> object:
@@ -26,7 +28,7 @@ def marked(page: Path) -> object:
 WITH_COMMANDS = [
     page
     for page in PAGES
-    if any(b.language == "console" and not b.mark.startswith("not run") for b in blocks(page))
+    if any(b.language == "console" and not b.mark.startswith(ELSEWHERE) for b in blocks(page))
 ]
 
 
@@ -69,7 +71,7 @@ def test_the_commands_of_a_page_run(
             file = folder / block.writes
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(block.text)
-        if block.language != "console" or block.mark.startswith("not run"):
+        if block.language != "console" or block.mark.startswith(ELSEWHERE):
             continue
         commands = list(block.commands())
         for command in commands:

@@ -82,7 +82,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     help="Change tables where links and switches fail, and back.",
 )
 @click.option(
-    "--discover", is_flag=True, help="Find cables with LLDP frames: dead links, miswires."
+    "--discover/--no-discover",
+    default=None,
+    help="Find cables with LLDP frames: dead links, miswires.  [default: where tables change]",
 )
 @click.option(
     "--discover-rate",
@@ -151,7 +153,7 @@ def command(
     token_to_read: bool,
     status_file: Path | None,
     repair: bool,
-    discover: bool,
+    discover: bool | None,
     discover_rate: int,
     adapt: bool | None,
     link_rate: float | None,
@@ -190,7 +192,7 @@ def command(
         audit=audit,
         duties=Duties(
             repair=repair,
-            discover=discover,
+            discover=repair if discover is None else discover,
             rate=discover_rate,
             adapt=adapt,
             link_rate=link_rate * 1e6 if link_rate else None,

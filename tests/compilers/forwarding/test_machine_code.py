@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,37 +41,95 @@ def test_tabulation_is_the_same_in_machine_code(
             np.testing.assert_array_equal(one, other)
 
 
-def test_few_packets_need_no_machine_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder for machine code, with none in it."""
     monkeypatch.delenv(machine_code.CHOICE, raising=False)
     monkeypatch.setattr(machine_code, "kept_in", lambda: [tmp_path])
+    return tmp_path
+
+
+def waited_for(found: Callable[[], object]) -> bool:
+    """Whether something comes true within two minutes."""
+    for _ in range(2400):
+        if found():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_few_packets_are_followed_in_python_while_machine_code_is_made_for_later(
+    empty: Path,
+) -> None:
+    first, again = replace(SMALL), replace(SMALL)
+    assert first.kernels(machine_code.PYTHON_UP_TO) is first.python
+    assert again.kernels(machine_code.PYTHON_UP_TO) is again.python
+    assert waited_for(lambda: [*empty.glob("*.so")])
+    assert waited_for(lambda: not processes_with(str(empty)))
+    assert [file.suffix for file in empty.iterdir()] == [".so"]
+    later = replace(SMALL)
+    assert later.kernels(1) is later._loaded() is not None
+
+
+def test_what_a_killed_process_leaves_is_removed_by_the_next(empty: Path) -> None:
+    replace(SMALL)._begin()
+    assert waited_for(lambda: [*empty.glob("making-*")])
+    for process in processes_with(str(empty)):
+        os.kill(process, signal.SIGKILL)
+    assert waited_for(lambda: not processes_with(str(empty)))
+    assert [*empty.glob("making-*")]
+    assert replace(SMALL).made()
+    assert [file.suffix for file in empty.iterdir()] == [".so"]
+
+
+@pytest.mark.parametrize("choice", ["python", "jit"])
+@pytest.mark.usefixtures("empty")
+def test_nothing_is_made_that_was_not_asked_for(
+    choice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subprocess.run", None)
+    assert kernels(choice, monkeypatch)
+
+
+@pytest.mark.usefixtures("empty")
+def test_what_can_be_written_nowhere_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subprocess.run", None)
+    monkeypatch.setattr(machine_code, "kept_in", lambda: [Path("/proc/nowhere")])
     library = replace(SMALL)
-    assert library.kernels(machine_code.PYTHON_UP_TO) is library.python
-    assert not any(tmp_path.rglob("*.so"))
+    assert library.kernels(1) is library.python
+
+
+def processes_with(word: str) -> list[int]:
+    """The processes that have a word in their command."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if word.encode() in file.read_bytes() and int(file.parent.name) != os.getpid():
+                found.append(int(file.parent.name))
+    return found
 
 
 def test_without_a_c_compiler_numba_translates_while_the_program_runs(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    empty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(machine_code.CHOICE, raising=False)
-    monkeypatch.setattr(machine_code, "kept_in", lambda: [tmp_path])
     monkeypatch.setenv("CC", "/nonexistent/cc")
-    monkeypatch.setenv("PATH", str(tmp_path))
     told: list[str] = []
     monkeypatch.setattr("compilers.notes.listeners", [told.append])
     library = replace(SMALL)
     assert library.kernels(MANY) is library.jit
     assert told == ["machine code of small walks is made, once on this machine, in about 10 s"]
-    assert not any(tmp_path.rglob("*.so"))
+    assert [file.suffix for file in empty.iterdir()] == [".failed"]
+    told.clear()
+    monkeypatch.setattr("subprocess.run", None)  # for a day it is not tried again
+    library = replace(SMALL)
+    assert library.kernels(MANY) is library.jit
+    assert library.kernels(1) is library.python
 
 
 def test_a_library_that_does_not_load_is_not_used(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    empty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(machine_code.CHOICE, raising=False)
-    monkeypatch.setattr(machine_code, "kept_in", lambda: [tmp_path])
     library = replace(SMALL)
-    folder = tmp_path / "polarfab"
-    monkeypatch.setattr(machine_code, "kept_in", lambda: [folder])
-    folder.mkdir()
-    (folder / library._file_name).write_bytes(b"no library")
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: None)
+    (empty / library._file_name).write_bytes(b"no library")
     assert library.kernels(machine_code.PYTHON_UP_TO) is library.python

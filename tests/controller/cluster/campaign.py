@@ -1,7 +1,8 @@
 """A seeded campaign of faults against a controller and real Open vSwitch, and what it leaves.
 
-Events come in rounds (`campaign_plan`). After each, everything is whole again, and
-every switch must hold exactly the compiled program, whatever it went through.
+Events come in rounds (`campaign_plan`). While their faults last, packets have to pass around them
+within the time that is stated for it. After each round everything is whole again, and every switch
+must hold exactly the compiled program, whatever it went through.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import networkx
 import numpy as np
 
 from compilers.tables.build import Build
@@ -31,7 +33,7 @@ from mininet_scenarios.ovs.ovsfabric import OvsFabric, port_interface
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.outage import Outage
 from tests.compilers.targets.live_ovs import BRIDGE, dump
-from tests.controller.cluster.campaign_plan import BY_HAND, FAULTS, Event
+from tests.controller.cluster.campaign_plan import BY_HAND, FAULTS, UNBOUNDED, Event
 from tests.controller.cluster.crowd import Crowd, Papers
 from tests.controller.cluster.meddler import COUNTED, Fault, Meddler
 from tests.controller.conftest import Running, polarfab
@@ -128,11 +130,12 @@ class Campaign:
         self.planted: dict[int, set[int]] = {}
         self.over: set[int] = set()
         self.limited: set[int] = set()
+        self.hung: set[int] = set()
         self.dropping: set[tuple[int, str, str]] = set()
         self.switches = range(self.build.tables.switches)
         self.expected = {b.identity: self._expected(b) for b in map(load, builds)}
 
-    def run(self, rounds: list[list[Event]], ports: Iterator[int]) -> Report:
+    def run(self, rounds: Iterable[list[Event]], ports: Iterator[int]) -> Report:
         """All rounds; after each everything has to be right again."""
         (front, back, http) = (next(ports) for _ in range(3))
         self.port, self.url = back, f"127.0.0.1:{http}"
@@ -148,6 +151,7 @@ class Campaign:
                         self.report.events[event.kind] += 1
                         self._happen(event)
                         time.sleep(event.pause)
+                    self._endures(events, f"in round {number}: {events}")
                     self._check(f"after round {number}: {events}")
                 self._running.stop()
             finally:
@@ -175,7 +179,7 @@ class Campaign:
         options = [*OPTIONS, "--http", self.url, "--token-file", self.tokens]
         options += self.papers.options
         options += ["--foreign", "remove" if self.remove else "keep"]
-        options += ["--discover"] * (self.chance.random() < 0.3)
+        options += ["--no-discover"] * (self.chance.random() < 0.3)
         (folder := self.work / f"controller-{self.starts}").mkdir()
         made = polarfab(self.folder, self.chance.choice(("ryu", "os-ken")), *options)
 
@@ -211,7 +215,9 @@ class Campaign:
         kind, v = event.kind, event.vertex
         if kind in FAULTS:
             self.meddler.meddle(self._datapath_id(v), self._fault(event))
-            self._stir(event)
+            if kind != "connection hung":
+                self._stir(event)
+            self.hung |= {v} if kind == "connection hung" else set()
         elif kind in BY_HAND:
             self._by_hand(event)
         elif kind == "table limited":
@@ -242,6 +248,12 @@ class Campaign:
                 self.report.checks["thieves sent away"] += 1
         elif kind == "thread killed":
             self._kill_thread()
+        elif kind == "switch reboots":
+            self._reboot(event)
+        elif kind == "journal damaged":
+            self._end(signal.SIGKILL)
+            self.folder.with_name(f".{self.folder.name}.journal").write_text("{")
+            self._start()
         elif kind == "Open vSwitch killed":
             self.ovs.kill_switch()
             self.planted.clear()
@@ -296,6 +308,8 @@ class Campaign:
     def _fault(self, event: Event) -> Fault:
         chance = random.Random(event.chance)  # noqa: S311
         what = FAULTS[event.kind]
+        if what == "hang":
+            return Fault(what, to_switch=True, after=0)
         # What is garbled on its way to a switch may turn into rows of others.
         to_switch = what == "refuse" or (chance.random() < 0.5 and (what != "flip" or self.remove))
         counted = chance.choice([*COUNTED]) if what == "refuse" else "any"
@@ -309,15 +323,27 @@ class Campaign:
             self.fabric.suffer(Outage(was.links | {event.link}, was.switches))
             self.fabric.suffer(was)
 
+    def _reboot(self, event: Event) -> None:
+        """A switch goes and comes back without rows, again and again."""
+        was = self.fabric.outage
+        for _ in range(1 + event.chance % 4):
+            self.fabric.suffer(Outage(was.links, was.switches | {event.vertex}))
+            self.fabric.suffer(was)
+        self._emptied(event.vertex)
+
+    def _emptied(self, vertex: int) -> None:
+        """A switch has been made anew."""
+        self.planted.pop(vertex, None)
+        self.over.discard(vertex)
+        self.limited.discard(vertex)
+
     def _suffer(self, event: Event) -> None:
         was = self.fabric.outage
         if event.kind.startswith("cable"):
             outage = Outage(was.links ^ {event.link}, was.switches)
         else:
             outage = Outage(was.links, was.switches ^ {event.vertex})
-            self.planted.pop(event.vertex, None)
-            self.over.discard(event.vertex)
-            self.limited.discard(event.vertex)
+            self._emptied(event.vertex)
         self.fabric.suffer(outage)
 
     def _by_hand(self, event: Event) -> None:
@@ -353,6 +379,46 @@ class Campaign:
 
     # What must be so
 
+    def _endures(self, events: list[Event], when: str) -> None:
+        """While faults last: all pairs of switches that are themselves well come to reach each
+        other, as far as cables are left. Not looked at where no time is stated: without a
+        controller, after messages that were garbled on their way, under rows of others.
+        """
+        kinds = {event.kind for event in events}
+        if self.controller is None or kinds & UNBOUNDED:
+            return
+        outage, amiss = self.fabric.outage, self.limited | self.hung
+        dropping = {port for _, port, _ in self.dropping}
+        left = networkx.Graph()
+        left.add_nodes_from(set(self.switches) - outage.switches - amiss)
+        for u, k in np.argwhere(self.build.wiring.far >= 0).tolist():
+            link = u, int(self.build.wiring.far[u, k])
+            cut = {link, link[::-1]} & outage.links or self._ports(*link) & dropping
+            if not cut and {*link} <= left.nodes:
+                left.add_edge(*link)
+        parts = list(networkx.connected_components(left))
+        pairs = {(s, d) for part in parts for s in part for d in part if s != d}
+        try:
+            until(lambda: self._reach(pairs), "pairs reach each other", LIMIT)
+        except AssertionError as error:
+            log = self._running.log.read_text()[-3000:]
+            raise AssertionError(f"seed {self.seed}, {when}: {error}\n{pairs}\n{log}") from error
+        self.report.checks["rounds endured"] += 1
+
+    def _ports(self, *link: int) -> set[str]:
+        """The interfaces at both ends of a link."""
+        w, found = self.build.wiring, set()
+        for u, v in (link, link[::-1]):
+            k = int(np.flatnonzero(w.far[u] == v)[0])
+            found.add(port_interface(u, int(w.port[u, k])))
+        return found
+
+    def _reach(self, pairs: set[tuple[int, int]]) -> bool:
+        """Whether a packet of each pair arrives; those whose packets do stay out."""
+        with Unixctl(self.ovs.control) as control:
+            pairs -= {(s, d) for s, d in sorted(pairs) if self._trace(control, s, d)[0]}
+        return not pairs
+
     def _check(self, when: str) -> None:
         """Everything whole again: every switch comes to hold the program, and all pairs arrive.
 
@@ -362,6 +428,7 @@ class Campaign:
         began = time.monotonic()
         self.fabric.suffer(Outage())
         self.meddler.heal()
+        self.hung.clear()
         self.crowd.leave()
         self._lift()
         if self.controller is None:
@@ -459,23 +526,27 @@ class Campaign:
 
     def _forwards(self, when: str) -> None:
         """Packets from each switch's first host to each other's arrive, as switches trace them."""
-        a, w = self.build.addressing, self.build.wiring
         with Unixctl(self.ovs.control) as control:
             for s in self.switches:
                 for d in self.switches:
                     if s == d:
                         continue
-                    packet = (
-                        f"in_port={w.host_port[s, 0]},udp,dl_src={a.mac(s, 0)},"
-                        f"dl_dst=02:50:46:00:00:01,nw_src={a.host(s, 0)},nw_dst={a.host(d, 0)},"
-                        f"nw_ttl=64,dp_hash={self.chance.randrange(1, 1 << 16)}"
-                    )
-                    text = control.call("ofproto/trace", f"s{s}", packet)
-                    passed = re.findall(r'^ *bridge\("(\w+)"\)', text, re.M)
-                    outputs = re.findall(r"^ *output:(\d+)", text, re.M)
-                    arrived = (passed[-1], outputs[-1:]) == (f"s{d}", [str(w.host_port[d, 0])])
+                    arrived, text = self._trace(control, s, d)
                     assert arrived, f"seed {self.seed}, {when}: {s} to {d}\n{text}"
                     self.report.checks["pairs traced"] += 1
+
+    def _trace(self, control: Unixctl, s: int, d: int) -> tuple[bool, str]:
+        """Whether a packet between the first hosts of two switches arrives, and what it meets."""
+        a, w = self.build.addressing, self.build.wiring
+        packet = (
+            f"in_port={w.host_port[s, 0]},udp,dl_src={a.mac(s, 0)},"
+            f"dl_dst=02:50:46:00:00:01,nw_src={a.host(s, 0)},nw_dst={a.host(d, 0)},"
+            f"nw_ttl=64,dp_hash={self.chance.randrange(1, 1 << 16)}"
+        )
+        text = control.call("ofproto/trace", f"s{s}", packet)
+        passed = re.findall(r'^ *bridge\("(\w+)"\)', text, re.M)
+        outputs = re.findall(r"^ *output:(\d+)", text, re.M)
+        return (passed[-1], outputs[-1:]) == (f"s{d}", [str(w.host_port[d, 0])]), text
 
 
 def _ours(row: str) -> bool:

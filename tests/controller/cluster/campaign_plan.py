@@ -6,7 +6,7 @@ How they meet what the controller is doing just then is up to the machine.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,10 +36,12 @@ KINDS: Mapping[str, float] = {
     "cable mended": 2,
     "switch killed": 1.5,
     "switch returns": 1,
+    "switch reboots": 1,
     "Open vSwitch killed": 0.5,
     "controller killed": 1,
     "controller ended": 0.7,
     "controller killed in a move": 1,
+    "journal damaged": 0.5,
     "build changed": 1.5,
     "row deleted": 1,
     "row altered": 1,
@@ -56,6 +58,7 @@ KINDS: Mapping[str, float] = {
     "thread killed": 0.4,
     "connection slow": 1.5,
     "connection cut": 1.5,
+    "connection hung": 1.5,
     "message truncated": 1,
     "bytes flipped": 1.5,
     "message swallowed": 1,
@@ -66,6 +69,7 @@ BY_HAND = [kind for kind in KINDS if kind.startswith(("row", "group", "foreign")
 FAULTS = {
     "connection slow": "slow",
     "connection cut": "cut",
+    "connection hung": "hang",
     "message truncated": "truncate",
     "bytes flipped": "flip",
     "message swallowed": "swallow",
@@ -73,21 +77,38 @@ FAULTS = {
 }
 
 
-def plan(build: Build, seed: int, events: int, together: int = 6) -> list[list[Event]]:
-    """So many events in rounds of up to `together`; each can happen when those before it have."""
+UNBOUNDED = {*FAULTS, "journal damaged", "thread killed", "foreign row over ours"} - {
+    "connection hung",
+    "connection cut",
+}
+"""Kinds while which no time is stated in which packets pass again."""
+
+
+def plan(
+    build: Build, seed: int, events: int, together: int = 6, endured: bool = False
+) -> list[list[Event]]:
+    """So many events in rounds of up to `together`; each can happen when those before it have.
+
+    endured: every second round has only events around which packets pass soon.
+    """
     chance = random.Random(seed)  # noqa: S311
     far = build.wiring.far
     links = [(int(u), int(far[u, k])) for u, k in np.argwhere(far >= 0) if far[u, k] > u]
     rounds: list[list[Event]] = []
     while events > 0:
         count = min(events, chance.randint(2, together))
-        rounds.append(list(_round(chance, links, len(far), count)))
+        kinds = {*KINDS} - (UNBOUNDED if endured and len(rounds) % 2 else set())
+        rounds.append(list(_round(chance, links, len(far), count, kinds)))
         events -= count
     return rounds
 
 
 def _round(
-    chance: random.Random, links: list[tuple[int, int]], switches: int, count: int
+    chance: random.Random,
+    links: list[tuple[int, int]],
+    switches: int,
+    count: int,
+    allowed: Set[str],
 ) -> Iterator[Event]:
     dark: set[int] = set()
     cut: set[tuple[int, int]] = set()
@@ -97,8 +118,9 @@ def _round(
             "cable mended": bool(cut),
             "switch killed": len(dark) < MOST_DARK,
             "switch returns": bool(dark),
+            "switch reboots": len(dark) < MOST_DARK,
         }
-        kinds = [kind for kind in KINDS if possible.get(kind, True)]
+        kinds = [kind for kind in KINDS if kind in allowed and possible.get(kind, True)]
         kind = chance.choices(kinds, [KINDS[kind] for kind in kinds])[0]
         vertex = chance.choice([v for v in range(switches) if v not in dark])
         whole = [link for link in links if link not in cut and not dark & set(link)]
@@ -108,6 +130,6 @@ def _round(
         elif kind == "cable mended":
             link = chance.choice(sorted(cut))
         cut ^= {link} if kind.startswith("cable") else set()
-        dark ^= {vertex} if kind.startswith("switch") else set()
+        dark ^= {vertex} if kind in ("switch killed", "switch returns") else set()
         pause = chance.choice((0, 0.05, 0.3, 1.2))
         yield Event(kind, vertex, link, chance.randrange(1 << 30), pause)

@@ -25,6 +25,7 @@ COUNTED = {
 REFUSALS = {FLOW_MOD: (5, 1), GROUP_MOD: (6, 3), CONTROL: (0xFFFF, 2304), BARRIER_REQUEST: (1, 6)}
 """The type and code of the error: table full, out of groups, out of bundles, is a slave."""
 CHUNK, SLOW = 1 << 16, 0.005
+LASTING = ("slow", "hang")
 
 
 @dataclass(slots=True)
@@ -32,7 +33,8 @@ class Fault:
     """What is done to a switch's connection, once `after` messages have passed.
 
     what: slow (all that follows), cut, truncate (half of a message, then cut), flip (bits of the
-    next messages), swallow (one message), refuse (an error in the place of a switch). counted: the
+    next messages), swallow (one message), hang (nothing passes any more, either way, and no end is
+    closed), refuse (an error in the place of a switch). counted: the
     messages that count, one of `COUNTED`, or any. Afterwards it is spent.
     """
 
@@ -162,12 +164,13 @@ class Meddler:
     async def _pass(self, line: _Line, message: bytes, to_switch: bool, out: list[bytes]) -> None:
         """Append to `out` what becomes of a message."""
         for fault in list(self._faults.get(line.datapath_id, ())):
-            if fault.to_switch != to_switch or not _counts(fault.counted, message):
+            hangs = fault.what == "hang"
+            if (not hangs and fault.to_switch != to_switch) or not _counts(fault.counted, message):
                 continue
             if fault.after:
                 fault.after -= 1
                 continue
-            if fault.what != "slow" and not (fault.what == "flip" and fault.left > 1):
+            if fault.what not in LASTING and not (fault.what == "flip" and fault.left > 1):
                 self._faults[line.datapath_id].remove(fault)
             self.done[fault.what] += 1
             if fault.what == "slow":
@@ -179,7 +182,7 @@ class Meddler:
             if fault.what == "truncate":
                 out.append(message[: len(message) // 2])
                 raise _Cut
-            if fault.what == "swallow":
+            if fault.what in ("swallow", "hang"):
                 return
             if fault.what == "refuse":
                 line.controller.write(_refusal(message))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from itertools import takewhile
+from time import monotonic, time
 
 import pytest
 
@@ -73,6 +75,23 @@ def test_every_switch_holds_its_program_after_every_round(folders, tmp_path):
     report = campaign(folders, tmp_path, 1, lambda _: NAMED, LIMIT)
     assert report.checks["thieves sent away"] == 2
     assert report.checks["killed in a round"] == 1
+
+
+def lasting(rounds, seconds):
+    """As many of the rounds as begin in this time."""
+    end = monotonic() + seconds
+    return takewhile(lambda _: monotonic() < end, rounds)
+
+
+@pytest.mark.live
+@pytest.mark.long
+def test_half_an_hour_of_all_faults(folders, tmp_path):
+    seed, seconds = int(time()), 60 * float(os.environ.get("POLARFAB_MINUTES", "30"))
+    events = 20_000
+    report = campaign(
+        folders, tmp_path, seed, lambda b: lasting(plan(b, seed, events, endured=True), seconds)
+    )
+    assert report.checks["rounds endured"] > seconds / 120
 
 
 @pytest.mark.live

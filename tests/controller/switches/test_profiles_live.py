@@ -48,7 +48,7 @@ def test_a_profile_of_the_inventory_is_what_a_switch_holds(compiled, keys, name,
     """Programmed on Ryu; os-ken puts right one switch that has lost its rows, and no other."""
     folder, said = compiled(keys)
     assert f"node type leaf, OpenFlow profile {name}: " in said
-    controller = run(polarfab(folder, "ryu"), bridges=OURS)
+    controller = run(polarfab(folder, "ryu", "--no-discover"), bridges=OURS)
     status = controller.wait_for(SWITCHES, "complete", "profiles")
     assert set(status["profiles"].values()) == {name}
     assert status["errors"] == {}
@@ -58,7 +58,7 @@ def test_a_profile_of_the_inventory_is_what_a_switch_holds(compiled, keys, name,
     controller.stop()
     before = rows(switches, "s3")
     switches.ofctl("del-flows", "s3")
-    again = run(polarfab(folder, "os-ken"), bridges=OURS)
+    again = run(polarfab(folder, "os-ken", "--no-discover"), bridges=OURS)
     found = again.wait_for(SWITCHES, "complete")["differences"]
     lost = {"added": len(before), "changed": 0, "removed": 0, "none": SWITCHES - 1}
     assert found == lost

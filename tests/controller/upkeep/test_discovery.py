@@ -133,12 +133,33 @@ def test_a_fabric_as_planned_is_seen_and_has_no_miswires() -> None:
 def test_nothing_is_missed_before_it_could_have_been_heard() -> None:
     wiring = routed(q=3).wiring
     found = begun(wiring)
-    assert not found.unseen(found.age)[0].any()
-    assert found.unseen(found.age + 0.1)[0].all()
+    run(found, planned(wiring), 0.0, 3.0)
+    for vertex in range(13):
+        found.present(vertex, np.arange(1, 6), 10.0)
+    assert not found.unseen(10.0 + found.age)[0].any()
+    assert found.unseen(10.1 + found.age)[0].all()
+    found.port(1, int(wiring.port[1, 0]), there=False)
+    assert np.flatnonzero(~found.unseen(10.1 + found.age)[0]).tolist() == [
+        found.cables.number[1, 0]
+    ], "of a port that is not there nothing is to be heard"
     found.present(0, None, 0.0)
-    assert not found.unseen(found.age + 0.1)[0][
+    assert not found.unseen(10.1 + found.age)[0][
         found.cables.number[0, :4][wiring.far[0] >= 0]
     ].any()
+
+
+@pytest.mark.parametrize("keeps", [set(range(13)), {4}])
+def test_of_switches_that_keep_lldp_to_themselves_nothing_is_told(keeps: set[int]) -> None:
+    """On by default it would take all their links for dead."""
+    wiring = routed(q=3).wiring
+    found, cable = begun(wiring), planned(wiring)
+
+    def carried(vertex: int, port: int) -> tuple[int, int] | None:
+        far = cable(vertex, port)
+        return None if vertex in keeps or (far and far[0] in keeps) else far
+
+    run(found, carried, 0.0, 10.0)
+    assert not found.unseen(10.0)[0].any()
 
 
 def test_a_cable_that_is_cut_in_one_direction_is_not_seen() -> None:

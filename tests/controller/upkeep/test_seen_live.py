@@ -7,9 +7,13 @@ Each of these lost packets for good, while the status said that all was well.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -23,6 +27,7 @@ from mininet_scenarios.scenario.engine import SILENT, HostSample
 from tests.controller import conftest
 from tests.controller.cluster.test_several_live import group
 from tests.controller.conftest import SWITCHES, compile_into, own_network, polarfab
+from tests.polarfab.pages import ROOT, blocks, first_wrong
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
@@ -234,3 +239,66 @@ def test_the_next_leader_knows_of_a_dead_switch(probe, folder, switches, tmp_pat
         switches.vsctl("set-controller", f"s{BAD}", *both)
         until(second.complete, "it is back")
         loses_nothing(probe)
+
+
+UNIT = """#!/bin/sh -eu
+pid=$(cat ../pid 2> /dev/null || true)
+case "$*" in
+start*)
+  polarfab controller build --token-file tokens --patience 0.5 > ../log 2>&1 &
+  echo $! > ../pid
+  until grep -q "API and status page" ../log; do sleep 0.1; done ;;
+*)
+  kill -$(case "$1" in stop) echo TERM ;; kill) echo KILL ;; esac) $pid
+  while grep -qs "^State:.[^Z]" /proc/$pid/status; do sleep 0.1; done ;;
+esac
+"""
+"""What systemd does with the controller's unit."""
+
+
+def test_the_runbooks_run_and_lose_nothing(probe, folder, switches, tmp_path):
+    """Between every two commands packets go between all hosts."""
+    place, tools = tmp_path / "polarfab", tmp_path / "tools"
+    shutil.copytree(folder, place / "build")
+    (place / "tokens").write_text("a-token-of-the-runbooks\n")
+    (place / "tokens").chmod(0o600)
+    tools.mkdir()
+    (tools / "polarfab").write_text(f'#!/bin/sh\nexec {sys.executable} -m polarfab "$@"\n')
+    (tools / "systemctl").write_text(UNIT)
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    env = switches.env | {"PATH": f"{tools}:{switches.env['PATH']}", "PYTHONPATH": str(ROOT)}
+
+    def run(words):
+        shell = ["/bin/sh", "-c", words]
+        done = subprocess.run(
+            shell, cwd=place, env=env, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+        return (done.stdout + done.stderr).splitlines()
+
+    try:
+        for v in range(SWITCHES):
+            switches.vsctl("set-controller", f"s{v}", "tcp:127.0.0.1:6653")
+        run("systemctl start polarfab-controller")
+        run("until polarfab status; do sleep 0.2; done")
+        page = ROOT / "docs/how-to/runbooks.md"
+        lines, before = page.read_text().splitlines(), ""
+        for block in blocks(page):
+            heading = next(n[3:] for n in lines[block.line :: -1] if n.startswith("## "))
+            if heading == "Replace a switch" != before:
+                conftest.leave(switches, f"s{BAD}")
+                empty(switches)
+                loses_nothing(probe)
+            before = heading
+            for command in block.commands():
+                printed = run(command.words)
+                assert not command.shown or not first_wrong(command.shown, printed), printed
+                assert probe.lost() == set(), command.words
+            if "systemctl start" in block.text:
+                found = json.loads("\n".join(run("polarfab status --json")))["differences"]
+                assert not found["added"] + found["changed"] + found["removed"], heading
+        loses_nothing(probe)
+    finally:
+        with suppress(OSError, ValueError):
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
