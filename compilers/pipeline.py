@@ -14,9 +14,9 @@ from compilers.cabling.phases import Stage, installed
 from compilers.capacity import over_capacity
 from compilers.estimates import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
+from compilers.routing.choose import choices, require_searchable
 from compilers.routing.exact_rows import with_exceptions
-from compilers.routing.policy_passes import choices, require_searchable
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.minimal_routes import minimal
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import BaseSpec, RoutingSpec

@@ -17,8 +17,8 @@ from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares, spares_
 from compilers.expansion.spare_ports import Spare, require_room
 from compilers.expansion.swapped_fabric import SwappedFabric
 from compilers.expansion.table_changes import changes, moved
-from compilers.routing.policy_passes import choices
-from compilers.routing.search.shortest_paths import LARGEST_SHORTEST, links_taken, routes
+from compilers.routing.choose import choices
+from compilers.routing.minimal_routes import LARGEST_SHORTEST, links_taken, routes
 from compilers.spec.address_blocks import block_count
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_spec import RoutingSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compilers.expansion.spare_ports import Spare
-from compilers.routing.search.shortest_paths import LARGEST_SHORTEST
+from compilers.routing.minimal_routes import LARGEST_SHORTEST
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.random_growth import swapped
 from compilers.topology.replicated_clusters import Expansion

@@ -79,7 +79,7 @@ class OrthogonalFatTree(Family):
         return (int(parameters["q"]) + 1) / (2 * hosts), True
 
     def routes(self, topology: Topology) -> Any:
-        """See `compilers.routing.projective_minimal`."""
-        from compilers.routing.projective_minimal import oft_routes
+        """See `compilers.routing.plane_minimal`."""
+        from compilers.routing.plane_minimal import oft_routes
 
         return oft_routes(topology)

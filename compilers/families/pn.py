@@ -84,8 +84,8 @@ class ProjectiveNetwork(Family):
         yield fan_modules(q, 2, 0, 1)
 
     def routes(self, topology: Topology) -> Any:
-        """See `compilers.routing.projective_minimal`."""
-        from compilers.routing.projective_minimal import pn_routes
+        """See `compilers.routing.plane_minimal`."""
+        from compilers.routing.plane_minimal import pn_routes
 
         return pn_routes(topology)
 

@@ -99,18 +99,17 @@ class PolarFly(Family):
         return polarity.edge_blocks(int(parameters["q"]))
 
     def routes(self, topology: Topology) -> Any:
-        """See `compilers.routing.polarfly_minimal`."""
-        from compilers.routing.polarfly_minimal import routes
+        """See `compilers.routing.plane_minimal`."""
+        from compilers.routing.plane_minimal import polarfly_routes
 
-        return routes(topology)
+        return polarfly_routes(topology)
 
     def choices(
         self, tables: Any, topology: Topology, wiring: Any, policy: Any, module: Any
     ) -> Any:
         """Compact Valiant, bounces over the conic, and protection, all by algebra."""
-        from compilers.routing.alternates import compact_valiant
-        from compilers.routing.bounces.conic_bounces import conic_bounces
-        from compilers.routing.protection import polarfly, with_bounces
+        from compilers.routing.plane_bounces import conic_bounces
+        from compilers.routing.plane_choices import compact_valiant, polarfly, with_bounces
         from compilers.routing.split_classes import split_direct
 
         tables, bounced = split_direct(tables, wiring), None

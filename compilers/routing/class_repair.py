@@ -2,7 +2,7 @@
 
 A port that is gone is an alternate no more and has no weight. In an order of repair the ports that
 are left keep their order; a neighbour takes an empty place if its paths to every destination of the
-class avoid the switch and the next hop, as in `alternate_search`. A class whose own link is
+class avoid the switch and the next hop, as in `compilers.routing.choose`. A class whose own link is
 gone stays as it is: no row leads to it.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.port_ranking import in_turn, ranked
+from compilers.routing.choose import in_turn, ranked
 from compilers.routing.split_classes import deciding_rows
 from compilers.tables.copy_on_write import CopyOnWrite
 from compilers.tables.intermediate_form import Classes, Tables

@@ -33,7 +33,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.alternates import apex_of, apexes, link_blocks, other_links
+from compilers.routing.link_pairs import apex_of, apexes, link_blocks, other_links
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring

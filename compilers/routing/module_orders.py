@@ -10,15 +10,15 @@ and one repair a class, nothing is lost if and only if
    repair, else w×u, with w the bounce of the repairing neighbour.
 
 Packets that meet no link of u keep away from it: for a class behind v every neighbour but v and the
-apex serves (`compilers.routing.protection`). So the orders below need no more rows than those for
-one link; they put first
+apex serves (`compilers.routing.plane_choices`). So the orders below need no more rows than those
+for one link; they put first
 
 - behind a neighbour: links of other modules, no two of one module while there are others, and the
   other quadric last where the next hop is one;
 - to a neighbour over a triangle: its apex, if on another module; then neighbours whose bounce
   comes to the end by a module of neither of the two links there;
 - to a neighbour without one: links of other modules whose bounce comes by another module of the
-  end, those of the goal first (`compilers.routing.bounces.bounce_goals`);
+  end, those of the goal first (`compilers.routing.plane_bounces`);
 - in a bounce: after the first, links of other modules than that one's.
 """
 
@@ -27,8 +27,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.alternates import apexes, link_blocks, other_links
-from compilers.routing.bounces.bounce_goals import BounceGoals
+from compilers.routing.link_pairs import apexes, link_blocks, other_links
+from compilers.routing.plane_bounces import BounceGoals
 from compilers.tables.intermediate_form import Tables
 from compilers.wiring.wiring import Wiring
 
@@ -53,7 +53,7 @@ def module_orders(
         tables: minimal, or with alternates, with direct classes.
         wiring: the cables.
         module: int32[S, K], the module of its switch that each link is on.
-        apex: of its links (`compilers.routing.alternates.apex_of`).
+        apex: of its links (`compilers.routing.plane_choices.apex_of`).
         bounced: int16[S, K], the links of bounced ways, which come first where no goal does.
         count: ports of an order.
     """

@@ -206,7 +206,7 @@ class Family(ABC):
     ) -> Any:
         """Minimal `Tables` of a whole member with what a policy asks for; None: search.
 
-        The arguments are those of `compilers.routing.policy_passes.choices`.
+        The arguments are those of `compilers.routing.choose.choices`.
         """
         del tables, topology, wiring, policy, module
 

@@ -8,7 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.minimal_routes import minimal
 from compilers.tables.intermediate_form import Tables
 from compilers.tables.walk import Walker
 from compilers.topology.families import FAMILIES

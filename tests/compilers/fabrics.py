@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from ipaddress import IPv4Network
 
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.minimal_routes import minimal
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.tables.build import Build
 from compilers.topology.families import FAMILIES

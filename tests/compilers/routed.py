@@ -9,9 +9,8 @@ from ipaddress import IPv4Network
 
 import numpy as np
 
-from compilers.routing.alternates import weight_pairs
-from compilers.routing.policy_passes import choices
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.choose import choices, weight_pairs
+from compilers.routing.minimal_routes import minimal
 from compilers.routing.star.star_choices import with_choices
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.policy import Policy

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from compilers.families import polarstar
 from compilers.proof.soundness.policy_soundness import bounces
 from compilers.proof.soundness.unsound import Unsound, where
-from compilers.routing.alternates import alternate_links
+from compilers.routing.plane_choices import alternate_links
 from compilers.routing.star.star_choices import star_alternates
 from compilers.spec.policy import constructs_classes
 from compilers.tables.build import Build

@@ -27,7 +27,7 @@ from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.soundness.build_soundness import promise, unsound, walkable
 from compilers.proof.soundness.unsound import SOUND, Unsound
 from compilers.proof.walks import few_destinations
-from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
+from compilers.routing.plane_bounces import SMALLEST_WITH_GOALS
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
 from compilers.tables.switch_blocks import switch_blocks

@@ -27,9 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.alternates import spread
-from compilers.routing.port_ranking import ranked
-from compilers.routing.protection import PROTECTION_ORDER
+from compilers.routing.choose import ORDER, ranked, spread
 from compilers.routing.star import polarstar_minimal
 from compilers.routing.star.star_links import AlikeSupernodes, Numbers
 from compilers.spec.policy import Policy
@@ -80,11 +78,11 @@ def _program(topology: Topology, links: int) -> StarProgram:
 def _protection(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
     """uint16[S, 3K, P]: ports that repair; bounces are the same."""
     order, links = wiring.port.shape
-    found = np.zeros((order, 3, links, PROTECTION_ORDER), np.uint16)
+    found = np.zeros((order, 3, links, ORDER), np.uint16)
     ways, ports = MemberWays.of(program), np.pad(wiring.port.astype(np.uint16), ((0, 0), (1, 0)))
     for alike in AlikeSupernodes.each(program):
         rank = partial(_ranked, wiring=wiring)
-        shape = len(alike.x), program.members, 3, alike.links, PROTECTION_ORDER
+        shape = len(alike.x), program.members, 3, alike.links, ORDER
         number = np.zeros(shape, np.intp)
         number[...] = rank(*ways.repairs(alike))
         # Out of the supernode, the same of all members, but direct neighbours and what is beside.
@@ -93,7 +91,7 @@ def _protection(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
         )
         switch, some = alike.switches, number.reshape(-1, *shape[2:])
         found[switch, :, : alike.links] = ports[switch[:, None, None, None], some]
-    return found.reshape(order, 3 * links, PROTECTION_ORDER)
+    return found.reshape(order, 3 * links, ORDER)
 
 
 def _ranked(usable: Bits, before: Bits, wiring: Wiring) -> NDArray[np.uint16]:
@@ -108,8 +106,8 @@ def _ranked(usable: Bits, before: Bits, wiring: Wiring) -> NDArray[np.uint16]:
     sets = [each.reshape(len(usable), -1, links) for each in (usable, before)]
     port = np.tile(np.arange(1, links + 1, dtype=np.int32), (len(usable), 1))
     minimal = np.tile(port, sets[0].shape[1] // links)
-    found = ranked(sets[0], minimal, replace(wiring, port=port), PROTECTION_ORDER, sets[1])
-    return found.reshape(*usable.shape[:-1], PROTECTION_ORDER)
+    found = ranked(sets[0], minimal, replace(wiring, port=port), ORDER, sets[1])
+    return found.reshape(*usable.shape[:-1], ORDER)
 
 
 def _over_triangles(alike: AlikeSupernodes) -> Iterator[tuple[Bits, Bits]]:

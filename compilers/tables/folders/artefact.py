@@ -46,8 +46,8 @@ PART = re.compile(r"\.(?P<place>.+)\.(?=[0-9]*[a-f])[0-9a-f]{8}\.(?P<kind>part|o
 """`.NAME.xxxxxxxx.part`: eight hexadecimal digits, a letter among them, so no date or number."""
 LEFT = ".left.0000000a.part"
 """In a folder that leaves its place: whether it is to be kept, and what was carried out of it."""
-MARKS = (".polarfab.json", "planes.json", "fabric.json", "plane-[1-9]*/fabric.json")
-"""What a folder of ours has, a part of one soon after it is made."""
+MARKS = (LEFT, ".polarfab.json", "planes.json", "fabric.json", "plane-[1-9]*/fabric.json")
+"""What a folder of ours has, a part of one soon after it is made; any that leaves its place."""
 MOUNTS = Path("/proc/self/mountinfo")
 MOUNT_POINT = 4
 """Column of `MOUNTS`: where a mount is, with blanks and backslashes as octal numbers."""

@@ -275,6 +275,7 @@ def _collect(part: Path, name: str) -> Path | None:
     place, left = part.with_name(name), (part / LEFT).is_file()
     if not os.path.lexists(place) and (left or part.suffix == ".old"):
         part.rename(place)
+        (place / LEFT).unlink(missing_ok=True)
         return place
     kept = left and settle(part, place, last(place), owned)
     remove(part)

@@ -20,7 +20,7 @@ from compilers.proof.failures.failure_walks import (
 from compilers.proof.local.judged import Judged, judged
 from compilers.proof.local.local_proof import LocalProof, local_proof, provable
 from compilers.proof.walks.delivery import _walk_minimal
-from compilers.routing.bounces.bounce_goals import BounceGoals
+from compilers.routing.plane_bounces import BounceGoals
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from tests.compilers.routed import routed

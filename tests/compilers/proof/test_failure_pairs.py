@@ -13,8 +13,8 @@ from compilers.forwarding.walks import Walks
 from compilers.proof.failures import failure_walks
 from compilers.proof.failures.failure_walks import FailureCases, FailureReport, walk_failures
 from compilers.proof.walks.delivery import verify
-from compilers.routing.policy_passes import choices
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.choose import choices
+from compilers.routing.minimal_routes import minimal
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
 from tests.compilers.proof.makers import (

@@ -12,7 +12,7 @@ from compilers.proof.explanation import explain, find_failures
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.failures.risk_cases import named_elements, require_kind
 from compilers.proof.verification import judge
-from compilers.routing.protection import polarfly
+from compilers.routing.plane_choices import polarfly
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.shared_risk import find, groups, module_names
 from extensions.clusters.trees.tree_set import plan_trees

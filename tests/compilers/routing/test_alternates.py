@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import Failing, explain, find_failure
-from compilers.routing.policy_passes import choices
-from compilers.routing.routes_by_family import minimal
-from compilers.routing.search import alternate_search
+from compilers.routing.choose import choices, searched
+from compilers.routing.minimal_routes import minimal
 from compilers.routing.split_classes import _widened, split_direct
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import Policy
@@ -179,7 +178,7 @@ def test_explain_says_what_is_lost() -> None:
 def test_search_finds_what_is_constructed(q: int) -> None:
     built = polarfly(q)
     tables = split_direct(routed(q=q).tables, built.wiring)
-    found = alternate_search.with_choices(tables, built.wiring, built.topology, Policy(True, True))
+    found = searched(tables, built.topology, built.wiring, Policy(True, True))
     ours, theirs = built.tables.classes, found.classes
     assert (np.sort(ours.alternate, axis=2) == np.sort(theirs.alternate, axis=2)).all()
     quadric = np.count_nonzero(built.wiring.far >= 0, axis=1) == q

@@ -11,7 +11,7 @@ from compilers.proof.walks.delivery import verify
 from compilers.routing import link_repair
 from compilers.routing.exact_rows import nearer_links
 from compilers.routing.link_repair import Intact, Repaired, repaired
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.minimal_routes import minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray

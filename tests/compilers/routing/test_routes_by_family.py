@@ -6,7 +6,7 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.minimal_routes import minimal
 from compilers.tables.intermediate_form import local, no_route
 from compilers.topology.families import FAMILIES
 from compilers.topology.polarity import cross

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.routing.pg2 import meets
-from compilers.routing.projective_minimal import _correlation
+from compilers.routing.plane_minimal import _correlation, meets
 from compilers.tables.intermediate_form import Classes, Routes, Tables, local, no_route
 from compilers.tables.walk import Walker
 from compilers.topology.distance import distances, neighbour_table

@@ -355,6 +355,15 @@ def test_a_killed_exchange_of_three_steps_is_taken_back(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
+def test_a_folder_of_the_users_that_was_put_aside_is_put_back(tmp_path: Path) -> None:
+    """Three steps of a first render into it; a kill between the first two."""
+    (old := tmp_path / ".mine.0123abcd.old").mkdir()
+    (old / "notes").write_text("mine")
+    (old / artefact.LEFT).write_text("{}")
+    assert collect(tmp_path) == [(old, tmp_path / "mine")]
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes"]
+
+
 def test_a_descriptor_that_is_no_number() -> None:
     for name in ("foo", "9" * 30, "-1"):
         with pytest.raises(InputError, match="no open descriptor"):

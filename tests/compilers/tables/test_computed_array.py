@@ -14,8 +14,8 @@ import pytest
 
 from compilers.proof.explanation import explain
 from compilers.proof.walks.delivery import verify
-from compilers.routing.policy_passes import choices
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.choose import choices
+from compilers.routing.minimal_routes import minimal
 from compilers.spec.policy import Policy
 from compilers.tables import computed_array
 from compilers.tables.build import Build

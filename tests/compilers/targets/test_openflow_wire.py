@@ -16,9 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compilers.pipeline import compile_fabric
-from compilers.routing.alternates import compact_valiant
-from compilers.routing.protection import polarfly
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.minimal_routes import minimal
+from compilers.routing.plane_choices import compact_valiant, polarfly
 from compilers.routing.split_classes import split_direct
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.fabric_file import load_fabric

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.routing.alternates import compact_valiant
-from compilers.routing.protection import polarfly
+from compilers.routing.plane_choices import compact_valiant, polarfly
 from compilers.routing.split_classes import split_direct
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save

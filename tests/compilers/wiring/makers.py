@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from compilers.routing.choose import choices
 from compilers.routing.exact_rows import with_exceptions
-from compilers.routing.policy_passes import choices
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local

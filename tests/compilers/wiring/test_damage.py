@@ -15,7 +15,7 @@ from compilers import pipeline
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
-from compilers.routing import policy_passes
+from compilers.routing import choose
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
@@ -193,7 +193,7 @@ def test_an_inventory_that_lacks_nothing_changes_nothing(
 
 
 def test_large_fabrics_are_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy_passes, "LARGEST_SEARCH", 12)
+    monkeypatch.setattr(choose, "LARGEST_SEARCH", 12)
     with pytest.raises(InputError, match="in a damaged fabric of more than 12 switches"):
         compiled(tmp_path, inventory(dead_links=[{"a": "n0", "b": "n1"}]))
 

@@ -10,9 +10,9 @@ import pytest
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.verification import judge
 from compilers.proof.walks.delivery import verify
-from compilers.routing.policy_passes import choices
-from compilers.routing.protection import polarfly
-from compilers.routing.routes_by_family import minimal
+from compilers.routing.choose import choices
+from compilers.routing.minimal_routes import minimal
+from compilers.routing.plane_choices import polarfly
 from compilers.spec.policy import Policy
 from compilers.wiring.shared_risk import modules_of
 from extensions.scale.module_orbits import module_bounds

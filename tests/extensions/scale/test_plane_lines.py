@@ -10,7 +10,7 @@ import pytest
 
 from compilers.proof.soundness.build_soundness import walkable
 from compilers.proof.walks.delivery import _walk_minimal, verify
-from compilers.routing import polarfly_minimal
+from compilers.routing.plane_minimal import polarfly_routes
 from compilers.routing.split_classes import split_direct
 from compilers.tables import computed_array
 from compilers.tables.build import Build
@@ -33,7 +33,7 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def computed(q: int, split: bool = False) -> Build:
     build = routed("polarfly", q=q)
-    tables = replace(build.tables, routes=polarfly_minimal.routes(build.topology))
+    tables = replace(build.tables, routes=polarfly_routes(build.topology))
     return replace(build, tables=split_direct(tables, build.wiring) if split else tables)
 
 

@@ -16,8 +16,7 @@ from compilers.forwarding.program import link_number
 from compilers.forwarding.walks import Walks
 from compilers.proof.explanation import explain
 from compilers.proof.failures.dead_switches import dead_switch_traffic
-from compilers.routing.alternates import compact_valiant
-from compilers.routing.protection import polarfly
+from compilers.routing.plane_choices import compact_valiant, polarfly
 from compilers.routing.split_classes import split_direct
 from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow.flow_tables import entries

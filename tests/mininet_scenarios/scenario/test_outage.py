@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.failures.failure_walks import walk_failures
-from compilers.routing.alternates import compact_valiant
-from compilers.routing.protection import polarfly
+from compilers.routing.plane_choices import compact_valiant, polarfly
 from compilers.routing.split_classes import split_direct
 from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange
 from mininet_scenarios.scenario.outage import Outage

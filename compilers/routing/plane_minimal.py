@@ -1,4 +1,7 @@
-"""Minimal routes in PN and OFT: exact rows, one for each switch that has hosts.
+"""Minimal routes in ER_q, PN and OFT by algebra: exact rows, one for each switch that has hosts.
+
+In ER_q the next hop from s to d is d itself where they are adjacent, else the point s×d (PolarFly
+paper, §IV-D), which is where the lines of s and d meet (`compilers.tables.line_rows`).
 
 Lines are numbered as the points that they are orthogonal to, so two switches of one side meet at
 s×d, as in ER_q. In PN, a point s and a line d that is not through it have q + 1 minimal paths, one
@@ -13,13 +16,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.pg2 import meets
+from compilers.tables.computed_array import unless_large
 from compilers.tables.intermediate_form import Egress, Routes, empty_egress, local, no_route
+from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.topology.field import field
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.polarity import index, lines, points
 
 SWITCHES_AT_ONCE = 256
+
+
+def polarfly_routes(topology: Topology) -> Routes:
+    """Exact minimal rows, N a switch; those of a large fabric are computed when they are read."""
+    around = lines(int(topology.parameters["q"]))
+    order = np.arange(len(around), dtype=np.int32)
+    return Routes(
+        prefix=order[None],
+        egress=unless_large(LineEgress(LineProgram(around, np.zeros(1, np.int32)))),
+        aggregate=np.full_like(order, -1),
+    )
 
 
 def pn_routes(topology: Topology) -> Routes:
@@ -59,6 +74,23 @@ def oft_routes(topology: Topology) -> Routes:
     ends = np.flatnonzero(topology.endpoints)
     egress[ends, ends] = local(egress)
     return _exact(egress)
+
+
+def meets(lines: NDArray[np.int32], points: NDArray[np.integer]) -> NDArray[np.int16]:
+    """int16[B, N]: the place of s×d among the q + 1 points orthogonal to s, for s in `points`.
+
+    Args:
+        lines: `polarfly.lines(q)`, int32[N, q + 1].
+        points: int[B], the points s.
+
+    The points orthogonal to the k-th point orthogonal to s are those d with s×d in the k-th place,
+    and s itself, whose entry has no meaning. Time grows with the size of the table.
+    """
+    table = np.empty((len(points), len(lines)), np.int16)
+    place = np.arange(lines.shape[1], dtype=np.int16)[:, None]
+    for row, near in zip(table, lines[points], strict=True):
+        row[lines[near]] = place
+    return table
 
 
 class _Across:

@@ -1,20 +1,39 @@
-"""Minimal routes by search, for graphs that no algebra routes, expanded fabrics among them."""
+"""Minimal routes: the egress class of each switch towards each destination, algebra or search."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.intermediate_form import Routes, Tables, empty_egress, local, no_route
+from compilers.tables.intermediate_form import (
+    Classes,
+    Routes,
+    Tables,
+    empty_egress,
+    local,
+    no_route,
+)
 from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
+from compilers.wiring.wiring import Wiring
 
 LARGEST_SHORTEST = 8192
 SOURCES_AT_ONCE = 256
+NOTHING_KEPT = np.empty((0, 0), np.int64)
+
+
+def minimal(topology: Topology, wiring: Wiring) -> Tables:
+    """Tables that send every packet along its minimal path."""
+    known = family_of(topology.family).routes(topology)
+    return Tables(
+        routes=routes(topology, NOTHING_KEPT) if known is None else known,
+        classes=Classes.minimal(wiring.port.copy()),
+    )
 
 
 def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
-    """Exact minimal rows, one a destination; class k is the k-th link.
+    """Exact minimal rows by search, one a destination; class k is the k-th link.
 
     Args:
         topology: a connected graph.

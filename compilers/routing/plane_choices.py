@@ -1,4 +1,18 @@
-"""Protection in the switch: the ports that stand in when a class's minimal port is down.
+"""Alternates and protection in a whole ER_q, by construction: no destination is looked at.
+
+**Alternates**, the ports that share a switch's ingress traffic.
+
+Compact Valiant (PolarFly paper, §VII-B) sends a packet to a neighbour of its source and minimally
+from there. In ER_q the set of alternates of a pair depends on the source s and the minimal port
+alone: with the minimal path s–x–d, every other neighbour r of s gives s–r–(r×d)–d, exactly 3 links,
+never through s again, and the alternates are internally disjoint. So they are a property of the
+class. If neither s nor x is a quadric, the one through the apex r = s×x shares the last link x–d.
+
+Between adjacent switches the paper has the minimal path alone. With bounces every other neighbour
+serves them, too: over the apex in 2 links, else in 4, as r bounces what comes from s
+(`compilers.routing.plane_bounces`).
+
+**Protection**, the ports that stand in when a class's minimal port is down.
 
 No state per destination is needed. With the minimal path u–v–d, one neighbour r of u serves all the
 destinations behind v by plain minimal forwarding, whether the link u–v or the switch v has failed:
@@ -10,28 +24,63 @@ other than u and the apex of r–u, from where w×v leads to v.
 Each class has an order of ports, because a switch sends a packet back only as its last choice. At
 q = 2 quadrics have two links, so sending back is all they can do, and the neighbour's bounce takes
 the packet on. Which neighbours come first decides about a second failure
-(`compilers.routing.bounces.bounce_goals`).
+(`compilers.routing.plane_bounces`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.alternates import apex_of, apexes, link_blocks, other_links
-from compilers.routing.bounces.bounce_goals import BounceGoals
+from compilers.routing.choose import ORDER, ranked, spread
+from compilers.routing.link_pairs import apex_of, apexes, link_blocks, other_links
 from compilers.routing.module_orders import module_orders
-from compilers.routing.port_ranking import ranked
+from compilers.routing.plane_bounces import BounceGoals
 from compilers.tables.intermediate_form import Tables
 from compilers.wiring.shared_risk import several_modules
 from compilers.wiring.wiring import Wiring
 
-PROTECTION_ORDER = 2
 LEAST_LINKS = 4
 """Of a switch in ER_3, whose orders are too short to keep modules apart."""
+
+
+def compact_valiant(
+    tables: Tables,
+    wiring: Wiring,
+    edge_disjoint: bool,
+    minimal_share: Fraction | None,
+    bounces: bool = False,
+) -> Tables:
+    """Give every class behind a neighbour the other neighbours as alternates.
+
+    Args:
+        tables: with separate direct classes (`compilers.routing.split_classes`).
+        wiring: the cables.
+        edge_disjoint: leave out the alternate that shares a link with the minimal path.
+        minimal_share: the minimal path's part of the traffic, None for equal shares.
+        bounces: classes that lead to the neighbour itself have the others, too.
+    """
+    packed = alternate_links(wiring, edge_disjoint, bounces)
+    return replace(tables, classes=spread(tables.classes, wiring, packed, minimal_share))
+
+
+def alternate_links(wiring: Wiring, edge_disjoint: bool, bounces: bool) -> NDArray[np.uint8]:
+    """uint8[S, 2K, ⌈K/8⌉]: the links of alternates, as in `AlternateLinks`; arguments as above."""
+    order, links = wiring.port.shape
+    packed = np.zeros((order, 2 * links, (links + 7) // 8), np.uint8)
+    apex = apex_of(wiring)
+    for some in link_blocks(wiring):
+        usable = other_links(wiring.far[some])
+        if bounces:
+            packed[some, links:] = np.packbits(usable, axis=2)
+        if edge_disjoint:
+            usable &= ~apexes(apex[some])
+        packed[some, :links] = np.packbits(usable, axis=2)
+    return packed
 
 
 def polarfly(
@@ -50,18 +99,16 @@ def polarfly(
     """
     apex = apex_of(wiring)
     if module is not None and several_modules(module) and wiring.far.shape[1] > LEAST_LINKS:
-        protection, bounce = module_orders(tables, wiring, module, apex, bounced, PROTECTION_ORDER)
+        protection, bounce = module_orders(tables, wiring, module, apex, bounced, ORDER)
         classes = replace(tables.classes, protection=protection, bounce=bounce)
         return replace(tables, classes=classes)
     goals = BounceGoals.of(tables, wiring)
     order, links = wiring.port.shape
-    protection, bounce = (
-        np.zeros((order, 2 * links, PROTECTION_ORDER), np.uint16) for _ in range(2)
-    )
+    protection, bounce = (np.zeros((order, 2 * links, ORDER), np.uint16) for _ in range(2))
     for some in link_blocks(wiring):
         part = replace(wiring, port=wiring.port[some])
         beside = other_links(wiring.far[some]) & ~apexes(apex[some])
-        order_of = partial(ranked, minimal=part.port, wiring=part, count=PROTECTION_ORDER)
+        order_of = partial(ranked, minimal=part.port, wiring=part, count=ORDER)
         protection[some, :links] = order_of(beside)
         direct = order_of(beside, before=goals.repairing(some))
         corner = np.take_along_axis(part.port, np.maximum(apex[some], 0).astype(np.intp), axis=1)

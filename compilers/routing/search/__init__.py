@@ -1,1 +1,0 @@
-"""Routes by search, in graphs that no algebra routes: shortest paths, alternates, repair."""
