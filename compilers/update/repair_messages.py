@@ -26,7 +26,7 @@ from compilers.targets.openflow.class_groups import (
     by_buckets,
     class_groups,
 )
-from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.flow_tables import MOST_BASIS
 from compilers.targets.openflow.group_and_flow_bytes import IPV6_NUMBER, shared, xid_numbers
 from compilers.targets.openflow.message_parts import Block
@@ -84,7 +84,7 @@ def _shapes(encoder: Encoder, change: RepairRounds, generations: Numbers) -> dic
 
 
 def _single_table(
-    before: Program, after: Program, change: RepairRounds, switch: int, rounds: list[Round]
+    before: FlowProgram, after: FlowProgram, change: RepairRounds, switch: int, rounds: list[Round]
 ) -> None:
     """Add the messages of a switch of one table, where a route is many rows."""
     of_switch = change.rows[change.rows[:, 0] == switch]
