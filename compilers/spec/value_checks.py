@@ -61,14 +61,14 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ValueCheck:
     """A check: its line in the reference, and what finds mistakes."""
 
     line: str
     find: Callable[[Values], Findings]
 
 
-def findings(values: Values, checks: tuple[Check, ...]) -> Findings:
+def findings(values: Values, checks: tuple[ValueCheck, ...]) -> Findings:
     """The mistakes that these checks find."""
     for check in checks:
         yield from check.find(values)
@@ -195,23 +195,27 @@ def _buffers(values: Values) -> Findings:
 
 
 OF_FABRIC = (
-    Check("`routing.minimal_share` only with a balance that has alternates", _idle_share),
-    Check("`routing.threshold` only with `balance: ugal-pf`", _idle_threshold),
-    Check("`routing.disjoint` only where there are alternates or protection", _idle_disjoint),
-    Check("`base.ntp` and `base.syslog` outside the blocks of hosts, each server once", _servers),
-    Check(
+    ValueCheck("`routing.minimal_share` only with a balance that has alternates", _idle_share),
+    ValueCheck("`routing.threshold` only with `balance: ugal-pf`", _idle_threshold),
+    ValueCheck("`routing.disjoint` only where there are alternates or protection", _idle_disjoint),
+    ValueCheck(
+        "`base.ntp` and `base.syslog` outside the blocks of hosts, each server once", _servers
+    ),
+    ValueCheck(
         "`base.management.gateway` outside the blocks of hosts, neither its network's own address "
         "nor its broadcast address, and `length` no longer than its kind of address",
         _gateway,
     ),
-    Check("`base.asn` and those counted from it at most 4294967294, none reserved", _as_numbers),
+    ValueCheck(
+        "`base.asn` and those counted from it at most 4294967294, none reserved", _as_numbers
+    ),
 )
 OF_INVENTORY = (
-    Check(
+    ValueCheck(
         "`nodes[].management` outside the blocks of hosts, not the gateway of `base.management`, "
         "and neither the network's own address nor its broadcast address",
         _management,
     ),
-    Check("a node whose name is the number of a vertex is at that vertex", _numbers_as_names),
-    Check("`buffer.cell`, `ecn_min` and `ecn_max` at most `buffer.size`", _buffers),
+    ValueCheck("a node whose name is the number of a vertex is at that vertex", _numbers_as_names),
+    ValueCheck("`buffer.cell`, `ecn_min` and `ecn_max` at most `buffer.size`", _buffers),
 )

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.soundness.port_use import PortUse
-from compilers.proof.walks.forwarding import Numbers
+from compilers.proof.walks.link_sets import Numbers
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.tables.star_rows import OVER_Z, TO_Y, WITHIN, StarEgress, StarPrefixes, StarProgram

@@ -8,15 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
+from compilers.forwarding.program import egress_classes, program_of
+from compilers.forwarding.rule import DROP, Program
 from compilers.proof.lossless.channels import rising
-from compilers.proof.walks.forwarding import HOME, NOWHERE, Forwarding, Towards
 from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build
+from compilers.tables.walk import Walker
 from compilers.topology.distance import distances, table_of
 
 Numbers = NDArray[Any]
 DESTINATIONS_AT_ONCE = 256
+NOWHERE, HOME = -1, -2
+"""In place of an arc: there is none; the packet is delivered."""
 
 
 class SimulatedNetwork(NamedTuple):
@@ -75,41 +79,41 @@ class SimulatedNetwork(NamedTuple):
             InputError: its packets can stay marked.
         """
         require_short_marks(build, "a simulation")
-        forwarding = Forwarding.of(build)
-        old, links = forwarding.slots, forwarding.slots - 1
-        ports = links + hosts
+        p, walker = program_of(build), Walker.of(build.tables, build.wiring.cables())
+        order, links = p.far.shape
+        classes, ports = p.order.shape[1], links + hosts
 
-        def renumbered(arcs: Numbers) -> NDArray[np.int32]:
-            wide = arcs // old * ports + arcs % old
-            return np.where(arcs >= 0, wide, arcs).astype(np.int32)
+        def by_row(of_links: Numbers) -> NDArray[np.int32]:
+            first = np.arange(0, order * ports, ports, dtype=np.int32)[:, None, None]
+            arcs = np.where(of_links >= 0, first + of_links, NOWHERE)
+            arcs = np.pad(arcs, ((0, 0), (0, 2), (0, 0)), constant_values=NOWHERE)
+            rows = arcs.reshape(order * (classes + 2), arcs.shape[2])
+            return np.ascontiguousarray(rows, np.int32)
 
-        def by_row(ways: Numbers) -> NDArray[np.int32]:
-            return np.ascontiguousarray(renumbered(ways).T)
-
-        order, width = build.tables.switches, forwarding.classes + 2
         end = np.full((order, ports), NOWHERE, np.int32)
-        end[:, :links] = renumbered(forwarding.end.reshape(order, old)[:, :-1])
+        end[:, :links] = np.where(p.far >= 0, p.far * ports + p.far_link, NOWHERE)
         up = np.zeros((order, ports), np.int32)
         up[:, :links] = rising(build)
-        weight = np.zeros((order, width, len(forwarding.weighted)), np.int32)
-        weight[:, :-2] = build.tables.classes.weight
-        ways, carries = by_row(forwarding.weighted), build.carries
+        weight = np.pad(build.tables.classes.weight, ((0, 0), (0, 2), (0, 0))).astype(np.int32)
+        ways, ranked, carries = by_row(p.shares), by_row(p.order), build.carries
+        ranked[classes :: classes + 2, 0] = HOME
+        number, hops = _towards(walker, build, classes)
         return cls(
             switches=order,
             links=links,
             hosts=hosts,
             end=end.ravel(),
-            number=_numbers(forwarding),
-            hops=_hops(forwarding),
-            order=by_row(forwarding.order),
-            bounce=by_row(forwarding.bounce),
+            number=number,
+            hops=hops,
+            order=ranked,
+            bounce=by_row(p.bounce),
             ways=ways,
             weight=np.where(ways >= 0, weight.reshape(ways.shape), 0),
             up=up.ravel(),
             endpoints=np.array(build.topology.endpoints),
             distance=np.zeros((0, 0), np.uint8),
             turning=intermediates(build).astype(np.int32)[: None if carries else 0],
-            onward=_onward(forwarding, hosts),
+            onward=_onward(p, hosts),
             carries=carries,
             every_hop=build.every_hop,
         )
@@ -127,37 +131,27 @@ class SimulatedNetwork(NamedTuple):
         return self._replace(distance=np.ascontiguousarray(found), turning=turning)
 
 
-def _numbers(forwarding: Forwarding) -> NDArray[np.uint16]:
-    """[S, S]: the class of each switch for each destination."""
-    order, width = forwarding.switches, forwarding.classes + 2
-    numbers = np.empty((order, order), np.uint16)
-    first_row = (np.arange(order) * width)[:, None]
+def _towards(
+    walker: Walker, build: Build, classes: int
+) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
+    """`SimulatedNetwork.number` and `hops`, of which 255 is where there is no minimal path."""
+    order = build.tables.switches
+    numbers, hops = np.empty((order, order), np.uint16), np.empty((order, order), np.uint8)
     for first in range(0, order, DESTINATIONS_AT_ONCE):
         some = np.arange(first, min(first + DESTINATIONS_AT_ONCE, order))
-        rows = Towards.of(forwarding, some).rows.reshape(order, len(some))
-        numbers[:, some] = rows - first_row
-    return numbers
-
-
-def _onward(forwarding: Forwarding, hosts: int) -> NDArray[np.bool_]:
-    """bool[S·L, K]: `SimulatedNetwork.onward`."""
-    if not forwarding.marks:
-        return np.zeros((0, 0), np.bool_)
-    order, slots = forwarding.switches, forwarding.slots
-    to = np.unpackbits(forwarding.onward, axis=1, count=slots - 1, bitorder="little")
-    onward = np.pad(to.reshape(order, slots, -1)[:, :-1] > 0, ((0, 0), (0, hosts), (0, 0)))
-    return np.ascontiguousarray(onward.reshape(order * (slots - 1 + hosts), slots - 1))
-
-
-def _hops(forwarding: Forwarding) -> NDArray[np.uint8]:
-    """[S, S]: the links of minimal ways; 255 where there is none."""
-    order = forwarding.switches
-    hops = np.empty((order, order), np.uint8)
-    for first in range(0, order, DESTINATIONS_AT_ONCE):
-        some = np.arange(first, min(first + DESTINATIONS_AT_ONCE, order))
-        found = forwarding.walker.hops(some)
+        egress = egress_classes(build, some, walker).T
+        numbers[:, some] = np.where(egress >= 0, egress, classes + (egress == DROP))
+        found = walker.hops(some)
         hops[:, some] = np.where(found >= 0, found.astype(np.uint8), np.uint8(255))
-    return hops
+    return numbers, hops
+
+
+def _onward(p: Program, hosts: int) -> NDArray[np.bool_]:
+    """bool[S·L, K]: `SimulatedNetwork.onward`."""
+    if not len(p.onward):
+        return np.zeros((0, 0), np.bool_)
+    onward = np.pad(p.onward, ((0, 0), (0, hosts), (0, 0)))
+    return np.ascontiguousarray(onward.reshape(-1, onward.shape[2]))
 
 
 class HostTraffic(NamedTuple):

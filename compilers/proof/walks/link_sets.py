@@ -11,6 +11,7 @@ from compilers.proof.soundness.port_use import FABRIC, PortUse
 from compilers.tables.build import Build
 from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts
 
+Numbers = NDArray[Any]
 Bits = NDArray[np.bool_]
 Sets = NDArray[np.uint8]
 """uint8[S, C, ⌈K/8⌉], the highest bit of the first byte for the first of K links."""

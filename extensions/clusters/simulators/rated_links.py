@@ -23,7 +23,7 @@ STORED_PAIRS = 1 << 24
 class RatedLinks:
     """E links and H hosts, with rates in Gbit/s; SPEED where the inventory tells none.
 
-    ends: int64[E, 2], switches, the smaller first, in the order of `Forwarding.element`. rate:
+    ends: int64[E, 2], switches, the smaller first, in the order of `Program.cable`. rate:
     int64[E]. vertex, slot: int64[H], the switch of each host and its number there. host_rate:
     int64[H]. names: of hosts.
     """

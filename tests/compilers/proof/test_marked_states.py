@@ -88,7 +88,6 @@ def none(wiring: Wiring) -> Onward:
 
 def spread_by(links: Callable[[Wiring], Onward], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("compilers.forwarding.program.onward_links", links)
-    monkeypatch.setattr("compilers.proof.walks.forwarding.onward_links", links)
     monkeypatch.setattr("compilers.routing.marked_spread.onward_links", links)
 
 

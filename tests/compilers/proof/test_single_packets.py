@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compilers.forwarding.program import link_ends, link_number
-from compilers.forwarding.single_packets import DROPPED, SinglePackets
-from compilers.forwarding.single_packets import HOME as DELIVERED
+from compilers.forwarding.many_packets import ManyPackets
+from compilers.forwarding.program import cable_ends, link_ends, link_number
+from compilers.forwarding.rule import DELIVER, DROP
+from compilers.forwarding.single_packets import DROPPED, HOME, SinglePackets
 from compilers.proof.explanation import explain, find_failure
-from compilers.proof.walks.forwarding import HOME, NOWHERE, Forwarding, Towards
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS, Walker
 from tests.compilers.routed import routed
@@ -27,32 +27,36 @@ FABRICS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("words", FABRICS)
 def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
     build = routed(**words)
-    forwarding = Forwarding.of(build)
-    walker = Walker.of(build.tables, build.wiring.cables())
+    hops, walker = ManyPackets.of(build), Walker.of(build.tables, build.wiring.cables())
     chance = np.random.default_rng(1)
-    outcomes = {HOME: DELIVERED, NOWHERE: DROPPED}
     ends = np.flatnonzero(build.topology.endpoints)
-    arcs = np.flatnonzero(forwarding.end >= 0)
+    arcs = np.flatnonzero(hops.end >= 0)
     for destination in chance.choice(ends, 8):
-        towards = Towards.of(forwarding, np.array([destination]))
+        towards = np.array([destination])
         for arc in chance.choice(arcs, 30).tolist():
-            switch, link = divmod(arc, forwarding.slots)
-            dead = int(chance.integers(forwarding.links + forwarding.switches))
+            switch, link = divmod(arc, hops.slots)
+            dead = int(chance.integers(hops.program.cables + hops.switches))
             packets = SinglePackets.under(build, int(destination), (dead,))
             (found,) = packets.paths(switch, link)
-            path, outcome = list(found.switches), found.outcome
-            other, its = towards.path(arc, (dead,), MOST_HOPS)
-            assert path == other
-            assert outcome == outcomes.get(its, outcome)
+            path, at, column = [switch], np.array([arc]), np.zeros(1, np.int64)
+            while len(path) <= MOST_HOPS:
+                down = np.array([[dead]])
+                out = hops.after(hops.egress(towards), towards, at, column, dead=down).arc
+                if out[0] < 0:
+                    assert found.outcome == {DELIVER: HOME, DROP: DROPPED}[int(out[0])]
+                    break
+                at = hops.end[out]
+                path.append(int(at[0]) // hops.slots)
+            assert list(found.switches) == path
             assert packets.minimal(switch) == walker.path(switch, int(destination))
 
 
-def test_links_have_the_numbers_of_forwarding() -> None:
+def test_links_are_numbered_by_their_ends() -> None:
     build = routed(q=4)
-    f = Forwarding.of(build)
-    for number in range(0, f.links, 7):
+    ends = cable_ends(build.wiring.far)
+    for number in range(0, len(ends), 7):
         one, other = link_ends(build, number)
-        assert sorted(f.ends(number)) == [one, other]
+        assert ends[number].tolist() == [one, other]
         assert link_number(build, one, other) == link_number(build, other, one) == number
 
 
