@@ -22,9 +22,8 @@ from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.ovs.packets import checksum
 from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.ovs.rule_counters import RuleKey, generations, packets_by_rule
-from mininet_scenarios.scenario.engine import Flows, HostSample, Progress
+from mininet_scenarios.scenario.engine import SILENT, Flows, HostSample, Progress
 from mininet_scenarios.scenario.exercise import Deviation, Exercise, Findings
-from mininet_scenarios.scenario.numbering import Numbering
 from mininet_scenarios.traffic.crafted_frames import (
     FRAME_KINDS,
     HASHED,
@@ -32,7 +31,7 @@ from mininet_scenarios.traffic.crafted_frames import (
     FrameCrafter,
     marked,
 )
-from mininet_scenarios.traffic.frame_exchange import HostEnds, RenumberedEnds, exchanged
+from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
 from mininet_scenarios.traffic.link_shares import link_shares, sent_by_port
 from mininet_scenarios.traffic.neighbour_frames import questions
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
@@ -62,26 +61,26 @@ class RuleExercise:
     def __init__(
         self,
         live: Build,
-        cabled: Build,
+        vertex: Mapping[str, int],
         most: int | None,
         ends: HostEnds,
         ports: PortsDown,
         progress: Progress,
     ) -> None:
-        """`ends`, `ports` and bridges have the cabled build's numbers.
+        """Get ready: `live` has the names of the build that is cabled.
 
-        most: how many of each switch's hosts take part, None for all.
+        vertex: of each switch, by which `ports` and bridges know it. most: how many of each
+        switch's hosts take part, None for all.
 
         Raises:
             OpenVSwitchError: a bridge does not answer.
         """
         self.build, self.hosts = live, HostSample.of(live, most)
-        self.numbers = Numbering.of(live, cabled, most)
-        self.ends = RenumberedEnds(ends, self.numbers)
+        self.vertex = [vertex.get(name, SILENT) for name in live.wiring.names]
+        self.ends = ends
         self.ports, self.ovs, self.progress = ports, ports.ovs, progress
         self.bridges = {
-            bridge_name(int(self.numbers.vertex[v])): v
-            for v in np.flatnonzero(live.topology.present).tolist()
+            bridge_name(self.vertex[v]): v for v in np.flatnonzero(live.topology.present).tolist()
         }
         self.rules = RuleSet(live, self.hosts, generations(self.ovs.folder, self.bridges))
         self.crafters = {v: FrameCrafter(live, self.hosts, v) for v in self.rules.versions}
@@ -152,7 +151,8 @@ class RuleExercise:
         width = frames.sent.dtype.itemsize
         data = frames.sent.tobytes()
         rows = (data[place : place + width] for place in range(0, len(data), width))
-        sent = list(zip(frames.source.tolist(), rows, strict=True))
+        names = self.hosts.names
+        sent = list(zip((names[i] for i in frames.source.tolist()), rows, strict=True))
         arrived = np.zeros(count, np.int64)
         due = range(first, first + count)
         heard, times = exchanged(self.ends, sent, due, came=lambda frame: marked(frame[1]))
@@ -167,11 +167,11 @@ class RuleExercise:
         self.progress(self.frames, self.frames)
         return times
 
-    def _judge(self, frames: CraftedFrames, number: int, host: int, got: bytes) -> None:
+    def _judge(self, frames: CraftedFrames, number: int, host: str, got: bytes) -> None:
         """One that arrived at a host."""
         there = int(frames.destination[number])
-        if host != there:
-            self._differs(frames, number, "delivered", f"at {self.hosts.names[host]}")
+        if host != self.hosts.names[there]:
+            self._differs(frames, number, "delivered", f"at {host}")
             return
         links, words = frames.difference(number, got)
         ends = self.hosts.switch[frames.source[number]], self.hosts.switch[there]
@@ -268,7 +268,7 @@ class RuleExercise:
     def _repairs(self) -> set[Rule]:
         """Reach what only packets reach that find ports down, or that come by such a way; which."""
         switches = sorted({switch for switch, *_ in self.rules.groups})
-        vertex = self.numbers.vertex.tolist()
+        vertex = self.vertex
         steps = [list(self._steps(switch).items()) for switch in switches]
         reached: set[Rule] = set()
         with closing(self.ports) as ports:
