@@ -230,7 +230,7 @@ def folder_case(root: Path, capfd: pytest.CaptureFixture[str]) -> Callable[[rand
 def test_signed_builds_that_contradict_themselves_are_refused(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Found by the next test: ports at one end only, no hosts, q = -1, `protect` of another word."""
+    """Found by the test below: ports at one end, no hosts, q = -1, another word of `protect`."""
     case = folder_case(tmp_path / "root", capfd)
     found = [case(random.Random(seed)) for seed in (551, 5071, 4001, 1380, 1470)]  # noqa: S311
     assert found == ["refused", "refused", "accepted", "refused", "refused"]
