@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.tables.intermediate_form import Routes, no_route
+from compilers.tables.intermediate_form import Routes, Tables, no_route
 from compilers.tables.walk import MOST_HOPS, Walker
 
 ORDER_CELLS_AT_ONCE = 1 << 22
@@ -50,14 +50,25 @@ class Levels:
 
 
 def ways(build: Build) -> tuple[Walker, ...]:
-    """A walker for each way that packets in transit may take: by the minimal ports, and by each of
-    the others where they are shared at every hop. A class that has fewer ways repeats the first.
+    """The walkers of a build by each path that packets in transit may take, of `by_alternates`."""
+    classes = build.tables.classes
+    kept = np.asarray(classes.weight[:, :, 1:]) > 0 if build.every_hop else None
+    return by_alternates(build.tables, build.wiring.cables(), kept)
+
+
+def by_alternates(
+    tables: Tables, cables: NDArray[np.int32], kept: NDArray[np.bool_] | None
+) -> tuple[Walker, ...]:
+    """A walker by the minimal ports, and one for each place of alternates.
+
+    kept: bool[S, C, A], the alternates that packets in transit take, by the minimal port in the
+    place of others; None: they take none.
     """
-    tables, cables = build.tables, build.wiring.cables()
     classes, ports = tables.classes, [tables.classes.port]
-    for way in range(classes.alternate.shape[2] if build.every_hop else 0):
-        port = classes.alternate[:, :, way] * (classes.weight[:, :, 1 + way] > 0)
-        ports.append(np.where(port > 0, port, classes.port).astype(np.int32))
+    for way, chosen in enumerate(() if kept is None else np.moveaxis(kept, 2, 0)):
+        alternate = classes.alternate[:, :, way]
+        port = np.where((alternate > 0) & chosen, alternate, classes.port)
+        ports.append(port.astype(np.int32))
     return tuple(
         Walker.of(replace(tables, classes=replace(classes, port=port)), cables) for port in ports
     )

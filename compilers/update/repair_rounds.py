@@ -13,7 +13,7 @@ that lead there change after that: sooner, they would meet an old row that may l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import accumulate
 from typing import Any
 
@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from compilers.routing.exact_rows import behind
 from compilers.routing.link_repair import Repaired, distinct
 from compilers.routing.split_classes import rows_of
-from compilers.tables.intermediate_form import Routes, Tables, no_route
+from compilers.tables.intermediate_form import Routes, no_route
 from compilers.tables.walk import MOST_HOPS, Walker
+from compilers.update.order import by_alternates
 
 Numbers = NDArray[Any]
 GONE = -1
@@ -177,21 +178,13 @@ class _Cells:
 
 
 def _ways(before: Repaired, after: Repaired) -> tuple[Walker, ...]:
-    """Walkers of the new routes by each way that classes have before and after, the minimal one
-    first; none where packets are not shared at every hop.
+    """Walkers of the new routes by each path that classes have before and after; none where packets
+    are not shared at every hop.
     """
     if after.cables is None:
         return ()
-    tables, cables = after.tables, after.cables
-    classes, old = tables.classes, before.tables.classes.alternate
-    ports = [classes.port]
-    for way in range(old.shape[2]):
-        port = classes.alternate[:, :, way]
-        ports.append(np.where((port > 0) & (old[:, :, way] == port), port, classes.port))
-    return tuple(
-        Walker.of(Tables(tables.routes, replace(classes, port=port.astype(np.int32))), cables)
-        for port in ports
-    )
+    old, new = before.tables.classes.alternate, after.tables.classes.alternate
+    return by_alternates(after.tables, after.cables, old == new)
 
 
 def _shared_levels(

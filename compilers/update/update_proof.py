@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.program import program_at
+from compilers.forwarding.rule import DROP, spreads
 from compilers.tables.build import Build
 from compilers.tables.walk import LOST, MOST_HOPS, Walker
 from compilers.update.move_plan import NO_ROUND, Update
@@ -206,10 +208,10 @@ class Cells:
         """
         count, found = len(self.level) - 1, np.zeros(self.changed.shape, np.bool_)
         fresh = bool(renewed[:count][self.sources].all())
-        for spreads, new in ((self.spreads_before, False), (self.spreads_after, True)):
-            if len(spreads) and (fresh or not new):
+        for spreading, new in ((self.spreads_before, False), (self.spreads_after, True)):
+            if len(spreading) and (fresh or not new):
                 column = np.arange(step.shape[2])
-                found |= (spreads & (renewed == new))[step[:, :count], column].any(axis=0)
+                found |= (spreading & (renewed == new))[step[:, :count], column].any(axis=0)
         return found
 
     def _follow(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
@@ -264,9 +266,9 @@ def _spreading(
     """bool[M + 1, D]: which switches get marked packets and spread them, by their places."""
     if not build.marks:
         return np.zeros((0, len(destinations)), np.bool_)
-    far, ends = build.wiring.far, build.topology.endpoints
-    egress, classes = walker.egress(destinations), build.tables.classes.port.shape[1]
-    found = (egress < classes) & (egress // far.shape[1] != 1)  # of no neighbour
+    far, ends, program = build.wiring.far, build.topology.endpoints, program_at(build, 0)
+    of_class = [spreads(program, c) for c in (*range(build.tables.classes.port.shape[1]), DROP)]
+    found = np.array(of_class)[np.minimum(walker.egress(destinations), len(of_class) - 1)]
     found &= np.any(ends[far] & (far >= 0), axis=1, keepdims=True)  # not an OFT's leaves
     return np.append(
         (vertex >= 0)[:, None] & found[vertex], np.zeros((1, found.shape[1]), np.bool_), 0
