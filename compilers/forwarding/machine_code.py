@@ -295,17 +295,22 @@ def kept_in() -> list[Path]:
     with suppress(RuntimeError):
         folders.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "polarfab"))
     mine = Path(gettempdir(), f"polarfab-{os.getuid()}")
-    with suppress(OSError):
-        mine.mkdir(mode=0o700, exist_ok=True)
-        if mine.stat().st_uid == os.getuid() and not mine.is_symlink():
-            folders.append(mine)
+    if not os.path.lexists(mine) or _is_mine(mine):
+        folders.append(mine)
     return folders
+
+
+def _is_mine(folder: Path) -> bool:
+    """Whether a folder that anyone could have made is the user's own."""
+    with suppress(OSError):
+        return folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+    return False
 
 
 def _can_be_written(folder: Path) -> bool:
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return os.access(folder, os.W_OK)
+    return os.access(folder, os.W_OK) and (folder != kept_in()[-1] or _is_mine(folder))
 
 
 def keep_somewhere() -> None:

@@ -1,8 +1,8 @@
 """The check of what was emitted: the text of every switch against the tables, and every pair.
 
 Each switch is compared by itself (`switch_check`). Next hops are looked up in the addresses that
-the switch at the other end has by its own files. Then every pair is followed through the text's own
-rows, over every way that its packets may take, to where the text delivers it.
+the switch at the other end has by its own files. Where every switch tries the ports that the tables
+try, in that order, packets go where the tables lead them, whatever fails; no pair is followed.
 
 Own prefixes and aggregates are numbered as in `Routes`, those of IPv6 behind those of IPv4.
 """
@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from compilers.readers.difference_list import EXAMPLES
 from compilers.readers.emitted_forwarding import (
     EmittedDifference,
@@ -19,7 +21,6 @@ from compilers.readers.emitted_forwarding import (
     OwnAddress,
     Port,
 )
-from compilers.readers.emitted_pairs import delivered_pairs
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.expected_forwarding import ALL, Ability
 from compilers.readers.switch_check import CheckedSwitch, SwitchCheck
@@ -82,12 +83,12 @@ class EmittedCheck:
         Args:
             target: whose files they are.
             checked: the switches, in any order.
-            whole: whether they are all switches, so that pairs can be followed.
+            whole: whether they are all switches, so that pairs are counted.
         """
         by_vertex = {each.vertex: each for each in sorted(checked, key=lambda s: s.vertex)}
         count = sum(each.differences for each in by_vertex.values())
         # Files that cannot be read are first: others may be wrong for want of them.
-        told = sorted(by_vertex.values(), key=lambda each: bool(each.ways))
+        told = sorted(by_vertex.values(), key=lambda each: each.right is not None)
         examples = [example for each in told for example in each.examples]
         for difference in (*(self._strangers() if whole else ()), *self._neighbours(by_vertex)):
             count += 1
@@ -103,8 +104,10 @@ class EmittedCheck:
             examples += (one for each in by_vertex.values() for one in each.elsewhere.examples)
         pairs = delivered = 0
         if whole:
-            ways = {v: each.ways for v, each in by_vertex.items()}
-            pairs, delivered = delivered_pairs(self.build, ways, self.families)
+            w, topology = self.build.wiring, self.build.topology
+            ends = np.flatnonzero(topology.endpoints & (w.host_port > 0).any(axis=1)).tolist()
+            pairs = len(ends) * max(len(ends) - 1, 0)
+            delivered = sum(by_vertex[end].right or 0 for end in ends if end in by_vertex)
         return EmittedReport(
             target,
             len(by_vertex),

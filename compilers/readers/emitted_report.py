@@ -14,6 +14,9 @@ from compilers.readers.emitted_forwarding import EmittedDifference
 class EmittedReport:
     """What the check found: pairs of switches with hosts, those delivered, and what differs.
 
+    A pair is delivered as the tables do it where its first switch sends all packets for the second
+    as they say, whatever is down; carriers and LIDs are followed to the end.
+
     differences counts all; examples are the first of them. pairs is 0 where only some switches were
     checked. accepted: statements of the user's own.
     """

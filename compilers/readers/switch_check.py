@@ -37,7 +37,6 @@ from compilers.readers.emitted_forwarding import (
     network_text,
     with_mark,
 )
-from compilers.readers.emitted_pairs import HostWays, SwitchWays
 from compilers.readers.expected_facts import FACTS, Value
 from compilers.readers.expected_forwarding import (
     ALL,
@@ -58,15 +57,15 @@ class CheckedSwitch:
     """What is known of a switch once its files were read; small, it comes from another process.
 
     elsewhere: how many packets go elsewhere, each kind at a place of the text, where a protocol of
-    all switches leads them; else these are among the differences. ways: where its packets go first,
-    by family; none where the files could not be read.
+    all switches leads them; else these are among the differences. right: of how many destinations
+    with hosts all packets go as by the tables, in each family; None: files could not be read.
     """
 
     vertex: int
     differences: int
     examples: tuple[EmittedDifference, ...]
     elsewhere: DifferenceList = field(default_factory=DifferenceList)
-    ways: tuple[SwitchWays, ...] = ()
+    right: int | None = None
     next_hops: tuple[NextHop, ...] = ()
     addresses: tuple[OwnAddress, ...] = ()
     accepted: int = 0
@@ -134,7 +133,7 @@ class SwitchCheck:
 
     def result(self) -> CheckedSwitch:
         """Compare everything."""
-        ways = self._forwarding()
+        right = self._forwarding()
         elsewhere = DifferenceList()
         if self.emitted.converged:
             elsewhere, self.found = self.found, DifferenceList(self.found.accept)
@@ -154,7 +153,7 @@ class SwitchCheck:
             self.found.count,
             examples,
             elsewhere,
-            ways,
+            right,
             tuple(unique),
             addresses,
             self.found.accepted,
@@ -216,15 +215,17 @@ class SwitchCheck:
             self.numbers[prefix] = number
         return number
 
-    def _forwarding(self) -> tuple[SwitchWays, ...]:
-        """Compare what every way in does with every destination; where packets go first."""
-        switches = self.build.tables.switches
-        transit = np.zeros((len(self.fabric), self.families * switches), np.uint16)
-        self._transit(list(self._alike(self.fabric)), transit)
-        hosts = HostWays.none(self.families * switches)
+    def _forwarding(self) -> int:
+        """Compare what every way in does with every destination; how many are all right."""
+        build = self.build
+        self.right = np.ones(self.families * build.tables.switches, np.bool_)
+        self._transit(list(self._alike(self.fabric)))
         for group in self._alike(self.hosts):
-            self._from_hosts(group, hosts)
-        return SwitchWays.by_family(self.fabric, transit, hosts, self.families)
+            self._from_hosts(group)
+        ends = build.topology.endpoints & (build.wiring.host_port > 0).any(axis=1)
+        right = self.right.reshape(self.families, -1).all(axis=0) & ends
+        right[self.vertex] = False
+        return int(np.count_nonzero(right))
 
     def _alike(self, ports: Sequence[int]) -> Iterator[_Alike]:
         groups: dict[tuple[int, ...], list[tuple[int, tuple[Lookup, ...]]]] = {}
@@ -317,13 +318,8 @@ class SwitchCheck:
             self.chains.append(by_number)
         return number
 
-    def _transit(self, groups: Sequence[_Alike], ways: NDArray[np.uint16]) -> None:
-        """Compare packets in transit; write down the port to which they go first.
-
-        Args:
-            groups: every fabric port is in one of them.
-            ways: uint16[P, F * S], what is written.
-        """
+    def _transit(self, groups: Sequence[_Alike]) -> None:
+        """Compare packets in transit; every fabric port is in one of the groups."""
         chosen = [
             np.stack([self._of_group(group, tables) for tables in group.tables]) for group in groups
         ]
@@ -341,27 +337,23 @@ class SwitchCheck:
         should = _in_order(self.expected.transit(egress, in_port), in_port)
         width = max(text.shape[1], should.shape[1])
         wrong = (_padded(text, width) != _padded(should, width)).any(axis=1)
-        first = text[:, 0].copy() if text.shape[1] else np.zeros(len(text), np.int64)
         for at in odd.tolist():
             chain = self._chain(number[at].tolist(), int(in_port[at]))
             wrong[at] = chain != tuple(((port, 1),) for port in should[at].tolist() if port)
-            first[at] = first_ports(chain)[0]
         for at in np.flatnonzero(self.expected.shares(egress, in_port)).tolist():
             chain = self._chain(number[at].tolist(), int(in_port[at]))
             wrong[at] = chain != canonical(self.expected.from_hosts(int(egress[at])), 0)
-            first[at] = first_ports(chain)[0]
         wrong &= ~self.expected.unmet(egress, in_port)
         begin = 0
         for group, ids in zip(groups, chosen, strict=True):
             shape = ids.shape[:2]
             part = slice(begin, begin := begin + shape[0] * shape[1])
-            rows = np.searchsorted(self.fabric, group.ports)
-            ways[rows] = (first[part] % HALVED).reshape(shape)[:, group.kind]
+            self.right &= ~np.logical_or.reduce(wrong[part].reshape(shape))[group.kind]
             if wrong[part].any():
                 self._tell(group, ids, wrong[part].reshape(shape), of_host=False)
 
-    def _from_hosts(self, group: _Alike, ways: HostWays) -> None:
-        """Compare packets from hosts; write down the ports that they share first."""
+    def _from_hosts(self, group: _Alike) -> None:
+        """Compare packets from hosts."""
         wanted = [
             canonical(self.expected.from_hosts(egress), 0) if egress >= 0 else ()
             for egress in group.egress.tolist()
@@ -374,8 +366,8 @@ class SwitchCheck:
             if key not in done:
                 text = [self._chain(each, 0) for each in numbers.tolist()]
                 done[key] = np.array([a != b for a, b in zip(text, wanted, strict=True)])
-                ways.enter(group.kind, [first_ports(chain) for chain in text])
             wrong[at] = done[key]
+        self.right &= ~np.logical_or.reduce(wrong)[group.kind]
         if wrong.any():
             self._tell(group, ids, wrong, of_host=True)
 
@@ -466,12 +458,6 @@ def _in_order(ports: Integers, in_port: Integers) -> Integers:
 
 def _padded(rows: Integers, width: int) -> Integers:
     return np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) if rows.shape[1] < width else rows
-
-
-def first_ports(chain: Chain) -> list[int]:
-    """The ports of the first stage; 0 where that is none that the switch has."""
-    first = chain[0] if chain else ()
-    return [port % HALVED if isinstance(port, int) else 0 for port, _ in first] or [0]
 
 
 def _stage(stage: Sequence[tuple[Port, int]], names: Sequence[str]) -> str:

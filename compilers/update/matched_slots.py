@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.targets.openflow.bundled_blocks import added_groups, row_places
-from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
 from compilers.targets.openflow.message_parts import Block
@@ -59,7 +59,7 @@ def matched(
 
 
 def single_table_slots(
-    before: Program, after: Program, rounds: Rounds, gone: Rounds, last: int
+    before: FlowProgram, after: FlowProgram, rounds: Rounds, gone: Rounds, last: int
 ) -> Iterator[Slots]:
     """The slots of a switch of one table: every row of a prefix in the round of its route.
 

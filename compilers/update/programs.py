@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from compilers.targets.openflow.bundled_blocks import with_instructions
 from compilers.targets.openflow.class_groups import GroupRole
-from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import (
     DRAWN_NUMBER,
@@ -123,7 +123,9 @@ class SwitchPrograms:
             stays = slots.had.all() and slots.has.all() and _draws(slots.after)
             yield from slots.apart(PREPARE, last) if u.pauses and stays else (slots,)
 
-    def _of_single_table(self, new: int, before: Program, after: Program) -> Iterator[Slots]:
+    def _of_single_table(
+        self, new: int, before: FlowProgram, after: FlowProgram
+    ) -> Iterator[Slots]:
         u = self.update
 
         def put(block: Block) -> Numbers:
@@ -213,7 +215,7 @@ class _ProgramParts:
     marker: Block
 
     @classmethod
-    def of(cls, program: Program) -> _ProgramParts:
+    def of(cls, program: FlowProgram) -> _ProgramParts:
         """Sort the blocks of a program."""
         routes = [np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.uint8)]
         kinds = (RowKind.CLASS, RowKind.SPREAD, RowKind.CARRIED, RowKind.MARKER)

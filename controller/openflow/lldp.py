@@ -12,7 +12,7 @@ from hmac import compare_digest
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.targets.openflow.protocol import Layout
+from compilers.targets.openflow.protocol import WireLayout
 
 ETHERTYPE = 0x88CC
 NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
@@ -20,7 +20,7 @@ NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
 OUI, SIGNED = bytes.fromhex("025046"), 1
 SIGNATURE = 16
 LOCAL, COMPONENT = 7, 2
-FRAME = Layout(
+FRAME = WireLayout(
     "to 6s, source 6s, ethertype H",
     "chassis H, chassis_kind B, switch 21s",
     "port_id H, port_kind B, port L",

@@ -22,10 +22,10 @@ from compilers.targets.openflow.protocol import (
     MULTIPART,
     OXM_MATCH,
     PORT_REQUEST,
-    Layout,
     Malformed,
     MessageType,
     Multipart,
+    WireLayout,
     message,
 )
 
@@ -70,7 +70,7 @@ def part(message: bytes) -> tuple[int, bytes, bool]:
     return said.kind, body, not said.flags & MORE_PARTS
 
 
-def records(body: bytes, layout: Layout) -> NDArray[np.void]:
+def records(body: bytes, layout: WireLayout) -> NDArray[np.void]:
     """The body as records of one layout: `PORT` or `PORT_STATS`.
 
     Raises:

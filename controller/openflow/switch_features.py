@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from compilers.targets.openflow.bundled_blocks import heads
-from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import (
     BUNDLED,
@@ -43,7 +43,7 @@ class Limits:
     rows: Mapping[int, int] = field(default_factory=dict)
     groups: Mapping[int, int] = field(default_factory=dict)
 
-    def exceeded(self, program: Program) -> str:
+    def exceeded(self, program: FlowProgram) -> str:
         """What of a program is too much, in words; "" if it fits."""
         rows, groups = Counter[int](), Counter[int]()
         for block in filter(len, program.flows):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
 from compilers.targets.openflow.message_parts import Block
@@ -41,7 +41,7 @@ class RoundPrograms:
         self.done = dict.fromkeys(self.node, BEGINNING)
         self.generation: dict[int, int] = {}
 
-    def program(self, vertex: int, generation: int) -> Program:
+    def program(self, vertex: int, generation: int) -> FlowProgram:
         """The vertex's current program."""
         known = self.generation.get(vertex, generation)
         standing: list[Block] = []
@@ -49,7 +49,7 @@ class RoundPrograms:
             standing += slots.standing(self.done[vertex])
         groups = tuple(block for block in standing if kind_of(block) == RowKind.GROUP)
         flows = tuple(block for block in standing if kind_of(block) != RowKind.GROUP)
-        return Program(groups, flows)
+        return FlowProgram(groups, flows)
 
     def profile(self, vertex: int) -> Profile:
         """What the vertex's switch can do."""

@@ -11,7 +11,7 @@ from compilers.proof.proved import Proved
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from compilers.tables.folders.generations import require_verified
-from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.profiles import Profile
 
 UNPROVED = Proved()
@@ -24,7 +24,7 @@ class ProgramSource(Protocol):
     def by_datapath_id(self) -> Mapping[int, int]:
         """The vertex of each datapath id."""
 
-    def program(self, vertex: int, generation: int) -> Program:
+    def program(self, vertex: int, generation: int) -> FlowProgram:
         """The vertex's current program, with class and group numbers of this generation."""
 
     def profile(self, vertex: int) -> Profile:

@@ -23,7 +23,7 @@ from compilers.targets.openflow.bundled_blocks import (
     heads,
     restated,
 )
-from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import (
     COOKIE,
     COOKIE_MASK,
@@ -43,8 +43,8 @@ from compilers.targets.openflow.protocol import (
     GROUP_MOD,
     FlowCommand,
     GroupCommand,
-    Layout,
     MessageType,
+    WireLayout,
     padded,
 )
 from controller.openflow import multipart, row_forms
@@ -110,7 +110,7 @@ class Total:
     groups: bytes
 
     @classmethod
-    def of(cls, program: Program) -> Total:
+    def of(cls, program: FlowProgram) -> Total:
         """What a switch with this program tells."""
         groups = {n: g for block in program.groups for n, g in _groups(block, GROUP_MOD, BUNDLED)}
         return cls(sum(map(len, program.flows)), _digest(groups))
@@ -146,7 +146,7 @@ def held(flows: bytes, groups: bytes) -> Held:
     return Held(tuple(ours), frozenset(others), _described(groups), marker)
 
 
-def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> Difference:
+def difference(program: FlowProgram, held: Held, foreign: ForeignRows = "keep") -> Difference:
     """The difference between a program and the content of a switch.
 
     The order of the messages would break no path even without a bundle: new groups before the rows
@@ -191,7 +191,7 @@ def restored(before: Held, now: Held) -> list[bytes]:
     return parts + [_delete_group(number) for number in gone]
 
 
-def _shadowing(program: Program, held: Held) -> tuple[tuple[int, int], ...]:
+def _shadowing(program: FlowProgram, held: Held) -> tuple[tuple[int, int], ...]:
     """Table and priority of each foreign row that stands over a row of the program."""
     if not held.foreign:
         return ()
@@ -214,7 +214,7 @@ def _digest(groups: dict[int, bytes]) -> bytes:
     return found.digest()
 
 
-def _groups(block: Block, layout: Layout, place: int = 0) -> Iterator[tuple[int, bytes]]:
+def _groups(block: Block, layout: WireLayout, place: int = 0) -> Iterator[tuple[int, bytes]]:
     """The number and the canonical form of each group of a block."""
     numbers: list[int] = heads(block, layout, place)["group"].tolist()
     return zip(numbers, entries(restated(block, layout, GROUP_FORM, place)), strict=True)

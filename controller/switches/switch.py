@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import Multipart
@@ -232,7 +232,7 @@ class Switch:
         if (now := programs.profile(vertex)) != before:
             self.owner.tell(profile_report(self.owner.current, vertex, now))
 
-    def _difference(self, held: reconcile.Held) -> tuple[Program, reconcile.Difference]:
+    def _difference(self, held: reconcile.Held) -> tuple[FlowProgram, reconcile.Difference]:
         """The program that it is to hold now, and the difference to that."""
         if self.vertex is None:
             raise ValueError("a switch that is not in this build")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow import group_and_flow_bytes as rows
-from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.profiles import Profile
 from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds
@@ -42,7 +42,7 @@ class LivePrograms:
         """A description of the program entry behind the message with this xid."""
         return self._encoder.describe(number)
 
-    def program(self, vertex: int, generation: int) -> Program:
+    def program(self, vertex: int, generation: int) -> FlowProgram:
         """The vertex's current program."""
         program = self._encoder.program(vertex, generation)
         if self.discovers:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from compilers.targets.openflow.bundled_blocks import heads
-from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.group_and_flow_bytes import BUNDLE
 from compilers.targets.openflow.message_parts import Block, bundle
 from compilers.targets.openflow.protocol import (
@@ -33,9 +33,9 @@ from compilers.targets.openflow.protocol import (
     PORT_MODIFIED,
     PORT_STATUS,
     Bundle,
-    Layout,
     MessageType,
     Multipart,
+    WireLayout,
     header,
     message,
 )
@@ -110,7 +110,7 @@ def _confirm(fabric: LiveFabric, encoder: Encoder | None = None) -> None:
                 fabric.received(sent.key, answer)
 
 
-def _answers(sent: bytes, program: Program | None) -> Iterator[bytes]:
+def _answers(sent: bytes, program: FlowProgram | None) -> Iterator[bytes]:
     kind, _, xid = header(sent)
     if kind == MessageType.MULTIPART_REQUEST:
         kind, said = MULTIPART.read(sent, HEADER.size).kind, b""
@@ -132,7 +132,7 @@ def _answers(sent: bytes, program: Program | None) -> Iterator[bytes]:
         yield message(MessageType.BARRIER_REPLY, header(sent, len(COMMIT))[2])
 
 
-def _reported(block: Block, layout: Layout, form: Layout) -> bytes:
+def _reported(block: Block, layout: WireLayout, form: WireLayout) -> bytes:
     """What is added, as a switch that holds it reports it."""
     said, rest = heads(block, layout, BUNDLED), block[:, BUNDLED + layout.size :]
     found = np.zeros((len(block), form.size + rest.shape[1]), np.uint8)

@@ -72,4 +72,4 @@ def say_emitted(report: EmittedReport) -> None:
     if any(example.says.startswith(UNEXPECTED) for example in report.examples):
         warn("statements of your own templates: accept them by how they begin, with --accept TEXT")
     if lost := report.pairs - report.delivered:
-        warn(f"{lost:,} of {report.pairs:,} pairs are not delivered by these files")
+        warn(f"{lost:,} of {report.pairs:,} pairs do not go as by the tables")

@@ -15,7 +15,7 @@ from typing import Any
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.bundled_blocks import WRAPPER_BYTES
-from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.protocol import (
     ALL_GROUPS,
     ALL_TABLES,
@@ -140,12 +140,12 @@ class PushingInside:
         self.reply({"progress": [done, total]})
 
 
-def _bundled(program: Program) -> list[bytes]:
+def _bundled(program: FlowProgram) -> list[bytes]:
     fill = b"".join((rows.opening(), *program.parts, rows.barrier(0)))
     return [fill, rows.commit() + rows.barrier(1)]
 
 
-def _plain(program: Program) -> list[bytes]:
+def _plain(program: FlowProgram) -> list[bytes]:
     blocks = (*program.groups, *program.flows)
     return [b"".join((*(block[:, WRAPPER_BYTES:].tobytes() for block in blocks), rows.barrier(0)))]
 

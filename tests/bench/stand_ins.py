@@ -44,10 +44,10 @@ from compilers.targets.openflow.protocol import (
     Bundle,
     FlowCommand,
     GroupCommand,
-    Layout,
     MessageType,
     Multipart,
     OnfMessage,
+    WireLayout,
     header,
     message,
     padded,
@@ -176,7 +176,7 @@ def _without(block: Block, gone: set[bytes]) -> Block:
     return block[[place not in gone for place in places]]
 
 
-def _reported(block: Block, layout: Layout, form: Layout) -> Block:
+def _reported(block: Block, layout: WireLayout, form: WireLayout) -> Block:
     """What is added, as the switch reports it."""
     said, rest = heads(block, layout, BUNDLED), block[:, BUNDLED + layout.size :]
     found = np.zeros((len(block), form.size + rest.shape[1]), np.uint8)

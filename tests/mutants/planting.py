@@ -34,7 +34,7 @@ import yaml  # noqa: F401
 from tests.mutants.source_mutants import ROOT, SourceMutant
 
 LIMIT = 300
-"""Seconds of CPU after which a process with a mutant is ended: it runs in a circle."""
+"""Most seconds of CPU of a process; one with a mutant has 20 and five times what its tests took."""
 ENOUGH = 30.0
 """Seconds that the tests of one mutant may take, as they took without it; those of its own folder
 are all run.
@@ -172,7 +172,11 @@ def killed(
         module = mutant.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         sys.meta_path.insert(0, _Planted(mutant, module))
         os.environ["POLARFAB_LOOPS"] = "python" if mutant.file.startswith(TRANSLATED) else ""
-        for file, order in _tests(mutant, calls).items():
+        chosen = _tests(mutant, calls)
+        seconds = sum(calls[file].tests[name][0] for file in chosen for name in chosen[file])
+        limit = min(LIMIT, int(20 + 5 * seconds))
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, LIMIT + 1))
+        for file, order in chosen.items():
             plugins = [_Order(order, calls[file].tests.keys())]
             if (code := pytest.main([*QUIET, "-x", file], plugins=plugins)) not in UNSEEN:
                 return int(code)

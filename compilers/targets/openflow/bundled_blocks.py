@@ -20,7 +20,7 @@ from compilers.targets.openflow.protocol import (
     WRAPPER_BYTES,
     FlowCommand,
     GroupCommand,
-    Layout,
+    WireLayout,
 )
 
 PLACE = FLOW_MOD.only("table", "priority", *MATCH.formats)
@@ -34,13 +34,13 @@ GROUP_FORM = GROUP_MOD.only("type")
 """The same of a group; its buckets follow."""
 
 
-def heads(block: Block, layout: Layout, place: int = 0) -> NDArray[np.void]:
+def heads(block: Block, layout: WireLayout, place: int = 0) -> NDArray[np.void]:
     """layout[n]: the structures at a place of each entry; to read, and to write into the block."""
     head: NDArray[np.void] = block[:, place : place + layout.size].view(layout.dtype)[:, 0]
     return head
 
 
-def restated(block: Block, layout: Layout, form: Layout, place: int = 0) -> Block:
+def restated(block: Block, layout: WireLayout, form: WireLayout, place: int = 0) -> Block:
     """Entries with a layout at a place in another form: its members, then all that follows."""
     head, rest = heads(block, layout, place), block[:, place + layout.size :]
     result = np.empty((len(block), form.size + rest.shape[1]), np.uint8)

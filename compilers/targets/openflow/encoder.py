@@ -59,7 +59,7 @@ from compilers.targets.openflow.protocol import GroupType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class FlowProgram:
     """What a switch is to hold, as bundled messages that add it, in the order to send them.
 
     groups and flows: blocks of messages of one length. A group that others lead to comes first; the
@@ -133,7 +133,7 @@ class Encoder:
         """How many flows the switch has once programmed."""
         return self._pipeline.rows(vertex)
 
-    def program(self, vertex: int, generation: int = 0) -> Program:
+    def program(self, vertex: int, generation: int = 0) -> FlowProgram:
         """All groups and rows of a switch, wrapped for bundle `rows.BUNDLE`.
 
         Args:
@@ -162,7 +162,7 @@ class Encoder:
                 for number, ports in self._pipeline.shared(vertex)
             ]
             flows += self.carried_messages(vertex, generation)
-        return Program(
+        return FlowProgram(
             groups=tuple(self.group_messages(group, generation) for group in groups if group.made),
             flows=(*flows, self._markers[generation]),
         )

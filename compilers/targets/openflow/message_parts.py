@@ -21,9 +21,9 @@ from compilers.targets.openflow.protocol import (
     Bundle,
     GroupType,
     Instruction,
-    Layout,
     MessageType,
     OnfMessage,
+    WireLayout,
 )
 
 FIRST_UP, HIGHEST_WEIGHT, SYMMETRIC_L3L4_UDP, OFPORT = 0, 1, 3, 0x00000002
@@ -103,7 +103,7 @@ def size(parts: Parts) -> int:
     return sum(map(len, parts))
 
 
-def structure(layout: Layout, **members: Value) -> Parts:
+def structure(layout: WireLayout, **members: Value) -> Parts:
     """A structure with these members, some of them columns; the others are 0."""
     whole = layout.pack(**{k: v for k, v in members.items() if not isinstance(v, str)})
     parts: list[Part] = []
@@ -284,13 +284,13 @@ def _bits(field: str, first: int, bits: int) -> dict[str, int]:
     return {"place": first << 6 | bits - 1, "target": _moved(field)}
 
 
-def _nicira(layout: Layout, subtype: int, *rest: Part, **members: Value) -> Parts:
+def _nicira(layout: WireLayout, subtype: int, *rest: Part, **members: Value) -> Parts:
     """An action of Open vSwitch's own."""
     head = {"experimenter": protocol.NICIRA, "subtype": subtype}
     return _sized(layout, Action.EXPERIMENTER, *rest, **head, **members)
 
 
-def _sized(layout: Layout, kind: int, *rest: Part, **members: Value) -> Parts:
+def _sized(layout: WireLayout, kind: int, *rest: Part, **members: Value) -> Parts:
     """An instruction or action of this type, with `rest` behind it, and the length of it all."""
     length = layout.size + size(rest)
     return (*structure(layout, type=kind, length=length, **members), *rest)

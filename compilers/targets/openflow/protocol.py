@@ -222,7 +222,7 @@ class Malformed(Exception):
     """Bytes of a switch that cannot be read."""
 
 
-class Layout:
+class WireLayout:
     """A structure: its members in their order, each with its format, of `struct`; big-endian.
 
     `dtype` has many of them as an array, `pack` and `read` write and read one. Of a structure that
@@ -233,9 +233,11 @@ class Layout:
     formats: dict[str, str]
     size: int
 
-    def __init__(self, *declared: str | Layout) -> None:
+    def __init__(self, *declared: str | WireLayout) -> None:
         """declared: members as `name format, …`; padding has no name."""
-        self.text = ", ".join(part.text if isinstance(part, Layout) else part for part in declared)
+        self.text = ", ".join(
+            part.text if isinstance(part, WireLayout) else part for part in declared
+        )
         self._members = [member.rpartition(" ")[::2] for member in self.text.split(", ")]
         self.formats = {name: format for name, format in self._members if name}
         self.struct = Struct(">" + "".join(format for _, format in self._members))
@@ -272,139 +274,139 @@ class Layout:
             raise Malformed(f"{len(data)} bytes, where {place + self.size} are the least")
         return self._tuple(*self.struct.unpack_from(data, place))
 
-    def only(self, *names: str) -> Layout:
+    def only(self, *names: str) -> WireLayout:
         """A structure of some of the members."""
-        return Layout(", ".join(f"{name} {self.formats[name]}" for name in names))
+        return WireLayout(", ".join(f"{name} {self.formats[name]}" for name in names))
 
 
-HEADER = Layout("version B, type B, length H, xid L")
+HEADER = WireLayout("version B, type B, length H, xid L")
 """`ofp_header` (§7.1.1)."""
 
 # Parts of messages
 
-MATCH = Layout("match_type H, match_length H")
+MATCH = WireLayout("match_type H, match_length H")
 """`ofp_match` (§7.2.3): the length counts these four bytes and the fields, not the padding."""
-OXM = Layout("space H, field B, length B")
+OXM = WireLayout("space H, field B, length B")
 """The header of a field (§7.2.3.2): its class; twice its number, plus 1 where it has a mask."""
-TYPED = Layout("type H, length H")
+TYPED = WireLayout("type H, length H")
 """What instructions, actions and properties of tables begin with; the length is of the whole."""
-GOTO_TABLE = Layout(TYPED, "table B, 3x")
-WRITE_METADATA = Layout(TYPED, "4x, metadata Q, mask Q")
-INSTRUCTION = Layout(TYPED, "4x")
+GOTO_TABLE = WireLayout(TYPED, "table B, 3x")
+WRITE_METADATA = WireLayout(TYPED, "4x, metadata Q, mask Q")
+INSTRUCTION = WireLayout(TYPED, "4x")
 """`ofp_instruction_actions`: actions follow."""
-ACTION = Layout(TYPED, "4x")
+ACTION = WireLayout(TYPED, "4x")
 """`ofp_action_header`, of an action without a value."""
-OUTPUT = Layout(TYPED, "port L, most_bytes H, 6x")
-GROUP = Layout(TYPED, "group L")
+OUTPUT = WireLayout(TYPED, "port L, most_bytes H, 6x")
+GROUP = WireLayout(TYPED, "group L")
 SET_FIELD = TYPED
 """A field, as in a match, follows."""
-NICIRA_ACTION = Layout(TYPED, "experimenter L, subtype H")
-REG_MOVE = Layout(NICIRA_ACTION, "bits H, source_offset H, target_offset H, source L, target L")
+NICIRA_ACTION = WireLayout(TYPED, "experimenter L, subtype H")
+REG_MOVE = WireLayout(NICIRA_ACTION, "bits H, source_offset H, target_offset H, source L, target L")
 """Source and target are `oxm_header`s."""
-REG_LOAD = Layout(NICIRA_ACTION, "place H, target L, value Q")
+REG_LOAD = WireLayout(NICIRA_ACTION, "place H, target L, value Q")
 """`place` is the first bit times 64, plus the number of bits less one."""
-BUNDLE_ACTION = Layout(
+BUNDLE_ACTION = WireLayout(
     NICIRA_ACTION,
     "algorithm H, fields H, basis H, members L, member_count H, place H, target L, 4x",
 )
 """`nx_action_bundle` (nicira-ext.h): the ports follow, of 2 bytes each, then zeros. Place and
 target, as in `REG_LOAD`, are those of a bundle_load."""
-MULTIPATH = Layout(
+MULTIPATH = WireLayout(
     NICIRA_ACTION,
     "fields H, basis H, 2x, algorithm H, most H, argument L, 2x, place H, target L",
 )
 """`nx_action_multipath` (nicira-ext.h): the result is from 0 to `most`."""
-RESUBMIT = Layout(NICIRA_ACTION, "in_port H, table B, 3x")
+RESUBMIT = WireLayout(NICIRA_ACTION, "in_port H, table B, 3x")
 """`nx_action_resubmit` (nicira-ext.h)."""
-BUCKET = Layout("length H, weight H, watch_port L, watch_group L, 4x")
+BUCKET = WireLayout("length H, weight H, watch_port L, watch_group L, 4x")
 """`ofp_bucket` (§7.3.4.2): actions follow."""
 
 # Messages, without their header
 
-FLOW_MOD = Layout(
+FLOW_MOD = WireLayout(
     "cookie Q, cookie_mask Q, table B, command B, idle_timeout H, hard_timeout H, priority H",
     "buffer L, out_port L, out_group L, flags H, 2x",
     MATCH,
 )
 """`ofp_flow_mod` (§7.3.4.1): fields of the match and instructions follow."""
-GROUP_MOD = Layout("command H, type B, 1x, group L")
+GROUP_MOD = WireLayout("command H, type B, 1x, group L")
 """`ofp_group_mod` (§7.3.4.2): buckets follow."""
-FEATURES = Layout("datapath_id Q, buffers L, tables B, auxiliary B, 2x, capabilities L, 4x")
+FEATURES = WireLayout("datapath_id Q, buffers L, tables B, auxiliary B, 2x, capabilities L, 4x")
 """`ofp_switch_features` (§7.3.1)."""
-SET_CONFIG = Layout("flags H, most_bytes H")
+SET_CONFIG = WireLayout("flags H, most_bytes H")
 """`ofp_switch_config` (§7.3.2): the most bytes of a packet that misses, in its packet-in."""
-ROLE = Layout("role L, 4x, generation Q")
+ROLE = WireLayout("role L, 4x, generation Q")
 """`ofp_role_request`, and its reply (§7.3.9)."""
-ERROR = Layout("type H, code H")
+ERROR = WireLayout("type H, code H")
 """`ofp_error_msg` (§7.5.4): the failed request, or its beginning, follows."""
-EXPERIMENTER_ERROR = Layout(ERROR, "experimenter L")
+EXPERIMENTER_ERROR = WireLayout(ERROR, "experimenter L")
 """The same with the type `ErrorType.EXPERIMENTER`."""
-BUNDLE_CONTROL = Layout("experimenter L, kind L, bundle L, request H, flags H")
+BUNDLE_CONTROL = WireLayout("experimenter L, kind L, bundle L, request H, flags H")
 """`onf_bundle_ctrl_msg` (ext. 230)."""
-BUNDLE_ADD = Layout("experimenter L, kind L, bundle L, 2x, flags H")
+BUNDLE_ADD = WireLayout("experimenter L, kind L, bundle L, 2x, flags H")
 """`onf_bundle_add_msg` (ext. 230): the whole message that is added follows."""
 WRAPPER_BYTES = HEADER.size + BUNDLE_ADD.size
 """Bytes of a bundle-add before the message in it."""
 BUNDLED = WRAPPER_BYTES + HEADER.size
 """Where the body of the message in a bundle-add starts."""
-PACKET_IN = Layout("buffer L, packet_length H, reason B, table B, cookie Q", MATCH)
+PACKET_IN = WireLayout("buffer L, packet_length H, reason B, table B, cookie Q", MATCH)
 """`ofp_packet_in` (§7.4.1): fields of the match, `PACKET_PAD` and the packet follow."""
 PACKET_PAD = 2
-PACKET_OUT = Layout("buffer L, in_port L, actions_length H, 6x")
+PACKET_OUT = WireLayout("buffer L, in_port L, actions_length H, 6x")
 """`ofp_packet_out` (§7.3.7): actions and the packet follow."""
-PORT = Layout(
+PORT = WireLayout(
     "port L, 4x, mac 6s, 2x, name 16s, config L, state L, current L, advertised L, supported L",
     "peer L, current_speed L, most_speed L",
 )
 """`ofp_port` (§7.2.1); speeds are in kb/s."""
-PORT_STATUS = Layout("reason B, 7x", PORT)
+PORT_STATUS = WireLayout("reason B, 7x", PORT)
 """`ofp_port_status` (§7.4.3)."""
 
 # Multipart requests and entries of replies (§7.3.5)
 
-MULTIPART = Layout("kind H, flags H, 4x")
+MULTIPART = WireLayout("kind H, flags H, 4x")
 """`ofp_multipart_request`, and its reply."""
-ENTRY = Layout("length H")
+ENTRY = WireLayout("length H")
 """What each entry of a list of flows or groups begins with."""
-FLOW_REQUEST = Layout(
+FLOW_REQUEST = WireLayout(
     "table B, 3x, out_port L, out_group L, 4x, cookie Q, cookie_mask Q", MATCH, "4x"
 )
 """`ofp_flow_stats_request`, with a match without fields; an aggregate request is the same."""
-AGGREGATE_STATS = Layout("packets Q, bytes Q, flows L, 4x")
+AGGREGATE_STATS = WireLayout("packets Q, bytes Q, flows L, 4x")
 """`ofp_aggregate_stats_reply` (§7.3.5.3)."""
-FLOW_STATS = Layout(
+FLOW_STATS = WireLayout(
     "length H, table B, 1x, seconds L, nanoseconds L, priority H, idle_timeout H, hard_timeout H",
     "flags H, 4x, cookie Q, packets Q, bytes Q",
     MATCH,
 )
 """`ofp_flow_stats`: fields of the match and instructions follow."""
-GROUP_DESC = Layout("length H, type B, 1x, group L")
+GROUP_DESC = WireLayout("length H, type B, 1x, group L")
 """`ofp_group_desc`: buckets follow."""
-GROUP_REQUEST = Layout("group L, 4x")
+GROUP_REQUEST = WireLayout("group L, 4x")
 """`ofp_group_stats_request`."""
-GROUP_STATS = Layout(
+GROUP_STATS = WireLayout(
     "length H, 2x, group L, references L, 4x, packets Q, bytes Q, seconds L, nanoseconds L"
 )
 """`ofp_group_stats`: a `BUCKET_COUNTER` for each bucket follows."""
-BUCKET_COUNTER = Layout("packets Q, bytes Q")
-DESCRIPTION = Layout("maker 256s, hardware 256s, software 256s, serial 32s, datapath 256s")
+BUCKET_COUNTER = WireLayout("packets Q, bytes Q")
+DESCRIPTION = WireLayout("maker 256s, hardware 256s, software 256s, serial 32s, datapath 256s")
 """`ofp_desc` (§7.3.5.1)."""
 SELECT_LIVENESS = 2
 """Bit of the capabilities of groups: select groups pass dead buckets over (§7.3.5.10)."""
-GROUP_FEATURES = Layout(
+GROUP_FEATURES = WireLayout(
     "types L, capabilities L, most_all L, most_select L, most_indirect L, most_fast_failover L",
     "actions_all L, actions_select L, actions_indirect L, actions_fast_failover L",
 )
 """`ofp_group_features`: a bit per type of group, the most groups of each."""
-TABLE_FEATURES = Layout(
+TABLE_FEATURES = WireLayout(
     "length H, table B, 5x, name 32s, metadata_match Q, metadata_write Q, config L, most_entries L"
 )
 """`ofp_table_features`: properties follow, each a multiple of 8 bytes long with its padding."""
 PROPERTY = TYPED
 """`ofp_table_feature_prop_header`; the length leaves the padding out."""
-PORT_REQUEST = Layout("port L, 4x")
+PORT_REQUEST = WireLayout("port L, 4x")
 """`ofp_port_stats_request`."""
-PORT_STATS = Layout(
+PORT_STATS = WireLayout(
     "port L, 4x, received_packets Q, sent_packets Q, received_bytes Q, sent_bytes Q",
     "received_dropped Q, sent_dropped Q, receive_errors Q, send_errors Q, frame_errors Q",
     "overrun_errors Q, crc_errors Q, collisions Q, seconds L, nanoseconds L",
@@ -417,7 +419,7 @@ def padded(size: int) -> int:
     return -(-size // 8) * 8
 
 
-def listed(data: bytes, layout: Layout) -> Iterator[tuple[Any, bytes]]:
+def listed(data: bytes, layout: WireLayout) -> Iterator[tuple[Any, bytes]]:
     """The structures of a list, each of which has its length, and their bytes.
 
     Raises:

@@ -87,7 +87,7 @@ def _parsed(name: str, text: str, digest: str) -> GraphFile:
                 Problem("links between two vertices", f"{vertex} twice", "", name, line)
             )
         elif link in links:
-            first = f"{vertex} {other} again, first in line {links[link]}"
+            first = f"{shown(vertex)} {shown(other)} again, first in line {links[link]}"
             problems.append(Problem("each link once", first, "remove one of them", name, line))
         links.setdefault(link, line)
     if not links:

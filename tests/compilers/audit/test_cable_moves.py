@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compilers.audit.cable_moves import Move, components
+from compilers.audit.cable_moves import Component, Move, components
 from compilers.audit.relabel import cost
 from compilers.audit.resolve import Pairs, PortFinder, Wired, resolve
 from compilers.audit.wiring_audit import check
@@ -237,3 +237,8 @@ def test_everything_shuffled_is_repaired_in_no_time() -> None:
     present = frozenset((min(p), max(p)) for p in zip(ends[::2], ends[1::2], strict=True))
     found = check(wiring, wired(present, 993))
     assert apply(present, found.moves) == planned
+
+
+def test_moves_of_more_cables_than_a_byte_counts() -> None:
+    assert Component(tuple(range(600)), planned=True, closed=True).cost == 299
+    assert Component(tuple(range(600)), planned=True, closed=False).cost == 300

@@ -7,7 +7,7 @@ import pytest
 
 from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.targets.openflow.emitted_messages import check_messages
-from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.profiles import PROFILES
 from tests.compilers.profiled import with_profile
 from tests.compilers.readers.emitted import check, fabric, write
@@ -85,12 +85,12 @@ def test_the_text_of_every_profile_says_what_its_messages_say(shape, tmp_path):
     ],
 )
 def test_a_changed_byte_of_any_profile_is_a_difference(shape, old, new, monkeypatch):
-    changed = Program.parts.fget
+    changed = FlowProgram.parts.fget
     parts = lambda program: [part.replace(old, new, 1) for part in changed(program)]  # noqa: E731
     build = fabric("spread, repaired")
     profiles = [PROFILES[shape]] * build.tables.switches
     assert old in b"".join(changed(Encoder(build, profiles).program(0)))
-    monkeypatch.setattr(Program, "parts", property(parts))
+    monkeypatch.setattr(FlowProgram, "parts", property(parts))
     assert not check_messages(build, "ryu", profiles=profiles).passed
 
 
@@ -109,10 +109,10 @@ MUTATED = ["output", "class", "class & 0xFF", "group", "gateway", "block"]
 
 @pytest.mark.parametrize(("old", "new"), MUTANTS, ids=MUTATED)
 def test_changed_bytes_are_a_difference(old, new, monkeypatch):
-    changed = Program.parts.fget
+    changed = FlowProgram.parts.fget
     parts = lambda program: [part.replace(old, new) for part in changed(program)]  # noqa: E731
     build = fabric("two hosts")
-    monkeypatch.setattr(Program, "parts", property(parts))
+    monkeypatch.setattr(FlowProgram, "parts", property(parts))
     assert old in b"".join(changed(Encoder(build).program(0)))
     report = check_messages(build, "ryu")
     assert not report.passed

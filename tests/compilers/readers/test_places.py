@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.emitted_pairs import _two_ports
 from compilers.readers.routers.router_forwarding import agree_on_interfaces
 from compilers.readers.routers.router_text import RouterText, lines_of
 from extensions.infiniband.subnet_text import read_subnet
@@ -60,14 +57,3 @@ def test_a_class_without_a_row_is_missed_in_the_flows(tmp_path: Path) -> None:
     places = {(e.file, e.line) for e in check("ovs", fabric("minimal"), tmp_path).examples}
     assert (str(path), 0) in places
     assert (str(path.with_name("groups.txt")), 0) not in places
-
-
-def test_packets_go_by_one_port_and_those_that_came_there_by_another() -> None:
-    """Any number of ports; of the last destination, it is no port of a cable."""
-    for ports in ([4, 5, 7], [2, 3, 4, 5, 6, 7, 300]):
-        wanted = np.array([*ports, ports[0], 9], np.uint16)
-        back = np.array([*ports[1:], ports[0], ports[2], 1], np.uint16)
-        transit = np.array([np.where(wanted == port, back, wanted) for port in ports], np.uint16)
-        port, bounced = _two_ports(ports, transit)
-        assert port.tolist() == wanted.tolist()
-        assert bounced.tolist() == [*back[:-1].tolist(), 9]

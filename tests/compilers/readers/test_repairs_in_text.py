@@ -1,6 +1,6 @@
 """Repairs in the text: what only a dead link would show is told, with the file and the line.
 
-Nothing is lost while all links are up, so every pair is still delivered.
+Nothing is lost while all links are up; only the order of ports after a failure is another.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def test_a_repair_that_is_another_is_told(case, written):
     finally:
         path.write_text(before)
     assert report.differences
-    assert report.delivered == report.pairs
+    assert report.delivered < report.pairs
     told = [example.line for example in report.examples if example.file == str(path)]
     # The routes of one prefix stand together; they are told where they begin.
     assert any(abs(place + 1 - line) <= (0 if target == "ovs" else 3) for line in told), told

@@ -67,6 +67,8 @@ def mutated_tree(data: Any, rng: random.Random) -> bytes:
 def mutated_bytes(text: bytes, rng: random.Random) -> bytes:
     """The text with some bytes cut, doubled, changed or spiced."""
     for _ in range(rng.randint(1, 4)):
+        if not text:
+            break
         at, length = rng.randrange(len(text)), rng.choice([1, 1, 3, 40])
         cut = text[at : at + length]
         new = rng.choice([b"", cut + cut, bytes([rng.randrange(256)]), rng.choice(SPICE) + cut])

@@ -73,3 +73,11 @@ def test_ten_minutes_of_graphs(tmp_path: Path) -> None:
         return reading(lambda: graph_file(file), tmp_path)
 
     ten_minutes("graphs", case)
+
+
+def test_a_link_of_odd_names_is_named_in_letters(tmp_path: Path) -> None:
+    """Found by ten minutes of graphs."""
+    (tmp_path / "graph.txt").write_bytes(b"0\0 5\n0 1\n0\0 5\n")
+    with pytest.raises(InputError, match="each link once") as caught:
+        graph_file(tmp_path / "graph.txt")
+    assert all(str(problem).isprintable() for problem in caught.value.problems)

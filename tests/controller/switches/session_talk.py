@@ -5,7 +5,7 @@ from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
-from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.profiles import OVS
 from tests.controller.fake_switches import DESCRIPTION, as_entries, multipart
 
@@ -26,7 +26,7 @@ class Programs:
         self.able = OVS
 
     def program(self, vertex, _=0):
-        return Program((), (row(vertex), MARKER))
+        return FlowProgram((), (row(vertex), MARKER))
 
     def profile(self, vertex):  # noqa: ARG002
         return self.able

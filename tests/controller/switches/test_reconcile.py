@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
-from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.protocol import Malformed
 from controller.openflow import row_forms
 from controller.switches import reconcile
@@ -84,7 +84,7 @@ def test_a_group_that_differs_is_changed_in_place(program):
 
 
 def test_what_is_too_much_goes_last_and_groups_after_rows(program):
-    less = Program(program.groups[:1], program.flows[1:])
+    less = FlowProgram(program.groups[:1], program.flows[1:])
     held = reconcile.held(b"".join(flows_of(program)), b"".join(groups_of(program)))
     order = commands(reconcile.difference(less, held))
     assert order == sorted(order, key=lambda kind: kind[0] != 14)

@@ -8,7 +8,7 @@ import pytest
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
-from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.profiles import PROFILES
 from controller.openflow.messages import SessionXid
@@ -75,7 +75,7 @@ def test_a_switch_that_is_right_already_gets_nothing(fabric):
 
 def test_only_the_difference_is_sent(fabric):
     fabric.connected("k", 12)
-    had = entries(Program((), (row(7), MARKER)))
+    had = entries(FlowProgram((), (row(7), MARKER)))
     data = tell(fabric, "k", had)
     assert row(1).tobytes() in data
     assert MARKER.tobytes() not in data
@@ -97,7 +97,7 @@ def test_a_reply_in_many_parts_is_one(fabric):
 def test_rows_of_others_are_kept_and_counted_or_removed(fabric):
     other = parts.flow_add(1, 9, 0x99, ())
     foreign = parts.block(rows.bundled_add(14, b"".join(other.body), 1))
-    had = entries(Program((), (row(1), MARKER, foreign)))
+    had = entries(FlowProgram((), (row(1), MARKER, foreign)))
     fabric.connected("k", 12)
     assert tell(fabric, "k", had) == b""
     assert fabric.status()["foreign"] == {"b": 1}
@@ -112,7 +112,7 @@ def test_a_row_of_others_in_a_place_of_ours_goes_before_ours_comes(fabric):
     foreign = parts.block(rows.bundled_add(14, b"".join(other.body), 1))
     fabric.foreign = "remove"
     fabric.connected("k", 12)
-    data = tell(fabric, "k", entries(Program((), (MARKER, foreign))))
+    data = tell(fabric, "k", entries(FlowProgram((), (MARKER, foreign))))
     added, command = data.index(row(1).tobytes()), 24 + 8 + 17
     assert data[len(rows.opening()) + command] == 4
     assert added > len(rows.opening())
@@ -224,7 +224,7 @@ def test_a_switch_that_leaves_while_it_gets_back_what_it_had_is_not_asked_again(
     connect(fabric, "k", 11)
     fabric.received("k", error(*BAD_GROUP_TYPE, 50))
     fabric.received("k", protocol.message(21, OPENED))
-    tell(fabric, "k", entries(Program((), (MARKER,))))
+    tell(fabric, "k", entries(FlowProgram((), (MARKER,))))
     fabric.reconcile(0)
     fabric.drain()
     fabric.closed("k")
@@ -481,7 +481,7 @@ def test_a_switch_that_does_its_work_slowly_is_not_silent(fabric, now):
     fabric.received("k", multipart(13, asked[13]))
     for _ in range(5):
         now[0] += SWITCH_PATIENCE - 1
-        fabric.received("k", multipart(1, asked[1], entries(Program((), (row(1),))), more=1))
+        fabric.received("k", multipart(1, asked[1], entries(FlowProgram((), (row(1),))), more=1))
         fabric.received("k", multipart(7, asked[7], more=1))
         fabric.tick()
         assert None not in [out.data for out in fabric.take()]
