@@ -20,7 +20,7 @@ from controller.rollout.move_journal import journalled
 from controller.rollout.mover import Mover
 from controller.settings import Settings
 from controller.switches.connections import listening
-from controller.switches.connections.file_limit import half_open_room
+from controller.switches.connections.half_open import half_open_room
 from controller.switches.connections.listening import Entrance, check_free
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.current import Current

@@ -22,6 +22,7 @@ from compilers.tables.walk import Walker
 from compilers.wiring.wiring import Wiring
 
 Numbers = NDArray[Any]
+NOWHERE = -2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,11 +100,36 @@ def _repairs(left: Left, switch: int, numbers: NDArray[np.int64]) -> NDArray[np.
     column, hop = np.arange(len(ends)), after[switch]
     at = np.broadcast_to(far[:, None], (len(far), len(ends)))
     serves = left.live[switch][:, None] & (at != hop)
-    for _ in range(left.depth):
-        serves &= (at != switch) & ((at != hop) | (hop == ends))
-        at = np.where(at >= 0, after[at, column], at)
-    serves &= at == ends
+    past = switch, np.where(hop == ends, NOWHERE, hop)
+    serves &= arrives(after, at, column, ends, past, left.depth)
     return np.array([serves[:, member == number].all(axis=1) for number in numbers])
+
+
+def arrives(
+    after: NDArray[np.int32],
+    at: Numbers,
+    column: Numbers,
+    ends: Numbers,
+    past: tuple[Any, ...],
+    links: int,
+) -> NDArray[np.bool_]:
+    """Whether packets from switches arrive within so many links, past these other switches.
+
+    Args:
+        after: int32[S, D], the next switches.
+        at: int, the switches, -1 for none, of any shape that the others go with.
+        column: of each one's destination in `after`.
+        ends: the destinations.
+        past: switches, each an array or a number.
+        links: no path is longer.
+    """
+    good = np.ones(at.shape, np.bool_)
+    for _ in range(links):
+        for switch in past:
+            good &= at != switch
+        at = np.where(at >= 0, after[at, column], at)
+    there: NDArray[np.bool_] = good & (at == ends)
+    return there
 
 
 def _filled(

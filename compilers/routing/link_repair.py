@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.class_repair import ClassParts, Left, refilled
+from compilers.routing.class_repair import ClassParts, Left, arrives, refilled
 from compilers.routing.exact_rows import behind, nearer_links, with_rows
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
@@ -333,12 +333,9 @@ def _classes(
     row, number = np.nonzero(intact.link[switch] == link[:, None])
     here, column = switch[row, None], np.searchsorted(ends, end)[row, None]
     first = cables[here, classes.alternate[switch[row], number]]
-    good = np.ones(len(row), np.bool_)
-    at = first.copy()
-    for _ in range(2 * intact.diameter + 2):
-        good &= ~((at == here) & (first >= 0)).any(axis=1)
-        at = np.where(at >= 0, after[at, column], at)
-    good &= ((at == end[row, None]) | (first < 0)).all(axis=1)
+    links = 2 * intact.diameter + 2
+    arrive = arrives(after, first, column, end[row, None], (here,), links)
+    good = np.all(arrive | (first < 0), axis=1)
     spread = np.where(good, np.count_nonzero(first >= 0, axis=1), -1)
     best = np.lexsort((number, -spread, row))
     chosen: NDArray[np.int64] = number[best[np.unique(row[best], return_index=True)[1]]]

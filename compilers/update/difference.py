@@ -44,13 +44,24 @@ def changed_classes(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.b
     Needs `same_numbers`.
     """
     before, after = (np.maximum(vertex, 0) for vertex in (nodes.before, nodes.after))
-    differ: NDArray[np.bool_] = old.port[before] != new.port[after]
-    for word in CLASS_PARTS:
-        one, other = getattr(old, word)[before], getattr(new, word)[after]
-        width = max(one.shape[2], other.shape[2])
-        one, other = (np.pad(a, ((0, 0), (0, 0), (0, width - a.shape[2]))) for a in (one, other))
-        differ |= (one != other).any(axis=2)
+    differ = classes_differ((old, new), ((before,), (after,)))
     differ[~nodes.both] = True
+    return differ
+
+
+def classes_differ(
+    sides: tuple[Classes, Classes], places: tuple[tuple[Numbers, ...], tuple[Numbers, ...]]
+) -> NDArray[np.bool_]:
+    """Whether classes of two tables, at places of each, do something else."""
+    one, other = (c.port[place] for c, place in zip(sides, places, strict=True))
+    differ: NDArray[np.bool_] = one != other
+    for word in CLASS_PARTS:
+        one, other = (getattr(c, word)[place] for c, place in zip(sides, places, strict=True))
+        width = max(one.shape[-1], other.shape[-1])
+        if one.shape != other.shape:
+            room = [(0, 0)] * (one.ndim - 1)
+            one, other = (np.pad(a, [*room, (0, width - a.shape[-1])]) for a in (one, other))
+        differ |= (one != other).any(axis=-1)
     return differ
 
 

@@ -31,7 +31,7 @@ from compilers.targets.openflow.flow_tables import MOST_BASIS
 from compilers.targets.openflow.group_and_flow_bytes import IPV6_NUMBER, shared, xid_numbers
 from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.profiles import Profile
-from compilers.update.difference import CLASS_PARTS
+from compilers.update.difference import classes_differ
 from compilers.update.matched_slots import single_table_slots
 from compilers.update.move_plan import PREPARE
 from compilers.update.repair_rounds import GONE, RepairRounds
@@ -140,7 +140,8 @@ class _Bundles:
     def of(cls, encoder: Encoder, after: Classes, change: RepairRounds, shape: Shape) -> _Bundles:
         """Look up the classes that differ, and where rows change those that packets come to."""
         before = encoder.build.tables.classes
-        pairs = change.classes[_differ(before, after, *change.classes.T)]
+        places = tuple(change.classes.T)
+        pairs = change.classes[classes_differ((before, after), (places, places))]
         if change.last > 1:
             pairs = distinct(np.concatenate((pairs, change.entered)))
         switch, number = pairs.T
@@ -262,12 +263,3 @@ def _ways(classes: Classes, pairs: Numbers) -> Numbers:
     switch, number = pairs.T
     ports = np.column_stack((classes.port[switch, number], classes.alternate[switch, number]))
     return np.asarray(ports * (classes.weight[switch, number] > 0))
-
-
-def _differ(before: Classes, after: Classes, switch: Numbers, number: Numbers) -> Flags:
-    """bool[n]: the classes that do something else."""
-    differ = np.zeros(len(switch), np.bool_)
-    for word in CLASS_PARTS:
-        one, other = (getattr(classes, word)[switch, number] for classes in (before, after))
-        differ |= (one != other).any(axis=1)
-    return differ

@@ -72,7 +72,6 @@ def start(
 
     from controller.management.http_api import Api
     from controller.management.metrics import Metrics
-    from controller.management.moves import Moves
     from controller.management.overview import Overview
     from controller.management.tokens import Guesses
     from controller.management.wsgi_server import serve
@@ -80,10 +79,10 @@ def start(
 
     overview, guesses = Overview(reporter.fabric, ports, pulse), Guesses(reporter.fabric.clock)
     metrics = Metrics(overview, guesses, PortCounters(reporter.fabric), tls)
-    moves = Moves(mover, mover.history, partial(eventlet.sleep, 0)) if mover.history else None
     reporter.observers += [overview.happened, metrics.happened]
     private = settings.token_to_read
-    api = Api(overview, metrics, tokens, flush, actions, moves, guesses, private)
+    breathe = partial(eventlet.sleep, 0)
+    api = Api(overview, metrics, tokens, flush, actions, mover, guesses, private, breathe)
     server = serve(listener, api, tls)
     pulse.follow("answering HTTP requests", server)
     url = f"http{'s' * bool(tls)}://{settings.http}"

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -110,7 +111,7 @@ class ActionLog:
         """
         lines = deque[bytes](maxlen=LINES_SHOWN)
         try:
-            for place in (self._full(1), self.file):
+            for place in (self.file.with_name(f"{self.file.name}.1"), self.file):
                 with suppress(FileNotFoundError), place.open("rb") as file:
                     lines.extend(file)
             return [line for line in map(_line, lines) if line is not None]
@@ -118,18 +119,11 @@ class ActionLog:
             given = error.strerror or str(error)
             raise InputError.of("an action log to read", given, file=str(self.file)) from error
 
-    def _full(self, number: int) -> Path:
-        """The full file of this number; 0: the one that is written."""
-        return self.file.with_name(f"{self.file.name}.{number}") if number else self.file
-
     def _make_room(self) -> None:
         """Begin another file if this one is full; one that may not be moved is written on."""
         with suppress(OSError):
-            if self.file.stat().st_size < MOST_BYTES:
-                return
-            for number in reversed(range(KEPT)):
-                with suppress(FileNotFoundError):
-                    self._full(number).replace(self._full(number + 1))
+            if self.file.stat().st_size >= MOST_BYTES:
+                RotatingFileHandler(self.file, backupCount=KEPT, delay=True).doRollover()
 
     def happened(self, event: Event) -> None:
         """Write down that the controller goes back by itself; also where that cannot be written."""

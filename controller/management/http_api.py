@@ -46,10 +46,10 @@ from werkzeug.wrappers import Request, Response
 
 from controller.management.action_log import ActionLog, Actor
 from controller.management.metrics import Metrics
-from controller.management.moves import Moves
 from controller.management.overview import Overview
 from controller.management.tokens import Guesses, Role, Tokens
 from controller.rollout.build_archive import MOST_BUILD, identity_in
+from controller.rollout.mover import Mover
 from controller.switches.events import TokenRefused, TokensKept, TokensLoaded
 from inventory.problems import InputError
 from templates import TEMPLATES
@@ -73,7 +73,8 @@ class _Request(Request):
 @dataclass(frozen=True, slots=True)
 class Api:
     """The application. flush: sends the contents of the fabric's outbox. private: reading needs a
-    token, too, but for the page itself and for health.
+    token, too, but for the page itself and for health. breathe: lets other work go on while a build
+    is proved.
     """
 
     overview: Overview
@@ -81,9 +82,10 @@ class Api:
     tokens: Tokens
     flush: Callable[[], None]
     actions: ActionLog
-    moves: Moves | None = None
+    mover: Mover | None = None
     guesses: Guesses = field(default_factory=Guesses)
     private: bool = False
+    breathe: Callable[[], None] = lambda: None
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         """Answer a request; errors become responses, too."""
@@ -200,7 +202,7 @@ class Api:
 
     def history(self, _: _Request) -> Response:
         """The builds that the fabric held, the newest last."""
-        return _json(self._moves.past())
+        return _json(self._moves.history.past() if self._moves.history else [])
 
     def apply(self, request: _Request) -> Response:
         """Move to the build in the body, round by round."""
@@ -212,16 +214,18 @@ class Api:
         )
         within, data = _seconds(request.args.get("confirm_within", "0")), request.get_data()
         with self.actions.asked(actor, "apply", identity_in(data)):
-            answer = self._moves.apply(data, accept_loss, unverified, actor.name, within)
+            target = self._moves.receive(data, unverified, self.breathe)
+            self._moves.move(target, accept_loss, actor.name, within)
         self.flush()
-        return _json(answer, 202)
+        return _json(self._moves.progress(), 202)
 
     def confirm(self, request: _Request) -> Response:
         """Keep the build that is on trial."""
         actor = self._authorise(request, "apply")
         self._lead()
         with self.actions.asked(actor, "confirm", self.overview.fabric.identity):
-            return _json(self._moves.confirm())
+            self._moves.confirm()
+        return _json(self._moves.progress())
 
     def rollback(self, request: _Request) -> Response:
         """Move to an earlier build, round by round."""
@@ -231,19 +235,19 @@ class Api:
         if not isinstance(build, str):
             raise BadRequest("build: required the identity of a build")
         with self.actions.asked(actor, "rollback", build or "to the build before"):
-            answer = self._moves.roll_back(build, actor.name)
+            self._moves.roll_back(build, actor.name)
         self.flush()
-        return _json(answer, 202)
+        return _json(self._moves.progress(), 202)
 
     def move(self, _: _Request) -> Response:
         """The progress of the last move."""
-        return _json(self._moves.status())
+        return _json(self._moves.progress())
 
     @property
-    def _moves(self) -> Moves:
-        if self.moves is None:
+    def _moves(self) -> Mover:
+        if self.mover is None:
             raise ServiceUnavailable("this controller was started without a folder for builds")
-        return self.moves
+        return self.mover
 
     def exposition(self, _: _Request) -> Response:
         """Metrics in Prometheus' text format."""

@@ -167,6 +167,11 @@ class BuildHistory:
         except (OSError, ValueError, TypeError):
             return []
 
+    def past(self) -> list[dict[str, Any]]:
+        """The same as plain data, and whether each can come back."""
+        kept = set(self.kept())
+        return [asdict(one) | {"kept": one.build in kept} for one in self.entries()]
+
     def note(self, current: Current, by: str, spare: str = "") -> None:
         """The fabric has come to hold a build; remove what is older than `BUILDS_KEPT`.
 

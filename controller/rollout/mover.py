@@ -29,6 +29,9 @@ FALL_BACK_RETRY = 30.0
 RETURN_PATIENCE = 30.0
 """Seconds that a fall back waits for switches that are missing, as after a restart."""
 
+LEAST_ROOM, GROWTH = 100, 4
+"""Switches that a build from elsewhere may have, and how many times those that the fabric has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -91,8 +94,10 @@ class Mover:
 
     def status(self) -> dict[str, Any] | None:
         """The progress of the last move, and a build on trial; None if there is neither."""
-        if self.rollout is None and self.trial is None:
-            return None
+        return self.progress() if self.rollout or self.trial else None
+
+    def progress(self) -> dict[str, Any]:
+        """The progress of the last move; the state is none if there was none."""
         still = {"state": "none", "build": self.fabric.identity}
         trial = self.trial or Trial("", 0.0)
         progress = self.rollout.status() if self.rollout else still
@@ -159,6 +164,39 @@ class Mover:
             self.fabric, SwitchPrograms(update), target, self.agree, all_or_none=all_or_none
         )
 
+    def receive(
+        self, data: bytes, unverified: bool = False, breathe: Callable[[], None] = lambda: None
+    ) -> Current:
+        """Prove and keep a packed build that somebody has sent, to move to it.
+
+        Raises:
+            InputError: a move is in progress, a build is on trial, or this one is none, loses
+                packets, or has more switches than this fabric can grow to.
+        """
+        self.require_settled()
+        history = self._builds()
+        history.tidy()
+        most = max(LEAST_ROOM, GROWTH * self.fabric.expected)
+        return history.receive(data, unverified, breathe, switches=most)
+
+    def running(self) -> bytes:
+        """The build that the switches hold, packed.
+
+        Raises:
+            InputError: the folder has another build by now.
+        """
+        identity, history = self.fabric.identity, self._builds()
+        packed = history.packed(identity)
+        if packed is None:
+            there = f"no build {identity} in {history.folder}"
+            raise InputError.of("the running build in its folder", there)
+        return packed
+
+    def _builds(self) -> BuildHistory:
+        if self.history is None:
+            raise InputError.of("a controller that keeps builds", "one that keeps none")
+        return self.history
+
     def confirm(self) -> None:
         """Keep the build that is on trial.
 
@@ -178,11 +216,9 @@ class Mover:
             InputError: it is not kept, a move is in progress, or no order of rows is safe.
         """
         self._require_idle()
-        if self.history is None:
-            raise InputError.of("a controller that keeps builds", "one that keeps none")
-        trial = self.trial
-        chosen = build or (trial.before if trial else self.history.before(self.fabric.identity))
-        target = self.history.read(chosen)
+        trial, history = self.trial, self._builds()
+        chosen = build or (trial.before if trial else history.before(self.fabric.identity))
+        target = history.read(chosen)
         if trial and chosen != trial.before:
             self.trial = None
         try:

@@ -185,7 +185,7 @@ class Links:
         for number in np.flatnonzero((asked != self._asked) & ~self._broken).tolist():
             self._tell("down" if asked[number] else "up", number, "drained")
         for vertex in np.flatnonzero(away).tolist():
-            self._why[vertex] = "was asked to be"
+            self._why[vertex] = "was drained by request"
         self._asked, self._asked_switches, self._judged = asked, away, True
 
     def settle(self, now: float) -> tuple[bool, list[News]]:

@@ -29,7 +29,8 @@ class InnerChild:
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
         self.job, self.reply, self.logs = job, reply, Path(job["logs"])
         self.build = load(Path(job["build"]))
-        self.most = job["hosts"]
+        self.most, names = job["hosts"], self.build.wiring.names
+        self.vertex = {name: v for v, name in enumerate(names)}
         self.hosts = HostSample.of(self.build, self.most)
         self.probe: ProbeProcess | FabricProbe | None = None
 
@@ -64,14 +65,14 @@ class OpenFlowChild(InnerChild, ABC):
         expected = int(self.controller.build.topology.present.sum())
         self.controller.wait(expected, patience, self._progress)
 
-    def divert(self, switch: int, egress: int, port: int) -> None:
+    def divert(self, switch: str, egress: int, port: int) -> None:
         """Make one class of a switch leave by another port, in the switch itself.
 
         The controller is stopped meanwhile: it reads switches back, and would correct this one.
         """
         self.controller.pause()
         try:
-            self.diverter.divert(switch, egress, port)
+            self.diverter.divert(self.vertex[switch], egress, port)
         except EngineError:
             self.controller.resume()
             raise
@@ -81,15 +82,15 @@ class OpenFlowChild(InnerChild, ABC):
         self.diverter.restore()
         self.controller.resume()
 
-    def links(self, links: list[list[int]], up: bool) -> None:
+    def links(self, links: list[list[str]], up: bool) -> None:
         """Cut or mend cables."""
         self.suffer(LinkChange(tuple((u, v) for u, v in links), up))
 
-    def nodes(self, switches: list[int], up: bool) -> None:
+    def nodes(self, switches: list[str], up: bool) -> None:
         """Take power from switches or give it back."""
         self.suffer(NodeChange(tuple(switches), up))
 
-    def swap(self, one: list[int], other: list[int], repaired: bool) -> None:
+    def swap(self, one: list[str], other: list[str], repaired: bool) -> None:
         """Let two cables change places."""
         self.suffer(Miswire((one[0], one[1]), (other[0], other[1]), repaired))
 
@@ -106,6 +107,7 @@ class OpenFlowChild(InnerChild, ABC):
     def settle(self, patience: float) -> str:
         """Wait until switches with power have their programs, and packets follow all changes."""
         identity = self.build.wiring.datapath_id
-        refused = self.controller.settle({int(identity[v]) for v in self.outage.switches}, patience)
+        dark = {int(identity[self.vertex[name]]) for name in self.outage.switches}
+        refused = self.controller.settle(dark, patience)
         self.ovs.appctl("revalidator/wait")
         return refused

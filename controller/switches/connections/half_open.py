@@ -1,14 +1,23 @@
 """Half-open connections: those of peers that have not shown yet that they belong here. No I/O.
 
-There is room for a limited number. When it is full, the host that has most of them loses its oldest
-one, so that neither many idle connections nor many from one host keep others out.
+There is room for a limited number, since each is an open file. When it is full, the host that has
+most of them loses its oldest one, so that neither many idle connections nor many from one host keep
+others out.
 """
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable, Hashable
 from math import inf
 from time import monotonic
+
+from inventory.problems import InputError
+
+OTHER_FILES = 128
+"""Open files besides connections of switches: HTTP clients, the store, logs, what Python opens."""
+LEAST_HALF_OPEN, MOST_HALF_OPEN = 64, 1024
+"""Half-open connections beyond one for each switch."""
 
 
 class HalfOpen:
@@ -50,3 +59,26 @@ class HalfOpen:
         """The connections that have been half-open for longer than `patience` seconds."""
         before = self._clock() - patience
         return [key for crowd in self._since.values() for key, at in crowd.items() if at < before]
+
+
+def half_open_room(switches: int) -> int:
+    """Raise the limit of open files as far as it goes; returns the room for half-open connections.
+
+    Every switch has room for two connections: one that is dead and one with which it returns.
+
+    Raises:
+        InputError: the hard limit is too low.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = 2 * switches + OTHER_FILES + LEAST_HALF_OPEN
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise InputError.of(
+            required=f"at least {needed:,} open files for {switches:,} switches",
+            given=f"a hard limit of {hard:,}",
+            todo=f"start it with: ulimit -Hn {needed}; or LimitNOFILE={needed} in systemd's unit",
+        )
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard == resource.RLIM_INFINITY:
+        return switches + MOST_HALF_OPEN
+    return min(switches + MOST_HALF_OPEN, hard - switches - OTHER_FILES)

@@ -16,8 +16,8 @@ from compilers.tables.build import Build
 from compilers.tables.walk import Walker
 from compilers.topology.distance import BEYOND, distances, table_of
 from extensions.clusters.simulators import each_plane
+from extensions.clusters.simulators.ns3_program import table_text
 from extensions.clusters.simulators.rated_links import RatedLinks
-from extensions.clusters.simulators.table_text import table_text
 from inventory.problems import InputError
 
 CONFIGURATION = """\

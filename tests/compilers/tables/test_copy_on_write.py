@@ -1,5 +1,9 @@
 """Copies that share pages: the values of the array, and no change of one in another."""
 
+import os
+import resource
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -35,3 +39,28 @@ def test_a_copy_outlives_its_source():
     copy = CopyOnWrite(np.arange(5000)).copy()
     copy[0] = 1
     assert copy.sum() == 1 + sum(range(5000))
+
+
+@contextmanager
+def without_files():
+    """This process can open no more files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_where_no_file_can_be_opened_copies_are_made_all_the_same():
+    """A controller that idle connections had taken all files from could repair no link."""
+    array = ARRAYS["several pages"]
+    source = CopyOnWrite(array)
+    with without_files():
+        copy, other = source.copy(), CopyOnWrite(array).copy()
+    for one in (copy, other):
+        np.testing.assert_array_equal(one, array)
+        one[:] = 0
+    np.testing.assert_array_equal(source.copy(), array)

@@ -11,10 +11,9 @@ import pytest
 
 from compilers.tables.folders.build_folder import load, save, write
 from compilers.tables.folders.generations import MANIFEST, mark_verified
-from controller.management import moves
-from controller.management.moves import Moves
 from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BUILDS_KEPT, BuildHistory
+from controller.rollout.mover import Mover
 from controller.switches.current import current_of
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
@@ -110,26 +109,19 @@ def test_the_last_builds_are_kept(tmp_path, history):
     assert history.before(identities[-1]) == identities[-2]
 
 
-class Refuses:
-    """Takes no build, as a mover does where the fabric's cables are others."""
-
-    fabric = SimpleNamespace(expected=13)
-
-    def require_settled(self):
-        pass
-
-    def move(self, target, *_):
-        raise InputError.of("the same cables", target.identity)
+@pytest.fixture
+def mover(history):
+    """Of a fabric of 13 switches."""
+    return Mover(SimpleNamespace(expected=13, ticks=[], parts={}), history=history)
 
 
-def test_refused_builds_do_not_fill_the_disk(tmp_path, history):
+def test_refused_builds_do_not_fill_the_disk(tmp_path, history, mover):
     running = current_of(save(polarfly_build(3), tmp_path / "build"), None)
     history.keep(running)
     history.note(running, "alice")
     for number in range(4):
         made, data = sent(tmp_path / f"{number}", replace(polarfly_build(3), name=f"no{number}"))
-        with pytest.raises(InputError, match=made.identity):
-            Moves(Refuses(), history, lambda: None).apply(data, False, False, "bob", 0)
+        mover.receive(data)
         assert history.kept() == sorted([running.identity, made.identity])
 
 
@@ -143,11 +135,9 @@ def test_the_folder_gets_a_build_only_in_place_of_the_one_before(tmp_path, histo
     assert load(tmp_path / "build").identity == new.identity
 
 
-def test_a_build_over_the_api_is_no_larger_than_the_fabric_can_grow(tmp_path, history, monkeypatch):
-    running = current_of(save(polarfly_build(3), tmp_path / "build"), None)
-    history.keep(running)
+def test_a_build_over_the_api_is_no_larger_than_the_fabric_can_grow(tmp_path, mover, monkeypatch):
     _, data = sent(tmp_path / "sent", replace(polarfly_build(3), name="other"))
-    monkeypatch.setattr(moves, "LEAST_ROOM", 3)
-    monkeypatch.setattr(moves, "GROWTH", 0)
+    monkeypatch.setattr("controller.rollout.mover.LEAST_ROOM", 3)
+    monkeypatch.setattr("controller.rollout.mover.GROWTH", 0)
     with pytest.raises(InputError, match="13 switches, where this fabric takes 3"):
-        Moves(Refuses(), history).apply(data, False, False, "bob", 0)
+        mover.receive(data)

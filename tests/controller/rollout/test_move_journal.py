@@ -13,10 +13,9 @@ from compilers.tables.folders.build_folder import load, save
 from compilers.update.move_plan import plan
 from controller.rollout import build_history
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.move_journal import journalled
+from controller.rollout.move_journal import SURVEY_PATIENCE, journalled
 from controller.rollout.mover import FALL_BACK_RETRY, RETURN_PATIENCE
 from controller.rollout.rollout import SETTLE
-from controller.rollout.survey import SURVEY_PATIENCE
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper

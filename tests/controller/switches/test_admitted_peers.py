@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from controller.pulse import Pulse
-from controller.switches.connections import file_limit
+from controller.switches.connections import half_open
 from controller.switches.connections.half_open import HalfOpen
 from controller.switches.connections.inbox import FULL, OWN_FULL, Inbox
 from controller.switches.connections.listening import Entrance
@@ -147,10 +147,10 @@ def limits(monkeypatch):
 
 
 def test_the_file_limit_is_raised(limits):
-    assert file_limit.half_open_room(993) == 993 + file_limit.MOST_HALF_OPEN
+    assert half_open.half_open_room(993) == 993 + half_open.MOST_HALF_OPEN
     assert limits["now"] == (4096, 4096)
     limits["now"] = (1024, 2400)
-    assert 993 < file_limit.half_open_room(993) < 993 + file_limit.MOST_HALF_OPEN
+    assert 993 < half_open.half_open_room(993) < 993 + half_open.MOST_HALF_OPEN
 
 
 def test_too_few_files_are_refused_with_the_number_needed(limits):
@@ -158,8 +158,8 @@ def test_too_few_files_are_refused_with_the_number_needed(limits):
     with pytest.raises(
         InputError, match="at least 2,178 open files for 993 switches, given a hard"
     ):
-        file_limit.half_open_room(993)
-    assert file_limit.half_open_room(13) > file_limit.LEAST_HALF_OPEN
+        half_open.half_open_room(993)
+    assert half_open.half_open_room(13) > half_open.LEAST_HALF_OPEN
 
 
 def test_a_connection_that_gives_way_before_its_thread_has_begun_is_closed(rejected):
