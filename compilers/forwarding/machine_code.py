@@ -192,11 +192,13 @@ class Library:
         """Have another process translate the loops for later ones, with nobody to wait for it.
 
         It is not this one's child, so neither Ctrl-C nor the end of this one ends it; it gives way
-        to whatever else is to be done, and ends after `LONGEST` at the most.
+        to whatever else is to be done, and ends after `LONGEST` at the most. While another makes
+        machine code there, none is begun: a later command will.
         """
         import subprocess
 
-        if not self.__dict__.setdefault("_begun", False) and self._file:
+        file = None if self.__dict__.get("_begun") else self._file
+        if file and not _taken(file.parent):
             words = ("/bin/sh", "-c", 'nice -n 5 "$@" </dev/null >/dev/null 2>&1 &', "sh")
             with suppress(OSError):
                 subprocess.run((*words, *self._words), check=False, start_new_session=True, cwd="/")
@@ -344,6 +346,20 @@ def one_at_a_time(place: Path = Path(__file__)) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _taken(place: Path) -> bool:
+    """Whether a process is in `one_at_a_time`, or cannot know."""
+    import fcntl
+
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def make_all() -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from socket import gethostname
 from time import perf_counter
 from typing import Any
 
 from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import ENGINES, require, require_known
 from mininet_scenarios.machine import preflight
-from mininet_scenarios.machine.provenance import provenance
 from mininet_scenarios.machine.resources import require as require_resources
 from mininet_scenarios.machine.runs import add_folder, recorded
 from mininet_scenarios.run.rehearsal import carry_out
@@ -95,7 +99,7 @@ class Emulation:
     def _run(self, work: Path, record: Path) -> Emulated:
         scenario = self.loaded.scenario
         name, framework = self._choose(scenario)
-        began, begun = provenance(), perf_counter()
+        began, begun = _provenance(), perf_counter()
         plan = make_plan(self.loaded, self.unverified, self.observer)
         compiled = perf_counter() - begun
         if scenario.engine == "auto" and (why := _lacks(name, plan.needs)):
@@ -203,3 +207,18 @@ def work_folder(keep: Path | None) -> Iterator[Path]:
         yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _provenance() -> dict[str, str]:
+    """The time now with its zone, the version of polarfab, and the host with its system."""
+    try:
+        ours = version("polarfab")
+    except PackageNotFoundError:  # a checkout that is not installed
+        ours = "of a checkout"
+    cores = len(os.sched_getaffinity(0))
+    system = f"{platform.system()} {platform.release()}, {platform.machine()}"
+    return {
+        "at": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "version": ours,
+        "host": f"{gethostname()}, {system}, {cores} core{'s' * (cores != 1)}",
+    }

@@ -72,7 +72,7 @@ def cases(
     Raises:
         InputError: it names what no plane has; all of it, with lines.
     """
-    reader = _Reader(build)
+    reader = _MomentReader(build)
     found: list[Case] = []
     problems: list[Problem] = []
     for number, moment in enumerate(scenario.timeline):
@@ -80,11 +80,11 @@ def cases(
             if moves and number in moves:
                 to, other = moves[number]
                 found.append(replace(_move(moment, to), moment=number))
-                reader = _Reader(as_cabled(other, ground or build))
+                reader = _MomentReader(as_cabled(other, ground or build))
                 continue
             found += [replace(case, moment=number) for case in reader.cases(moment)]
         except InputError as error:
-            if any(_Reader(other).knows(moment) for other in others):
+            if any(_MomentReader(other).knows(moment) for other in others):
                 continue
             word = moment.happens()[0]
             for problem in error.problems:
@@ -116,7 +116,7 @@ def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
     return wanted
 
 
-class _Reader:
+class _MomentReader:
     def __init__(self, build: Build) -> None:
         self.build = build
         self.actions: dict[str, Callable[[TimelineEntry], Iterator[Case]]] = {

@@ -142,7 +142,7 @@ class RuleExercise:
         source, destination = np.nonzero(reached & ~np.eye(len(at), dtype=np.bool_))
         for kind in FRAME_KINDS:
             crafter = self.crafters[version]
-            self._send(crafter.frames(kind, source, destination, FIXED_PORT, self.frames))
+            self._send(crafter.of_kind(kind, source, destination, FIXED_PORT, self.frames))
 
     def _send(self, frames: CraftedFrames) -> list[int]:
         """Send them, and compare what arrives with what has to; how often each was sent."""
@@ -257,7 +257,7 @@ class RuleExercise:
             if rows:
                 source, destination, ports = np.array(rows).T
                 here, there = self.first_host[source], self.first_host[destination]
-                times = self._send(crafter.frames(HASHED, here, there, ports, self.frames))
+                times = self._send(crafter.of_kind(HASHED, here, there, ports, self.frames))
                 done.append(np.stack((here, there, np.array(times))))
         source, destination, times = np.concatenate(done, axis=1)
         return Flows(source, destination, times.astype(np.float64))
@@ -326,7 +326,7 @@ class RuleExercise:
         ends = np.flatnonzero(led[self.hosts.switch])
         if not len(ends):
             return None
-        frames = self.crafters[4].frames(HASHED, np.zeros(1, np.int64), ends[:1], FIXED_PORT, 0)
+        frames = self.crafters[4].of_kind(HASHED, np.zeros(1, np.int64), ends[:1], FIXED_PORT, 0)
         ip = frames.sent["ip"]
         ip["ttl"], ip["checksum"] = LAST_HOP, 0
         ip["checksum"] = checksum(ip)
