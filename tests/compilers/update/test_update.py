@@ -357,6 +357,7 @@ def test_packets_over_an_intermediate_that_goes_are_exposed():
     gone = made.wiring.far == 5
     gone[5] = made.wiring.far[5] >= 0
     assert _exposed(made, gone, hosts) == 12 * 11
+    assert _exposed(build(fabric(3)), gone, 0 * hosts) == 0, "no host is kept"
 
 
 def test_a_protected_link_may_go():
