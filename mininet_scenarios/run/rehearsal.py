@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.marked_spread import keeps_marks, require_short_marks
+from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.engines.engine_kinds import ENGINES
@@ -71,8 +71,8 @@ class _Rehearsal:
         self.hosts = HostSample.of(build, plan.scenario.hosts)
         if len(self.hosts) < 2:
             raise InputError(TOO_FEW)
-        if plan.scenario.expect.rules not in (None, "none") and "rules" in self.abilities:
-            require_short_marks(build, "an exercise of rules")
+        if "rules" in self.abilities:
+            require_short_marks(build, "a rehearsal on switches")
         self.prediction = Prediction.of(build)
         self.examiner = Examiner(build, self.hosts, self.prediction)
         promised = [check for check, _ in plan.promises]
@@ -149,7 +149,7 @@ class _Rehearsal:
     def _exercise(self, of: str = "") -> None:
         """Let packets reach the rules of the program that is live."""
         wanted = rules_expected(self.scenario, len(self.hosts))
-        if wanted == "none" or "rules" not in self.abilities or keeps_marks(self.build):
+        if wanted == "none" or "rules" not in self.abilities:
             return
         what = f"let packets reach every rule, and compare them{' (new build)' * bool(of)}"
         with self._step(f"{of}rules", what) as progress:
