@@ -222,8 +222,8 @@ def put_folder(
         folder: the place; links on the way to it stay.
         fill: writes into the folder that it is given, empty and beside the place.
         owned: which files of a folder are ours; without it all are, and none is carried or kept.
-        keep: gets the new folder and says where the files of ours that are in the place are to be
-            kept; None where they are not.
+        keep: gets the new folder while no other process replaces the one in the place, completes
+            it, and says where the files of ours in the place are to be kept; None for nowhere.
 
     Raises:
         InputError: it cannot be written, or what is not ours is in the way.
@@ -245,24 +245,41 @@ def _put_folder(
 ) -> T:
     with _new_folders(place.parent), _part(place) as beside:
         beside.mkdir()
-        there = place.is_dir()
-        if there:
+        if place.is_dir():
             _own(beside, place.stat())
         with _open_folder(beside) as descriptor:
             _lock(descriptor)
             result = fill(beside)
-            kept = keep(beside) if there else None
-            carried = carry(place, beside, owned) if there and owned else []
-            for each in (place, kept) if kept else (place,):
-                require_no_mount(each)
-            _flush_all(descriptor)
-            if there and owned:
-                _leave(place, beside, owned, kept, carried)
-            else:
-                exchange(beside, place)
-                with _confirmed(place):
-                    flush(place.parent)
+            with _held(place) as there:
+                kept = keep(beside)
+                carried = carry(place, beside, owned) if there and owned else []
+                for each in (place, kept) if kept else (place,):
+                    require_no_mount(each)
+                _flush_all(descriptor)
+                if there and owned:
+                    _leave(place, beside, owned, kept, carried)
+                else:
+                    (exchange if there else Path.rename)(beside, place)
+                    with _confirmed(place):
+                        flush(place.parent)
     return result
+
+
+@contextmanager
+def _held(place: Path) -> Iterator[bool]:
+    """Whether a folder is in a place; no other process replaces it meanwhile, or this one waits.
+
+    Raises:
+        OSError: it cannot be opened, or is none.
+    """
+    while os.path.lexists(place):
+        with _open_folder(place) as descriptor:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(descriptor), place.stat()):
+                yield True
+                return
+    yield False
 
 
 def _leave(
@@ -274,12 +291,12 @@ def _leave(
         InputError: something of ours has the name of what was saved there until it left.
         OSError: it cannot be written.
     """
-    with _open_folder(place) as old, open(place / LEFT, "wb", opener=_locked) as left:
-        _lock(old)
+    with open(place / LEFT, "wb", opener=_locked) as left:
         try:
             left.write(json.dumps({"kept": bool(kept), "carried": carried}).encode())
             left.flush()
             os.fsync(left.fileno())
+            flush(place)
             exchange(new, place)
             try:
                 carry(new, place, owned, carried)
@@ -457,9 +474,6 @@ def exchange(new: Path, place: Path) -> None:
     Raises:
         OSError: it cannot be renamed.
     """
-    if not os.path.lexists(place):
-        new.rename(place)
-        return
     sys.audit("os.rename", new, place, -1, -1)
     try:
         _exchange(new, place)
@@ -467,15 +481,13 @@ def exchange(new: Path, place: Path) -> None:
         if error.errno not in NO_EXCHANGE:
             raise
         old = beside_of(place, "old")
-        with _open_folder(place) as descriptor:
-            _lock(descriptor)
-            place.rename(old)
-            try:
-                new.rename(place)
-            except OSError:
-                old.rename(place)
-                raise
-            old.rename(new)
+        place.rename(old)
+        try:
+            new.rename(place)
+        except OSError:
+            old.rename(place)
+            raise
+        old.rename(new)
 
 
 def _exchange(one: Path, other: Path) -> None:

@@ -102,7 +102,7 @@ def test_content_is_on_the_disk_before_it_takes_its_place(
 
     monkeypatch.setattr(os, "fsync", flushed)
     monkeypatch.setattr(artefact, "_flush_all", flushed)
-    monkeypatch.setattr(artefact, "exchange", renames(exchange))
+    monkeypatch.setattr(Path, "rename", renames(Path.rename))
     monkeypatch.setattr(Path, "replace", renames(Path.replace))
     (tmp_path / "place").mkdir()
     put_file(tmp_path / "place" / "file", [b"content"])
