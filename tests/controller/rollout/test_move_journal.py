@@ -182,6 +182,47 @@ def test_a_damaged_journal_is_put_aside_and_the_fabric_is_read(site):
     told = [event.kind for event in site.fabric.drain()]
     assert ("journal-damaged" in told, "surveyed" in told) == (True, True)
     assert site.journal.with_name(".build.journal.damaged").read_text() == "{"
+    assert load(site.folder).identity == site.new.identity
+    assert site.old.identity in site.mover.history.kept()
+    site.start()
+    site.until(lambda: site.holds(site.new.identity))
+    assert [dict(end.switch.rows) for end in site.ends.values()] == before, "and so it stays"
+
+
+def test_a_process_that_ends_while_it_asks_leaves_that_to_the_next(site):
+    """The journal was put aside before, and the next one loaded the folder's build on all at once;
+    a move that began meanwhile was lost when the switches had answered.
+    """
+    site.move()
+    site.until(lambda: site.holds(site.new.identity))
+    site.step()
+    save(build(Q3), site.folder)
+    site.journal.write_text("{")
+    site.start()
+    site.walking = True
+    for _ in range(3):
+        site.step(only=[3])
+    with pytest.raises(InputError, match="asked what they hold"):
+        site.mover.load(read_build(site.folder, unverified=True))
+    site.start()
+    site.until(lambda: site.holds(site.new.identity))
+    assert site.fabric.differences["added"] == site.fabric.differences["removed"] == 0
+
+
+def test_a_kept_build_that_cannot_be_read_leaves_no_switch_unread(site, monkeypatch):
+    site.move()
+    site.until(lambda: site.holds(site.new.identity))
+    site.step()
+    save(build(Q3), site.folder)
+    site.journal.write_text("{")
+    site.start()
+
+    def damaged(*_):
+        raise InputError.of("a build", "a damaged one")
+
+    monkeypatch.setattr(site.mover.history, "read", damaged)
+    site.until(lambda: site.holds(site.old.identity))
+    assert "a damaged one" in site.told("kept")[0]
 
 
 def test_a_fabric_that_does_not_answer_is_not_given_the_folders_build(site):
