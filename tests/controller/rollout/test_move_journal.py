@@ -134,6 +134,22 @@ def test_a_move_that_was_taken_back_is_taken_back_further(site):
     assert load(site.folder).identity == site.old.identity
 
 
+def test_a_move_without_switches_that_are_amiss_waits_for_those_that_are_about_to_connect(site):
+    """It began without them, and most pairs lost packets until they were there."""
+    site.until(lambda: site.fabric.complete)
+    save(build(Q3, POLICY), site.folder.with_name("new"))
+    ends, site.ends = site.ends, dict([*site.ends.items()][:4])
+    site.start(watched=True)
+    site.mover.load(read_build(site.folder.with_name("new"), unverified=True))
+    for _ in range(20):
+        site.step()
+    assert site.mover.rollout.state == "reading"
+    site.ends, site.walking = ends, True
+    for number in [*ends][4:]:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.holds(site.new.identity))
+
+
 def test_a_folder_that_was_replaced_before_the_move(site):
     """As SIGHUP does it: the folder has the new build from the start; the old one is kept."""
     site.until(lambda: site.fabric.complete)
@@ -257,6 +273,9 @@ def test_records_of_other_versions_are_read(site):
     keeper = site.start(watched=True)
     assert site.told("journal-damaged") == []
     assert np.flatnonzero(keeper.drained).tolist() == [3]
+    site.journal.write_text(json.dumps(said | {"known": [1]}))
+    site.start()
+    assert "known: [1]" in site.told("journal-damaged")[0]
     said["version"] = 2
     site.journal.write_text(json.dumps(said))
     site.start()
