@@ -8,6 +8,7 @@
 | `polarfab.families` | a family of topologies | a class of `polarfab.Family` |
 | `polarfab.balances` | a value of `routing.balance` | a class of `polarfab.Balance` |
 | `polarfab.exports` | a format of `export` | a function from builds, one a plane, to files |
+| `polarfab.constructions` | a family of large fabrics | a `Construction` (`topology.family`) |
 | `polarfab.proofs` | a proof of whole fabrics | a `WholeFabricProof` (`compilers.proof.local`) |
 
 Packages register by the entry points of their metadata; each extension in `extensions/` by the same
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands ne
 VERBS, FUNCTIONS = "polarfab.verbs", "polarfab.functions"
 TARGETS, EXPORTS, PROOFS = "polarfab.targets", "polarfab.exports", "polarfab.proofs"
 FAMILIES, BALANCES = "polarfab.families", "polarfab.balances"
+CONSTRUCTIONS = "polarfab.constructions"
 SINGULAR = {FAMILIES: "family"}
 
 EXTENSIONS = Path(__file__).resolve().parents[1] / "extensions"

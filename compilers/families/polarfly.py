@@ -122,6 +122,15 @@ class PolarFly(Family):
             return polarfly(tables, wiring, bounced, module)
         return tables if bounced is None else with_bounces(tables, wiring, bounced)
 
+    def constructed_alternates(
+        self, topology: Topology, wiring: Any, classes: int, edge_disjoint: bool, bounces: bool
+    ) -> Any:
+        """Two classes a link."""
+        from compilers.routing.plane_choices import alternate_links
+
+        whole = polarity.is_whole(topology) and classes == 2 * wiring.port.shape[1]
+        return alternate_links(wiring, edge_disjoint, bounces) if whole else None
+
     def layouts(self, topology: Topology) -> Mapping[str, Any]:
         """Fans around quadrics; stars where q is even."""
         even = int(topology.parameters["q"]) % 2 == 0

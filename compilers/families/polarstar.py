@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from compilers.families.polarfly import PolarFly, fan_modules, fans, polarity_utilisation
 from compilers.topology import polarity, supernodes
 from compilers.topology.adjacency import Graph
-from compilers.topology.family import Design, Family, Modules
+from compilers.topology.family import Design, Family, Modules, construction
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
@@ -139,8 +139,8 @@ class PolarStar(Family):
         yield fan_modules(q, found.order, found.links, found.loops)
 
     def routes(self, topology: Topology) -> Any:
-        """See `compilers.routing.star.polarstar_minimal`."""
-        from compilers.routing.star.polarstar_minimal import routes
+        """See `compilers.routing.polarstar_minimal`."""
+        from compilers.routing.polarstar_minimal import routes
 
         return routes(topology)
 
@@ -148,13 +148,25 @@ class PolarStar(Family):
         self, tables: Any, topology: Topology, wiring: Any, policy: Any, module: Any
     ) -> Any:
         """Classes of whole supernodes, in fabrics that are too large for a search."""
-        from compilers.routing.star import star_choices
         from compilers.spec.policy import constructs_classes
 
         del module
         if not constructs_classes(self, topology.parameters, topology.graph.order):
             return None
-        return star_choices.with_choices(tables, topology, wiring, policy)
+        return construction(self.name).choices(tables, topology, wiring, policy)
+
+    def constructed_alternates(
+        self, topology: Topology, wiring: Any, classes: int, edge_disjoint: bool, bounces: bool
+    ) -> Any:
+        """Three classes a link, in fabrics that are too large for a search."""
+        from compilers.spec.policy import constructs_classes
+
+        del edge_disjoint, bounces
+        links, order = wiring.port.shape[1], topology.graph.order
+        if classes != 3 * links or not is_whole(topology):
+            return None
+        large = constructs_classes(self, topology.parameters, order)
+        return construction(self.name).alternates(topology, links) if large else None
 
     def constructed_classes(self, parameters: Parameters) -> bool:
         """Those of supernodes with links enough."""

@@ -171,19 +171,6 @@ def follow(
 
 
 @loop
-def host_loses(
-    p: Program, egress: Array, s: int, d: int, dead: Array, depth: Array, found: Array
-) -> int:
-    """Whether packets of hosts at s are lost on some path: 0 no, 1 yes, 2 some go on for ever."""
-    found[0] = s * (2 * p.far.shape[1] + 2) + p.far.shape[1]
-    depth[found[0]] = 0
-    n, strays, looped, _ = flood(p, egress, d, dead, True, depth, found, 1)
-    for state in found[:n]:
-        depth[state] = -1
-    return 2 if looped else int(strays > 0)
-
-
-@loop
 def needs(p: Program, s: int, came: int, c: int, most: int, none: Array, needed: Array) -> int:
     """Write the elements that a packet needs for its next hop, failures aside; how many they are.
 
@@ -537,85 +524,6 @@ def walk_two(
 
 
 @loop
-def mark_used(
-    p: Program, egress: Array, d: int, dead: Array, found: Array, used: Array, stamp: int
-) -> None:
-    """Write the stamp at every element that packets in these states use for a next hop."""
-    links_of = p.far.shape[1]
-    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
-    for state in found:
-        s, came, tag = packet_in(p, state)
-        for i in range(next_links(p, s, came, tag, egress[s], d, dead, link, tags)):
-            k = link[i]
-            if k >= 0 and s != d:
-                used[p.cable[s, k]] = stamp
-                used[p.cables + p.far[s, k]] = stamp
-
-
-@kernel("i8[:,::1](P,b1[::1],i2[:,::1],i8[::1],b1[::1])")
-def lost_by_two(
-    p: Program, ends: Array, egresses: Array, destinations: Array, failing: Array
-) -> Array:
-    """The pairs of switches that lose packets to some destinations, under each pair of failures.
-
-    Args:
-        p: what switches hold.
-        ends: bool[S], the switches with hosts.
-        egresses: int16[D, S], of `egress_classes`.
-        destinations: int64[D].
-        failing: bool[E + S], the elements that can fail.
-
-    Returns:
-        int64[m, 4] as `walk_cases`; of elements a < b the case is a·(E + S) + b.
-    """
-    switches, links_of = p.far.shape
-    cells, elements = switches * (2 * links_of + 2), len(failing)
-    one, two, none = np.empty(1, np.int64), np.empty(2, np.int64), np.empty(0, np.int64)
-    depth, found = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
-    usual, then = np.zeros(elements, np.int64), np.zeros(elements, np.int64)
-    lost, count, stamp = np.empty((64, 4), np.int64), 0, 0
-    for j in range(len(destinations)):
-        d, egress = destinations[j], egresses[j]
-        for s in range(switches):
-            if not ends[s] or s == d:
-                continue
-            stamp += 1
-            begun = stamp
-            for turn in range(2):
-                for a in range(elements if turn else 1):
-                    dead = one if turn else none
-                    if turn and (usual[a] != begun or a in (p.cables + s, p.cables + d)):
-                        continue
-                    one[0] = a
-                    stamp += 1
-                    found[0] = s * (2 * links_of + 2) + links_of
-                    depth[found[0]] = 0
-                    n, strays, looped, _ = flood(p, egress, d, dead, True, depth, found, 1)
-                    if turn:
-                        mark_used(p, egress, d, dead, found[:n], then, stamp)
-                    else:
-                        mark_used(p, egress, d, dead, found[:n], usual, begun)
-                    for state in found[:n]:
-                        depth[state] = -1
-                    alone = 2 if looped else int(strays > 0)
-                    for b in range(elements if turn else 0):
-                        if b == a or not failing[b] or b in (p.cables + s, p.cables + d):
-                            continue
-                        if usual[b] == begun and b < a:
-                            continue  # the other way round it was tried
-                        gone = alone
-                        if then[b] == stamp:
-                            two[0], two[1] = a, b
-                            gone = host_loses(p, egress, s, d, two, depth, found)
-                        if gone:
-                            lost = grown(lost, count)
-                            case = min(a, b) * elements + max(a, b)
-                            lost[count] = case, s, j, int(gone == 2)
-                            count += 1
-    return lost[:count]
-
-
-@loop
 def come_by(
     p: Program, egress: Array, d: int, s: int, k: int, into: int, seen: Array, found: Array, n: int
 ) -> int:
@@ -644,7 +552,7 @@ def come_by(
 def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) -> Array:
     """From which switches some path of hosts' packets takes one of these cables, without failures.
 
-    Packets are followed back from the cables.
+    Packets are followed back from the cables, if these are few.
 
     Args:
         p: what switches hold.
@@ -658,6 +566,8 @@ def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) ->
     switches, links_of = p.far.shape
     cells = switches * (2 * links_of + 2)
     seen, found = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
+    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
+    none = np.empty(0, np.int64)
     crosses = np.zeros((len(destinations), switches), np.bool_)
     begin = np.empty((2 * len(chosen), 2), np.int64)
     ends = 0
@@ -666,9 +576,25 @@ def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) ->
             if p.cable[s, k] >= 0 and chosen[p.cable[s, k]]:
                 begin[ends] = s, k
                 ends += 1
+    # Where they are many, following packets from their hosts is sooner done.
+    ahead = ends > 4 * links_of and not p.every_hop and not len(p.onward)
     for j in range(len(destinations)):
-        d, egress, n, done = destinations[j], egresses[j], 0, 0
-        for s, k in begin[:ends]:
+        d, egress, n, done, left = destinations[j], egresses[j], 0, 0, 0
+        for s in range(switches):  # most cross at once where many cables are chosen
+            if s != d and egress[s] >= 0:
+                for i in range(next_links(p, s, HOST, PLAIN, egress[s], d, none, link, tags)):
+                    if crosses[j, s] or link[i] < 0:
+                        break
+                    crosses[j, s] = chosen[p.cable[s, link[i]]]
+                    t, came = p.far[s, link[i]], p.far_link[s, link[i]]
+                    for _ in range(0 if crosses[j, s] or not ahead else MOST_HOPS):
+                        k = transit(p, t, came, egress[t], none)
+                        if k < 0 or t == d or crosses[j, s]:
+                            break
+                        crosses[j, s] = chosen[p.cable[t, k]]
+                        t, came = p.far[t, k], p.far_link[t, k]
+                left += not crosses[j, s]
+        for s, k in begin[: ends if left and not ahead else 0]:
             n = come_by(p, egress, d, s, k, -1, seen, found, n)
         while done < n:
             state = found[done]

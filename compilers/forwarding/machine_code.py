@@ -192,11 +192,13 @@ class Library:
         """Have another process translate the loops for later ones, with nobody to wait for it.
 
         It is not this one's child, so neither Ctrl-C nor the end of this one ends it; it gives way
-        to whatever else is to be done, and ends after `LONGEST` at the most.
+        to whatever else is to be done, and ends after `LONGEST` at the most. While another makes
+        machine code there, none is begun: a later command will.
         """
         import subprocess
 
-        if not self.__dict__.setdefault("_begun", False) and self._file:
+        file = None if self.__dict__.get("_begun") else self._file
+        if file and not _taken(file.parent):
             words = ("/bin/sh", "-c", 'nice -n 5 "$@" </dev/null >/dev/null 2>&1 &', "sh")
             with suppress(OSError):
                 subprocess.run((*words, *self._words), check=False, start_new_session=True, cwd="/")
@@ -293,17 +295,22 @@ def kept_in() -> list[Path]:
     with suppress(RuntimeError):
         folders.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "polarfab"))
     mine = Path(gettempdir(), f"polarfab-{os.getuid()}")
-    with suppress(OSError):
-        mine.mkdir(mode=0o700, exist_ok=True)
-        if mine.stat().st_uid == os.getuid() and not mine.is_symlink():
-            folders.append(mine)
+    if not os.path.lexists(mine) or _is_mine(mine):
+        folders.append(mine)
     return folders
+
+
+def _is_mine(folder: Path) -> bool:
+    """Whether a folder that anyone could have made is the user's own."""
+    with suppress(OSError):
+        return folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+    return False
 
 
 def _can_be_written(folder: Path) -> bool:
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return os.access(folder, os.W_OK)
+    return os.access(folder, os.W_OK) and (folder != kept_in()[-1] or _is_mine(folder))
 
 
 def keep_somewhere() -> None:
@@ -339,6 +346,20 @@ def one_at_a_time(place: Path = Path(__file__)) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _taken(place: Path) -> bool:
+    """Whether a process is in `one_at_a_time`, or cannot know."""
+    import fcntl
+
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def make_all() -> None:

@@ -13,6 +13,8 @@ from compilers.routing.marked_spread import ONE_SIDE, onward_links, onward_ports
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local
 from compilers.tables.walk import Walker
+from compilers.wiring.wiring import Wiring
+from inventory.problems import InputError
 
 Egress = NDArray[np.int16]
 
@@ -27,7 +29,6 @@ SINGLE = ("rule", "tabulation", "single_failures")
 LOOPS = library("single", SINGLE, "tabulate", "minimal_next", "walk_paths")
 CASE_LOOPS = library("cases", (*SINGLE, "failure_sets"), "walk_cases")
 TWO_LOOPS = library("two", (*SINGLE, "failure_sets"), "walk_two")
-LOST_LOOPS = library("lost", (*SINGLE, "failure_sets"), "lost_by_two")
 WAIT_LOOPS = library("waits", (*SINGLE, "failure_sets", "link_waits"), "link_waits")
 PATH_LOOPS = library("paths", ("rule", "next_hops"), "next_hops", "bounds_over")
 CROSSING_LOOPS = library("crossing", (*SINGLE, "failure_sets"), "crossing")
@@ -37,12 +38,14 @@ def program_of(build: Build) -> Program:
     """The program of all switches of a build.
 
     Ports without a cable are no links; a share is a link with a weight.
+
+    Raises:
+        InputError: a link's ends do not name each other, as in an edited build.
     """
     wiring, marks = build.wiring, build.marks
     far = wiring.far.astype(np.int32)
+    far_link = _far_links(wiring)
     link_at = links_by_port(wiring.far, wiring.port)
-    there = far >= 0
-    far_link = np.where(there, link_at[np.maximum(far, 0), wiring.far_port], -1).astype(np.int16)
     cable, cables = cable_numbers(wiring.far, far_link)
     order, bounce, shares = _classes(build, slice(None), link_at)
     switches, links = far.shape
@@ -121,6 +124,28 @@ def egress_classes(
     number[value >= classes] = DROP
     number[value == local(value)] = DELIVER
     return np.ascontiguousarray(number.T)
+
+
+def _far_links(wiring: Wiring) -> NDArray[np.int16]:
+    """int16[S, K]: the number of each link at its far end, -1 where there is none.
+
+    Raises:
+        InputError: the ends of a link do not name each other.
+    """
+    link_at = links_by_port(wiring.far, wiring.port)
+    switch, link = np.nonzero(wiring.far >= 0)
+    far, port = wiring.far[switch, link], wiring.far_port[switch, link]
+    there = port < link_at.shape[1]
+    number = np.where(there, link_at[far, np.where(there, port, 0)], -1)
+    mutual = (number >= 0) & (wiring.far[far, number] == switch)
+    mutual &= (wiring.far_port[far, number] == wiring.port[switch, link]) & (far != switch)
+    if wrong := np.flatnonzero(~mutual)[:1].tolist():
+        one, other = (wiring.names[int(ends[wrong[0]])] for ends in (switch, far))
+        required = "links whose two ends name each other"
+        raise InputError.of(required, f"{one} to {other}", "compile the build again", key="wiring")
+    found = np.full(wiring.far.shape, -1, np.int16)
+    found[switch, link] = number
+    return found
 
 
 def links_by_port(far: NDArray[np.int32], port: NDArray[np.int32]) -> NDArray[np.int16]:

@@ -14,7 +14,6 @@ from compilers.forwarding.program import (
     CASE_LOOPS,
     CROSSING_LOOPS,
     LOOPS,
-    LOST_LOOPS,
     TWO_LOOPS,
     Egress,
     cable_ends,
@@ -30,6 +29,7 @@ from compilers.workers.shards import Workers, in_blocks, told
 Numbers = NDArray[np.int64]
 NO_CASES = np.zeros((0, 1), np.int64)
 CELLS_AT_ONCE = 1 << 22
+PAIRS_AT_ONCE = 1 << 18
 PAIR_COST = 8
 """What two failures take for a packet, in what one takes."""
 LEAST_BLOCKS = 4
@@ -230,22 +230,30 @@ class Walks:
         """All packets to some destinations that meet two failures, of all pairs.
 
         Returns:
-            The lengths, and int64[m, 4] as in `lost_by_two`: what is lost.
+            The lengths, and int64[m, 4] as in `walk_cases`: what is lost; the case of a < b is
+            a·(E + S) + b.
         """
         figures = np.zeros((len(destinations), 3), np.int64)
         egress = self.egress(destinations)
         kernels = TWO_LOOPS.kernels(PAIR_COST * self.packets)
         kernels.walk_two(self.program, self.ends, egress, destinations, self.table, figures)
-        lengths, loses = Lengths().with_all(figures[:, :2]), figures[:, 2] > 0
-        if not loses.any():
+        lengths, loses = Lengths().with_all(figures[:, :2]), np.flatnonzero(figures[:, 2])
+        if not len(loses):
             return lengths, NO_ROWS
-        failing = np.ones(self.elements, np.bool_)
-        failing[self.links :] = self.cabled
-        lost: Numbers = LOST_LOOPS.kernels(self.packets).lost_by_two(
-            self.program, self.ends, egress[loses], destinations[loses], failing
-        )
-        lost[:, 2] = np.flatnonzero(loses)[lost[:, 2]]
-        return lengths, lost
+        found = [NO_ROWS]
+        for rows in self._pairs():
+            _, _, lost = self.cases(destinations[loses], rows)
+            lost[:, 0] = rows[lost[:, 0]] @ (self.elements, 1)
+            lost[:, 2] = loses[lost[:, 2]]
+            found.append(lost)
+        return lengths, np.concatenate(found)
+
+    def _pairs(self) -> Iterator[Numbers]:
+        """int64[n, 2]: all pairs of elements that can fail, some at a time, the smaller first."""
+        failing = np.concatenate((np.arange(self.links), self.links + np.flatnonzero(self.cabled)))
+        for some in in_blocks(np.arange(len(failing)), max(1, PAIRS_AT_ONCE // len(failing))):
+            first, second = np.nonzero(np.arange(len(failing)) > some[:, None])
+            yield np.stack((failing[some[first]], failing[second]), axis=1)
 
     def crossing(self, destinations: Numbers, cables: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """bool[D, S]: from which switches some path of hosts' packets takes one of the cables.

@@ -12,6 +12,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_net
 from typing import TYPE_CHECKING
 
 from compilers.spec.address_blocks import block_count, ipv4_block_length
+from compilers.spec.balances import balance_named, own_balances
 from compilers.spec.share import EQUAL_COST
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import Finding, KeyPath, shown
@@ -21,7 +22,6 @@ if TYPE_CHECKING:  # most fabrics name no inventory
     from inventory.inventory_file import Nodes
     from inventory.model import NodeType
 
-ADAPTIVE = "ugal-pf"
 Address = IPv4Address | IPv6Address
 Findings = Iterator[Finding]
 
@@ -76,7 +76,7 @@ def findings(values: Values, checks: tuple[ValueCheck, ...]) -> Findings:
 
 def _idle_share(values: Values) -> Findings:
     routing = values.routing
-    if routing.balance == "minimal" and routing.minimal_share != EQUAL_COST:
+    if not balance_named(routing.balance).spreads and routing.minimal_share != EQUAL_COST:
         required = f"{EQUAL_COST} with minimal routes, which have no alternates"
         todo = "remove it, or write `balance: compact-valiant`"
         yield Finding(("routing", "minimal_share"), required, routing.minimal_share, todo)
@@ -84,15 +84,20 @@ def _idle_share(values: Values) -> Findings:
 
 def _idle_threshold(values: Values) -> Findings:
     routing = values.routing
-    if routing.balance != ADAPTIVE and "threshold" in routing.model_fields_set:
+    if not balance_named(routing.balance).adapts and "threshold" in routing.model_fields_set:
+        able = " or ".join(name for name in own_balances() if balance_named(name).adapts)
         required = f"no threshold with `balance: {routing.balance}`"
-        todo = f"remove it, or write `balance: {ADAPTIVE}`, whose controller reads it"
+        todo = f"remove it, or write `balance: {able}`, whose controller reads it"
         yield Finding(("routing", "threshold"), required, routing.threshold, todo)
 
 
 def _idle_disjoint(values: Values) -> Findings:
     routing = values.routing
-    if routing.balance == "minimal" and routing.protect == "none" and routing.disjoint != "auto":
+    if (
+        not balance_named(routing.balance).spreads
+        and routing.protect == "none"
+        and routing.disjoint != "auto"
+    ):
         required = "auto with minimal routes that are not protected: there are no alternates"
         yield Finding(("routing", "disjoint"), required, routing.disjoint, "remove it")
 

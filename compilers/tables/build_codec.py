@@ -26,6 +26,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray, ComputedEgress
 from compilers.tables.folders.generations import FABRIC
@@ -34,6 +35,7 @@ from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts, AlternateWeights
 from compilers.tables.star_rows import StarEgress, StarPrefixes, StarProgram
 from compilers.topology.adjacency import Graph
+from compilers.topology.families import family_named
 from compilers.wiring.hardware import Hardware
 from inventory.names import NAME
 from inventory.problems import shown
@@ -193,6 +195,8 @@ def require_declared(build: Build) -> None:
     sizes |= {"prefixes": sizes["S"] + supernodes, "macs": 1 << 48}
     if not sizes["G"] or sizes["S"] % sizes["G"]:
         raise Misfit(array_file("route_prefix"), "route_prefix has no row for S/G switches")
+    for wrong in _unnamed(build):
+        raise Misfit(FABRIC, wrong)
     offsets = build.topology.graph.offsets
     if offsets[0] or offsets[-1] != 2 * sizes["E"] or (np.diff(offsets) < 0).any():
         raise Misfit(array_file("graph_offsets"), "graph_offsets does not ascend from 0 to 2E")
@@ -206,6 +210,23 @@ def require_declared(build: Build) -> None:
         stored = field.types and not isinstance(value, ComputedArray)
         if stored and (wrong := field.stray(value, sizes)):
             raise _misfit(field, wrong)
+
+
+def _unnamed(build: Build) -> Iterator[str]:
+    """What is wrong with the policy, or with a topology that is not its family's member."""
+    if build.protect not in PROMISED:
+        yield f"routing: protect is {shown(build.protect)}"
+    topology = build.topology
+    family = family_named(topology.family)
+    if family is None or family.described:  # not installed; a file that may be gone
+        return
+    try:
+        known = not family.check(topology.parameters)
+        known = known and family.order(topology.parameters) == topology.graph.order
+    except (KeyError, TypeError, ValueError):
+        known = False
+    if not known:
+        yield f"topology: no member of {topology.family} is {shown(topology.title())}"
 
 
 def _misfit(field: Declared, text: str) -> Misfit:

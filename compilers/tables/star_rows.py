@@ -4,7 +4,7 @@ All members of a supernode have the same prefixes: those of the switches in near
 the aggregates of the others. The links of a switch are numbered in canonical order: to supernodes
 below its own x, within x, to those above. So the class towards the neighbour supernode in some
 place among x's neighbours is that place, and past x the links within x more.
-`compilers.routing.star.polarstar_minimal` has the rules that the program holds.
+`compilers.routing.polarstar_minimal` has the rules that the program holds.
 """
 
 from __future__ import annotations

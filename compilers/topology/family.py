@@ -6,14 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import comb
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.entry_points import CONSTRUCTIONS, load, registered
 from compilers.topology.adjacency import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
-from inventory.problems import Problem
+from inventory.problems import InputError, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,30 @@ class Modules:
     def groups(self, merged: int) -> int:
         """The number of these groups."""
         return -(-self.count // merged) + (self.rest > 0)
+
+
+class Construction(Protocol):
+    """What an entry point of the group `polarfab.constructions` names: classes of whole members."""
+
+    def choices(self, tables: Any, topology: Topology, wiring: Any, policy: Any) -> Any:
+        """Minimal `Tables` with alternates and repairs."""
+
+    def alternates(self, topology: Topology, links: int) -> Any:
+        """uint8[S, C, ⌈K/8⌉]: the links of alternates, of K links a switch."""
+
+
+def construction(name: str) -> Construction:
+    """That of the family of this name.
+
+    Raises:
+        InputError: the package that registers it is broken, or not there.
+    """
+    entries = registered(CONSTRUCTIONS).get(name)
+    if not entries:
+        required = "a package that constructs classes of such large fabrics"
+        raise InputError.of(required, "none", key=f"family {name}")
+    found: Construction = load(entries[0])
+    return found
 
 
 class Family(ABC):
@@ -209,6 +234,20 @@ class Family(ABC):
         The arguments are those of `compilers.routing.choose.choices`.
         """
         del tables, topology, wiring, policy, module
+
+    def constructed_alternates(
+        self, topology: Topology, wiring: Any, classes: int, edge_disjoint: bool, bounces: bool
+    ) -> Any:
+        """uint8[S, C, ⌈K/8⌉]: the links of alternates by construction; None: it has none.
+
+        Args:
+            topology: what may be a whole member.
+            wiring: its cables.
+            classes: C, those of its tables.
+            edge_disjoint: whether they share no link with minimal paths.
+            bounces: whether neighbours have alternates, too.
+        """
+        del topology, wiring, classes, edge_disjoint, bounces
 
     def constructed_classes(self, parameters: Parameters) -> bool:  # noqa: ARG002
         """Whether alternates and repairs of a whole member are constructed, however large it is."""

@@ -1,15 +1,25 @@
-"""Fabrics of more than 10,000 switches: proofs of what their rows are computed from."""
+"""Fabrics too large for a search or a walk: constructed classes, proofs of what rows come from."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from compilers.proof.local.local_proof import LocalProof
     from compilers.proof.local.other_proofs import ModuleBounds, TwoFailures
+    from compilers.spec.policy import Policy
     from compilers.tables.build import Build
+    from compilers.tables.intermediate_form import Tables
+    from compilers.topology.labelled_graph import Topology
+    from compilers.wiring.wiring import Wiring
 
-ENTRY_POINTS = {"polarfab.proofs": {"scale": "extensions.scale:PROOF"}}
+ENTRY_POINTS = {
+    "polarfab.constructions": {"polarstar": "extensions.scale:STAR_CLASSES"},
+    "polarfab.proofs": {"scale": "extensions.scale:PROOF"},
+}
 
 
 class ScaleProof:
@@ -46,4 +56,20 @@ class ScaleProof:
         return module_bounds(build)
 
 
-PROOF = ScaleProof()
+class ConstructedStar:
+    """Classes of a whole PolarStar, three a link."""
+
+    def choices(self, tables: Tables, topology: Topology, wiring: Wiring, policy: Policy) -> Tables:
+        """Tables with alternates and repairs."""
+        from extensions.scale.star_choices import with_choices
+
+        return with_choices(tables, topology, wiring, policy)
+
+    def alternates(self, topology: Topology, links: int) -> NDArray[np.uint8]:
+        """uint8[S, 3K, ⌈K/8⌉]: the links of alternates."""
+        from extensions.scale.star_choices import star_alternates
+
+        return star_alternates(topology, links)
+
+
+PROOF, STAR_CLASSES = ScaleProof(), ConstructedStar()

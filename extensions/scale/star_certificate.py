@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from compilers.proof.local.local_proof import LocalProof, sharing
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.walks.link_sets import Bits, Numbers, bits, first_two, has
-from compilers.routing.star.star_choices import BESIDE, BEYOND, DIRECT
 from compilers.tables.build import Build
 from compilers.tables.switch_blocks import classes_of, switch_blocks
+from extensions.scale.star_choices import BESIDE, BEYOND, DIRECT
 from extensions.scale.star_classes import StarClasses
 from extensions.scale.star_sets import StarSets
 

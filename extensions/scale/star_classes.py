@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from compilers.families import polarstar
 from compilers.proof.soundness.port_use import PortUse
-from compilers.routing.star.star_choices import BESIDE, DIRECT
-from compilers.routing.star.star_links import AlikeSupernodes
 from compilers.tables.build import Build
 from compilers.tables.star_rows import StarProgram
+from extensions.scale.star_choices import BESIDE, DIRECT
+from extensions.scale.star_links import AlikeSupernodes
 from extensions.scale.star_program import (
     SupernodeMembers,
     program_of,

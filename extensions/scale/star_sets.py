@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.walks.link_sets import Bits, Sets, bits
-from compilers.routing.star.star_choices import BESIDE, BEYOND
-from compilers.routing.star.star_links import AlikeSupernodes
 from compilers.tables.star_rows import OVER_Z
+from extensions.scale.star_choices import BESIDE, BEYOND
 from extensions.scale.star_classes import StarClasses
+from extensions.scale.star_links import AlikeSupernodes
 
 Members = NDArray[np.intp]
 

@@ -20,6 +20,7 @@ from mininet_scenarios.ovs.management_socket import port_counters
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.ovs.packets import HostPackets, Postman
 from mininet_scenarios.ovs.ports_down import PortsDown
+from mininet_scenarios.scenario.cabled_build import as_cabled
 from mininet_scenarios.scenario.engine import SILENT, LinkChange, Miswire, NodeChange
 from mininet_scenarios.scenario.outage import Outage
 from mininet_scenarios.traffic.fabric_probe import FabricProbe
@@ -86,20 +87,20 @@ class FabricChild(OpenFlowChild):
         self.probe = FabricProbe(self.collectors.sockets, self._postman(4), ends, interval)
         self.probe.start()
 
-    def paths(self, pairs: list[list[int]]) -> list[list[int]]:
+    def paths(self, pairs: list[list[int]]) -> list[list[str]]:
         """The switches that a packet of each pair of hosts passes, as Open vSwitch traces it."""
         return [self._path(source, destination) for source, destination in pairs]
 
     def exercise(self, repairs: bool, tolerance: float | None) -> dict[str, Any]:
         """Let packets reach every rule of the live build (`RuleExercise`), by the collectors."""
         assert self.collectors is not None  # noqa: S101
-        with closing(CollectorFrames(self.collectors.sockets)) as ends:
+        with closing(CollectorFrames(self.collectors.sockets, self.hosts.names)) as ends:
             ports = PortsDown(self.ovs, self.fabric.port)
-            live, most = self.controller.build, self.most
-            exercise = RuleExercise(live, self.build, most, ends, ports, self._progress)
+            live, most = as_cabled(self.controller.build, self.build), self.most
+            exercise = RuleExercise(live, self.vertex, most, ends, ports, self._progress)
             return asdict(exercise.run(repairs, tolerance))
 
-    def _path(self, source: int, destination: int) -> list[int]:
+    def _path(self, source: int, destination: int) -> list[str]:
         plan, hosts = self.build.addressing, self.hosts
         at, to = ((int(hosts.switch[i]), int(hosts.number[i])) for i in (source, destination))
         packet = (
@@ -108,7 +109,7 @@ class FabricChild(OpenFlowChild):
             f"nw_dst={plan.host(*to)},nw_ttl=64"
         )
         text = self.ovs.appctl("ofproto/trace", bridge_name(at[0]), packet)
-        return [int(number) for number in PASSED.findall(text)]
+        return [self.build.wiring.names[int(number)] for number in PASSED.findall(text)]
 
     def _postman(self, version: int) -> Postman:
         if version not in self.postmen:

@@ -27,8 +27,11 @@ class Faults:
         self.outage = Outage()
         self.plugged: dict[End, str] = {}
         self.down: set[str] = set()
-        self.cables: dict[tuple[int, int], tuple[End, End]] = {
-            (u, v): ((u, here), (v, there)) for u, here, v, there in self.build.wiring.each_cable()
+        names = self.build.wiring.names
+        self.vertex = {name: v for v, name in enumerate(names)}
+        self.cables: dict[frozenset[str], tuple[End, End]] = {
+            frozenset((names[u], names[v])): ((u, here), (v, there))
+            for u, here, v, there in self.build.wiring.each_cable()
         }
 
     def interface(self, switch: int, port: int) -> str:
@@ -43,7 +46,7 @@ class Faults:
             return
         self._set_interfaces()
         if isinstance(event, NodeChange):
-            self._power(event.switches, event.up)
+            self._power([self.vertex[name] for name in event.switches], event.up)
 
     def _power(self, switches: Iterable[int], up: bool) -> None:
         ovs, words = self.network.ovs, []
@@ -60,7 +63,7 @@ class Faults:
             ovs.ofctl("del-flows", bridge_name(switch))
             ovs.ofctl("del-groups", bridge_name(switch))
 
-    def _swap(self, one: tuple[int, int], other: tuple[int, int]) -> None:
+    def _swap(self, one: tuple[str, str], other: tuple[str, str]) -> None:
         """Two cables change places at the second switch of each; twice is as before."""
         ends = [self._end(*one), self._end(*other)]
         names = [self.interface(*end) for end in ends]
@@ -79,19 +82,20 @@ class Faults:
         """Returns when packets follow what has changed."""
         self.network.ovs.appctl("revalidator/wait")
 
-    def _end(self, near: int, far: int) -> End:
+    def _end(self, near: str, far: str) -> End:
         """The port of a cable at its far switch."""
-        ends = self.cables[min(near, far), max(near, far)]
-        return ends[0] if ends[0][0] == far else ends[1]
+        ends = self.cables[frozenset((near, far))]
+        return ends[0] if ends[0][0] == self.vertex[far] else ends[1]
 
     def _set_interfaces(self) -> None:
         """Bring every interface into the state that the outage says."""
         dark, wanted = self.outage.switches, set()
+        cut = set(map(frozenset, self.outage.links))
         for link, ends in self.cables.items():
-            if link in self.outage.links or dark & set(link):
+            if link in cut or dark & link:
                 wanted |= {port_interface(*end) for end in ends}
         host_port = self.build.wiring.host_port
-        for switch in dark:
+        for switch in map(self.vertex.__getitem__, dark):
             ports = host_port[switch][host_port[switch] > 0].tolist()
             wanted |= {port_interface(switch, port) for port in ports}
         wanted &= self.network.interfaces

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.targets.target_lookup import target
 from mininet_scenarios.machine.inner import InnerProcess, Job
@@ -17,21 +17,22 @@ from mininet_scenarios.machine.preflight import require_routers
 from mininet_scenarios.scenario.engine import (
     SILENT,
     BuildChange,
-    Carried,
     ControllerChange,
     Counts,
     Diversion,
     Engine,
     Event,
     Flows,
+    HostPair,
+    HostSample,
     LinkChange,
     Miswire,
     NodeChange,
-    Observation,
     Probed,
     Progress,
     Setup,
     Step,
+    Throughput,
 )
 from mininet_scenarios.scenario.exercise import Exercise
 from mininet_scenarios.traffic.probing import decode
@@ -44,6 +45,7 @@ class InnerEngine(Engine):
 
     def __init__(self, setup: Setup) -> None:
         self.build, self.setup = setup.build, setup
+        self.hosts = HostSample.of(setup.build, setup.hosts)
         self.versions: tuple[int, ...] = (4, 6) if setup.build.addressing.ipv6 else (4,)
         self.inner = InnerProcess(f"{__package__}.{self.child}", Job.of(setup))
 
@@ -74,8 +76,8 @@ class InnerEngine(Engine):
                 self.inner.call("swap", one, other, repaired)
             case ControllerChange(running, round):
                 self.inner.call("run_controller", running, round)
-            case BuildChange(folder):
-                self.inner.call("move", str(folder.resolve()))
+            case BuildChange(build):
+                self.inner.call("move", str(self.setup.folders[build].resolve()))
             case _:
                 super().apply(event)
 
@@ -83,9 +85,9 @@ class InnerEngine(Engine):
         """Wait for the controller, where one runs, and for the switches."""
         return str(self.inner.call("settle", patience))
 
-    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
+    def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
         """Send inside."""
-        self.inner.call("probe_start", pairs.tolist(), interval)
+        self.inner.call("probe_start", self.ends(pairs).tolist(), interval)
 
     def probe_stop(self) -> Probed:
         """What was heard inside."""
@@ -118,7 +120,7 @@ class MininetEngine(InnerEngine):
         with step("program", f"program {switches} switches through {self.setup.framework}") as told:
             self.inner.call("program", self.setup.patience, progress=told)
 
-    def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:
+    def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
         """Ping inside, and put the answers into arrays."""
         requests = [[*pair, int(counts[pair])] for pair in map(tuple, np.argwhere(counts).tolist())]
         result = self.inner.call("send", requests, version, progress=progress)
@@ -132,18 +134,25 @@ class MininetEngine(InnerEngine):
         )
         for switch, port, count in result["loads"]:
             loads[switch, port] = count
-        return Observation(replies, shortest, longest, loads)
+        return replies, shortest, longest, loads
 
-    def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:  # noqa: ARG002
+    def carry(
+        self,
+        hosts: Sequence[str],
+        flows: Flows,
+        seconds: float,
+        progress: Progress,  # noqa: ARG002
+    ) -> Throughput:
         """TCP by iperf3, UDP by a probe with large packets."""
-        ends = zip(
-            *(x.tolist() for x in (flows.source, flows.destination, flows.rate)), strict=True
-        )
+        number = self.numbers(hosts)
+        parts = number[flows.source], number[flows.destination], flows.rate
+        ends = zip(*(part.tolist() for part in parts), strict=True)
         found = self.inner.call("carry", list(ends), flows.protocol, flows.parallel, seconds)
         loads = np.zeros(self.build.wiring.cables().shape)
         for switch, port, rate in found["loads"]:
             loads[switch, port] = rate
-        return Carried(np.array(found["rates"]), loads)
+        rates = dict(zip(self.build.wiring.names, loads, strict=True))
+        return Throughput(np.array(found["rates"]), rates)
 
     def prompt(self, terminal: str) -> None:
         """Let whoever sits at a terminal look around; Ctrl-C ends a command, not the network."""
@@ -171,20 +180,20 @@ class FabricEngine(InnerEngine):
         with step("program", f"program {switches} switches through {self.setup.framework}") as told:
             self.inner.call("program", self.setup.patience, progress=told)
 
-    def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:
+    def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
         """Let the collectors send, and answer what arrives."""
         file = Path(self.inner.job.logs) / "round.npz"
         with file.open("wb") as out:
             np.save(out, counts)
         self.inner.call("send", str(file), version, progress=progress)
         with np.load(file) as seen:
-            observation = Observation(**seen)
+            found = tuple(seen[name] for name in ("replies", "shortest", "longest", "loads"))
         file.unlink()
-        return observation
+        return found
 
-    def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+    def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """As Open vSwitch traces them."""
-        return tuple(map(tuple, self.inner.call("paths", pairs.tolist())))
+        return tuple(map(tuple, self.inner.call("paths", self.ends(pairs).tolist())))
 
 
 class RoutedEngine(MininetEngine):

@@ -19,6 +19,7 @@ from mininet_scenarios.engines.prompt import run as run_prompt
 from mininet_scenarios.machine.serving import Reply, prepare, serve
 from mininet_scenarios.ovs.ovsdb import Port
 from mininet_scenarios.ovs.ports_down import PortsDown
+from mininet_scenarios.scenario.cabled_build import as_cabled
 from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange, hops_of
 from mininet_scenarios.scenario.outage import Outage
 from mininet_scenarios.traffic.host_frames import HostFrames
@@ -91,10 +92,11 @@ class MininetChild(OpenFlowChild):
 
     def exercise(self, repairs: bool, tolerance: float | None) -> dict[str, Any]:
         """Let packets reach every rule of the live build (`RuleExercise`), from host to host."""
-        with closing(HostFrames([host.pid for host in self.network.hosts])) as ends:
+        pids = [host.pid for host in self.network.hosts]
+        with closing(HostFrames(dict(zip(self.hosts.names, pids, strict=True)))) as ends:
             ports = PortsDown(self.ovs, lambda v, p: Port(self.faults.interface(v, p), p))
-            live, most = self.controller.build, self.most
-            exercise = RuleExercise(live, self.build, most, ends, ports, self._progress)
+            live, most = as_cabled(self.controller.build, self.build), self.most
+            exercise = RuleExercise(live, self.vertex, most, ends, ports, self._progress)
             return asdict(exercise.run(repairs, tolerance))
 
     def carry(

@@ -8,35 +8,34 @@ probe sends once over every pair; where something is down, it is instantaneous.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import load
 from compilers.update.move_plan import plan
 from compilers.update.update_proof import hops_between
 from controller.rollout.rollout import SETTLE
+from mininet_scenarios.scenario.cabled_build import as_cabled
 from mininet_scenarios.scenario.engine import (
     SILENT,
     BuildChange,
-    Carried,
     ControllerChange,
     Counts,
     Diversion,
     Engine,
     Event,
     Flows,
+    HostPair,
     HostSample,
-    Observation,
     Probed,
     Progress,
     Setup,
     Step,
+    Throughput,
 )
-from mininet_scenarios.scenario.numbering import Numbering, renumbered
 from mininet_scenarios.scenario.outage import Outage
 from mininet_scenarios.verdict.flow_model import carry
 from mininet_scenarios.verdict.predict import Prediction
@@ -58,30 +57,32 @@ class ModelEngine(Engine):
         self.probe: _Probe | None = None
         self.move: Moving | None = None
         self.build, self.hosts = setup.build, HostSample.of(setup.build, setup.hosts)
-        self.numbers = Numbering.same(setup.build.tables.switches, len(self.hosts))
         self.walked = Prediction.of(setup.build)
-        if setup.running:
-            self._run(load(setup.running), Outage())
+        if setup.builds:
+            self._run(setup.builds[0], Outage())
 
     def start(self, step: Step) -> None:
         """Nothing to bring up."""
 
-    def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:  # noqa: ARG002
-        """Walk requests and replies; a reply needs both ways."""
-        numbers = self.numbers
-        own = numbers.gather(counts)
+    def exchange(
+        self,
+        counts: Counts,
+        progress: Progress,
+        version: int,  # noqa: ARG002
+    ) -> tuple[Counts, ...]:
+        """Walk requests and replies; a reply needs both directions."""
         switch = self.hosts.switch
         hops = self.walked.first.astype(np.int64)[switch[:, None], switch]
         arrives = hops >= 0
-        answered = np.where(arrives & arrives.T, own, 0)
-        seen = numbers.spread(np.where(answered.T > 0, hops, SILENT), SILENT)
-        loads = self.walked.loads(self.hosts.by_switch(own, len(self.walked.first)))
+        answered = np.where(arrives & arrives.T, counts, 0)
+        seen = np.where(answered.T > 0, hops, SILENT)
         progress(int(counts.sum()), int(counts.sum()))
-        return Observation(numbers.spread(answered, 0), seen, seen, numbers.spread_rows(loads))
+        loads = self.walked.loads(self.hosts.by_switch(counts, len(self.walked.first)))
+        return answered, seen, seen, loads
 
     def divert(self, diversion: Diversion) -> None:
         """Change the port of one class."""
-        switch = int(self.numbers.vertex_of[diversion.switch])
+        switch = self.build.wiring.names.index(diversion.switch)
         self.right = self.walked
         self.walked = self.walked.with_port(switch, diversion.egress, diversion.port)
 
@@ -103,8 +104,8 @@ class ModelEngine(Engine):
         """Walk packets through what is left; the controller moves the fabric, and nothing else."""
         self._send_probe()
         match event:
-            case BuildChange(folder):
-                self.move = Moving(self.build, load(folder))
+            case BuildChange(build):
+                self.move = Moving(self.build, self.setup.builds[build])
             case ControllerChange(running, round):
                 if round is not None:
                     self._go(round)
@@ -112,8 +113,7 @@ class ModelEngine(Engine):
                 if self.move and not running:
                     self.move.broken = True
             case _:
-                own = renumbered(event, self.numbers.vertex_of)
-                outage = self.walked.outage.after(own)
+                outage = self.walked.outage.after(event)
                 if outage != self.walked.outage:
                     self.walked = self.walked.under(outage)
 
@@ -123,8 +123,7 @@ class ModelEngine(Engine):
             if self.walked.outage == Outage() and not self.move.broken:
                 self._go(self.move.rounds)
             self._send_probe()
-            vertex = self.move.vertex
-            self._run(self.move.new, self.walked.outage.renumbered(vertex))
+            self._run(self.move.new, self.walked.outage)
             self.move = None
         return ""
 
@@ -139,11 +138,11 @@ class ModelEngine(Engine):
 
     def _run(self, build: Build, outage: Outage) -> None:
         """Let all switches hold a build."""
-        self.build, self.hosts = build, HostSample.of(build, self.setup.hosts)
-        self.walked = Prediction.of(build, outage)
-        self.numbers = Numbering.of(build, self.ground, self.setup.hosts)
+        self.build = as_cabled(build, self.ground)
+        self.hosts = HostSample.of(self.build, self.setup.hosts)
+        self.walked = Prediction.of(self.build, outage)
 
-    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
+    def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
         """Packets leave at clock + k · interval."""
         self.probe = _Probe(pairs, interval, self.clock)
 
@@ -154,19 +153,23 @@ class ModelEngine(Engine):
         probe, self.probe = self.probe, None
         return probe.probed()
 
-    def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:  # noqa: ARG002
+    def carry(
+        self,
+        hosts: Sequence[str],
+        flows: Flows,
+        seconds: float,  # noqa: ARG002
+        progress: Progress,  # noqa: ARG002
+    ) -> Throughput:
         """Max-min fair rates on the links' rate."""
-        ends = (self.numbers.host_of[end] for end in (flows.source, flows.destination))
-        source, destination = ends
+        number = self.numbers(hosts)
+        source, destination = number[flows.source], number[flows.destination]
         own = replace(flows, source=source, destination=destination)
-        found = carry(self.walked, self.hosts, own, self.setup.rate)
-        return Carried(found.rate, self.numbers.spread_rows(found.loads))
+        return carry(self.walked, self.hosts, own, self.setup.rate)
 
-    def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+    def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """The walked ones."""
-        ends = self.hosts.switch[self.numbers.host_of[pairs]]
-        paths = (self.walked.path(int(s), int(d)) for s, d in ends)
-        return tuple(tuple(int(self.numbers.vertex[v]) for v in path) for path in paths)
+        ends, names = self.hosts.switch[self.ends(pairs)].tolist(), self.build.wiring.names
+        return tuple(tuple(names[v] for v in self.walked.path(s, d)) for s, d in ends)
 
     def stop(self, step: Step) -> None:
         """Nothing to take down."""
@@ -174,7 +177,7 @@ class ModelEngine(Engine):
     def _send_probe(self) -> None:
         """Send what has become due since the last change."""
         if self.probe:
-            ends = self.numbers.host_of[self.probe.pairs]
+            ends = self.ends(self.probe.pairs)
             hops = self.walked.first[tuple(self.hosts.switch[ends].T)]
             self.probe.send(self.clock, np.where((ends >= 0).all(axis=1), hops, np.int8(SILENT)))
 
@@ -182,7 +185,7 @@ class ModelEngine(Engine):
 class _Probe:
     """Packets at a constant rate, sent in blocks between changes."""
 
-    def __init__(self, pairs: NDArray[np.int64], interval: float, begin: float) -> None:
+    def __init__(self, pairs: Sequence[HostPair], interval: float, begin: float) -> None:
         self.pairs, self.interval, self.begin = pairs, interval, begin
         self.rounds = 0
         self.hops: list[NDArray[np.int16]] = []
@@ -212,15 +215,12 @@ class _Probe:
 class Moving:
     """A move to another build: its states, each a mixture of both tables.
 
-    vertex: int64[S], the new numbers of the old build's switches, -1 for none. broken: whether its
-    controller has died, so that nobody goes on with its rounds.
+    broken: whether its controller has died, so that its rounds are not gone on with.
     """
 
     def __init__(self, old: Build, new: Build) -> None:
         self.update, self.new, self.broken = plan(old, new), new, False
-        nodes = self.update.nodes
-        self.node = nodes.node_before
-        self.vertex = np.where(self.node >= 0, nodes.after[np.maximum(self.node, 0)], -1)
+        self.node = self.update.nodes.node_before
         self._random, self._done = np.random.default_rng(MOVE_SEED), 0
 
     @property

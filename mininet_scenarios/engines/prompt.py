@@ -96,15 +96,16 @@ class FabricPrompt(CLI):  # type: ignore[misc]
     def _change(self, line: str, up: bool) -> None:
         known = self.predicted.walks
         elements = find_failures(self.build, line.strip())
-        if nodes := tuple(element - known.links for element in elements if element >= known.links):
-            self.faults.suffer(NodeChange(nodes, up))
-        if links := tuple(
-            link_ends(self.build, element) for element in elements if element < known.links
-        ):
+        names = self.build.wiring.names
+        nodes = [element - known.links for element in elements if element >= known.links]
+        if nodes:
+            self.faults.suffer(NodeChange(tuple(names[node] for node in nodes), up))
+        ends = [link_ends(self.build, element) for element in elements if element < known.links]
+        if links := tuple((names[u], names[v]) for u, v in ends):
             self.faults.suffer(LinkChange(links, up))
         self.faults.settle()
         now = self.predicted.under(self.faults.outage)
-        power = self.faults.outage.up(known.switches) & self.build.topology.endpoints
+        power = self.faults.outage.up(names) & self.build.topology.endpoints
         pairs = power[:, None] & power & ~np.eye(known.switches, dtype=bool)
         lost = int(np.count_nonzero(pairs & (now.fewest < 0)))
         self._say(f"{lost:,} of {int(pairs.sum()):,} pairs of switches lose packets by the tables")

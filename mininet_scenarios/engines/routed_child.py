@@ -53,9 +53,9 @@ class RoutedChild(InnerChild):
         packets = np.stack((switch, ports, loads[switch, link]), axis=1)
         return {"answers": answers, "loads": packets.tolist()}
 
-    def divert(self, switch: int, egress: int, port: int) -> None:
+    def divert(self, node: str, egress: int, port: int) -> None:
         """Make one class of a switch leave by another port: by routes that come before its own."""
-        plan, routes = self.build.addressing, self.build.tables.routes
+        plan, routes, switch = self.build.addressing, self.build.tables.routes, self.vertex[node]
         hops = self._next_hops(switch, port)
         wanted = routes.prefixes(switch)[routes.egress[switch] == egress].tolist()
         lines = [f"route add {plan.network(p)} {hops[0]} table {TABLE}" for p in wanted]
@@ -73,10 +73,10 @@ class RoutedChild(InnerChild):
             for family in ("-4", "-6"):
                 self.network.switches[switch].run("ip", family, "route", "flush", "table", TABLE)
 
-    def links(self, links: list[list[int]], up: bool) -> None:
+    def links(self, links: list[list[str]], up: bool) -> None:
         """Take both ends of cables down, or up again."""
         wiring = self.build.wiring
-        for u, v in links:
+        for u, v in ((self.vertex[one], self.vertex[other]) for one, other in links):
             for here, there in ((u, v), (v, u)):
                 link = int(np.flatnonzero(wiring.far[here] == there)[0])
                 self.network.set_link(here, link, up)

@@ -24,7 +24,7 @@ class Job:
 
     hosts is how many of each switch's hosts take part, None for all. scratch is a folder that is to
     go even when the outer process is killed, "" for none. rate is `Setup.rate`,
-    record `Setup.record` and running `Setup.running`, "" for none.
+    record `Setup.record` and running the folder of the first build of several, "" for none.
     """
 
     build: str
@@ -50,7 +50,7 @@ class Job:
             scratch=work if setup.temporary else "",
             rate=setup.rate,
             record=str(setup.record or ""),
-            running=str(setup.running.resolve()) if setup.running else "",
+            running=str(setup.folders[0].resolve()) if setup.folders else "",
         )
 
 

@@ -20,8 +20,8 @@ from mininet_scenarios.ovs.management_socket import WHOLE_PACKETS, ManagementCon
 from mininet_scenarios.ovs.openvswitch import DAEMON_PATIENCE, OpenVSwitchError
 from mininet_scenarios.ovs.ovsfabric import COLLECTED
 
-HostFrame = tuple[int, bytes]
-"""A host, and a frame that it sends or gets."""
+HostFrame = tuple[str, bytes]
+"""A host by its name, and a frame that it sends or gets."""
 Awaited = Callable[[HostFrame], bool]
 """Whether a frame that a host gets is one of those that are waited for."""
 WAVE = 32
@@ -39,9 +39,10 @@ def frame_out(data: bytes, port: int, in_port: int = LOCAL) -> bytes:
 
 
 class CollectorFrames:
-    """Exchanges frames over the collectors' management sockets."""
+    """Exchanges frames over the collectors' management sockets; hosts in the collectors' order."""
 
-    def __init__(self, sockets: Sequence[Path]) -> None:
+    def __init__(self, sockets: Sequence[Path], hosts: Sequence[str]) -> None:
+        self.hosts, self.number = hosts, {name: i for i, name in enumerate(hosts)}
         self.connections = [ManagementConnection(path) for path in sockets]
         for connection in self.connections:
             connection.outgoing += WHOLE_PACKETS
@@ -65,9 +66,9 @@ class CollectorFrames:
         """
         heard: list[HostFrame] = []
         for first in range(0, len(frames), WAVE):
-            for host, data in frames[first : first + WAVE]:
-                out = frame_out(data, host % COLLECTED + 1)
-                self.connections[host // COLLECTED].outgoing += out
+            for name, data in frames[first : first + WAVE]:
+                collector, host = divmod(self.number[name], COLLECTED)
+                self.connections[collector].outgoing += frame_out(data, host + 1)
             heard += self._heard(settled(self.connections))
         came = set(filter(awaited, heard))
         while len(came) < answers and (more := self._heard(_waiting(self.connections, patience))):
@@ -78,7 +79,7 @@ class CollectorFrames:
     def _heard(self, packets: list[tuple[int, bytes]]) -> list[HostFrame]:
         """Packet-ins of collectors, by the hosts that they are for."""
         return [
-            (number * COLLECTED + port - 1, bytes(data))
+            (self.hosts[number * COLLECTED + port - 1], bytes(data))
             for number, packet in packets
             for port, data in [packet_in(packet)]
         ]

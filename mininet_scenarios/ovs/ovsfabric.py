@@ -86,7 +86,8 @@ class OvsFabric:
 
     def _switches(self, outage: Outage) -> list[BridgeRow]:
         """The bridges that have power, with the ports whose cables work."""
-        wiring, (ends, links, works) = self.build.wiring, outage.cabling(self.whole)
+        wiring = self.build.wiring
+        ends, links, works = outage.cabling(self.whole, wiring.names)
         switch, link = np.nonzero(works)
         far, far_port = ends[works], wiring.port[ends[works], links[works]]
         port = wiring.port[switch, link]
@@ -101,7 +102,7 @@ class OvsFabric:
 
     def powered(self, outage: Outage) -> list[int]:
         """The switches of the build that have power under an outage."""
-        up = self.build.topology.present & outage.up(len(self.whole.far))
+        up = self.build.topology.present & outage.up(self.build.wiring.names)
         powered: list[int] = np.flatnonzero(up).tolist()
         return powered
 

@@ -7,6 +7,7 @@ host, and its number among those of the pair; the number is the TCP destination 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,8 +111,11 @@ class HostPackets:
         return HostPackets(self.destination, self.source, self.number)
 
 
-class Postman:
-    """Writes packets of one version of the Internet protocol for hosts, and reads them again."""
+class FrameWriter:
+    """Writes frames of one version of the Internet protocol as they leave their hosts.
+
+    gateway: uint8[1, 6], its MAC address; mac, address: those of the hosts.
+    """
 
     def __init__(self, build: Build, hosts: HostSample, version: int) -> None:
         self.version, plan = version, build.addressing
@@ -123,10 +127,49 @@ class Postman:
             self.address = np.frombuffer(packed, ">u8").reshape(-1, 2)
         self.gateway = mac_bytes(np.array([plan.gateway_mac], np.uint64))
         self.mac = mac_bytes(plan.host_mac[hosts.switch, hosts.number])
-        ip = IP[version]
-        self.frame = np.dtype([("ethernet", ETHERNET), ("ip", ip), ("tcp", TCP), ("mark", MARK)])
+
+    def frames(
+        self,
+        source: NDArray[np.int64],
+        destination: NDArray[np.int64],
+        protocol: int,
+        behind: Sequence[tuple[str, Any]],
+        service: int = 0,
+    ) -> NDArray[np.void]:
+        """[n] frames with the headers of Ethernet and IP; what is behind these is zeros.
+
+        Args:
+            source: int64[n], hosts.
+            destination: int64[n].
+            protocol: the number of what is behind.
+            behind: the members of that, by name and type.
+            service: the traffic class, DSCP and ECN.
+        """
+        form = IP[self.version]
+        members = [("ethernet", ETHERNET), ("ip", form), *behind]
+        frames: NDArray[np.void] = np.zeros(len(source), np.dtype(members))
+        ethernet, ip = frames["ethernet"], frames["ip"]
+        ethernet["to"], ethernet["from"] = self.gateway, self.mac[source]
+        ethernet["ethertype"] = ETHERTYPES[self.version]
+        ip["from"], ip["to"] = self.address[source], self.address[destination]
+        ip["protocol"], ip["ttl"] = protocol, MOST_HOPS
+        ip["length"] = frames.dtype.itemsize - ETHERNET.itemsize
+        if self.version == 4:
+            ip["version"], ip["service"] = IP_VERSION[4], service
+            ip["checksum"] = checksum(ip)
+        else:
+            ip["version"] = IP_VERSION[6] | service << 20
+            ip["length"] -= form.itemsize
+        return frames
+
+
+class Postman(FrameWriter):
+    """Writes packets of one version of the Internet protocol for hosts, and reads them again."""
+
+    def __init__(self, build: Build, hosts: HostSample, version: int) -> None:
+        super().__init__(build, hosts, version)
         match = ("field", OXM.dtype), ("in_port", ">u4"), ("match_end", "V4")
-        packet = ("ethernet", ETHERNET), *ip.descr, ("tcp", TCP), *MARK.descr
+        packet = ("ethernet", ETHERNET), *IP[version].descr, ("tcp", TCP), *MARK.descr
         pad = "packet_pad", f"V{PACKET_PAD}"
         self.row = np.dtype(
             [("message", HEADER.dtype), ("head", PACKET_IN.dtype), *match, pad, *packet]
@@ -134,7 +177,8 @@ class Postman:
 
     def outs(self, packets: HostPackets, ports: NDArray[np.int64], turn: int) -> NDArray[np.void]:
         """A packet-out each, [n] of opaque bytes: the packet leaves the bridge by its port."""
-        frames = self._frames(packets, turn).view(f"V{self.frame.itemsize}")
+        frames = self._frames(packets, turn)
+        frames = frames.view(f"V{frames.dtype.itemsize}")
         message = packet_out(LOCAL, "port", (Column("frame", frames.dtype),))
         block = unbundled(message, 0, len(frames), port=ports, frame=frames).block
         return block.view(f"V{block.shape[1]}")[:, 0]
@@ -155,21 +199,14 @@ class Postman:
         return np.frombuffer(b"".join(found), self.row)
 
     def _frames(self, packets: HostPackets, turn: int) -> NDArray[np.void]:
-        """[n] of `frame`: the packets as they leave their hosts."""
-        frames: NDArray[np.void] = np.zeros(len(packets), self.frame)
-        ethernet, ip, tcp, mark = (frames[name] for name in ("ethernet", "ip", "tcp", "mark"))
-        ethernet["to"], ethernet["from"] = self.gateway, self.mac[packets.source]
-        ethernet["ethertype"] = ETHERTYPES[self.version]
+        """[n]: the packets as they leave their hosts."""
+        members = ("tcp", TCP), ("mark", MARK)
+        frames = self.frames(packets.source, packets.destination, TCP_NUMBER, members)
+        tcp, mark = frames["tcp"], frames["mark"]
         tcp["from"], tcp["to"] = SOURCE_PORT, FIRST_PORT + packets.number
         tcp["words"], tcp["flags"] = TCP.itemsize // 4 << 4, RESET
         mark["round"], mark["number"] = turn, packets.number
         mark["source"], mark["destination"] = packets.source, packets.destination
-        ip["version"], ip["protocol"], ip["ttl"] = IP_VERSION[self.version], TCP_NUMBER, MOST_HOPS
-        ip["from"], ip["to"] = self.address[packets.source], self.address[packets.destination]
-        ip["length"] = TCP.itemsize + MARK.itemsize
-        if self.version == 4:
-            ip["length"] += ip.itemsize
-            ip["checksum"] = checksum(ip)
         return frames
 
 

@@ -2,59 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
-from itertools import pairwise
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from socket import gethostname
 from time import perf_counter
 from typing import Any
 
-from compilers.pipeline import compile_fabric
-from compilers.proof.verification import judge
-from compilers.proof.walks.delivery import Report
-from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import load, save
-from compilers.tables.folders.generations import require_verified
 from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import ENGINES, require, require_known
 from mininet_scenarios.machine import preflight
-from mininet_scenarios.machine.provenance import provenance
 from mininet_scenarios.machine.resources import require as require_resources
 from mininet_scenarios.machine.runs import add_folder, recorded
-from mininet_scenarios.run.rehearsal import Observer, Rehearsal
-from mininet_scenarios.scenario.engine import Ability, HostSample, Progress, Setup
-from mininet_scenarios.scenario.numbering import ground_of
+from mininet_scenarios.run.rehearsal import carry_out
+from mininet_scenarios.run.rehearsal_plan import Observer, RehearsalPlan, Silent
+from mininet_scenarios.run.rehearsal_plan import plan as make_plan
+from mininet_scenarios.scenario.engine import Ability, HostSample, Setup
 from mininet_scenarios.scenario.scenario_file import LoadedScenario
-from mininet_scenarios.scenario.scenario_format import MOVES, Scenario
-from mininet_scenarios.scenario.timeline_builds import Builds
-from mininet_scenarios.scenario.timeline_events import cases, needs
-from mininet_scenarios.verdict.checks import Check
-from mininet_scenarios.verdict.plan_check import promise
+from mininet_scenarios.scenario.scenario_format import Scenario
 from mininet_scenarios.verdict.report import RehearsalReport
 from mininet_scenarios.verdict.result import Result
-
-
-class WrongTables(Exception):
-    """Verification has not passed on a build that was to be emulated."""
-
-    def __init__(self, build: Build, report: Report) -> None:
-        super().__init__(f"verification has not passed on {build.name}: {report}")
-        self.build, self.report = build, report
-
-
-class Silent:
-    """An observer that tells nothing."""
-
-    def step(self, what: str) -> AbstractContextManager[Progress]:  # noqa: ARG002
-        """A step without a word."""
-        return nullcontext(lambda done, total: None)  # noqa: ARG005
-
-    def note(self, text: str) -> None:
-        """Nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -122,61 +97,62 @@ class Emulation:
             return self._run(work, record)
 
     def _run(self, work: Path, record: Path) -> Emulated:
-        loaded, scenario = self.loaded, self.loaded.scenario
-        engine_name, framework = self._choose(scenario)
-        began, begun = provenance(), perf_counter()
-        first, folder = self._build(work)
-        folders = self._moves_to(first, work)
+        scenario = self.loaded.scenario
+        name, framework = self._choose(scenario)
+        began, begun = _provenance(), perf_counter()
+        plan = make_plan(self.loaded, self.unverified, self.observer)
         compiled = perf_counter() - begun
-        events = cases(scenario, first, loaded.document, folders, loaded.others)
-        needed = needs(scenario, events)
-        if scenario.engine == "auto" and (why := _lacks(engine_name, needed)):
+        if scenario.engine == "auto" and (why := _lacks(name, plan.needs)):
             self._tell_model(f"Mininet cannot do {why}", "(--engine model)")
-            engine_name, framework = "model", ""
-        kind = require(engine_name, needed)
-        builds = [first, *map(load, folders.values())]
-        where = dict(zip((b.identity for b in builds), (folder, *folders.values()), strict=True))
-        promised = self._promises(builds)
-        build = ground_of(builds) if folders else first
-        if engine_name == "mininet":
-            hosts = HostSample.of(build, scenario.hosts)
-            require_resources(build, hosts, scenario.traffic.flows)
-        setup = Setup(
-            build=build,
-            folder=where[build.identity],
-            work=work,
-            hosts=scenario.hosts,
-            framework=framework,
-            unverified=self.unverified,
-            temporary=not self.keep,
-            patience=scenario.patience,
-            rate=scenario.traffic.link_rate,
-            record=record,
-            running=folder if folders else None,
-        )
-        engine = kind.make(setup)
+            name, framework = "model", ""
+        kind = require(name, plan.needs)
+        if name == "mininet":
+            hosts = HostSample.of(plan.cabled, scenario.hosts)
+            require_resources(plan.cabled, hosts, scenario.traffic.flows)
+        engine = kind.make(self._setup(plan, framework, work, record))
         then = partial(engine.prompt, self.terminal) if self.terminal else None  # type: ignore[attr-defined]
-        ground = build if folders else None
-        result = Rehearsal(scenario, first, engine, self.observer, events, then, ground).run()
-        result.checks = promised + result.checks
+        result = carry_out(plan, engine, self.observer, then)
         result.seconds = {
             "compile": round(compiled, 2),
             **result.seconds,
             "all": round(perf_counter() - begun, 2),
         }
+        first, *others = (planned.build for planned in plan.builds)
         facts: dict[str, Any] = {
             "scenario": scenario.name,
-            "engine": engine_name,
+            "engine": name,
             "framework": framework or None,
             "build": first.identity,
             "topology": first.topology.title(),
-            "switches": build.tables.switches,
-            "links": build.topology.graph.size,
+            "switches": plan.cabled.tables.switches,
+            "links": plan.cabled.topology.graph.size,
             **began,
         }
-        if folders:
-            facts["moves_to"] = [other.identity for other in builds[1:]]
+        if others:
+            facts["moves_to"] = [other.identity for other in others]
         return Emulated(facts, result)
+
+    def _setup(self, plan: RehearsalPlan, framework: str, work: Path, record: Path) -> Setup:
+        """What the engine gets, with the builds in their folders."""
+        names = ["build", *(f"build-{n}" for n in range(1, len(plan.builds)))]
+        folders = [
+            planned.placed(work / word) for planned, word in zip(plan.builds, names, strict=True)
+        ]
+        builds, several = [planned.build for planned in plan.builds], len(folders) > 1
+        return Setup(
+            build=plan.cabled,
+            folder=folders[builds.index(plan.cabled)],
+            work=work,
+            hosts=plan.scenario.hosts,
+            framework=framework,
+            unverified=self.unverified,
+            temporary=not self.keep,
+            patience=plan.scenario.patience,
+            rate=plan.scenario.traffic.link_rate,
+            record=record,
+            builds=tuple(builds) if several else (),
+            folders=tuple(folders) if several else (),
+        )
 
     def _choose(self, scenario: Scenario) -> tuple[str, str]:
         """The engine and framework; says so where Mininet was not to be had."""
@@ -196,53 +172,6 @@ class Emulation:
     def _tell_model(self, why: str, more: str) -> None:
         self.observer.note(f"{why}, so no packet is sent: the packet walker")
         self.observer.note(f"answers from the tables alone {more}")
-
-    def _build(self, work: Path) -> tuple[Build, Path]:
-        """The build and its folder, verified unless that is not asked for."""
-        loaded = self.loaded
-        if loaded.folder:
-            build = load(loaded.folder)
-            if not self.unverified:
-                require_verified(loaded.folder, build)
-            return build, loaded.folder
-        assert loaded.fabric is not None  # noqa: S101
-        folder = work / "build"
-        with self.observer.step("compile the fabric and walk every pair through its tables") as to:
-            return self._proved(compile_fabric(loaded.fabric), folder, to), folder
-
-    def _proved(self, build: Build, folder: Path, progress: Progress) -> Build:
-        """The build, saved and walked."""
-        build = save(build, folder)
-        (report,) = judge([build], [folder], progress, failures=()).reports
-        if not report.passed and not self.unverified:
-            raise WrongTables(build, report)
-        return build
-
-    def _moves_to(self, build: Build, work: Path) -> dict[int, Path]:
-        """The folders of the builds that the timeline moves to, by the event's number."""
-
-        def keep(made: Build, folder: Path) -> Build:
-            what = "compile the next build, and walk every pair through it"
-            with self.observer.step(what) as progress:
-                return self._proved(made, folder, progress)
-
-        def accept(folder: Path, known: Build) -> None:
-            if not self.unverified:
-                require_verified(folder, known)
-
-        if not any({*MOVES} & {*moment.happens()} for moment in self.loaded.scenario.timeline):
-            return {}
-        return Builds(work, keep, accept).of(self.loaded, build)
-
-    def _promises(self, builds: Sequence[Build]) -> list[Check]:
-        """What the plan of each move promises, proved by walking."""
-        checks = []
-        for old, new in pairwise(builds):
-            with self.observer.step(f"plan the move to {new.identity}, and walk its states"):
-                check, words = promise(old, new)
-            self.observer.note(words)
-            checks.append(check)
-        return checks
 
 
 def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) -> LoadedScenario:
@@ -278,3 +207,18 @@ def work_folder(keep: Path | None) -> Iterator[Path]:
         yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _provenance() -> dict[str, str]:
+    """The time now with its zone, the version of polarfab, and the host with its system."""
+    try:
+        ours = version("polarfab")
+    except PackageNotFoundError:  # a checkout that is not installed
+        ours = "of a checkout"
+    cores = len(os.sched_getaffinity(0))
+    system = f"{platform.system()} {platform.release()}, {platform.machine()}"
+    return {
+        "at": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "version": ours,
+        "host": f"{gethostname()}, {system}, {cores} core{'s' * (cores != 1)}",
+    }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mininet_scenarios.scenario.engine import SILENT, BuildChange, HostSample, Probed
+from mininet_scenarios.scenario.engine import SILENT, BuildChange, HostPair, Probed
 from mininet_scenarios.scenario.scenario_format import Expect
 from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.verdict.checks import Check, Mismatch
@@ -50,8 +51,7 @@ def watch(
     windows: list[Window],
     end: float,
     begin: float,
-    hosts: HostSample,
-    pairs: NDArray[np.int64],
+    pairs: Sequence[HostPair],
     probed: Probed,
     interval: float,
     result: Result,
@@ -62,8 +62,7 @@ def watch(
         windows: in their order.
         end: when the last one ends.
         begin: when the timeline began.
-        hosts: that take part.
-        pairs: int64[n, 2], of the probe.
+        pairs: of the probe.
         probed: its packets.
         interval: seconds between two of a pair.
         result: gets checks, and of each event what was lost.
@@ -84,7 +83,7 @@ def watch(
         lost = ~seen.came & (fewest >= 0)[seen.pair]
         count = np.bincount(seen.pair[lost], minlength=len(pairs))
         last = float(np.maximum(0, seen.since[lost]).max(initial=0))
-        names = [f"{hosts.names[i]} → {hosts.names[j]}" for i, j in pairs.tolist()]
+        names = [f"{one} → {other}" for one, other in pairs]
         result.checks += _judge(window, names, seen, lost, count, most < 0)
         if window.case and isinstance(window.case.event, BuildChange):
             due = int((until - window.begin) / interval / 2)

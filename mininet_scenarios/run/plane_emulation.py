@@ -27,12 +27,10 @@ from mininet_scenarios.machine.runs import add_folder, recorded
 from mininet_scenarios.run.emulation import (
     Emulated,
     Emulation,
-    Silent,
-    WrongTables,
     chosen,
     work_folder,
 )
-from mininet_scenarios.run.rehearsal import Observer
+from mininet_scenarios.run.rehearsal_plan import Observer, Silent, WrongTables
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, load_scenario
 from mininet_scenarios.verdict.checks import Check, Mismatch

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.engines.engine_kinds import ENGINES
-from mininet_scenarios.engines.renumbered_engine import View
+from mininet_scenarios.run.rehearsal_plan import Observer, RehearsalPlan, Silent
 from mininet_scenarios.run.timeline import Timeline
 from mininet_scenarios.scenario.engine import (
     Counts,
@@ -24,9 +24,8 @@ from mininet_scenarios.scenario.engine import (
     Progress,
 )
 from mininet_scenarios.scenario.scenario_format import Expect, RulesExpected, Sample, Scenario
-from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.traffic.flow_checks import flow
-from mininet_scenarios.verdict.checks import Check, Examiner, histogram
+from mininet_scenarios.verdict.checks import Check, Examiner, by_node, histogram
 from mininet_scenarios.verdict.predict import Prediction
 from mininet_scenarios.verdict.result import PairsReached, Result
 from mininet_scenarios.verdict.rule_checks import rule_checks
@@ -43,59 +42,48 @@ NEW = "new build, "
 """Before the names of checks of the build that a fabric has moved to."""
 
 
-class Observer(Protocol):
-    """Is told of each step as it begins, how far it is, and when it ends."""
+def carry_out(
+    plan: RehearsalPlan,
+    engine: Engine,
+    observer: Observer | None = None,
+    then: Callable[[], None] | None = None,
+) -> Result:
+    """Bring the plan's fabric up on an engine, check it, and take it down whatever happens.
 
-    def step(self, what: str) -> AbstractContextManager[Progress]:
-        """A step that ends with the context; its value takes (done, all)."""
+    Args:
+        plan: of the rehearsal.
+        engine: with what the plan needs (`engine_kinds.require`).
+        observer: is told of each step.
+        then: called when all is checked, before everything is taken down.
 
-    def note(self, text: str) -> None:
-        """Something worth a line of its own."""
+    Raises:
+        InputError: there are no two hosts to send packets between.
+        EngineError: the engine could not do its part.
+    """
+    return _Rehearsal(plan, engine, observer or Silent()).run(then)
 
 
-class Rehearsal:
-    """One run of a scenario on an engine."""
-
-    def __init__(
-        self,
-        scenario: Scenario,
-        build: Build,
-        engine: Engine,
-        observer: Observer,
-        events: tuple[Case, ...] = (),
-        then: Callable[[], None] | None = None,
-        ground: Build | None = None,
-    ) -> None:
-        """Get ready.
-
-        `events` are those of the scenario's timeline (`moments.cases`); `then` is called when all
-        is checked, before everything is taken down; `ground` is what the engine has cabled where
-        the fabric moves from build to build.
-
-        Raises:
-            InputError: there are no two hosts to send packets between.
-        """
-        self.then = then
-        self.events, self.abilities = events, ENGINES[engine.name].abilities
-        self.scenario, self.build, self.observer = scenario, build, observer
-        self.engine = View(engine, ground, build, scenario.hosts) if ground else engine
-        self.hosts = HostSample.of(build, scenario.hosts)
+class _Rehearsal:
+    def __init__(self, plan: RehearsalPlan, engine: Engine, observer: Observer) -> None:
+        self.plan, self.scenario, self.observer = plan, plan.scenario, observer
+        self.engine, self.abilities = engine, ENGINES[engine.name].abilities
+        self.build = build = plan.build(0)
+        self.hosts = HostSample.of(build, plan.scenario.hosts)
         if len(self.hosts) < 2:
             raise InputError(TOO_FEW)
+        if "rules" in self.abilities:
+            require_short_marks(build, "a rehearsal on switches")
         self.prediction = Prediction.of(build)
         self.examiner = Examiner(build, self.hosts, self.prediction)
-        self.result = Result(pairs=len(self.hosts) * (len(self.hosts) - 1))
+        promised = [check for check, _ in plan.promises]
+        self.result = Result(pairs=len(self.hosts) * (len(self.hosts) - 1), checks=promised)
 
     @property
     def _counted(self) -> bool:
         return "counters" in self.abilities
 
-    def run(self) -> Result:
-        """All steps in their order; the engine is taken down whatever happens.
-
-        Raises:
-            EngineError: the engine could not do its part.
-        """
+    def run(self, then: Callable[[], None] | None) -> Result:
+        """All steps in their order."""
         try:
             self.engine.start(self._step)
             if self.scenario.prove_checker:
@@ -107,8 +95,8 @@ class Rehearsal:
             now = self._timeline()
             if self.scenario.traffic.flows:
                 self._flow(now)
-            if self.then:
-                self.then()
+            if then:
+                then()
         finally:
             self.engine.stop(self._step)
         return self.result
@@ -122,14 +110,13 @@ class Rehearsal:
         with self._step("prove", "put a wrong table in place, and see it caught") as progress:
             self.engine.divert(diversion)
             try:
-                wrong = self.examiner.compare(
-                    "", counts, self.engine.send(counts, progress), self._counted
-                )
+                seen = self.engine.send(self.hosts.names, counts, progress)
+                wrong = self.examiner.compare("", counts, seen, self._counted)
             finally:
                 self.engine.restore()
-            right = self.examiner.compare(
-                "the right table again", counts, self.engine.send(counts, progress), self._counted
-            )
+            seen = self.engine.send(self.hosts.names, counts, progress)
+            name = "the right table again"
+            right = self.examiner.compare(name, counts, seen, self._counted)
         noticed = [mismatch for check in wrong for mismatch in check.mismatches]
         if noticed:
             self.result.caught = self._told(diversion, str(noticed[0]))
@@ -139,8 +126,8 @@ class Rehearsal:
 
     def _told(self, diversion: Diversion, first: str) -> str:
         wiring, switch = self.build.wiring, diversion.switch
-        port = wiring.port_name(switch, diversion.port)
-        return f"class {diversion.egress} of switch {wiring.names[switch]} sent to {port}: {first}"
+        port = wiring.port_name(wiring.names.index(switch), diversion.port)
+        return f"class {diversion.egress} of switch {switch} sent to {port}: {first}"
 
     def _every_pair(self, version: int, of: str = "") -> None:
         """With `of` it is another build than the first; then what the scenario expects is not."""
@@ -148,7 +135,7 @@ class Rehearsal:
         over = "" if version == 4 else f" over IPv{version}"
         name, step = f"{of}every pair{over}", f"{of}pairs" + f"{version}" * (version != 4)
         with self._step(step, f"check {of}every ordered pair{over}, {counts.sum():,}") as progress:
-            seen = self.engine.send(counts, progress, version)
+            seen = self.engine.send(self.hosts.names, counts, progress, version)
         expect = Expect() if of else self.scenario.expect
         self.result.checks += [
             *self.examiner.judge(name, expect, seen),
@@ -175,7 +162,8 @@ class Rehearsal:
         """What the result tells of the round of all pairs."""
         wiring = self.build.wiring
         switch, link = np.nonzero(wiring.far >= 0)
-        self.result.loads = seen.loads[switch, wiring.port[switch, link]]
+        ports = by_node(seen.loads, wiring.names)
+        self.result.loads = ports[switch, wiring.port[switch, link]]
         came = (counts > 0) & (seen.longest >= 0)
         self.result.delivered = int(np.count_nonzero(came))
         sure = (counts > 0) & (self.examiner.fewest >= 0)
@@ -191,16 +179,16 @@ class Rehearsal:
             return
         what = f"check {pairs} pairs with 1 to {pairs} packets each"
         with self._step(f"{of}sample", what) as progress:
-            seen = self.engine.send(counts, progress)
+            seen = self.engine.send(self.hosts.names, counts, progress)
         self.result.checks += self.examiner.compare(f"{of}sample", counts, seen, self._counted)
 
     def _timeline(self) -> Prediction:
         """Run the timeline; another build is checked as the first one was."""
-        if not self.events and self.scenario.traffic.probe is None:
+        if not self.plan.cases and self.scenario.traffic.probe is None:
             return self.prediction
-        timeline = Timeline(self.scenario, self.examiner, self.engine, self.abilities, self._step)
-        now = timeline.run(self.events, self.result)
-        self.engine, self.examiner = timeline.engine, timeline.whole
+        timeline = Timeline(self.plan, self.examiner, self.engine, self.abilities, self._step)
+        now = timeline.run(self.result)
+        self.examiner = timeline.whole
         self.hosts, self.build = timeline.hosts, timeline.whole.build
         self.prediction = timeline.whole.prediction
         if timeline.moved:
@@ -250,9 +238,11 @@ def choose_diversion(
             if astray.any():
                 counts = np.outer(ends == switch, led[chosen]).astype(np.int64)
                 port = int(others[np.argmax(astray)])
-                return Diversion(switch, int(classes[chosen]), port), counts + counts.T
+                name = build.wiring.names[switch]
+                return Diversion(name, int(classes[chosen]), port), counts + counts.T
     for diversion in _of_transit(build, prediction, hosts, switch):
-        wrong = prediction.with_port(diversion.switch, diversion.egress, diversion.port).first
+        at = build.wiring.names.index(diversion.switch)
+        wrong = prediction.with_port(at, diversion.egress, diversion.port).first
         taken, fewest, most = (
             x[ends][:, ends] for x in (wrong, prediction.fewest, prediction.most)
         )
@@ -281,7 +271,7 @@ def _of_transit(
         chosen = int(np.argmax(np.count_nonzero(led, axis=1)))
         to_host = int(build.wiring.host_port[switch].max(initial=0))
         port = to_host if to_host > 0 else int(ports[usable[chosen - 1]])
-        yield Diversion(switch, int(usable[chosen]), port)
+        yield Diversion(build.wiring.names[switch], int(usable[chosen]), port)
 
 
 def _led(by_class: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:

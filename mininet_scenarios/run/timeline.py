@@ -17,10 +17,8 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.folders.build_folder import load
-from compilers.update.matching import Matching
-from mininet_scenarios.engines.renumbered_engine import View
 from mininet_scenarios.run.loss_windows import GUARD, Window, watch, within
+from mininet_scenarios.run.rehearsal_plan import RehearsalPlan
 from mininet_scenarios.scenario.engine import (
     SILENT,
     Ability,
@@ -28,12 +26,12 @@ from mininet_scenarios.scenario.engine import (
     ControllerChange,
     Engine,
     Event,
+    HostPair,
     HostSample,
     Observation,
     Step,
 )
 from mininet_scenarios.scenario.outage import Outage
-from mininet_scenarios.scenario.scenario_format import Scenario
 from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.traffic.probe_calibration import clean_interval
 from mininet_scenarios.verdict.checks import Check, Examiner, Mismatch
@@ -62,21 +60,22 @@ class Timeline:
 
     def __init__(
         self,
-        scenario: Scenario,
+        plan: RehearsalPlan,
         examiner: Examiner,
         engine: Engine,
         abilities: frozenset[Ability],
         step: Step,
     ) -> None:
-        self.scenario, self.whole, self.engine, self.step = scenario, examiner, engine, step
-        self.first, self.first_engine = examiner, engine
+        self.plan, self.scenario = plan, plan.scenario
+        self.first = self.whole = examiner
+        self.engine, self.step = engine, step
         self.hosts, self.abilities = examiner.hosts, abilities
         self.outage = Outage()
         self.coming: Examiner | None = None
         self.controlled = True
         self.windows: list[Window] = []
         self.reached: dict[int, PairsReached | None] = {}
-        self.probed: NDArray[np.int64] | None = None
+        self.probed: list[HostPair] | None = None
         self.begin = self.interval = 0.0
 
     @property
@@ -85,8 +84,9 @@ class Timeline:
         whole = self.outage == Outage() and self.coming is None
         return whole and self.whole is not self.first
 
-    def run(self, cases: tuple[Case, ...], result: Result) -> Prediction:
+    def run(self, result: Result) -> Prediction:
         """All events in their order; what came of them is added to the result."""
+        cases = self.plan.cases
         self._start_probe(cases, result)
         self._watch("before anything happens", self.begin, self.whole.prediction)
         tally = Tally()
@@ -144,7 +144,7 @@ class Timeline:
         if isinstance(event, ControllerChange):
             self.controlled = event.running
         if isinstance(event, BuildChange):
-            build = load(event.folder)
+            build = self.plan.build(event.build)
             hosts = HostSample.of(build, self.scenario.hosts)
             self.coming = Examiner(build, hosts, Prediction.of(build))
         now = self._predicted()
@@ -160,9 +160,7 @@ class Timeline:
         now = self.whole.prediction.under(self.outage)
         if self.coming is None:
             return now
-        vertex = self._vertex_in(self.coming)
-        later = self.coming.prediction.under(self.outage.renumbered(vertex))
-        return now.on_the_way(later, vertex)
+        return now.on_the_way(self.coming.prediction.under(self.outage))
 
     def _moved(self, case: Case, refused: str) -> Check:
         """Whether all switches have come to hold the other build."""
@@ -176,18 +174,9 @@ class Timeline:
         if refused:
             self.coming = None
             return self._predicted()
-        self.outage = self.outage.renumbered(self._vertex_in(self.coming))
         self.whole, self.coming = self.coming, None
         self.hosts = self.whole.hosts
-        assert isinstance(self.engine, View)  # noqa: S101
-        self.engine = self.engine.of(self.whole.build)
         return self._predicted()
-
-    def _vertex_in(self, other: Examiner) -> NDArray[np.int64]:
-        """int64[S]: the numbers that another build gives our switches, negative for none."""
-        nodes = Matching.of(self.whole.build, other.build)
-        node = nodes.node_before
-        return np.where(node >= 0, nodes.after[np.maximum(node, 0)], SILENT)
 
     def _watch(
         self, what: str, begin: float, prediction: Prediction, case: Case | None = None
@@ -195,20 +184,19 @@ class Timeline:
         """Open a window, for the probe that runs."""
         ends = np.zeros((0, 2), np.int64)
         if self.probed is not None:
-            ends = self.probed
-            if isinstance(self.engine, View) and isinstance(self.first_engine, View):
-                ends = self.engine.numbers.host_of[self.first_engine.numbers.hosts[ends]]
+            number = {name: i for i, name in enumerate(self.hosts.names)}
+            ends = np.array([[number.get(name, SILENT) for name in pair] for pair in self.probed])
             ends = np.where(ends >= 0, self.hosts.switch[ends], SILENT)
         self.windows.append(Window(what, begin, prediction, ends, case))
 
     def _ask(self, case: Case, now: Prediction) -> tuple[Asked, list[Check]]:
         examiner = Examiner(self.whole.build, self.hosts, now)
-        up = self.outage.up(len(now.first))[self.hosts.switch]
+        up = self.outage.up(self.whole.build.wiring.names)[self.hosts.switch]
         could = up[:, None] & up & ~np.eye(len(up), dtype=bool)
         arrives = examiner.fewest >= 0
         both = could & arrives & arrives.T
         counts = both.astype(np.int64)
-        seen = self.engine.send(counts, lambda done, total: None)  # noqa: ARG005
+        seen = self.engine.send(self.hosts.names, counts, lambda done, total: None)  # noqa: ARG005
         counted = "counters" in self.abilities and self.probed is None and self.coming is None
         checks = examiner.compare(case.group, counts, seen, counted)
         reached = both & (seen.longest != SILENT)
@@ -229,7 +217,7 @@ class Timeline:
             pairs = pairs[np.sort(chosen)]
         if not len(pairs):
             return reached, []
-        self.engine.probe_start(pairs, BURST[1])
+        self.engine.probe_start(self.hosts.pairs(pairs), BURST[1])
         self.engine.wait(BURST[0] * BURST[1])
         probed = self.engine.probe_stop()
         came = np.bincount(probed.pair[~np.isnan(probed.received)], minlength=len(pairs)) > 0
@@ -278,12 +266,12 @@ class Timeline:
         if 0 < probe.pairs < len(pairs):
             random = np.random.default_rng(probe.seed)
             pairs = pairs[np.sort(random.permutation(len(pairs))[: probe.pairs])]
-        self.probed, self.interval = pairs, probe.interval
+        self.probed, self.interval = self.hosts.pairs(pairs), probe.interval
         if any(isinstance(case.event, BuildChange) for case in cases):
-            sure = (self.whole.fewest >= 0)[tuple(pairs.T)]
-            found = clean_interval(self.engine, pairs[sure], probe.interval, self.step)
+            sure = self.hosts.pairs(pairs[(self.whole.fewest >= 0)[tuple(pairs.T)]])
+            found = clean_interval(self.engine, sure, probe.interval, self.step)
             self.interval, result.slowed = found
-        self.engine.probe_start(pairs, self.interval)
+        self.engine.probe_start(self.probed, self.interval)
         self.begin = self.engine.now()
         self.engine.wait(LEAD)
 
@@ -292,8 +280,7 @@ class Timeline:
         self.engine.wait(LEAD)
         end = self.engine.now()
         probed = self.engine.probe_stop()
-        end, begin, hosts = end + GUARD, self.begin, self.first.hosts
-        watch(self.windows, end, begin, hosts, self.probed, probed, self.interval, result)
+        watch(self.windows, end + GUARD, self.begin, self.probed, probed, self.interval, result)
 
 
 class Tally:

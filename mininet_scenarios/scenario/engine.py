@@ -22,7 +22,7 @@ all processes of a machine share, and a clock that only `wait` moves where they 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,8 @@ Step = Callable[[str, str], AbstractContextManager[Progress]]
 """Opens a step, by a short name and in words; its value is told how far the step is."""
 Counts = NDArray[np.int64]
 """int64[H, H]: echo requests from each host to each other host."""
+HostPair = tuple[str, str]
+"""From a host to another."""
 Ability = Literal[
     "counters",
     "links",
@@ -90,6 +92,10 @@ class HostSample:
         """One request for each ordered pair of different hosts."""
         return 1 - np.eye(len(self), dtype=np.int64)
 
+    def pairs(self, numbers: NDArray[np.int64]) -> list[HostPair]:
+        """The names of pairs, int64[n, 2]."""
+        return [(self.names[i], self.names[j]) for i, j in numbers.tolist()]
+
     def by_switch(self, counts: Counts, switches: int) -> Counts:
         """int64[S, S]: packets from switch to switch when requests and their replies travel."""
         packets = np.zeros((switches, switches), np.int64)
@@ -105,8 +111,8 @@ class Setup:
     of each switch's hosts take part, None for all. patience: seconds until every switch must have
     its program. rate: of every link between switches, in Mb/s; None for as fast as they go. record:
     where processes outside of namespaces are noted (`runs`), None for nowhere.
-    running: the folder of the first build of a fabric that moves from build to build; `build` is
-    then what is cabled, and has all that any of them has.
+    builds, folders: of a fabric that moves from build to build, the first one and those that it
+    moves to; `build` is then what is cabled, and has all that any of them has.
     """
 
     build: Build
@@ -119,30 +125,31 @@ class Setup:
     patience: float = 60
     rate: float | None = None
     record: Path | None = None
-    running: Path | None = None
+    builds: tuple[Build, ...] = ()
+    folders: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The results of a round of echo requests.
+    """The results of a round of echo requests between H hosts.
 
     replies: int64[H, H], answers that each host had from each other. shortest and longest:
     int64[H, H], over how many links packets from host i reached host j (from the time to live of
-    i's replies to j), SILENT where none did. loads: int64[S, ports + 1], packets that left each
-    switch by each port meanwhile.
+    i's replies to j), SILENT where none did. loads: by switch int64[ports + 1], packets that left
+    it by each port meanwhile.
     """
 
     replies: Counts
     shortest: NDArray[np.int64]
     longest: NDArray[np.int64]
-    loads: NDArray[np.int64]
+    loads: Mapping[str, NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
 class Diversion:
     """A wrong table on purpose: egress class `egress` of `switch` leaves by `port`."""
 
-    switch: int
+    switch: str
     egress: int
     port: int
 
@@ -151,7 +158,7 @@ class Diversion:
 class LinkChange:
     """Cables, by the two switches of each, are cut or mended."""
 
-    links: tuple[tuple[int, int], ...]
+    links: tuple[tuple[str, str], ...]
     up: bool
 
 
@@ -162,7 +169,7 @@ class NodeChange:
     With power again they come back without tables, and ask the controller for them.
     """
 
-    switches: tuple[int, ...]
+    switches: tuple[str, ...]
     up: bool
 
 
@@ -173,8 +180,8 @@ class Miswire:
     Whole again with `repaired`: the same two cables, back where they belong.
     """
 
-    one: tuple[int, int]
-    other: tuple[int, int]
+    one: tuple[str, str]
+    other: tuple[str, str]
     repaired: bool = False
 
 
@@ -191,12 +198,12 @@ class ControllerChange:
 
 @dataclass(frozen=True, slots=True)
 class BuildChange:
-    """The fabric is to move to the build in `folder`, in rounds (docs/how-to/plan.md).
+    """The fabric is to move to a build, by its number, in rounds (docs/how-to/plan.md).
 
     Where no controller runs, the next one that is started has that build.
     """
 
-    folder: Path
+    build: int
 
 
 Event = LinkChange | NodeChange | Miswire | ControllerChange | BuildChange
@@ -228,8 +235,9 @@ class Probed:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """n flows between hosts: source and destination, int64[n] host numbers; rate, float64[n], what
-    each offers in Mb/s; tcp takes what it gets up to that. parallel: connections a flow.
+    """n flows between some hosts: source and destination, int64[n], their numbers; rate,
+    float64[n], what each offers in Mb/s; tcp takes what it gets up to that. parallel: connections
+    a flow.
     """
 
     source: NDArray[np.int64]
@@ -240,19 +248,23 @@ class Flows:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
-    """The throughput of flows: float64[n], Mb/s; and float64[S, ports + 1], Mb/s out of a port."""
+class Throughput:
+    """Of flows: float64[n], Mb/s; and by switch float64[ports + 1], Mb/s out of each port."""
 
     rate: NDArray[np.float64]
-    loads: NDArray[np.float64]
+    loads: Mapping[str, NDArray[np.float64]]
 
 
 class Engine(ABC):
-    """A way to bring a build up and send packets over it; the bodies here are of engines that
-    lack the ability.
+    """What brings a build up and sends packets over it: it knows switches and hosts by their names.
+
+    The bodies here that raise are of engines that lack the ability.
     """
 
     name: str
+    build: Build
+    hosts: HostSample
+    """Those that take part, by which it numbers them itself."""
     versions: tuple[int, ...]
     """Of the Internet protocol, that it can send."""
 
@@ -260,9 +272,36 @@ class Engine(ABC):
     def start(self, step: Step) -> None:
         """Bring up switches, links and hosts; the controller programs every switch."""
 
+    def send(
+        self, hosts: Sequence[str], counts: Counts, progress: Progress, version: int = 4
+    ) -> Observation:
+        """Send echo requests between these hosts, from all at once, and collect the replies."""
+        number = self.numbers(hosts)
+        there = np.flatnonzero(number >= 0)
+        asked, own = (np.ix_(some, some) for some in (there, number[there]))
+        whole = np.zeros((len(self.hosts),) * 2, np.int64)
+        whole[own] = counts[asked]
+        *found, loads = self.exchange(whole, progress, version)
+        replies, shortest, longest = (np.full_like(counts, fill) for fill in (0, SILENT, SILENT))
+        for table, values in zip((replies, shortest, longest), found, strict=True):
+            table[asked] = values[own]
+        by_name = dict(zip(self.build.wiring.names, loads, strict=True))
+        return Observation(replies, shortest, longest, by_name)
+
     @abstractmethod
-    def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:
-        """Send the echo requests from all hosts at once, and collect the replies."""
+    def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
+        """The same between all hosts that take part: replies, shortest, longest, and int64[S,
+        ports + 1], the loads.
+        """
+
+    def numbers(self, hosts: Sequence[str]) -> NDArray[np.int64]:
+        """int64[n]: the number of each host here, SILENT for one that is not here."""
+        number = {name: i for i, name in enumerate(self.hosts.names)}
+        return np.array([number.get(name, SILENT) for name in hosts], np.int64)
+
+    def ends(self, pairs: Sequence[HostPair]) -> NDArray[np.int64]:
+        """int64[n, 2], the same of pairs."""
+        return self.numbers([name for pair in pairs for name in pair]).reshape(-1, 2)
 
     @abstractmethod
     def divert(self, diversion: Diversion) -> None:
@@ -295,20 +334,22 @@ class Engine(ABC):
             EngineError: they have not after `patience` seconds.
         """
 
-    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
-        """Start to send a packet over each pair of hosts (int64[n, 2]) every `interval` s."""
+    def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
+        """Start to send a packet over each pair of hosts every `interval` s."""
         raise NotImplementedError
 
     def probe_stop(self) -> Probed:
         """Stop sending, wait for packets in flight, and return the record of all."""
         raise NotImplementedError
 
-    def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:
-        """Run all flows at once for `seconds`."""
+    def carry(
+        self, hosts: Sequence[str], flows: Flows, seconds: float, progress: Progress
+    ) -> Throughput:
+        """Run all flows between these hosts at once for `seconds`."""
         raise NotImplementedError
 
-    def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
-        """The switches that a packet of each pair of hosts (int64[n, 2]) passes, first to last."""
+    def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
+        """The switches that a packet of each pair of hosts passes, first to last."""
         raise NotImplementedError
 
     def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:

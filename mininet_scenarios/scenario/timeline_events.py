@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from compilers.forwarding.program import link_count, link_ends
 from compilers.proof.explanation import find_failure, find_switch
 from compilers.tables.build import Build
-from compilers.tables.folders.build_folder import load
 from compilers.topology.layout import layout
 from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, find, groups
 from inventory.problems import InputError, Problem, did_you_mean
 from inventory.yamlfile import Document
+from mininet_scenarios.scenario.cabled_build import as_cabled
 from mininet_scenarios.scenario.engine import (
     ENGINE_NEEDS,
     Ability,
@@ -28,7 +27,7 @@ from mininet_scenarios.scenario.engine import (
 )
 from mininet_scenarios.scenario.scenario_format import MOVES, Expect, Scenario, TimelineEntry
 
-Link = tuple[int, int]
+Link = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,8 @@ def cases(
     scenario: Scenario,
     build: Build,
     document: Document | None,
-    folders: Mapping[int, Path] | None = None,
+    moves: Mapping[int, tuple[int, Build]] | None = None,
+    ground: Build | None = None,
     others: Sequence[Build] = (),
 ) -> tuple[Case, ...]:
     """The events of a scenario's timeline, in their order.
@@ -64,25 +64,27 @@ def cases(
     Args:
         scenario: whose.
         build: the first one.
+        ground: the one that is cabled, whose names go; None: `build`.
         document: its file, None where there is none.
-        folders: of the builds that moments move the fabric to, by the moments' numbers.
+        moves: by the moments' numbers, the numbers of the builds that these move to, and these.
         others: the other planes; a moment of one of these and not of `build` is left out.
 
     Raises:
         InputError: it names what no plane has; all of it, with lines.
     """
-    reader = _Reader(build)
+    reader = _MomentReader(build)
     found: list[Case] = []
     problems: list[Problem] = []
     for number, moment in enumerate(scenario.timeline):
         try:
-            if folders and number in folders:
-                found.append(replace(_move(moment, folders[number]), moment=number))
-                reader = _Reader(load(folders[number]))
+            if moves and number in moves:
+                to, other = moves[number]
+                found.append(replace(_move(moment, to), moment=number))
+                reader = _MomentReader(as_cabled(other, ground or build))
                 continue
             found += [replace(case, moment=number) for case in reader.cases(moment)]
         except InputError as error:
-            if any(_Reader(other).knows(moment) for other in others):
+            if any(_MomentReader(other).knows(moment) for other in others):
                 continue
             word = moment.happens()[0]
             for problem in error.problems:
@@ -114,7 +116,7 @@ def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
     return wanted
 
 
-class _Reader:
+class _MomentReader:
     def __init__(self, build: Build) -> None:
         self.build = build
         self.actions: dict[str, Callable[[TimelineEntry], Iterator[Case]]] = {
@@ -151,7 +153,7 @@ class _Reader:
         yield Case(what, what, LinkChange(links, up), moment.expect, moment.at)
 
     def _nodes(self, moment: TimelineEntry, words: tuple[str, ...], up: bool) -> Iterator[Case]:
-        nodes = tuple(find_switch(self.build, word) for word in words)
+        nodes = self._names(find_switch(self.build, word) for word in words)
         what = f"node{'s' * (len(nodes) > 1)} {', '.join(words)} {_state(up)}"
         yield Case(what, what, NodeChange(nodes, up), moment.expect, moment.at)
 
@@ -160,14 +162,14 @@ class _Reader:
         if name not in racks.names:
             todo = did_you_mean(name, racks.names)
             raise InputError.of(f"one of {', '.join(racks.names)}", name, todo)
-        members = tuple(racks.members(racks.names.index(name)).tolist())
+        members = self._names(racks.members(racks.names.index(name)).tolist())
         what = f"rack {name} {_state(up)}"
         yield Case(what, what, NodeChange(members, up), moment.expect, moment.at)
 
     def _group(self, moment: TimelineEntry, word: str, up: bool) -> Iterator[Case]:
         group = find(self.build.wiring, self.build.hardware, word)
         what, at = f"{word} {_state(up)}", moment.at
-        for event in _of_group(group, up):
+        for event in self._of_group(group, up):
             yield Case(what, what, event, moment.expect, at)
             at = 0 if at is None else at
 
@@ -176,7 +178,7 @@ class _Reader:
         if plane != max(known.plane if known else 0, 1):
             raise InputError.of("a plane that the fabric has", str(plane))
         what = f"plane {plane} {_state(up)}"
-        there = tuple(np.flatnonzero(self.build.topology.present).tolist())
+        there = self._names(np.flatnonzero(self.build.topology.present).tolist())
         yield Case(what, what, NodeChange(there, up), moment.expect, moment.at)
 
     def _swap(
@@ -205,7 +207,7 @@ class _Reader:
             some = np.sort(random.permutation(len(known))[: moment.sample])
             known = tuple(known[n] for n in some.tolist())
         for group in known:
-            (down,), (up,) = _of_group(group, False), _of_group(group, True)
+            (down,), (up,) = self._of_group(group, False), self._of_group(group, True)
             called = f"each {kind} down, {len(known)}"
             yield Case(f"{group.name} down", called, down, moment.expect, undo=up)
 
@@ -223,38 +225,47 @@ class _Reader:
         group = f"each {moment.each} down, {len(chosen)}"
         for element in chosen.tolist():
             if links:
-                ends = link_ends(self.build, element)
-                what = f"link {names[ends[0]]}-{names[ends[1]]} down"
-                events: tuple[Event, Event] = LinkChange((ends,), False), LinkChange((ends,), True)
+                one, other = self._names(link_ends(self.build, element))
+                what = f"link {one}-{other} down"
+                ends = ((one, other),)
+                events: tuple[Event, Event] = LinkChange(ends, False), LinkChange(ends, True)
             else:
                 what = f"node {names[element]} down"
-                events = NodeChange((element,), False), NodeChange((element,), True)
+                node = (names[element],)
+                events = NodeChange(node, False), NodeChange(node, True)
             yield Case(what, group, events[0], moment.expect, undo=events[1])
 
     def _link(self, word: str) -> Link:
         element = find_failure(self.build, word)
         if element >= link_count(self.build):
             raise InputError.of("a link, two nodes such as 3-8", word)
-        one, other = link_ends(self.build, element)
+        one, other = self._names(link_ends(self.build, element))
         # In the order of the word: which end a swap moves depends on it.
-        return (one, other) if word.startswith(f"{self.build.wiring.names[one]}-") else (other, one)
+        return (one, other) if word.startswith(f"{one}-") else (other, one)
+
+    def _names(self, switches: Iterable[int]) -> tuple[str, ...]:
+        return tuple(self.build.wiring.names[v] for v in switches)
+
+    def _of_group(self, group: RiskGroup, up: bool) -> list[Event]:
+        """The events of a group: its nodes, then its links."""
+        found: list[Event] = []
+        if group.switches:
+            found.append(NodeChange(self._names(group.switches), up))
+        if group.links:
+            links = tuple((one, other) for one, other in map(self._names, group.links))
+            found.append(LinkChange(links, up))
+        return found
 
 
-def _of_group(group: RiskGroup, up: bool) -> list[Event]:
-    """The events of a group: its nodes, then its links."""
-    nodes = [NodeChange(group.switches, up)] if group.switches else []
-    return [*nodes, *([LinkChange(group.links, up)] if group.links else [])]
-
-
-def _move(moment: TimelineEntry, folder: Path) -> Case:
-    """To the build in a folder; where nothing else is said, no packet is lost."""
+def _move(moment: TimelineEntry, build: int) -> Case:
+    """To a build, by its number; where nothing else is said, no packet is lost."""
     word = next(word for word in MOVES if getattr(moment, word) is not None)
     said = moment.expand or moment.build or ""
     if moment.policy:
         values = moment.policy.model_dump(mode="json", exclude_unset=True)
         said = ", ".join(f"{key} {value}" for key, value in values.items())
     what = f"{word}: {said}"
-    return Case(what, what, BuildChange(folder), _without_loss(moment.expect), moment.at)
+    return Case(what, what, BuildChange(build), _without_loss(moment.expect), moment.at)
 
 
 def _without_loss(expect: Expect) -> Expect:

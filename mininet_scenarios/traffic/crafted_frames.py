@@ -12,20 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 from mininet_scenarios.ovs.packets import (
     ETHERNET,
-    ETHERTYPES,
     IP,
-    IP_VERSION,
     RESET,
     TCP,
     TCP_NUMBER,
-    Postman,
+    FrameWriter,
     checksum,
 )
-from mininet_scenarios.scenario.engine import HostSample
 
 UDP_NUMBER, DISCARD = 17, 9
 ECHO_REPLY = {4: (1, 0), 6: (58, 129)}
@@ -104,13 +100,10 @@ class CraftedFrames:
         return links, "; ".join(_unequal(right, got))
 
 
-class FrameCrafter:
+class FrameCrafter(FrameWriter):
     """Makes frames of one version of the Internet protocol between hosts of a build."""
 
-    def __init__(self, build: Build, hosts: HostSample, version: int) -> None:
-        self.version, self.postman = version, Postman(build, hosts, version)
-
-    def frames(
+    def of_kind(
         self,
         kind: FrameKind,
         source: NDArray[np.int64],
@@ -119,49 +112,26 @@ class FrameCrafter:
         first: int,
     ) -> CraftedFrames:
         """Frames from hosts to hosts, int64[n] each, with these source ports, numbered from."""
+        numbers = {"UDP": UDP_NUMBER, "TCP": TCP_NUMBER, "ICMP": ECHO_REPLY[self.version][0]}
         segment = {"UDP": UDP, "TCP": TCP, "ICMP": ICMP}[kind.protocol]
-        ip = IP[self.version]
-        least = ip.itemsize + segment.itemsize + FRAME_MARK.itemsize
-        filling = max(0, kind.size - least)
-        members = [("ethernet", ETHERNET), ("ip", ip), ("segment", segment), ("mark", FRAME_MARK)]
+        head = IP[self.version].itemsize
+        filling = max(0, kind.size - head - segment.itemsize - FRAME_MARK.itemsize)
+        members: list[tuple[str, Any]] = [("segment", segment), ("mark", FRAME_MARK)]
         if filling:
-            members.append(("filling", f"V{filling}"))  # type: ignore[arg-type]
-        sent: NDArray[np.void] = np.zeros(len(source), np.dtype(members))
-        self._address(sent, kind, source, destination)
+            members.append(("filling", f"V{filling}"))
+        sent = self.frames(source, destination, numbers[kind.protocol], members, kind.service)
         _segment(sent["segment"], kind.protocol, self.version, ports)
         if kind.protocol == "UDP":
-            sent["segment"]["length"] = sent.dtype.itemsize - ETHERNET.itemsize - ip.itemsize
+            sent["segment"]["length"] = sent.dtype.itemsize - ETHERNET.itemsize - head
         sent["mark"]["magic"] = MAGIC
         sent["mark"]["number"] = first + np.arange(len(source))
         if filling:
             sent["filling"] = np.void(bytes(i % 251 for i in range(filling)))
         arriving = sent.copy()
-        arriving["ethernet"]["to"] = self.postman.mac[destination]
-        arriving["ethernet"]["from"] = self.postman.gateway
+        arriving["ethernet"]["to"] = self.mac[destination]
+        arriving["ethernet"]["from"] = self.gateway
         _live_less(arriving["ip"], self.version, 1)
         return CraftedFrames(kind, self.version, source, destination, sent, arriving)
-
-    def _address(
-        self,
-        frames: NDArray[np.void],
-        kind: FrameKind,
-        source: NDArray[np.int64],
-        destination: NDArray[np.int64],
-    ) -> None:
-        """The Ethernet and IP headers, as they leave their hosts."""
-        postman, ethernet, ip = self.postman, frames["ethernet"], frames["ip"]
-        ethernet["to"], ethernet["from"] = postman.gateway, postman.mac[source]
-        ethernet["ethertype"] = ETHERTYPES[self.version]
-        ip["from"], ip["to"] = postman.address[source], postman.address[destination]
-        numbers = {"UDP": UDP_NUMBER, "TCP": TCP_NUMBER, "ICMP": ECHO_REPLY[self.version][0]}
-        ip["protocol"], ip["ttl"] = numbers[kind.protocol], MOST_HOPS
-        payload = frames.dtype.itemsize - ETHERNET.itemsize - ip.dtype.itemsize
-        if self.version == 4:
-            ip["version"], ip["service"] = IP_VERSION[4], kind.service
-            ip["length"] = payload + ip.dtype.itemsize
-            ip["checksum"] = checksum(ip)
-        else:
-            ip["version"], ip["length"] = IP_VERSION[6] | kind.service << 20, payload
 
 
 def marked(data: bytes) -> int | None:

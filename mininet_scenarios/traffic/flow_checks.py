@@ -9,7 +9,7 @@ from compilers.tables.build import Build
 from inventory.problems import InputError
 from mininet_scenarios.scenario.engine import Engine, Flows, HostSample, Step
 from mininet_scenarios.scenario.scenario_format import FlowSpec, Scenario
-from mininet_scenarios.verdict.checks import Check, Mismatch
+from mininet_scenarios.verdict.checks import Check, Mismatch, by_node
 from mininet_scenarios.verdict.flow_model import carry
 from mininet_scenarios.verdict.predict import Prediction
 from mininet_scenarios.verdict.result import CarriedRate
@@ -53,7 +53,7 @@ def flow(
     fair = carry(now, hosts, flows, link_rate)
     what = f"{len(flows.rate)} {spec.protocol} flows, {spec.pattern}, for {spec.seconds:g} s"
     with step("flows", what) as progress:
-        carried = engine.carry(flows, spec.seconds, progress)
+        carried = engine.carry(hosts.names, flows, spec.seconds, progress)
     far = now.build.wiring
     switch, link = np.nonzero(far.far >= 0)
     found = CarriedRate(
@@ -62,7 +62,7 @@ def flow(
         offered=flows.rate,
         carried=carried.rate,
         fair=fair.rate,
-        loads=carried.loads[switch, far.port[switch, link]],
+        loads=by_node(carried.loads, far.names)[switch, far.port[switch, link]],
     )
     return found, _judge(scenario, found)
 

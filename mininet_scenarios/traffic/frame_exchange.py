@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from mininet_scenarios.ovs.collector_frames import Awaited, HostFrame
-from mininet_scenarios.scenario.numbering import Numbering
 
 PATIENCE = (0.1, 0.3, 1.0)
 """Seconds without any frame after which those that are missing are sent again, the last time lost.
@@ -26,27 +24,6 @@ class HostEnds(Protocol):
 
         patience: seconds without any frame after which it ends, too.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class RenumberedEnds:
-    """Hosts by the numbers that a build gives them; `ends` has those of the cabled build."""
-
-    ends: HostEnds
-    numbers: Numbering
-
-    def exchange(
-        self, frames: Sequence[HostFrame], awaited: Awaited, answers: int, patience: float
-    ) -> list[HostFrame]:
-        """As `HostEnds.exchange`."""
-        there, here = self.numbers.hosts.tolist(), self.numbers.host_of.tolist()
-
-        def ours(frame: HostFrame) -> HostFrame:
-            return here[frame[0]], frame[1]
-
-        sent = [(there[host], data) for host, data in frames]
-        heard = self.ends.exchange(sent, lambda frame: awaited(ours(frame)), answers, patience)
-        return list(map(ours, heard))
 
 
 def exchanged(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from mininet_scenarios.machine.netns import entered
@@ -19,9 +19,9 @@ LARGEST_FRAME = 2048
 class HostFrames:
     """A socket at the interface `eth0` of each host, by the id of a process in its namespace."""
 
-    def __init__(self, processes: Sequence[int]) -> None:
-        self.sockets = [_socket(process) for process in processes]
-        self.host = {end.fileno(): host for host, end in enumerate(self.sockets)}
+    def __init__(self, processes: Mapping[str, int]) -> None:
+        self.sockets = {host: _socket(process) for host, process in processes.items()}
+        self.host = {end.fileno(): host for host, end in self.sockets.items()}
         self.poll = select.epoll()
         for file in self.host:
             self.poll.register(file, select.EPOLLIN)
@@ -29,7 +29,7 @@ class HostFrames:
     def close(self) -> None:
         """Close them."""
         self.poll.close()
-        for end in self.sockets:
+        for end in self.sockets.values():
             end.close()
 
     def exchange(

@@ -40,15 +40,14 @@ class Question:
 def questions(build: Build, hosts: HostSample) -> list[Question]:
     """All questions of all hosts, and one frame each that no rule knows."""
     found = []
-    for host, (switch, number) in enumerate(
-        zip(hosts.switch.tolist(), hosts.number.tolist(), strict=True)
-    ):
-        found += _arp(build, host, switch, number, hosts.names[host])
+    places = hosts.names, hosts.switch.tolist(), hosts.number.tolist()
+    for name, switch, number in zip(*places, strict=True):
+        found += _arp(build, switch, number, name)
         if build.addressing.ipv6 is not None:
-            found += _nd(build, host, switch, number, hosts.names[host])
+            found += _nd(build, switch, number, name)
         mac = _mac(build, switch, number)
         unknown = BROADCAST + mac + struct.pack("!H", LOCAL_EXPERIMENT) + bytes(46)
-        found.append(Question(f"{hosts.names[host]}: unknown frame", (host, unknown), None))
+        found.append(Question(f"{name}: unknown frame", (name, unknown), None))
     return found
 
 
@@ -56,7 +55,7 @@ def _mac(build: Build, switch: int, number: int) -> bytes:
     return int(build.addressing.host_mac[switch, number]).to_bytes(6, "big")
 
 
-def _arp(build: Build, host: int, switch: int, number: int, name: str) -> list[Question]:
+def _arp(build: Build, switch: int, number: int, name: str) -> list[Question]:
     plan, mac = build.addressing, _mac(build, switch, number)
     gateway = int(plan.gateway_mac).to_bytes(6, "big")
     own, router = plan.host(switch, number).packed, plan.gateway(switch).packed
@@ -64,8 +63,8 @@ def _arp(build: Build, host: int, switch: int, number: int, name: str) -> list[Q
     asked = _arp_frame(BROADCAST, mac, REQUEST, (mac, own), (bytes(6), router))
     answer = _arp_frame(mac, gateway, REPLY, (gateway, router), (mac, own))
     return [
-        Question(f"{name}: ARP for its own address", (host, probe), None),
-        Question(f"{name}: ARP for its gateway", (host, asked), answer),
+        Question(f"{name}: ARP for its own address", (name, probe), None),
+        Question(f"{name}: ARP for its gateway", (name, asked), answer),
     ]
 
 
@@ -77,7 +76,7 @@ def _arp_frame(
     return b"".join((to, source, head, *sender, *target))
 
 
-def _nd(build: Build, host: int, switch: int, number: int, name: str) -> list[Question]:
+def _nd(build: Build, switch: int, number: int, name: str) -> list[Question]:
     plan, mac = build.addressing, _mac(build, switch, number)
     gateway = int(plan.gateway_mac).to_bytes(6, "big")
     own, router = plan.host6(switch, number).packed, plan.network6(switch)[FIRST_HOST - 1].packed
@@ -89,8 +88,8 @@ def _nd(build: Build, host: int, switch: int, number: int, name: str) -> list[Qu
     option = bytes((TARGET_LINK_LAYER, 1)) + gateway
     answer = _nd_frame((mac, gateway), (router, own), ND_ANSWER_FLAGS, router, option)
     return [
-        Question(f"{name}: neighbour discovery for its own address", (host, probe), None),
-        Question(f"{name}: neighbour discovery for its gateway", (host, asked), answer),
+        Question(f"{name}: neighbour discovery for its own address", (name, probe), None),
+        Question(f"{name}: neighbour discovery for its gateway", (name, asked), answer),
     ]
 
 

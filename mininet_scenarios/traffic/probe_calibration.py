@@ -7,10 +7,11 @@ window without any event is clean; where none is, there is no verdict.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
 
-from mininet_scenarios.scenario.engine import Engine, EngineError, Step
+import numpy as np
+
+from mininet_scenarios.scenario.engine import Engine, EngineError, HostPair, Step
 
 CALIBRATION_RATE = 2000.0
 """Packets a second of all pairs together. A machine does many times as many while nothing happens;
@@ -22,13 +23,13 @@ SLOWER, MOST = 2.0, 4.0
 
 
 def clean_interval(
-    engine: Engine, pairs: NDArray[np.int64], interval: float, step: Step
+    engine: Engine, pairs: Sequence[HostPair], interval: float, step: Step
 ) -> tuple[float, list[str]]:
     """The shortest interval, from `interval` on, at which the probe loses nothing by itself.
 
     Args:
         engine: with a probe.
-        pairs: int64[n, 2], hosts that reach each other.
+        pairs: hosts that reach each other.
         interval: seconds between two packets of a pair, to begin with; more for many pairs.
         step: is told of each control window.
 
@@ -61,7 +62,7 @@ def clean_interval(
         interval *= SLOWER
 
 
-def _window(engine: Engine, pairs: NDArray[np.int64], interval: float) -> str:
+def _window(engine: Engine, pairs: Sequence[HostPair], interval: float) -> str:
     """What was wrong with one control window; "" for nothing."""
     seconds = max(LEAST, PACKETS * interval)
     engine.probe_start(pairs, interval)

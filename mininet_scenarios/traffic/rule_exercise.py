@@ -22,9 +22,8 @@ from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.ovs.packets import checksum
 from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.ovs.rule_counters import RuleKey, generations, packets_by_rule
-from mininet_scenarios.scenario.engine import Flows, HostSample, Progress
+from mininet_scenarios.scenario.engine import SILENT, Flows, HostSample, Progress
 from mininet_scenarios.scenario.exercise import Deviation, Exercise, Findings
-from mininet_scenarios.scenario.numbering import Numbering
 from mininet_scenarios.traffic.crafted_frames import (
     FRAME_KINDS,
     HASHED,
@@ -32,7 +31,7 @@ from mininet_scenarios.traffic.crafted_frames import (
     FrameCrafter,
     marked,
 )
-from mininet_scenarios.traffic.frame_exchange import HostEnds, RenumberedEnds, exchanged
+from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
 from mininet_scenarios.traffic.link_shares import link_shares, sent_by_port
 from mininet_scenarios.traffic.neighbour_frames import questions
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
@@ -62,26 +61,26 @@ class RuleExercise:
     def __init__(
         self,
         live: Build,
-        cabled: Build,
+        vertex: Mapping[str, int],
         most: int | None,
         ends: HostEnds,
         ports: PortsDown,
         progress: Progress,
     ) -> None:
-        """`ends`, `ports` and bridges have the cabled build's numbers.
+        """Get ready: `live` has the names of the build that is cabled.
 
-        most: how many of each switch's hosts take part, None for all.
+        vertex: of each switch, by which `ports` and bridges know it. most: how many of each
+        switch's hosts take part, None for all.
 
         Raises:
             OpenVSwitchError: a bridge does not answer.
         """
         self.build, self.hosts = live, HostSample.of(live, most)
-        self.numbers = Numbering.of(live, cabled, most)
-        self.ends = RenumberedEnds(ends, self.numbers)
+        self.vertex = [vertex.get(name, SILENT) for name in live.wiring.names]
+        self.ends = ends
         self.ports, self.ovs, self.progress = ports, ports.ovs, progress
         self.bridges = {
-            bridge_name(int(self.numbers.vertex[v])): v
-            for v in np.flatnonzero(live.topology.present).tolist()
+            bridge_name(self.vertex[v]): v for v in np.flatnonzero(live.topology.present).tolist()
         }
         self.rules = RuleSet(live, self.hosts, generations(self.ovs.folder, self.bridges))
         self.crafters = {v: FrameCrafter(live, self.hosts, v) for v in self.rules.versions}
@@ -143,7 +142,7 @@ class RuleExercise:
         source, destination = np.nonzero(reached & ~np.eye(len(at), dtype=np.bool_))
         for kind in FRAME_KINDS:
             crafter = self.crafters[version]
-            self._send(crafter.frames(kind, source, destination, FIXED_PORT, self.frames))
+            self._send(crafter.of_kind(kind, source, destination, FIXED_PORT, self.frames))
 
     def _send(self, frames: CraftedFrames) -> list[int]:
         """Send them, and compare what arrives with what has to; how often each was sent."""
@@ -152,7 +151,8 @@ class RuleExercise:
         width = frames.sent.dtype.itemsize
         data = frames.sent.tobytes()
         rows = (data[place : place + width] for place in range(0, len(data), width))
-        sent = list(zip(frames.source.tolist(), rows, strict=True))
+        names = self.hosts.names
+        sent = list(zip((names[i] for i in frames.source.tolist()), rows, strict=True))
         arrived = np.zeros(count, np.int64)
         due = range(first, first + count)
         heard, times = exchanged(self.ends, sent, due, came=lambda frame: marked(frame[1]))
@@ -167,11 +167,11 @@ class RuleExercise:
         self.progress(self.frames, self.frames)
         return times
 
-    def _judge(self, frames: CraftedFrames, number: int, host: int, got: bytes) -> None:
+    def _judge(self, frames: CraftedFrames, number: int, host: str, got: bytes) -> None:
         """One that arrived at a host."""
         there = int(frames.destination[number])
-        if host != there:
-            self._differs(frames, number, "delivered", f"at {self.hosts.names[host]}")
+        if host != self.hosts.names[there]:
+            self._differs(frames, number, "delivered", f"at {host}")
             return
         links, words = frames.difference(number, got)
         ends = self.hosts.switch[frames.source[number]], self.hosts.switch[there]
@@ -257,7 +257,7 @@ class RuleExercise:
             if rows:
                 source, destination, ports = np.array(rows).T
                 here, there = self.first_host[source], self.first_host[destination]
-                times = self._send(crafter.frames(HASHED, here, there, ports, self.frames))
+                times = self._send(crafter.of_kind(HASHED, here, there, ports, self.frames))
                 done.append(np.stack((here, there, np.array(times))))
         source, destination, times = np.concatenate(done, axis=1)
         return Flows(source, destination, times.astype(np.float64))
@@ -268,7 +268,7 @@ class RuleExercise:
     def _repairs(self) -> set[Rule]:
         """Reach what only packets reach that find ports down, or that come by such a way; which."""
         switches = sorted({switch for switch, *_ in self.rules.groups})
-        vertex = self.numbers.vertex.tolist()
+        vertex = self.vertex
         steps = [list(self._steps(switch).items()) for switch in switches]
         reached: set[Rule] = set()
         with closing(self.ports) as ports:
@@ -326,7 +326,7 @@ class RuleExercise:
         ends = np.flatnonzero(led[self.hosts.switch])
         if not len(ends):
             return None
-        frames = self.crafters[4].frames(HASHED, np.zeros(1, np.int64), ends[:1], FIXED_PORT, 0)
+        frames = self.crafters[4].of_kind(HASHED, np.zeros(1, np.int64), ends[:1], FIXED_PORT, 0)
         ip = frames.sent["ip"]
         ip["ttl"], ip["checksum"] = LAST_HOP, 0
         ip["checksum"] = checksum(ip)

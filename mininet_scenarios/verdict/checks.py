@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from inventory.problems import InputError
 from mininet_scenarios.scenario.engine import SILENT, Counts, Engine, HostSample, Observation
 from mininet_scenarios.scenario.outage import Outage
 from mininet_scenarios.scenario.scenario_format import Expect
-from mininet_scenarios.verdict.predict import Prediction
+from mininet_scenarios.verdict.predict import N, Prediction
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +114,15 @@ class Examiner:
                     required = "paths between nodes with hosts that take part"
                     raise InputError.of(required, names[end], key="expect.paths")
         pairs = np.array([(first[way[0]], first[way[-1]]) for way in ways])
-        seen = engine.paths(pairs)
+        seen = engine.paths(self.hosts.pairs(pairs))
         mismatches = tuple(
             Mismatch(
                 f"{names[way[0]]} → {names[way[-1]]}",
                 " ".join(names[v] for v in way),
-                " ".join(names[v] for v in taken),
+                " ".join(taken),
             )
             for way, taken in zip(ways, seen, strict=True)
-            if way != taken
+            if tuple(names[v] for v in way) != taken
         )
         return Check.of(f"{what}: paths", len(ways), mismatches)
 
@@ -151,7 +151,8 @@ class Examiner:
         fewest, most = self.prediction.load_bounds(packets)
         switch, link = np.nonzero(wiring.far >= 0)
         port = wiring.port[switch, link]
-        least, limit, loads = (x[switch, port] for x in (fewest, most, seen.loads))
+        counted = by_node(seen.loads, wiring.names)
+        least, limit, loads = (x[switch, port] for x in (fewest, most, counted))
         mismatches = tuple(
             Mismatch(
                 self._link(int(switch[i]), int(link[i])),
@@ -188,6 +189,12 @@ class Examiner:
         far, port, far_port = (int(x[switch, link]) for x in (w.far, w.port, w.far_port))
         here, there = w.port_name(switch, port), w.port_name(far, far_port)
         return f"link {w.names[switch]} {here} → {w.names[far]} {there}"
+
+
+def by_node(loads: Mapping[str, NDArray[N]], names: Sequence[str]) -> NDArray[N]:
+    """[S, ports + 1], a row for each of these switches; of zeros for one that is not there."""
+    nothing = np.zeros_like(next(iter(loads.values())))
+    return np.stack([loads.get(name, nothing) for name in names])
 
 
 def histogram(hops: NDArray[np.int64], asked: NDArray[np.bool_]) -> dict[int, int]:

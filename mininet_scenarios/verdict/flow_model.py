@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.evaluation.max_min import max_min
-from mininet_scenarios.scenario.engine import Carried, Flows, HostSample
+from mininet_scenarios.scenario.engine import Flows, HostSample, Throughput
 from mininet_scenarios.verdict.predict import Prediction
 
 HOST_LINKS = 10_000.0
 """Mb/s that a host takes and gives where links have no rate: flows are bounded by something."""
 
 
-def carry(walked: Prediction, hosts: HostSample, flows: Flows, rate: float | None) -> Carried:
+def carry(walked: Prediction, hosts: HostSample, flows: Flows, rate: float | None) -> Throughput:
     """Max-min fair rates when every flow divides itself over its paths by their weights.
 
     The shares are fixed: the fullest of its paths limits a flow, as it would one that must arrive
@@ -28,7 +28,8 @@ def carry(walked: Prediction, hosts: HostSample, flows: Flows, rate: float | Non
     fair = max_min(arcs, flow, share, capacity, np.where(arrives > 0, demand, 0))
     loads = np.zeros(walked.arcs)
     np.add.at(loads, arcs, share * fair[flow])
-    return Carried(fair * arrives, walked.by_port(loads))
+    ports = walked.by_port(loads)
+    return Throughput(fair * arrives, dict(zip(walked.build.wiring.names, ports, strict=True)))
 
 
 def crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[NDArray[Any], ...]:
@@ -41,5 +42,5 @@ def crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[NDArra
     home = np.where(paths.hops >= 0, paths.part, 0)
     arrives = np.bincount(paths.pair, home, len(source))
     # Hosts of one switch reach each other over no link.
-    arrives[(source == destination) & walked.outage.up(len(walked.first))[source]] = 1
+    arrives[(source == destination) & walked.outage.up(walked.build.wiring.names)[source]] = 1
     return paths.arcs[hop, path].astype(np.int64), paths.pair[path], paths.part[path], arrives

@@ -86,7 +86,7 @@ class Prediction:
 
         first: only the first of each pair that is up.
         """
-        up, hops = self.outage.up(len(self.first)), self.tabulated
+        up, hops = self.outage.up(self.build.wiring.names), self.tabulated
         lit = np.flatnonzero(up[source] & up[destination] & (source != destination))
         found = (hops.first_paths if first else hops.paths)(source[lit], destination[lit])
         return replace(found, pair=lit[found.pair])
@@ -110,7 +110,7 @@ class Prediction:
             loads = self.loads(packets)
             return loads, loads
         if self.build.carries:
-            up = self.outage.up(len(packets))
+            up = self.outage.up(self.build.wiring.names)
             able = np.where(up[:, None] & up & ~np.eye(len(up), dtype=np.bool_), packets, 0)
             least, most = self.tabulated.bounds_over(able)
             return self.by_port(least), self.by_port(most)
@@ -158,16 +158,14 @@ class Prediction:
         table[switch, port[switch, link]] = arcs.reshape(port.shape)[switch, link]
         return table
 
-    def on_the_way(self, other: Prediction, vertex: NDArray[np.int64]) -> Prediction:
+    def on_the_way(self, other: Prediction) -> Prediction:
         """While the fabric moves to another build: what is promised of every mixture of both.
 
         A pair that both deliver arrives, over no more links than the longest paths of both together
-        (docs/how-to/plan.md); of others nothing is known.
-
-        Args:
-            other: of the build to come.
-            vertex: int64[S], the numbers of our switches there; negative where it has them not.
+        (docs/how-to/plan.md); of others nothing is known. Switches are the same by name.
         """
+        number = {name: v for v, name in enumerate(other.build.wiring.names)}
+        vertex = np.array([number.get(name, LOST) for name in self.build.wiring.names])
         there = (vertex[:, None] >= 0) & (vertex >= 0)
         later = np.where(there, other.fewest[vertex[:, None], vertex], LOST)
         sure = (self.fewest >= 0) & (later >= 0)
@@ -194,8 +192,9 @@ class Prediction:
 
 
 def _predict(walks: Walks, outage: Outage) -> Prediction:
-    tabulated = TabulatedHops.of(walks, outage.program(walks.program), LINK_DOWN)
-    up = outage.up(walks.switches)
+    names = walks.build.wiring.names
+    tabulated = TabulatedHops.of(walks, outage.program(walks.program, names), LINK_DOWN)
+    up = outage.up(names)
     able = up[:, None] & up
     nothing = np.where(able & np.eye(len(up), dtype=np.bool_), 0, LOST).astype(np.int16)
     able &= ~np.eye(len(up), dtype=np.bool_)

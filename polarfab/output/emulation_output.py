@@ -64,8 +64,9 @@ def run(
 
     `again` are the words that run it again, without engine and framework.
     """
-    from mininet_scenarios.run.emulation import Emulation, Silent, WrongTables
+    from mininet_scenarios.run.emulation import Emulation
     from mininet_scenarios.run.plane_emulation import run_planes
+    from mininet_scenarios.run.rehearsal_plan import Silent, WrongTables
     from mininet_scenarios.scenario.engine import EngineError
 
     if unverified and loaded.folder:

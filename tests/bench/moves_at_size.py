@@ -24,10 +24,10 @@ from controller.management.client import Client
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import HostSample
-from mininet_scenarios.scenario.outage import Outage
 from tests.bench.push_child import HIGHEST, PATIENT
 from tests.controller.cluster.test_several_live import Etcd, Instance
 from tests.controller.conftest import POLARFAB, own_network
+from tests.outages import outage
 
 SPEC = "name: lab\ntopology: {{family: polarfly, q: {}}}\nrouting: {}\n"
 POLICIES = "{balance: minimal}", "{balance: compact-valiant, protect: link}"
@@ -84,9 +84,9 @@ def link_events(fabric: OvsFabric, leader: Instance, count: int) -> dict[str, fl
             down.remove(chance.choice(sorted(down)))
         else:
             down.add(chance.choice([link for link in links if link not in down]))
-        fabric.suffer(Outage(frozenset(down)))
+        fabric.suffer(outage(fabric.build, down))
         time.sleep(chance.choice((0, 0.05, 0.3, 1.0)))
-    fabric.suffer(Outage())
+    fabric.suffer(outage(fabric.build))
     took = seconds_until(lambda: calm(leader))
     before = repaired_rows(leader)
     api = Client.to(f"http://{leader.url}", "URL", leader.tokens)

@@ -11,7 +11,6 @@ import numpy as np
 
 from compilers.routing.choose import choices, weight_pairs
 from compilers.routing.minimal_routes import minimal
-from compilers.routing.star.star_choices import with_choices
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
@@ -25,6 +24,7 @@ from compilers.tables.intermediate_form import (
 from compilers.topology.families import FAMILIES
 from compilers.wiring.addressing import Addressing, default_host_macs
 from compilers.wiring.wiring import generated_inventory, wire
+from extensions.scale.star_choices import with_choices
 
 
 @cache

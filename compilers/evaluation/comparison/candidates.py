@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any
 
-from compilers.evaluation.comparison.formulas import Carried, Formulas, formulas
+from compilers.evaluation.comparison.formulas import CarriedShare, Formulas, formulas
 from compilers.evaluation.comparison.packing import Packing, packing
 from compilers.evaluation.comparison.prices import Prices
 from compilers.topology.family import Design
@@ -79,12 +79,12 @@ class Candidate:
         return self.cost.dollars * self.total_hosts
 
     @property
-    def uniform(self) -> Carried | None:
+    def uniform(self) -> CarriedShare | None:
         """What uniform traffic gets."""
         return self.known.uniform(self.most_hosts, even=not self.more)
 
     @property
-    def worst(self) -> Carried | None:
+    def worst(self) -> CarriedShare | None:
         """What the worst permutation gets, by the balance for any traffic."""
         return self.known.worst(self.most_hosts, even=not self.more)
 
@@ -135,7 +135,7 @@ class Candidate:
         }
 
 
-def _carried(word: str, found: Carried | None) -> dict[str, float | str | None]:
+def _carried(word: str, found: CarriedShare | None) -> dict[str, float | str | None]:
     return {
         word: found.share if found else None,
         f"{word}_balance": found.balance if found else None,

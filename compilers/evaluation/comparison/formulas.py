@@ -13,7 +13,7 @@ EXACT, ESTIMATE, BOUND = "exact", "estimate", "bound"
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedShare:
     """The share of its link's rate that every host can send, by a balance of fabric.yaml."""
 
     share: float
@@ -49,7 +49,7 @@ class Formulas:
         links, endpoints = self.design.links, self.design.endpoints
         return 2 * links * self.utilisation / (endpoints * self.mean_distance)
 
-    def uniform(self, hosts: int, even: bool) -> Carried | None:
+    def uniform(self, hosts: int, even: bool) -> CarriedShare | None:
         """What uniform traffic gets on shortest paths; None where there is no formula.
 
         Of uneven hosts it is an estimate, as though every switch had `hosts`, the most.
@@ -58,9 +58,9 @@ class Formulas:
         if full is None or self.basis is None:
             return None
         balance = own_balances()[0] if self.family.single else _first("shortest")
-        return Carried(min(1.0, full / hosts), balance, self.basis if even else ESTIMATE)
+        return CarriedShare(min(1.0, full / hosts), balance, self.basis if even else ESTIMATE)
 
-    def worst(self, hosts: int, even: bool) -> Carried | None:
+    def worst(self, hosts: int, even: bool) -> CarriedShare | None:
         """What the worst permutation gets by the balance for any traffic; None without a formula.
 
         Loads of marked packets, and of those over intermediates, hardly depend on who sends to
@@ -70,14 +70,16 @@ class Formulas:
         marked = self.family.marked_share(self.design.parameters, hosts)
         if marked:
             share, exact = marked
-            return Carried(min(1.0, share), _first("marks"), EXACT if even and exact else BOUND)
+            return CarriedShare(
+                min(1.0, share), _first("marks"), EXACT if even and exact else BOUND
+            )
         full = self.full_throughput_hosts
         if full is None or self.basis is None or self.family.compared:
             return None
         # Both legs are uniform traffic, but an intermediate may be any of N switches, not N - 1.
         legs = full / (2 * hosts) * self.design.nodes / (self.design.nodes - 1)
         bound = BOUND if self.basis == EXACT and not even else self.basis
-        return Carried(min(1.0, legs), _first("carries"), bound)
+        return CarriedShare(min(1.0, legs), _first("carries"), bound)
 
 
 def formulas(design: Design) -> Formulas:

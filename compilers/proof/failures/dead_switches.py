@@ -69,7 +69,7 @@ def _pairs(build: Build, seed: int) -> tuple[Numbers, Numbers]:
     return np.sort(down), np.sort(mixed[: max(2, FOLLOWED_UP_TO // (len(down) * ways))])
 
 
-class Taken(NamedTuple):
+class LinksTaken(NamedTuple):
     """Packets of hosts, the links that one takes at most, and those that all take together."""
 
     packets: int
@@ -77,7 +77,7 @@ class Taken(NamedTuple):
     links: float
 
 
-def links_taken(hops: ManyPackets, down: Numbers, sources: Numbers) -> Taken:
+def links_taken(hops: ManyPackets, down: Numbers, sources: Numbers) -> LinksTaken:
     """The links that packets of hosts at `sources` take to switches that are down.
 
     A packet for each link that hosts may choose, and for each that marked ones are spread over;
@@ -118,4 +118,4 @@ def links_taken(hops: ManyPackets, down: Numbers, sources: Numbers) -> Taken:
         cell, ttl = np.divmod(cell, MOST_HOPS + 1)
         cell, column = np.divmod(cell, width)
         arc, tag = np.divmod(cell, 2)
-    return Taken(round(sent), most, links)
+    return LinksTaken(round(sent), most, links)

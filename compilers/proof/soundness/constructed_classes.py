@@ -7,14 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.families import polarstar
 from compilers.proof.soundness.policy_soundness import bounces
 from compilers.proof.soundness.unsound import Unsound, where
-from compilers.routing.plane_choices import alternate_links
-from compilers.routing.star.star_choices import star_alternates
-from compilers.spec.policy import constructs_classes
 from compilers.tables.build import Build
-from compilers.topology import polarity
 from compilers.topology.families import family_of
 from inventory.problems import Finding
 
@@ -24,22 +19,13 @@ def constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
 
     None where the fabric has no construction; no links where the policy asks for no alternates.
     """
-    topology, wiring, shape = build.topology, build.wiring, build.tables.classes.port.shape
-    links, found = wiring.port.shape[1], None
-    none = not build.spreading.alternates
-    if polarity.is_whole(topology) and shape[1] == 2 * links:
-        edge = build.policy.get("disjoint", "edge") == "edge"
-        found = alternate_links(wiring, edge, bounces(build) or build.marks)
-    elif _has_star_classes(build, links):
-        found = star_alternates(topology, links)
-    return np.zeros_like(found) if found is not None and none else found
-
-
-def _has_star_classes(build: Build, links: int) -> bool:
-    """Whether these are the three classes a link of a whole PolarStar."""
-    topology, (order, classes) = build.topology, build.tables.classes.port.shape
-    three = polarstar.is_whole(topology) and classes == 3 * links
-    return three and constructs_classes(family_of(topology.family), topology.parameters, order)
+    topology, wiring = build.topology, build.wiring
+    family, classes = family_of(topology.family), build.tables.classes.port.shape[1]
+    edge = build.policy.get("disjoint", "edge") == "edge"
+    also = bounces(build) or build.marks
+    found: NDArray[np.uint8] | None
+    found = family.constructed_alternates(topology, wiring, classes, edge, also)
+    return np.zeros_like(found) if found is not None and not build.spreading.alternates else found
 
 
 def direct_rows(build: Build) -> Iterator[Unsound]:

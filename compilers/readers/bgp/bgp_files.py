@@ -10,19 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from compilers.readers.bgp.bgp_dialects import (
-    AVD,
-    EOS,
-    FRR,
-    FRR_UNDER_SONIC,
-    JUNOS,
-    NVUE,
-    NVUE_OTHERS,
-    NXOS,
-    SRL_OTHERS,
-    SRL_WATCHED,
-    SRLINUX,
-)
+from compilers.readers.bgp.bgp_dialects import dialect
 from compilers.readers.bgp.bgp_reader import is_taken
 from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker
 from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop
@@ -32,18 +20,6 @@ from compilers.readers.routers.router_forwarding import far_ends, forwarding
 from compilers.readers.routers.router_text import DISCARD, RouterText
 from compilers.readers.statements import Statements
 
-DIALECTS = {
-    "eos.cfg": EOS,
-    "avd.json": AVD,
-    "nxos.cfg": NXOS,
-    "junos.set": JUNOS,
-    "srlinux.json": SRLINUX,
-    "startup.yaml": NVUE,
-    "frr.conf": FRR_UNDER_SONIC,
-}
-"""By file; a file that is not there says nothing of BGP."""
-BOTH_FAMILIES = {"srlinux.json": SRL_OTHERS, "startup.yaml": NVUE_OTHERS}
-"""What is said where there are sessions of both address families."""
 ANNOUNCING = {"junos.set", "srlinux.json"}
 """The files whose policy announces every route that it matches."""
 PART_OF_POLICY = re.compile(
@@ -61,7 +37,7 @@ def frr(folder: Path, bfd: bool) -> BgpSwitch:
     """
     files, actor, engine = read_frr_text(folder, bfd)
     file = str(folder / NAME)
-    speaker = Speaker.read(Statements(engine.said), FRR, bfd)
+    speaker = Speaker.read(Statements(engine.said), dialect("frr", NAME), bfd)
     return speaker.switch(file, files.switch(file, files.tables(NAME, engine, actor.ways), ()))
 
 
@@ -82,25 +58,21 @@ def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] 
     routers = [router for router, _ in found]
     router, spoken = routers[0], list[tuple[RouterText, Speaker]]()
     for text, engine in found:
-        name = Path(text.file).name
-        if name in DIALECTS:
+        if (known := dialect(target, Path(text.file).name)).once:
             said = Statements.below(engine.said, "set ", tree=bool(engine.grammar.tree))
-            spoken.append((text, Speaker.read(said, DIALECTS[name], bfd)))
+            spoken.append((text, Speaker.read(said, known, bfd)))
     (where, speaker), *more = spoken
-    name = Path(where.file).name
     if speaker.families[1:]:
-        speaker.said.need(BOTH_FAMILIES.get(name, ()), {})
+        speaker.said.need(speaker.dialect.both, {})
     for other, same in more:
         other.strange += same.said.unknown()
         other.faults += ((0, text) for text in same.said.lacking())
         if not _say_the_same(speaker, same):
             other.fault(0, f"BGP is not as in {where.file}")
-    if bfd and name == "srlinux.json":
-        ends = dict(far_ends(router))
-        for family in speaker.families:
-            for session in family.sessions:
-                speaker.said.need(SRL_WATCHED, {"port": ends.get(session.port, "")})
-    if name in ANNOUNCING:
+    ends = dict(far_ends(router))
+    for session in (each for family in speaker.families for each in family.sessions if bfd):
+        speaker.said.need(speaker.dialect.links, {"port": ends.get(session.port, "")})
+    if Path(where.file).name in ANNOUNCING:
         _announce(router, speaker)
     return numbered(router, speaker, forwarding(*routers), where.file)
 

@@ -89,7 +89,9 @@ class Speaker:
         sessions = tuple(self._sessions(known))
         self._policy(known, f"fabric-{known['family']}")
         self.said.need(self.dialect.watched if self.bfd else (), known)
-        own = [found["prefix"] for found, _ in self.said.find(self.dialect.own, known)]
+        own = [
+            found["prefix"] for each in self.dialect.own for found, _ in self.said.find(each, known)
+        ]
         taken = known["pool"], _number(known["least"]), _number(known["longest"])
         return SpokenFamily(tuple(own), sessions, taken)
 
@@ -139,7 +141,7 @@ class Speaker:
             (file, 0, f"no route that discards {prefix}, so it may not be announced")
             for family in self.families
             for prefix in family.own
-            if self.dialect.rooted and prefix not in discarded
+            if self.dialect.rooted is not None and prefix not in discarded
         ]
         numbered = next(each for each in self.dialect.once if "<number>" in each)
         line = next((line for _, line in self.said.find(numbered, self.known)), 0)

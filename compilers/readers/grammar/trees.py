@@ -25,6 +25,7 @@ NAMES = (
 """The keys of lists, in the models that are read here."""
 NUMBERS = "sequence", "id", "index"
 """Those of them that are numbers, where all of their text is digits."""
+_encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 FLOW = re.compile(r' *"([^"]+)": (\{.*\})')
 """A line of YAML that is a key and a whole mapping."""
 
@@ -118,7 +119,8 @@ class _TreeWriter:
         """The line of a key, or of a text in a list, behind what was found before."""
         if isinstance(word, LineKey):
             return word.line
-        at = self.text.find(json.dumps(word), self._at)
+        plain = isinstance(word, str) and "\\" not in word and '"' not in word
+        at = self.text.find(f'"{word}"' if plain else json.dumps(word), self._at)
         if at >= 0:
             self._line += self.text.count("\n", self._at, at)
             self._at = at
@@ -126,7 +128,7 @@ class _TreeWriter:
 
 
 def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return _encoder.encode(value)
 
 
 def _yaml(text: str) -> Any:

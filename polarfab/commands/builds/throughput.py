@@ -91,9 +91,9 @@ def command(
         given = names, hosts, seed, bar, scheduler, optimum
         each = of_each_plane(fabric, lambda plane: plane.throughput(*given))
     counts = {int(n) for b in builds for n in (b.wiring.host_port > 0).sum(axis=1) if n}
-    uneven = f", as if every node had as many ({min(counts)} to {max(counts)})"
     title = f"{builds[0].topology.title()}, {hosts} hosts per node"
-    title += uneven if not asked and len(counts) > 1 else ""
+    if not asked and len(counts) > 1:
+        title += f", as if every node had as many ({min(counts)} to {max(counts)})"
     if output:
         _plot(each[0], title, output, form)
     if as_json:

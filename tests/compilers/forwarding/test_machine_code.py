@@ -82,6 +82,18 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(empty: Path) -> Non
     assert [file.suffix for file in empty.iterdir()] == [".so"]
 
 
+def test_one_process_at_a_time_makes_machine_code(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[object] = []
+    monkeypatch.setattr("subprocess.run", lambda *words, **_: begun.append(words))
+    with machine_code.one_at_a_time(empty):
+        assert replace(SMALL).kernels(1)
+        assert not begun
+    assert replace(SMALL).kernels(1)
+    assert len(begun) == 1
+
+
 @pytest.mark.parametrize("choice", ["python", "jit"])
 @pytest.mark.usefixtures("empty")
 def test_nothing_is_made_that_was_not_asked_for(

@@ -7,6 +7,7 @@ import pytest
 
 from compilers.readers.grammar.engine import TextEngine
 from compilers.readers.grammar.rules import ENGINE_VERBS, Grammar, GrammarRule, grammar
+from compilers.readers.grammar.trees import tree_lines
 from compilers.readers.routers.frr_reader import FrrActor
 from compilers.readers.routers.router_actor import RouterActor
 from compilers.readers.segments.segment_text import _SegmentActor
@@ -150,3 +151,40 @@ def test_every_verb_is_known_and_every_field_is_there(file) -> None:
             look(rule.inside, fields)
 
     look(own.rules, set())
+
+
+JSON = """{
+  "a": {"x y": true, "of": []},
+  "list": [
+    {"name": "one", "n": 1},
+    {"name": "one", "n": "1"},
+    {"odd": 2},
+    "text"
+  ],
+  "routes": {
+    "10.0.0.0/8": {"b": "2", "a": "1"}
+  }
+}
+"""
+YAML = '- set:\n    a:\n      b: off\n    routes:\n      "10.0.0.0/8": {via: {x: {}}}\n'
+
+
+def test_a_tree_is_lines_with_the_numbers_of_its_keys() -> None:
+    assert list(tree_lines(JSON, ["routes"])) == [
+        (2, "a"),
+        (2, ' "x y" true'),
+        (2, " of []"),
+        (4, "list one"),
+        (4, " n 1"),
+        (5, "list one again"),
+        (5, ' n "1"'),
+        (6, "list without a name"),
+        (6, " odd 2"),
+        (7, 'list "text"'),
+        (10, 'routes 10.0.0.0/8 {"a": "1", "b": "2"}'),
+    ]
+    lines = [(2, "a"), (3, ' b "off"'), (5, 'routes 10.0.0.0/8 {"via": {"x": {}}}')]
+    assert list(tree_lines(YAML, ["routes"], in_yaml=True)) == lines
+    with pytest.raises(ValueError, match="a twice in a mapping") as error:
+        tree_lines("a: {}\nb: {}\na: {}\n", [], in_yaml=True)
+    assert error.value.args[0] == 3

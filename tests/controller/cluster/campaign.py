@@ -38,6 +38,7 @@ from tests.controller.cluster.crowd import Crowd, Papers
 from tests.controller.cluster.meddler import COUNTED, Fault, Meddler
 from tests.controller.conftest import Running, polarfab
 from tests.controller.unixctl import Unixctl
+from tests.outages import outage
 from tests.waiting import until
 
 MORTAL = Path(__file__).parents[1] / "killed_thread.py"
@@ -320,14 +321,16 @@ class Campaign:
         """Both ports of a link go and come back; `mod-port` does nothing to patch ports."""
         was = self.fabric.outage
         for _ in range(1 + event.chance % 3):
-            self.fabric.suffer(Outage(was.links | {event.link}, was.switches))
+            cut = outage(self.build, [event.link])
+            self.fabric.suffer(Outage(was.links | cut.links, was.switches))
             self.fabric.suffer(was)
 
     def _reboot(self, event: Event) -> None:
         """A switch goes and comes back without rows, again and again."""
         was = self.fabric.outage
         for _ in range(1 + event.chance % 4):
-            self.fabric.suffer(Outage(was.links, was.switches | {event.vertex}))
+            dark = outage(self.build, switches=[event.vertex])
+            self.fabric.suffer(Outage(was.links, was.switches | dark.switches))
             self.fabric.suffer(was)
         self._emptied(event.vertex)
 
@@ -340,11 +343,12 @@ class Campaign:
     def _suffer(self, event: Event) -> None:
         was = self.fabric.outage
         if event.kind.startswith("cable"):
-            outage = Outage(was.links ^ {event.link}, was.switches)
+            changed = outage(self.build, [event.link])
         else:
-            outage = Outage(was.links, was.switches ^ {event.vertex})
+            changed = outage(self.build, switches=[event.vertex])
             self._emptied(event.vertex)
-        self.fabric.suffer(outage)
+        now = Outage(was.links ^ changed.links, was.switches ^ changed.switches)
+        self.fabric.suffer(now)
 
     def _by_hand(self, event: Event) -> None:
         v, kind, bridge = event.vertex, event.kind, f"s{event.vertex}"

@@ -96,10 +96,10 @@ def test_a_switch_that_restarts_loses_only_what_it_was_carrying(engine):
     node = 0
 
     def power(engine):
-        engine.apply(NodeChange((node,), up=False))
+        engine.apply(NodeChange((str(node),), up=False))
         log = engine.setup.work / "controller.log"
         until(lambda: f"switch {node} left" in log.read_text(), "the controller has seen it")
-        engine.apply(NodeChange((node,), up=True))
+        engine.apply(NodeChange((str(node),), up=True))
         engine.settle(60)
 
     found, interval = carried(engine, INTERVALS, power)

@@ -33,7 +33,7 @@ def probed(engine, interval, event, hosts=None):
     """What a probe with a packet every so many seconds, between these hosts, sees of an event."""
     hosts = hosts or len(engine.build.wiring.names)
     pairs, after = np.array(list(permutations(range(hosts), 2))), max(AFTER, 3 * interval)
-    engine.probe_start(pairs, interval)
+    engine.probe_start(engine.hosts.pairs(pairs), interval)
     engine.wait(WARM + interval)
     begin = engine.now()
     engine.wait(FLIGHT)

@@ -70,7 +70,7 @@ def flows(build, pattern, rate, protocol, parallel=1):
 
 
 def carried(engine, sent, seconds):
-    return float(engine.carry(sent, seconds, lambda *_: None).rate.sum())
+    return float(engine.carry(engine.hosts.names, sent, seconds, lambda *_: None).rate.sum())
 
 
 def test_a_permutation_gets_more_through_and_uniform_traffic_is_left_alone(engine, tmp_path):

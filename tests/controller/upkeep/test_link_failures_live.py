@@ -22,6 +22,7 @@ from tests.compilers.targets.live_ovs import BRIDGE, dump
 from tests.compilers.wiring.makers import missing
 from tests.controller import conftest
 from tests.controller.conftest import SWITCHES, compile_into, own_network, polarfab
+from tests.outages import outage
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
@@ -130,7 +131,7 @@ def test_a_link_that_goes_is_repaired_and_what_comes_back_is_as_compiled(kept, f
     for number, (u, k, v) in enumerate((plain, quadric), 1):
         repair = expected.of([(u, k)])
         hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
-        fabric.suffer(Outage(links=frozenset({(u, v)})))
+        fabric.suffer(outage(fabric.build, [(u, v)]))
         reaches(running, "tables for 1 dead link:", number)
         assert running.status()["links"]["down"]
         assert expected.hold(hurt)
@@ -149,7 +150,7 @@ def test_a_switch_without_power_and_its_return(kept, fabric, switches, expected)
     near = [(node, k) for k in np.flatnonzero(expected.build.wiring.far[node] >= 0)]
     repair = expected.of(near, [node])
     hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
-    fabric.suffer(Outage(switches=frozenset({node})))
+    fabric.suffer(outage(fabric.build, switches=[node]))
     expected.come(hurt)
     fabric.suffer(Outage())
     conftest.connect(switches, running.port, f"s{node}")
@@ -181,7 +182,7 @@ def test_a_flapping_link_is_suppressed_until_it_is_calm(kept, fabric, expected):
     hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
     running = kept("--damping", "4,2200,1000,60")
     for _ in range(3):
-        fabric.suffer(Outage(links=frozenset({(u, v)})))
+        fabric.suffer(outage(fabric.build, [(u, v)]))
         fabric.suffer(Outage())
     running.says("flaps and is not used for")
     until(lambda: not running.status()["links"]["down"], "the link is up")
@@ -200,9 +201,10 @@ def test_swapped_cables_are_told_with_the_move_that_repairs_them(kept, fabric, e
     hurt = expected.dumps(expected.of([(u, k), (x, j)]))
     running = kept("--discover")
     # Pulled first: Open vSwitch may not find the peer of a patch port that is replaced with it.
-    pulled = Outage(links=frozenset({(u, v), (x, y)}))
+    pulled = outage(fabric.build, [(u, v), (x, y)])
     fabric.suffer(pulled)
-    fabric.suffer(Outage(miswires=(Miswire((u, v), (x, y)),)))
+    one, other = ((str(a), str(b)) for a, b in ((u, v), (x, y)))
+    fabric.suffer(Outage(miswires=(Miswire(one, other),)))
     running.says("miswired, 2 cables misplaced: swap the plugs in")
     until(lambda: len(running.status()["links"]["down"]) == 2, "both links are told")
     assert len(running.status()["links"]["miswired"]) == 1

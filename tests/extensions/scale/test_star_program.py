@@ -11,7 +11,7 @@ import pytest
 
 from compilers.proof.soundness.build_soundness import walkable
 from compilers.proof.walks.delivery import _walk_minimal, verify
-from compilers.routing.star import polarstar_minimal
+from compilers.routing import polarstar_minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.star_rows import StarEgress, StarPrefixes, StarProgram

@@ -39,6 +39,7 @@ def state(process: subprocess.Popen[bytes]) -> str:
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_table_is_wrong_only_while_the_controller_is_stopped(tmp_path: Path, fails: bool) -> None:
     child = FabricChild.__new__(FabricChild)
+    child.vertex = {"1": 1}
     child.controller = ControllerProcess({"logs": str(tmp_path), "build": str(tmp_path)})
     process = child.controller.process = subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=-1
@@ -47,9 +48,9 @@ def test_a_table_is_wrong_only_while_the_controller_is_stopped(tmp_path: Path, f
         child.diverter = Diverter(process, fails)
         if fails:
             with pytest.raises(EngineError):
-                child.divert(1, 2, 3)
+                child.divert("1", 2, 3)
         else:
-            child.divert(1, 2, 3)
+            child.divert("1", 2, 3)
             child.restore()
         assert child.diverter.seen == "TT"[: 2 - fails]
         until(lambda: state(process) != "T")
@@ -57,5 +58,5 @@ def test_a_table_is_wrong_only_while_the_controller_is_stopped(tmp_path: Path, f
         process.kill()
         process.communicate()
     child.diverter.fails = False
-    child.divert(1, 2, 3)  # there is none any more
+    child.divert("1", 2, 3)  # there is none any more
     child.restore()

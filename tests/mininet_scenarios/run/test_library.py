@@ -1,55 +1,36 @@
 """The shipped scenarios: each passes on the model, and each fails when its fault is real."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.tables.folders.build_folder import load, save
 from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import require
 from mininet_scenarios.engines.model_engine import ModelEngine
-from mininet_scenarios.run.rehearsal import Rehearsal
+from mininet_scenarios.run.rehearsal import carry_out
+from mininet_scenarios.run.rehearsal_plan import RehearsalPlan, plan
 from mininet_scenarios.scenario.engine import (
-    Carried,
     ControllerChange,
     LinkChange,
     Miswire,
     NodeChange,
     Setup,
+    Throughput,
 )
-from mininet_scenarios.scenario.numbering import ground_of
 from mininet_scenarios.scenario.scenario_file import load_scenario, shipped
-from mininet_scenarios.scenario.timeline_builds import Builds
 from mininet_scenarios.scenario.timeline_events import cases, needs
 
 
-class Listener:
-    def step(self, _):
-        return nullcontext(lambda done, total: None)  # noqa: ARG005
-
-    def note(self, _):
-        pass
-
-
 def rehearse(loaded, engine=ModelEngine, build=None):
-    build = build or compile_fabric(loaded.fabric)
-    rate = loaded.scenario.traffic.link_rate
-    with TemporaryDirectory() as name:
-        work = Path(name)
-        folders = Builds(work, save, lambda *_: None).of(loaded, build)
-        events = cases(loaded.scenario, build, loaded.document, folders)
-        ground = running = None
-        if folders:
-            running, build = work / "first", save(build, work / "first")
-            ground = ground_of([build, *map(load, folders.values())])
-        hosts = loaded.scenario.hosts
-        made = engine(Setup(ground or build, work, work, hosts, rate=rate, running=running))
-        return Rehearsal(loaded.scenario, build, made, Listener(), events, ground=ground).run()
+    made = RehearsalPlan.of(loaded.scenario, build) if build else plan(loaded, unverified=True)
+    builds = tuple(planned.build for planned in made.builds)
+    rate, hosts = loaded.scenario.traffic.link_rate, loaded.scenario.hosts
+    several = builds if len(builds) > 1 else ()
+    setup = Setup(made.cabled, Path(), Path(), hosts, rate=rate, builds=several)
+    return carry_out(made, engine(setup))
 
 
 def failed(result):
@@ -186,9 +167,9 @@ def test_more_lost_packets_than_allowed_fail():
 @pytest.mark.parametrize("name", ["hot-permutation-q4", "tornado-q5"])
 def test_flows_that_get_less_than_their_share_fail(name):
     class Half(ModelEngine):
-        def carry(self, flows, seconds, progress):
-            found = super().carry(flows, seconds, progress)
-            return Carried(found.rate / 2, found.loads)
+        def carry(self, hosts, flows, seconds, progress):
+            found = super().carry(hosts, flows, seconds, progress)
+            return Throughput(found.rate / 2, found.loads)
 
     wrong = failed(rehearse(load_scenario(name), Half))
     assert len(wrong) == 1

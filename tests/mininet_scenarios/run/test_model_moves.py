@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.tables.folders.build_folder import save
 from compilers.update import update_proof
 from inventory.problems import InputError
 from mininet_scenarios.engines.model_engine import ModelEngine
+from mininet_scenarios.scenario.cabled_build import as_cabled, ground_of
 from mininet_scenarios.scenario.engine import ControllerChange, EngineError, Setup
-from mininet_scenarios.scenario.numbering import Numbering, ground_of
 from mininet_scenarios.scenario.scenario_file import load_scenario
 from mininet_scenarios.traffic.probe_calibration import clean_interval
 from tests.compilers.update.updates import build, grown
@@ -174,18 +175,20 @@ def test_a_link_that_is_down_stays_down_through_a_move(tmp_path):
     assert [event.reached for event in result.happened[1:]] == [156, 156]
 
 
-def test_numbers_of_a_grown_fabric():
+def test_builds_have_the_names_of_the_one_that_is_cabled():
     small, large = build(policy=FULL), grown(build(policy=FULL), "quadric", 1)
     assert ground_of([small, large]) is ground_of([large, small]) is large
     assert ground_of([small, small]) is small
-    numbers = Numbering.of(small, large, None)
-    assert (numbers.vertex_of[numbers.vertex] == np.arange(13)).all()
-    assert (numbers.host_of >= 0).sum() == 13
-    names = [large.wiring.names[v] for v in numbers.vertex]
-    assert names == list(small.wiring.names)
-    table = np.arange(13 * 13).reshape(13, 13)
-    assert (numbers.gather(numbers.spread(table, -1)) == table).all()
-    assert (numbers.spread(table, -1) >= 0).sum() == 13 * 13
+    wiring = small.wiring
+    called = [f"{name}-old" for name in (*wiring.names, *wiring.host_names)]
+    names, host_names = called[: len(wiring.names)], called[len(wiring.names) :]
+    other = replace(wiring, names=tuple(names), host_names=tuple(host_names))
+    named = as_cabled(replace(small, wiring=other), large)
+    assert named.wiring.names == wiring.names
+    ports = wiring.host_port.ravel() > 0
+    assert ports.any()
+    for name, was, port in zip(named.wiring.host_names, wiring.host_names, ports, strict=True):
+        assert (name == was) == port
 
 
 def test_builds_of_which_neither_has_all():
@@ -231,9 +234,9 @@ def test_cables_that_are_swapped_are_pulled_by_nobody(tmp_path):
 
 def test_a_build_folder_takes_no_policy(tmp_path):
     loaded = scenario(tmp_path, "timeline: [{policy: {protect: link}}]\n")
-    made = build()
+    save(build(), tmp_path / "build")
     with pytest.raises(InputError, match="a fabric before it that is compiled"):
-        rehearse(replace(loaded, fabric=None), build=made)
+        rehearse(replace(loaded, fabric=None, folder=tmp_path / "build"))
 
 
 class Busy(ModelEngine):
@@ -260,7 +263,7 @@ def told(lines):
 def interval_on(engine, pairs=12, interval=0.1):
     lines = []
     made = engine(Setup(build(), Path(), Path()))
-    ends = np.array([(0, n % 12 + 1) for n in range(pairs)])
+    ends = made.hosts.pairs(np.array([(0, n % 12 + 1) for n in range(pairs)]))
     return *clean_interval(made, ends, interval, told(lines)), lines
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from inventory.problems import InputError
 from mininet_scenarios.engines.model_engine import ModelEngine
-from mininet_scenarios.run.rehearsal import Rehearsal, choose_diversion, sample_counts
+from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_counts
+from mininet_scenarios.run.rehearsal_plan import RehearsalPlan
 from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of
 from mininet_scenarios.scenario.scenario_format import Expect, Sample, Scenario
 from mininet_scenarios.traffic.pinging import Answers, read_answers
@@ -45,7 +46,10 @@ class Round:
         self.engine = model(build, hosts)
         self.examiner = Examiner(build, self.hosts, Prediction.of(build))
         self.counts = self.hosts.every_pair()
-        self.seen = self.engine.send(self.counts, quiet)
+        self.seen = self.send(self.counts)
+
+    def send(self, counts):
+        return self.engine.send(self.hosts.names, counts, quiet)
 
     def failed(self, seen, expect=None):
         checks = self.examiner.compare("all", self.counts, seen)
@@ -63,7 +67,7 @@ def rehearse(build, engine=None, **keys):
     scenario = Scenario(name="trial", **keys)
     listener = Listener()
     engine = engine or model(build, scenario.hosts)
-    return Rehearsal(scenario, build, engine, listener).run(), listener.notes
+    return carry_out(RehearsalPlan.of(scenario, build), engine, listener), listener.notes
 
 
 @pytest.mark.parametrize(("q", "hosts"), [(2, 1), (3, 1), (3, 2), (4, 1)])
@@ -119,12 +123,12 @@ def test_paths_of_different_lengths_are_a_mismatch(compiled):
 def test_one_packet_on_another_link_is_named(compiled):
     build = compiled(3)
     trial = Round(build)
-    loads = trial.seen.loads.copy()
+    loads = {name: ports.copy() for name, ports in trial.seen.loads.items()}
     port, far, far_port = (
         int(x[5, 0]) for x in (build.wiring.port, build.wiring.far, build.wiring.far_port)
     )
-    before = int(loads[5, port])
-    loads[5, port] += 1
+    before = int(loads["5"][port])
+    loads["5"][port] += 1
     assert trial.failed(replace(trial.seen, loads=loads)) == {
         "all: link counters as predicted": [
             f"link 5 eth{port} → {far} eth{far_port}: expected {before} packets, seen {before + 1}"
@@ -173,7 +177,7 @@ def test_every_diversion_is_seen_at_each_of_its_pairs(compiled, q):
     assert counts.any()
     assert (counts == counts.T).all()
     trial.engine.divert(diversion)
-    seen = trial.engine.send(counts, quiet)
+    seen = trial.send(counts)
     hops = trial.examiner.compare("", counts, seen)[1]
     assert hops.required - hops.seen == counts.sum() // 2
 
@@ -185,7 +189,7 @@ def test_where_every_class_has_alternates_packets_in_transit_are_diverted(marks,
     trial = Round(build)
     diversion, counts = choose_diversion(build, Prediction.of(build), trial.hosts)
     trial.engine.divert(diversion)
-    answers, *_ = trial.examiner.compare("", counts, trial.engine.send(counts, quiet))
+    answers, *_ = trial.examiner.compare("", counts, trial.send(counts))
     assert 0 < answers.required - answers.seen < counts.sum() // 2
 
 
@@ -210,7 +214,7 @@ def test_the_wrong_table_is_one_that_packets_notice(family, balance, counted):
         trial.examiner.build, trial.examiner.prediction, trial.hosts
     )
     trial.engine.divert(diversion)
-    seen = trial.engine.send(counts, quiet)
+    seen = trial.send(counts)
     checks = trial.examiner.compare("", counts, seen, counted)
     assert not all(check.passed for check in checks)
 

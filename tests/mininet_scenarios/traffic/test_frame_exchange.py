@@ -61,8 +61,8 @@ def test_other_frames_do_not_pass_for_those_that_are_awaited():
 
 def test_a_frame_that_comes_twice_does_not_stand_for_another(monkeypatch):
     """As when the first of two that were sent again came late."""
-    ends, late = HostFrames([]), iter([[(1, b"one"), (1, b"one")], [(1, b"two")], []])
-    ends.sockets = [SimpleNamespace(send=lambda _: None)]
+    ends, late = HostFrames({}), iter([[(1, b"one"), (1, b"one")], [(1, b"two")], []])
+    ends.sockets = {0: SimpleNamespace(send=lambda _: None)}
     monkeypatch.setattr(ends, "_hear", lambda _: next(late))
     heard = ends.exchange([(0, b"one"), (0, b"two")], lambda _: True, 2, PATIENCE[0])
     ends.poll.close()

@@ -85,10 +85,12 @@ def test_a_dead_link_takes_ways_and_its_packets_take_others() -> None:
     far = build.wiring.far
     whole = Prediction.of(build)
     for u in range(order):
-        down = whole.under(Outage().after(LinkChange(((u, int(far[u, 0])),), up=False)))
+        down = whole.under(Outage().after(LinkChange(((str(u), str(far[u, 0])),), up=False)))
         assert (down.fewest >= 0).all()
         assert down.most.max() <= 7
-    bare = Prediction.of(marked(3)).under(Outage().after(LinkChange(((5, int(far[5, 0])),), False)))
+    bare = Prediction.of(marked(3)).under(
+        Outage().after(LinkChange((("5", str(far[5, 0])),), False))
+    )
     assert (bare.fewest < 0).any()
     assert (bare.most >= 0).sum() > (bare.fewest >= 0).sum()
 

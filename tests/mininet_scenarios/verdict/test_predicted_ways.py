@@ -31,6 +31,10 @@ def made(name: str, protect: str) -> Build:
     return compile_fabric(load_fabric({"name": "lab", "topology": known, "routing": words}))
 
 
+def names_of(build: Build, *switches: int) -> tuple[str, ...]:
+    return tuple(build.wiring.names[v] for v in switches)
+
+
 def predicted(
     known: Prediction, source: int, destination: int
 ) -> set[tuple[tuple[int, ...], bool]]:
@@ -53,10 +57,10 @@ def test_every_way_is_one_that_single_packets_take(name: str, protect: str, case
     outage, dead = Outage(), []
     if link:
         link = (0, int(build.wiring.far[0, 0]))
-        outage = outage.after(LinkChange((link,), up=False))
+        outage = outage.after(LinkChange((names_of(build, *link),), up=False))
         dead.append(link_number(build, *link))
     if switch is not None:
-        outage = outage.after(NodeChange((switch,), up=False))
+        outage = outage.after(NodeChange(names_of(build, switch), up=False))
         dead.append(link_count(build) + switch)
     known = Prediction.of(build, outage)
     ends = [v for v in np.flatnonzero(build.topology.endpoints).tolist() if v != switch]
@@ -96,8 +100,8 @@ def test_loads_are_within_their_bounds(name: str) -> None:
 @pytest.mark.parametrize("name", FABRICS)
 def test_hops_and_bounds_are_those_of_the_paths_one_by_one(name: str, down: bool) -> None:
     build = made(name, "link")
-    link = (0, int(build.wiring.far[0, 0]))
-    known = Prediction.of(build, Outage(frozenset([link] if down else [])))
+    link = names_of(build, 0, int(build.wiring.far[0, 0]))
+    known = Prediction.of(build, Outage(frozenset([tuple(sorted(link))] if down else [])))
     ends = np.flatnonzero(build.topology.endpoints)
     packets = np.zeros((build.tables.switches,) * 2, np.int64)
     packets[np.ix_(ends, ends)] = np.random.default_rng(1).integers(0, 4, (len(ends), len(ends)))

@@ -73,7 +73,7 @@ def test_repair_buckets_wait_for_failures(build_of):
 def test_frames_arrive_whole_or_the_difference_is_named(build_of, version, kind):
     build = build_of("{}")
     crafter = FrameCrafter(build, HostSample.of(build), version)
-    frames = crafter.frames(kind, np.array([0, 3]), np.array([5, 9]), 1024, 70)
+    frames = crafter.of_kind(kind, np.array([0, 3]), np.array([5, 9]), 1024, 70)
     assert max(kind.size + 14, 50) <= frames.sent.dtype.itemsize <= max(kind.size + 14, 90)
     arrived = frames.arriving[1:2].copy()
     assert marked(arrived.tobytes()) == 71

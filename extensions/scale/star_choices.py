@@ -27,15 +27,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing import polarstar_minimal
 from compilers.routing.choose import ORDER, ranked, spread
-from compilers.routing.star import polarstar_minimal
-from compilers.routing.star.star_links import AlikeSupernodes, Numbers
 from compilers.spec.policy import Policy
 from compilers.tables.computed_array import unless_large
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.tables.star_rows import OVER_Z, WITHIN, StarEgress, StarPrefixes, StarProgram
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
+from extensions.scale.star_links import AlikeSupernodes, Numbers
 
 BEYOND, DIRECT, BESIDE = range(3)
 """The parts of a switch's classes; direct ones are the second of each port, as in all builds."""
