@@ -160,7 +160,6 @@ class Metrics(Collector):
 
     def _routes(self) -> int:
         rows = self.overview.build.tables.routes.rows()
-        # In a move there are switches that only the new build has.
         return int(rows[[v for v in self.overview.fabric.in_sync if v < len(rows)]].sum())
 
     def _utilisation(self) -> Iterator[GaugeMetricFamily]:
