@@ -351,7 +351,7 @@ def walk_cases(
         egresses: int16[D, S], of `egress_classes`.
         destinations: int64[D].
         table: of `minimal_next`.
-        cases: int64[n, F], the elements that are down in each case, -1 beyond the last.
+        cases: int64[n, F], the elements that are down in each case, E + S beyond the last.
         first: int64[E + S + 1]: the cases of element e are `of_element[first[e] : first[e + 1]]`.
         of_element: see there.
         every: see `state_of`; needed where two elements or more fail at once.
