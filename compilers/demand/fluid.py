@@ -98,8 +98,8 @@ class Fluid:
         return load
 
     def _shared(self, part: _Part) -> Reals:
-        """float64[S·L]: the load of each arc where every switch shares alike, over `MOST_HOPS` links
-        at most.
+        """float64[S·L]: the load of each arc where every switch shares alike, over at most
+        `MOST_HOPS` links.
         """
         hops, width = self.hops, len(part.destinations)
         load = np.zeros(len(hops.end))
