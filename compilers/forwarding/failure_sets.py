@@ -567,7 +567,7 @@ def come_by(
 def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) -> Array:
     """From which switches some path of hosts' packets takes one of these cables, without failures.
 
-    Packets are followed back from the cables.
+    Packets are followed back from the cables, if these are few.
 
     Args:
         p: what switches hold.
@@ -581,6 +581,8 @@ def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) ->
     switches, links_of = p.far.shape
     cells = switches * (2 * links_of + 2)
     seen, found = np.full(cells, -1, np.int8), np.empty(cells, np.int32)
+    link, tags = np.empty(links_of + 1, np.int64), np.empty(links_of + 1, np.int64)
+    none = np.empty(0, np.int64)
     crosses = np.zeros((len(destinations), switches), np.bool_)
     begin = np.empty((2 * len(chosen), 2), np.int64)
     ends = 0
@@ -589,9 +591,25 @@ def crossing(p: Program, egresses: Array, destinations: Array, chosen: Array) ->
             if p.cable[s, k] >= 0 and chosen[p.cable[s, k]]:
                 begin[ends] = s, k
                 ends += 1
+    # Where they are many, following packets from their hosts is sooner done.
+    ahead = ends > 4 * links_of and not p.every_hop and not len(p.onward)
     for j in range(len(destinations)):
-        d, egress, n, done = destinations[j], egresses[j], 0, 0
-        for s, k in begin[:ends]:
+        d, egress, n, done, left = destinations[j], egresses[j], 0, 0, 0
+        for s in range(switches):  # most cross at once where many cables are chosen
+            if s != d and egress[s] >= 0:
+                for i in range(next_links(p, s, HOST, PLAIN, egress[s], d, none, link, tags)):
+                    if crosses[j, s] or link[i] < 0:
+                        break
+                    crosses[j, s] = chosen[p.cable[s, link[i]]]
+                    t, came = p.far[s, link[i]], p.far_link[s, link[i]]
+                    for _ in range(0 if crosses[j, s] or not ahead else MOST_HOPS):
+                        k = transit(p, t, came, egress[t], none)
+                        if k < 0 or t == d or crosses[j, s]:
+                            break
+                        crosses[j, s] = chosen[p.cable[t, k]]
+                        t, came = p.far[t, k], p.far_link[t, k]
+                left += not crosses[j, s]
+        for s, k in begin[: ends if left and not ahead else 0]:
             n = come_by(p, egress, d, s, k, -1, seen, found, n)
         while done < n:
             state = found[done]

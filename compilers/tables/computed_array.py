@@ -107,6 +107,8 @@ class ComputedArray(NDArrayOperatorsMixin, ABC):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The whole array."""
+        if self._at_once() >= len(self):
+            return np.asarray(self.rows(np.arange(len(self))), dtype or self.dtype)
         whole = np.empty(self.shape, dtype or self.dtype)
         for first, block in self.blocks():
             whole[first : first + len(block)] = block

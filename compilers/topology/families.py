@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from itertools import count, islice
 from pathlib import Path
@@ -69,6 +69,7 @@ def family_of(name: str) -> Family:
     return family_named(name) or _ANY
 
 
+@cache
 def _own(module: str) -> type[Family]:
     """The class of a file of `compilers/families/`: its own, or the only one that it names."""
     found = import_module(f"{_PACKAGE}.{module}")

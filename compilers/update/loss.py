@@ -111,6 +111,8 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
 
     hosts: int64[S], how many each switch has; pairs at one switch take no link.
     """
+    if not hosts.any():
+        return 0
     ends = np.flatnonzero(build.topology.endpoints if build.carries else hosts)
     walks = Walks.of(build, len(ends))
     cables = np.zeros(walks.links, np.bool_)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.engines.engine_kinds import ENGINES
@@ -70,6 +71,8 @@ class _Rehearsal:
         self.hosts = HostSample.of(build, plan.scenario.hosts)
         if len(self.hosts) < 2:
             raise InputError(TOO_FEW)
+        if "rules" in self.abilities:
+            require_short_marks(build, "a rehearsal on switches")
         self.prediction = Prediction.of(build)
         self.examiner = Examiner(build, self.hosts, self.prediction)
         promised = [check for check, _ in plan.promises]

@@ -33,7 +33,8 @@ MOST_LINES = 40
     "--facts-format",
     "form",
     type=click.Choice(CHECKED_FORMATS),
-    help="The format of FACTS; else the content tells.",
+    metavar="FORM",
+    help=f"The format of FACTS: {', '.join(CHECKED_FORMATS)}; else the content tells.",
 )
 @click.option(
     "--as-wired",

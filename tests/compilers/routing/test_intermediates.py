@@ -91,7 +91,7 @@ def test_loads_are_those_of_every_way(build: Build) -> None:
         for r in range(order):
             for link in pairwise(path[s, r] + path[r, d][1:]):
                 load[link] += 1
-    f = found.fluid.forwarding
+    f = found.fluid.hops
     assert found.as_emitted is not None
     for arc in np.flatnonzero(f.end >= 0).tolist():
         link = arc // f.slots, int(f.end[arc]) // f.slots

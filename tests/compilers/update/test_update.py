@@ -324,9 +324,18 @@ def test_pairs_whose_packets_may_take_a_cable_that_goes(topology, balance, prote
     far, ends = whole.wiring.far, np.flatnonzero(whole.topology.endpoints)
     hosts = np.bincount(np.nonzero(whole.wiring.host_port)[0], minlength=len(far))
     u, k = int(ends[2]), 1
-    link = {u, int(far[u, k])}
     gone = np.zeros(far.shape, np.bool_)
     gone[u, k] = gone[far[u, k], np.flatnonzero(far[far[u, k]] == u)] = True
+    many = (far >= 0) & ((np.arange(len(far))[:, None] * far) % 3 == 1)
+    found = _crossing_pairs(whole, gone, hosts)
+    assert 0 < found < len(ends) ** 2 * hosts.max() ** 2
+    assert _exposed(whole, gone, hosts) == found
+    assert _exposed(whole, many, hosts) == _crossing_pairs(whole, many, hosts) > found
+
+
+def _crossing_pairs(whole, gone, hosts):
+    ends, cables = np.flatnonzero(whole.topology.endpoints), whole.wiring.far
+    links = {frozenset((s, int(cables[s, k]))) for s, k in np.argwhere(gone).tolist()}
     crossed = 0
     for source, destination in permutations(ends.tolist(), 2):
         packets = SinglePackets(whole, destination)
@@ -335,10 +344,9 @@ def test_pairs_whose_packets_may_take_a_cable_that_goes(topology, balance, prote
             if whole.carries
             else packets.paths(source)
         )
-        taken = any({*step} == link for path in paths for step in pairwise(path.switches))
+        taken = any(frozenset(step) in links for path in paths for step in pairwise(path.switches))
         crossed += int(taken * hosts[source] * hosts[destination])
-    assert 0 < crossed < len(ends) ** 2 * hosts.max() ** 2
-    assert _exposed(whole, gone, hosts) == crossed
+    return crossed
 
 
 def test_packets_over_an_intermediate_that_goes_are_exposed():
@@ -349,6 +357,7 @@ def test_packets_over_an_intermediate_that_goes_are_exposed():
     gone = made.wiring.far == 5
     gone[5] = made.wiring.far[5] >= 0
     assert _exposed(made, gone, hosts) == 12 * 11
+    assert _exposed(build(fabric(3)), gone, 0 * hosts) == 0, "no host is kept"
 
 
 def test_a_protected_link_may_go():
