@@ -456,7 +456,7 @@ def has_other(p: Program, s: int, came: int, d: int, used: Array) -> bool:
     """Whether an element can fail that a packet at s does not need; in a small ring none can."""
     for element in range(p.cables + len(p.far)):
         at = element - p.cables
-        if at in (s, d) or (at >= 0 and p.far[at].max() < 0) or contains(used, element):
+        if at in (s, d) or (at >= 0 and p.far[at, 0] < 0) or contains(used, element):
             continue
         if came < 0 or (element != p.cable[s, came] and at != p.far[s, came]):
             return True
