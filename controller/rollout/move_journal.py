@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 
@@ -28,7 +29,10 @@ SURVEY_PATIENCE = 30.0
 
 
 class MoveJournal:
-    """The record in `.NAME.journal` beside a build folder."""
+    """The record in `.NAME.journal` beside a build folder.
+
+    damaged: it could not be read, and the switches have not yet said what they hold.
+    """
 
     def __init__(self, folder: Path, fabric: LiveFabric) -> None:
         place = folder.resolve()
@@ -37,7 +41,8 @@ class MoveJournal:
         self._unwritable = self.damaged = False
 
     def read(self) -> Record | None:
-        """The record that an earlier process left, or None; one that is damaged is put aside.
+        """The record that an earlier process left, or None; one that is damaged stays until
+        `put_aside`, so that a process that ends before asks the switches, too.
 
         Raises:
             InputError: it cannot be read.
@@ -50,17 +55,22 @@ class MoveJournal:
             given = error.strerror or str(error)
             raise InputError.of("a journal that can be read", given, file=str(self.file)) from error
         except (ValueError, TypeError) as error:
-            self.file.replace(self.file.with_name(f"{self.file.name}.damaged"))
             self.fabric.tell(JournalDamaged(str(self.file), str(error)))
             self.damaged = True
         return self._record
+
+    def put_aside(self) -> None:
+        """The switches have said what they hold: a damaged journal is not needed any more."""
+        with suppress(OSError):
+            self.file.replace(self.file.with_name(f"{self.file.name}.damaged"))
+        self.damaged = False
 
     def agree(self, record: Record) -> bool:
         """Write the record; True, also where that fails: then a kill may cost packets.
 
         A failure is told once, until a record can be written again.
         """
-        if record == self._record:
+        if self.damaged or record == self._record:
             return True
         try:
             if record.to or record.before or record.known:
@@ -82,11 +92,11 @@ class Survey:
 
     A switch names the build that it holds by its marker. Until all have been read, or time is up
     since the first was, nothing is changed. Then the build that most of them name is the fabric's,
-    if it is kept; else that of the folder.
+    if it is kept; else that of the folder. No move begins before.
     """
 
-    def __init__(self, mover: Mover) -> None:
-        self.mover, self.fabric = mover, mover.fabric
+    def __init__(self, mover: Mover, journal: MoveJournal) -> None:
+        self.mover, self.fabric, self.journal = mover, mover.fabric, journal
         self._found: dict[int, str] = {}
         self._until = inf
         self.fabric.survey = self.read
@@ -111,7 +121,11 @@ class Survey:
         build = votes.most_common(1)[0][0] if votes else own
         fabric.tell(BuildSurveyed(build, votes[build], len(self._found)))
         if build != own and history:
-            self.mover.go_on(Record(build), history.read)
+            try:
+                self.mover.inherit(build, history)
+            except InputError as error:
+                fabric.cannot_load(str(error))
+        self.journal.put_aside()
         for vertex in fabric.connections:
             fabric.reconcile(vertex)
 
@@ -138,5 +152,5 @@ def journalled(
         except InputError as error:
             fabric.cannot_load(f"the move in {journal.file.name} cannot be continued: {error}")
     if journal.damaged:
-        Survey(mover)
+        Survey(mover, journal)
     return mover

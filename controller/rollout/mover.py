@@ -124,6 +124,10 @@ class Mover:
                 required="a fabric without a move in progress",
                 given="one that moves to a build",
             )
+        if self.fabric.survey is not None:
+            raise InputError.of(
+                "a fabric that was read", "one whose switches are asked what they hold"
+            )
 
     def move(
         self, target: Current, accept_loss: bool = False, by: str = "", within: float = 0.0
@@ -273,6 +277,20 @@ class Mover:
             self._resume(old, new, record)
         elif old is not current:
             self.fabric.load(old)
+
+    def inherit(self, build: str, history: BuildHistory) -> None:
+        """The switches say that they hold this build, which is kept: so do fabric and folder, or
+        the next process would load another one on all of them at once.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        before = self.fabric.current
+        self.go_on(Record(build), history.read)
+        with self._told():
+            history.keep(before)
+            history.note(self.fabric.current, "", spare=before.identity)
+            history.install(build, before.identity)
 
     def _resume(self, old: Current, target: Current, record: Record) -> None:
         if old is not self.fabric.current:

@@ -2,10 +2,11 @@
 
 A state machine without I/O. First every switch is read: an update begins only if all hold their
 programs, or, where that is asked for, without those that do not: they get no transit, and are
-brought to each round by reading them. Then each round is sent to all switches; the next follows
-when all have confirmed it and packets have had time to leave the links. At the first refusal, lost
-switch or timeout the rounds are undone in reverse order, with the same pauses, and the old build
-stays. docs/how-to/plan.md explains why no packet is lost either way.
+brought to each round by reading them. One that is away and has transit is waited for. Then each
+round is sent to all switches; the next follows when all have confirmed it and packets have had time
+to leave the links. At the first refusal, lost switch or timeout the rounds are undone in reverse
+order, with the same pauses, and the old build stays. docs/how-to/plan.md explains why no packet is
+lost either way.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ class Rollout:
             known = fabric.complete or bool(fabric.errors)
         else:
             known = all(fabric.state(v) in ("in sync", *AMISS) for v in there)
+            known &= not self._missed()
         if not (known or late):
             done = len(fabric.in_sync)
             if done > self._read_by_now:
@@ -136,6 +138,12 @@ class Rollout:
             self.state = "forth"
         else:
             self._cannot()
+
+    def _missed(self) -> bool:
+        """Whether a switch is away that traffic leads through: it may be about to connect."""
+        upkeep, old = self.fabric.upkeep, len(self.programs.update.old.wiring.names)
+        away = self._round_programs.node.keys() - self.fabric.connections
+        return upkeep is not None and any(v < old and not upkeep.avoids(v) for v in away)
 
     def _cannot(self) -> None:
         """The move cannot begin after reading, or has to be undone."""

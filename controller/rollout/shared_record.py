@@ -83,7 +83,12 @@ def decoded(text: bytes) -> Record:
     found = json.loads(text)
     if not isinstance(found, dict) or found.get("version", VERSION) > VERSION:
         raise ValueError("a record of a form that this version of polarfab does not know")
-    return Record(**{one.name: found[one.name] for one in fields(Record) if one.name in found})
+    said = {one.name: found[one.name] for one in fields(Record) if one.name in found}
+    for name, value in asdict(Record("")).items():
+        kind = (int, float) if isinstance(value, float) else type(value)
+        if not isinstance(said.get(name, value), kind):
+            raise ValueError(f"{name}: {said[name]!r}")
+    return Record(**said)
 
 
 def write(

@@ -430,12 +430,12 @@ class BuildInherited(BuildEvent):
 
 
 class JournalDamaged(Event):
-    """The record of the fabric cannot be read: it is put aside, and the switches are read."""
+    """The record of the fabric cannot be read: the switches are read, and it is put aside then."""
 
     kind = "journal-damaged"
     subject = "{file}"
     detail = "{reason}"
-    line = more = "{node} is damaged and put aside ({text}); switches are read, nothing is changed"
+    line = more = "{node} is damaged ({text}); switches are read, nothing is changed"
 
     file: str
     reason: str

@@ -92,6 +92,9 @@ class Upkeep(Protocol):
     def expect(self) -> None:
         """Switches may connect from now on; those that do not are gone."""
 
+    def avoids(self, vertex: int) -> bool:
+        """Whether traffic is routed around a switch."""
+
 
 @dataclass(slots=True)
 class LiveFabric:

@@ -157,6 +157,8 @@ class Links:
         """A switch has connected; one that was away has to show what it holds (`fit`)."""
         self._known[vertex] = self._here[vertex] = True
         if self._lost[vertex] and not self.drained[vertex]:
+            if not self.flaps.suppressed[vertex]:
+                self._why[vertex] = "was not read to hold its program since it returned"
             self._due[vertex] = max(self._due[vertex], now + self.patience)
         elif not self.drained[vertex]:
             self._due[vertex] = np.inf
@@ -269,12 +271,12 @@ class Links:
         away: NDArray[np.bool_] = self._due <= now
         if (away & ~self.drained).any():
             away = self._due <= now + TOGETHER * self.patience
-        flaps, lost = self.flaps.suppressed, away | self._lost
-        away |= flaps | (self.drained & np.isfinite(self._due))
-        for cause in (lost & ~self._here, lost & self._here, flaps):
-            if 2 * np.count_nonzero(cause) > np.count_nonzero(self._known):
-                away &= self.drained | ~cause
-        return away
+        flaps, lost, here = self.flaps.suppressed, away | self._lost, self._here
+        found: NDArray[np.bool_] = self.drained & (away | flaps | np.isfinite(self._due))
+        for cause, more in ((lost & ~here, away & ~here), (lost & here, away & here), (flaps,) * 2):
+            if 2 * np.count_nonzero(cause) <= np.count_nonzero(self._known):
+                found |= more
+        return found
 
     def _judge(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:
         """Update the state of these links; fault: of the port that has changed."""
@@ -284,8 +286,9 @@ class Links:
             if broken == self._broken[number]:
                 continue
             self._broken[number], self._judged = broken, True
-            why = fault if any(down) else "not seen"
-            self._tell("down" if broken else "up", number, why if broken else "")
+            asked = "drained" if self._asked[number] else ""
+            why = (fault if any(down) else "not seen") if broken else asked
+            self._tell("down" if why else "up", number, why)
             if broken and self.penalties.flap(number, now):
                 self._tell("suppressed", number, seconds=self.penalties.wait(number, now))
 

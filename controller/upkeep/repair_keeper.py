@@ -89,6 +89,11 @@ class Keeper:
         """bool[S]: switches that traffic is routed around."""
         return self._need.watching.links.drained
 
+    def avoids(self, vertex: int) -> bool:
+        """Whether traffic is routed around a switch."""
+        kept = self._watched(vertex)
+        return kept is not None and bool(kept.watching.links.drained[vertex])
+
     @property
     def utilisation(self) -> NDArray[np.float64] | None:
         """float64[S, K]: the load of each port, 0 to 1; None if not measured."""

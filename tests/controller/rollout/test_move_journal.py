@@ -134,6 +134,22 @@ def test_a_move_that_was_taken_back_is_taken_back_further(site):
     assert load(site.folder).identity == site.old.identity
 
 
+def test_a_move_without_switches_that_are_amiss_waits_for_those_that_are_about_to_connect(site):
+    """It began without them, and most pairs lost packets until they were there."""
+    site.until(lambda: site.fabric.complete)
+    save(build(Q3, POLICY), site.folder.with_name("new"))
+    ends, site.ends = site.ends, dict([*site.ends.items()][:4])
+    site.start(watched=True)
+    site.mover.load(read_build(site.folder.with_name("new"), unverified=True))
+    for _ in range(20):
+        site.step()
+    assert site.mover.rollout.state == "reading"
+    site.ends, site.walking = ends, True
+    for number in [*ends][4:]:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.holds(site.new.identity))
+
+
 def test_a_folder_that_was_replaced_before_the_move(site):
     """As SIGHUP does it: the folder has the new build from the start; the old one is kept."""
     site.until(lambda: site.fabric.complete)
@@ -182,6 +198,47 @@ def test_a_damaged_journal_is_put_aside_and_the_fabric_is_read(site):
     told = [event.kind for event in site.fabric.drain()]
     assert ("journal-damaged" in told, "surveyed" in told) == (True, True)
     assert site.journal.with_name(".build.journal.damaged").read_text() == "{"
+    assert load(site.folder).identity == site.new.identity
+    assert site.old.identity in site.mover.history.kept()
+    site.start()
+    site.until(lambda: site.holds(site.new.identity))
+    assert [dict(end.switch.rows) for end in site.ends.values()] == before, "and so it stays"
+
+
+def test_a_process_that_ends_while_it_asks_leaves_that_to_the_next(site):
+    """The journal was put aside before, and the next one loaded the folder's build on all at once;
+    a move that began meanwhile was lost when the switches had answered.
+    """
+    site.move()
+    site.until(lambda: site.holds(site.new.identity))
+    site.step()
+    save(build(Q3), site.folder)
+    site.journal.write_text("{")
+    site.start()
+    site.walking = True
+    for _ in range(3):
+        site.step(only=[3])
+    with pytest.raises(InputError, match="asked what they hold"):
+        site.mover.load(read_build(site.folder, unverified=True))
+    site.start()
+    site.until(lambda: site.holds(site.new.identity))
+    assert site.fabric.differences["added"] == site.fabric.differences["removed"] == 0
+
+
+def test_a_kept_build_that_cannot_be_read_leaves_no_switch_unread(site, monkeypatch):
+    site.move()
+    site.until(lambda: site.holds(site.new.identity))
+    site.step()
+    save(build(Q3), site.folder)
+    site.journal.write_text("{")
+    site.start()
+
+    def damaged(*_):
+        raise InputError.of("a build", "a damaged one")
+
+    monkeypatch.setattr(site.mover.history, "read", damaged)
+    site.until(lambda: site.holds(site.old.identity))
+    assert "a damaged one" in site.told("kept")[0]
 
 
 def test_a_fabric_that_does_not_answer_is_not_given_the_folders_build(site):
@@ -216,6 +273,9 @@ def test_records_of_other_versions_are_read(site):
     keeper = site.start(watched=True)
     assert site.told("journal-damaged") == []
     assert np.flatnonzero(keeper.drained).tolist() == [3]
+    site.journal.write_text(json.dumps(said | {"known": [1]}))
+    site.start()
+    assert "known: [1]" in site.told("journal-damaged")[0]
     said["version"] = 2
     site.journal.write_text(json.dumps(said))
     site.start()

@@ -300,3 +300,47 @@ def test_a_fault_of_most_switches_is_taken_for_our_own(cause: str) -> None:
                 links.connected(vertex, 1.0)
                 links.fit(vertex)
     assert links.settle(9.0) == (False, [])
+
+
+def test_a_switch_that_flaps_among_most_is_drained_if_it_does_not_hold_its_program() -> None:
+    """It kept its transit for as long as most flapped."""
+    links, _ = fabric()
+    for vertex in range(8):
+        for _ in range(4):
+            links.left(vertex, 1.0)
+            links.connected(vertex, 1.0)
+        links.fit(vertex)
+    links.settle(1.0)
+    assert links.flaps.suppressed.sum() == 8
+    assert not links.drained.any()
+    links.unfit(3, 2.0)
+    links.settle(2.0)
+    assert np.flatnonzero(links.drained).tolist() == [3]
+
+
+def test_a_link_that_is_drained_by_request_is_not_up_when_its_ports_are() -> None:
+    links, cables = fabric()
+    ends = cables.ends[7].tolist()
+    asked, (u, k) = np.zeros(links.dead.shape, np.bool_), ends[0]
+    for v, j in ends:
+        asked[v, j] = True
+    port = int(routed(q=3).wiring.port[u, k])
+    links.port(u, port, DOWN, 1.0)
+    links.ask(asked, links.drained)
+    assert kinds(links, 1.0) == ["down"]
+    links.port(u, port, "", 2.0)
+    assert [(n.what, n.why) for n in links.settle(2.0)[1]] == [("down", "drained")]
+    links.ask(~asked & asked, links.drained)
+    assert kinds(links, 3.0) == ["up"]
+
+
+def test_why_a_switch_that_has_returned_is_drained() -> None:
+    """It was said to be disconnected."""
+    links, _ = fabric()
+    links.left(4, 1.0)
+    links.connected(4, 2.0)
+    (news,) = links.settle(7.0)[1]
+    assert (news.what, news.why) == (
+        "drained",
+        "was not read to hold its program since it returned",
+    )
