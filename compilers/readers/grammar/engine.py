@@ -247,6 +247,10 @@ class TextEngine:
                 self.actor.wrong(place.line, f"{place.text}, before {name}")
             elif verb == "absent" and name in self.defined:
                 self.actor.wrong(place.line, f"{place.text}, behind {name}")
+            elif verb == "range":
+                low, high, *number = name.split()
+                if number and not int(low) <= int(number[0]) <= int(high):
+                    self.actor.wrong(place.line, f"{place.text}, not from {low} to {high}")
             elif verb in ("only", "iff"):
                 self._only.append(((verb, *["if"] * (verb == "iff"), *words), place))
 

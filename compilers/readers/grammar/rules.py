@@ -4,11 +4,11 @@ A grammar is a text beside the templates of its target, `templates/TARGET/FILE.g
 rule: the pattern of a statement, and behind `=>` what it does, verbs with `;` between them. Rules
 that stand below another, further to the right, are those of its section. `#` begins a comment.
 
-Patterns have fields: `<a>` is a word, `<a#>` a number, `<a.>` an IPv4 and `<a:>` an IPv6 address,
-`<a...>` the rest of the line, `<a=REGEX>` what a regular expression fits; parts in `[ ]` may be
-left out. A field `<prefix>`, `<prefix4>` or `<prefix6>` makes a rule one of routes, which are read
-by numpy: before it stand no other fields. A rule that ends in `**` takes all lines of its section
-as statements.
+Patterns have fields: `<a>` is a word, `<a#>` a number of at most ten digits (without zeros before
+it, which `ip` takes for octal), `<a.>` an IPv4 and `<a:>` an IPv6 address, `<a...>` the rest of the
+line, `<a=REGEX>` what a regular expression fits; parts in `[ ]` may be left out. A field
+`<prefix>`, `<prefix4>` or `<prefix6>` makes a rule one of routes, which are read by numpy: before
+it stand no other fields. A rule that ends in `**` takes all lines of its section as statements.
 
 Verbs of the engine, about order:
 
@@ -16,6 +16,7 @@ Verbs of the engine, about order:
     needs D             a difference unless D was defined above
     wants D             a difference unless D is defined anywhere
     absent D            a difference if it was defined above
+    range A B N         a difference unless the number N, if it is there, is from A to B
     must [if|unless D]  a difference if the section has no such statement, by all of the file
     only if|unless D    a difference if it has, likewise
     iff D               must if D, only if D; D may be several, with & between them
@@ -45,10 +46,19 @@ from templates import TEMPLATES
 FIELD = re.compile(r"<([a-z]+\d?)(#|\.\.\.|\.|:|=[^>]+)?>")
 TOKEN = re.compile(r"<[a-z]+\d?(?:#|\.\.\.|\.|:|=[^>]+)?>|\[|\]")
 PREFIX = re.compile(r"<prefix([46]?)>")
-KINDS = {"": r"\S+", "#": r"\d+", "...": r".+", ".": r"[\d.]+", ":": r"[\da-f.]*:[\da-f:.]*"}
+KINDS = {
+    "": r"\S+",
+    "#": r"0|[1-9]\d{0,9}",
+    "...": r".+",
+    ".": r"[\d.]+",
+    ":": r"[\da-f.]*:[\da-f:.]*",
+}
 """What fields fit, by what stands behind their names."""
 DEEP = " **"
-ENGINE_VERBS = {*("say", "define", "needs", "wants", "absent"), *("must", "only", "iff", "last")}
+ENGINE_VERBS = {
+    *("say", "define", "needs", "wants", "absent", "range"),
+    *("must", "only", "iff", "last"),
+}
 Verb = tuple[str, ...]
 Fields = dict[str, str]
 

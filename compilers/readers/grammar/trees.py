@@ -23,6 +23,8 @@ NAMES = (
     *("afi-safi-name", "id", "index", "address", "host"),
 )
 """The keys of lists, in the models that are read here."""
+NUMBERS = "sequence", "id", "index"
+"""Those of them that are numbers, where all of their text is digits."""
 _encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 FLOW = re.compile(r' *"([^"]+)": (\{.*\})')
 """A line of YAML that is a key and a whole mapping."""
@@ -88,6 +90,8 @@ class _TreeWriter:
                 continue
             known = next((key for key in NAMES if key in entry), "")
             word = str(entry.get(known, "without a name"))
+            if known in NUMBERS and entry[known] == word and word.isdecimal():
+                word = _text(word)  # in quotes it is no number
             again = " again" * (word in seen)
             seen.add(word)
             self._put(depth, f"{name} {word}{again}", self._found(next(iter(entry), "")) or line)

@@ -63,6 +63,7 @@ CLASS_ROW = re.compile(
     r"metadata=(\d+)(?:/0x([0-9a-f]+))?,actions=(?:group:(\d+)|"
     r"bundle\(symmetric_l3l4\+udp,(\d+),hrw,ofport,members:(\d+(?:,\d+)+)\))"
 )
+LARGEST_WEIGHT = (1 << 16) - 1
 GROUP = re.compile(r"group_id=(\d+),type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)")
 BUCKET = re.compile(
     r"(?:weight:(\d+),)?(?:watch_(port|group):(\d+),)?actions="
@@ -437,7 +438,7 @@ def _group(text: str) -> tuple[int, str, tuple[Bucket, ...]] | None:
         if not bucket:
             return None
         weight, watch, watched, halves, mark, to, where, back = bucket.groups()
-        if (kind == "select") != (weight is not None):
+        if (kind == "select") != (weight is not None) or int(weight or 0) > LARGEST_WEIGHT:
             return None
         if (kind != "indirect") != (watch is not None):
             return None

@@ -67,7 +67,7 @@ class RouterFiles:
     unread: list[tuple[str, int, str]] = field(default_factory=list)
     faults: list[tuple[str, int, str]] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=dict)
-    up: set[str] = field(default_factory=set)
+    up: dict[str, int] = field(default_factory=dict)
     rules: dict[str, int] = field(default_factory=dict)
     discards: list[tuple[str, str, int]] = field(default_factory=list)
     blocks: list[tuple[str, str, str, int]] = field(default_factory=list)
@@ -113,6 +113,10 @@ class RouterFiles:
             return self.wrong(name, line, text)
         if scope or is_marked(own):
             return self.wrong(name, line, text)
+        six = ":" in own
+        for other in self.addresses:
+            if (other.port, ":" in other.address) == (interface, six) and other.address != own:
+                self.wrong(name, line, f"{text} on {interface}, which has {other.address}")
         self.addresses.append(OwnAddress(interface, own, file, line))
         if interface == "lo":
             self.claims.append(Claim("loopback", (own,), file, line))
@@ -193,6 +197,11 @@ class RouterFiles:
             if own.port not in self.up:
                 what = f"{own.address} on {own.port}, which is not set up"
                 self.faults.append((own.file, own.line, what))
+        known = {"lo", *self.members, *self.marks.over, *(own.port for own in self.addresses)}
+        known |= {port for ports in self.members.values() for port in ports}
+        known |= {claim.value[0] for claim in self.claims if claim.kind == "far end"}
+        for interface in self.up.keys() - known:
+            self.wrong("links.batch", self.up[interface], f"{interface}, which is not there")
         for claim in self.claims:
             if claim.kind == "far end" and claim.value[0] not in self.up:
                 what = f"far end of {claim.value[0]}, which is not set up"
@@ -259,9 +268,9 @@ class KernelActor:
         """A statement that is known, and never right."""
         self.wrong(place.line, place.text)
 
-    def up(self, place: Place, interface: str) -> None:  # noqa: ARG002
+    def up(self, place: Place, interface: str) -> None:
         """An interface that is set up."""
-        self.files.up.add(interface)
+        self.files.up.setdefault(interface, place.line)
 
     def mtu(self, place: Place, port: str, size: int) -> None:
         """The MTU of a port."""
@@ -271,8 +280,10 @@ class KernelActor:
         """A bridge that is made."""
         self.files.members.setdefault(bridge, [])
 
-    def member(self, place: Place, bridge: str, port: str) -> None:  # noqa: ARG002
-        """A port of a bridge."""
+    def member(self, place: Place, bridge: str, port: str) -> None:
+        """A port of a bridge, and of no other."""
+        if any(port in ports for other, ports in self.files.members.items() if other != bridge):
+            self.wrong(place.line, place.text)
         self.files.members.setdefault(bridge, []).append(port)
 
     def device(self, place: Place, device: str, port: str, mac: str) -> None:
@@ -294,7 +305,8 @@ class KernelActor:
 
     def rule(self, place: Place, interface: str, table: int, preference: int) -> None:
         """The table of what comes in on an interface."""
-        if not 0 < preference < MAIN_RULE or not self.files.led(interface, preference, table):
+        right = interface in self.files.up and 0 < preference < MAIN_RULE
+        if not right or not self.files.led(interface, preference, table):
             self.wrong(place.line, place.text)
 
     def nexthop(self, place: Place, number: int, address: str, port: str) -> None:

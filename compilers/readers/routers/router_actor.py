@@ -181,6 +181,10 @@ class RouterActor:
         hops = {way: self._hops(way, INSIDE * (kind == ENTERING)) for way in found.ways}
         for prefix, way, line in found.rows(*(way for way, some in hops.items() if some is None)):
             self.router.fault(line, f"{prefix} by {way}")
+        for prefix, way, line in found.rows(*(w for w in found.ways if w.startswith(GROUP))):
+            gateway = (hops[way] or (DISCARD,))[0]
+            if gateway != DISCARD and (":" in gateway) != (":" in prefix):
+                self.router.fault(line, f"{prefix} by {gateway} of {way}")
         rows = RouteLines()
         for step in range(max((len(some or ()) for some in hops.values()), default=0)):
             here = {way: some[step] for way, some in hops.items() if some and step < len(some)}

@@ -44,13 +44,23 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
     ports = {port for name in (*router.ingress.values(), *inside) for port in router.ports(name)}
     hops = [*_next_hops(router, router.transit, ends), *_next_hops(router, router.entering, ends)]
     file = router.file
+    hosts = list(_hosts(router))
+    alone = not hosts or any(claim.kind == "loopback" for claim in hosts)
     return EmittedSwitch(
         anywhere=transit,
         by_ingress=dict.fromkeys(ports, entering) if entering else {},
-        claimed=frozenset({"hosts", "port", *(["host route"] if inside else []), *router.stated}),
+        claimed=frozenset(
+            {
+                "hosts",
+                "port",
+                *(["host route"] if inside else []),
+                *(["loopback"] if alone else []),
+                *router.stated,
+            }
+        ),
         claims=[
             *(Claim(kind, value, file, line) for kind, value, line in router.facts),
-            *_hosts(router),
+            *hosts,
             *_host_routes(router),
             *_ports(router),
         ],
@@ -222,11 +232,12 @@ def _listed(address: str) -> bool:
 
 
 def _hosts(router: RouterText) -> Iterator[Claim]:
-    """The gateways' addresses and the ports behind them."""
+    """The gateways' addresses and the ports behind them; addresses that are alone."""
     for name, found in router.interfaces.items():
         for address, line in found.addresses:
-            alone = address.endswith(("/32", "/128"))
-            if not _listed(address) and not alone:
+            if address.endswith(("/32", "/128")):
+                yield Claim("loopback", (address.partition("/")[0],), router.file, line)
+            elif not _listed(address):
                 for port in router.ports(name):
                     yield Claim("hosts", (address, Interface(port)), router.file, line)
 
@@ -241,6 +252,8 @@ def _ports(router: RouterText) -> Iterator[Claim]:
                 router.fault(line, f"{address} on {name}, which has {several[0][0]}")
         if bool(found.vlan) == bool(found.addresses):
             router.fault(found.line, f"interface {name} is neither routed nor a port of a VLAN")
+        if name in router.shared.values() and not router.ports(name):
+            router.fault(found.line, f"interface {name} of a VLAN without ports")
         own = all(address.endswith(("/32", "/128")) for address, _ in found.addresses)
         if found.vlan or not (own or name in router.shared.values()):
             yield Claim("port", (Interface(name),), router.file, found.line)

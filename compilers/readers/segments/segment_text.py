@@ -66,6 +66,8 @@ class SegmentTable:
         try:
             block, usids = carried(address)
         except (OSError, ValueError):
+            usids = ()
+        if not usids:  # it leads where no uSID is
             found.unread(self.file, line, prefix)
             return
         self.block = self.block or block

@@ -21,7 +21,19 @@ CASES = {
     "opensm": ("two hosts", "opensm.conf", OPENSM),
     "subnet": ("two hosts", "fabric.net", OPENSM),
     "policy": ("two hosts", "qos-policy.conf", OPENSM),
+    "links": ("spread, repaired", "2/links.batch", {}),
+    "addresses": ("spread, repaired", "2/addresses.batch", {}),
+    "rules": ("spread, repaired", "2/rules.batch", {}),
+    "bridges": ("spread, repaired", "2/links.batch", {}),
+    "config": ("spread, two hosts", "2/config_db.json", {}),
+    "nvue": ("two hosts", "2/startup.yaml", {}),
+    "segments": ("minimal", "2/srv6.batch", {}),
+    "ovs": ("spread, repaired", "2/groups.txt", {}),
 }
+TARGETS = dict.fromkeys(("subnet", "policy"), "opensm")
+TARGETS |= dict.fromkeys(("links", "addresses", "rules"), "linux")
+TARGETS |= {"bridges": "frr", "config": "sonic", "segments": "srv6"}
+"""Of the cases that have another name."""
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +42,12 @@ def written(tmp_path_factory):
 
     def of(name):
         case, file, options = CASES[name]
-        target = "opensm" if name in ("subnet", "policy") else name
-        if target not in done:
-            write(target, fabric(case), folder / target, options)
-            done.add(target)
-        return target, fabric(case), folder / target, file, options
+        target = TARGETS.get(name, name)
+        place = folder / f"{target}, {case}"
+        if place not in done:
+            write(target, fabric(case), place, options)
+            done.add(place)
+        return target, fabric(case), place, file, options
 
     return of
 
@@ -116,12 +129,61 @@ CHANGES = {
     ("policy", "no such level"): lambda t: t.replace("sl: 1", "sl: 999"),
     ("frr", "a table"): lambda t: t.replace("end\n", f"{NOWHERE}\nend\n"),
     ("linux", "a table"): lambda t: t + LOST,
+    # Numbers that the system does not take, or takes for others.
+    ("nxos", "a reserved VLAN"): lambda t: re.sub("(?i)(vlan ?)2\\b", r"\g<1>4090", t),
+    ("eos", "no VLAN"): lambda t: re.sub("(?i)(vlan ?)2\\b", r"\g<1>4095", t),
+    ("nvue", "no VLAN"): lambda t: re.sub('(vlan|access: |vlan: |")2(?=[":\n])', r"\g<1>5000", t),
+    ("junos", "no VLAN"): lambda t: re.sub(r"(irb\.|irb unit |vlan-id )2\b", r"\g<1>5000", t),
+    ("srlinux", "no index"): lambda t: re.sub('(irb0.|"index": )2\\b', r"\g<1>10000", t),
+    ("srlinux", "a text"): lambda t: t.replace('"index": 0', '"index": "0"', 1),
+    ("linux", "metric 0 is 1024"): lambda t: re.sub("(fd00::.*metric) 1 ", r"\1 0 ", t, count=1),
+    ("linux", "a metric of 33 bits"): lambda t: t.replace("metric 3 ", "metric 4294967299 ", 1),
+    ("linux", "an id of 33 bits"): lambda t: t.replace("500001", "4294967297"),
+    ("linux", "id 0"): lambda t: re.sub(r"\b500001\b", "0", t),
+    ("linux", "octal"): lambda t: t.replace("metric 3 ", "metric 03 ", 1),
+    ("linux", "an octal table"): lambda t: t.replace("table 5000", "table 05000"),
+    ("rules", "an octal table"): lambda t: t.replace("lookup 5000", "lookup 05000"),
+    ("frr", "weights"): lambda t: t.replace("table 5000", "table 5000 weight 70000"),
+    ("ovs", "weights"): lambda t: t.replace("weight:1,", "weight:70000,"),
+    # Others' addresses, and interfaces that are not there.
+    ("nxos", "an address"): lambda t: t + "interface loopback0\n  ip address 10.0.0.1/32\n",
+    ("config", "an address"): lambda t: t.replace('"PORT": {', f'{LOOPBACK},\n  "PORT": {{', 1),
+    ("config", "a VLAN without ports"): lambda t: t.replace(*VLAN, 1).replace(*VLAN_ADDRESS, 1),
+    ("config", "a routed port of a VLAN"): lambda t: re.sub(*ROUTED_TOO, t),
+    ("nvue", "an address"): lambda t: t.replace("      swp1:\n", LO, 1),
+    ("addresses", "the neighbour's"): lambda t: t + "address replace fe80::4/64 dev eth1 nodad\n",
+    ("links", "no such port"): lambda t: t + "link set eth9 up\n",
+    ("rules", "no such port"): lambda t: t + t.splitlines()[-1].replace("eth4", "eth9") + "\n",
+    ("links", "another bridge"): lambda t: t + "link set eth5 master other up\n",
+    ("bridges", "another"): lambda t: t + "link add other type bridge\n",
+    ("bridges", "again"): lambda t: t + "link add hosts type bridge\n",
+    ("junos", "an interface"): lambda t: t + OTHER_VLAN,
+    # The first table of a group is its primary one.
+    ("junos", "the primary table"): lambda t: swapped(t, ".*import-rib inet.0", ".*import-rib pol"),
+    ("srlinux", "IPv4 by IPv6"): lambda t: re.sub(
+        '(next-hop-group": ".*)ipv4', r"\1ipv6", t, count=1
+    ),
+    ("segments", "the block"): lambda t: t + VIA.format("fc00::/32"),
+    ("segments", "all"): lambda t: t + VIA.format("::/0"),
 }
 FELT_ELSEWHERE = {"an address elsewhere"}
 """What the neighbours' next hops tell."""
 ACCESS = "set interfaces et-0/0/0 unit 0 family ethernet-switching interface-mode access\n"
 INTERFAC = "srl_nokia-interfac0s:bridged"
 NOWHERE = "ip route 10.0.0.0/25 reject 254 table 4999"
+LOOPBACK = '"LOOPBACK_INTERFACE": {"Loopback0": {}, "Loopback0|10.0.0.1/32": {}}'
+ROUTED_TOO = r'(?s)("INTERFACE": \{)(.*"Vlan2\|(Ethernet\d+)")', r'\1"\3": {},\2'
+VLAN = '"VLAN": {', '"VLAN": {"Vlan3": {"vlanid": "3"},'
+VLAN_ADDRESS = '"VLAN_INTERFACE": {', '"VLAN_INTERFACE": {"Vlan3": {}, "Vlan3|10.0.0.1/29": {},'
+LO = """      lo:
+        type: loopback
+        ip:
+          address:
+            "10.0.0.1/32": {}
+      swp1:
+"""
+OTHER_VLAN = "set vlans other vlan-id 3\nset vlans other l3-interface irb.3\n"
+VIA = "route replace {} via fe80::4 dev eth1 protocol 80\n"
 LOST = "route replace unreachable 10.0.0.0/25 metric 4000000000 table 4999 protocol 80\n"
 
 
