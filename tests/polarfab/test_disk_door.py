@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from compilers.tables.folders import artefact
-from compilers.tables.folders.artefact import put_file
+from compilers.tables.folders.artefact import put_file, put_folder
+from compilers.tables.folders.generations import fabric_in, last, owned, put
+from compilers.targets.rendering.rendered_folder import put_rendered, put_texts, rendered_lists
 from inventory.problems import InputError
 from polarfab import cli
 
@@ -388,3 +390,54 @@ def test_a_bind_mount_in_a_build_stays(made: Path, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert f"with a mount at {tmp_path}/b/m in it" in done.stderr
     assert (tmp_path / "mine/file").read_text() == "mine"
+
+
+def test_what_comes_to_a_place_meanwhile_stays(tmp_path: Path) -> None:
+    def beside_notes(new: Path) -> None:
+        (new / "file").write_text("new")
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "folder" / "notes").write_text("mine")
+
+    put_folder(tmp_path / "folder", beside_notes, owned)
+    assert (tmp_path / "folder" / "notes").read_text() == "mine"
+    place = tmp_path / "file"
+    with pytest.raises(InputError, match="Not a directory"):
+        put_folder(place, lambda _: place.write_text("mine"), owned)
+    assert place.read_text() == "mine"
+
+
+def test_two_renders_at_once_keep_the_files_of_both(tmp_path: Path) -> None:
+    def fill(new: Path) -> None:
+        put_texts(tmp_path, "other", "b", {"y": "other"})
+        (new / "x").write_text("new")
+
+    put_rendered(tmp_path, "one", {"": "b"}, fill)
+    assert {path.name for path in tmp_path.iterdir()} == {".polarfab.json", "x", "y"}
+    assert {*(rendered_lists(tmp_path) or {})} == {"one", "other"}
+
+
+def test_two_builds_at_once_are_one_and_the_one_before(
+    made: Path, run: Run, tmp_path: Path
+) -> None:
+    spec, place = tmp_path / "g.yaml", tmp_path / "new"
+    spec.write_text("name: g\ntopology: {family: polarfly, q: 2}\n")
+
+    def fill(new: Path) -> None:
+        run("compile", spec, "-o", place)
+        shutil.copytree(made / "b", new, dirs_exist_ok=True)
+
+    put(place, fill)
+    assert fabric_in(last(place)) == "g"
+
+
+def test_what_is_in_the_place_of_the_last_build_stays(made: Path, run: Run, tmp_path: Path) -> None:
+    place, spec = tmp_path / "b", tmp_path / "g.yaml"
+    spec.write_text("name: g\ntopology: {family: polarfly, q: 2}\n")
+    shutil.copytree(made / "b", place)
+    last(place).mkdir()
+    (last(place) / "notes").write_text("mine")
+    code, _, err = run("compile", spec, "-o", place)
+    assert code == 2
+    assert f"{last(place)}/notes" in "".join(err.split())
+    assert (last(place) / "notes").read_text() == "mine"
+    assert fabric_in(place) != "g"

@@ -24,10 +24,12 @@ import shlex
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePosixPath
 from threading import Thread
+from types import MappingProxyType
 from typing import BinaryIO, TypeVar
 
 from compilers.tables.folders.folder_files import entries
@@ -40,6 +42,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, None)
 """What a full disk says; NumPy says it without a number."""
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 """What a kernel or a file system says that cannot exchange two names."""
+PATIENCE, POLL = 60.0, 0.05
+"""Seconds for another command that has a folder, and between looks."""
 HURRY = 1.0
 """Seconds for removing a part after Ctrl-C: thousands of files may take a busy disk longer."""
 PART = re.compile(r"\.(?P<place>.+)\.(?=[0-9]*[a-f])[0-9a-f]{8}\.(?P<kind>part|old)", re.DOTALL)
@@ -57,6 +61,8 @@ LINKS = 40
 """Links that are followed one after the other, as the kernel does."""
 Owned = Callable[[Path], set[str]]
 """The paths of the files below a folder that are ours."""
+Carried = Mapping[str, list[int]]
+"""Files that were carried: the inode and the time of writing of each, by its path."""
 T = TypeVar("T")
 
 
@@ -222,8 +228,8 @@ def put_folder(
         folder: the place; links on the way to it stay.
         fill: writes into the folder that it is given, empty and beside the place.
         owned: which files of a folder are ours; without it all are, and none is carried or kept.
-        keep: gets the new folder and says where the files of ours that are in the place are to be
-            kept; None where they are not.
+        keep: gets the new folder while no other process replaces the one in the place, completes
+            it, and says where the files of ours in the place are to be kept; None for nowhere.
 
     Raises:
         InputError: it cannot be written, or what is not ours is in the way.
@@ -245,41 +251,65 @@ def _put_folder(
 ) -> T:
     with _new_folders(place.parent), _part(place) as beside:
         beside.mkdir()
-        there = place.is_dir()
-        if there:
+        if place.is_dir():
             _own(beside, place.stat())
         with _open_folder(beside) as descriptor:
             _lock(descriptor)
             result = fill(beside)
-            kept = keep(beside) if there else None
-            carried = carry(place, beside, owned) if there and owned else []
-            for each in (place, kept) if kept else (place,):
-                require_no_mount(each)
-            _flush_all(descriptor)
-            if there and owned:
-                _leave(place, beside, owned, kept, carried)
-            else:
-                exchange(beside, place)
-                with _confirmed(place):
-                    flush(place.parent)
+            with _held(place) as there:
+                kept = keep(beside)
+                carried = carry(place, beside, owned) if there and owned else {}
+                for each in (place, kept) if kept else (place,):
+                    require_no_mount(each)
+                _flush_all(descriptor)
+                if there and owned:
+                    _leave(place, beside, owned, kept, carried)
+                else:
+                    (exchange if there else Path.rename)(beside, place)
+                    with _confirmed(place):
+                        flush(place.parent)
     return result
 
 
-def _leave(
-    place: Path, new: Path, owned: Owned, kept: Path | None, carried: Collection[str]
-) -> None:
+@contextmanager
+def _held(place: Path) -> Iterator[bool]:
+    """Whether a folder is in a place; no other process replaces it meanwhile, or this one waits.
+
+    Raises:
+        OSError: it cannot be opened, or is none.
+    """
+    limit = time.monotonic() + PATIENCE
+    while os.path.lexists(place):
+        with _open_folder(place) as descriptor:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() > limit:
+                    given = f"a folder that another command has held for {PATIENCE:.0f} s"
+                    raise OSError(errno.EBUSY, given, str(place)) from error
+                time.sleep(POLL)
+                continue
+            except OSError:  # a file system without locks
+                pass
+            if os.path.samestat(os.fstat(descriptor), place.stat()):
+                yield True
+                return
+    yield False
+
+
+def _leave(place: Path, new: Path, owned: Owned, kept: Path | None, carried: Carried) -> None:
     """Exchange the folder in a place with a new one, and finish the one that left.
 
     Raises:
         InputError: something of ours has the name of what was saved there until it left.
         OSError: it cannot be written.
     """
-    with _open_folder(place) as old, open(place / LEFT, "wb", opener=_locked) as left:
-        _lock(old)
+    with open(place / LEFT, "wb", opener=_locked) as left:
         try:
             left.write(json.dumps({"kept": bool(kept), "carried": carried}).encode())
             left.flush()
             os.fsync(left.fileno())
+            flush(place)
             exchange(new, place)
             try:
                 carry(new, place, owned, carried)
@@ -362,8 +392,8 @@ def link_file(here: Path, there: Path) -> None:
         _own(there, here.lstat())
 
 
-def carry(old: Path, new: Path, owned: Owned, before: Collection[str] = ()) -> list[str]:
-    """Link what is not ours into the folder that takes the place of another; returns its paths.
+def carry(old: Path, new: Path, owned: Owned, before: Carried = MappingProxyType({})) -> Carried:
+    """Link what is not ours into the folder that takes the place of another; returns which it was.
 
     Of what was carried before, only what was saved later. Folders keep mode and owner, and
     those that are not ours their times.
@@ -375,15 +405,16 @@ def carry(old: Path, new: Path, owned: Owned, before: Collection[str] = ()) -> l
     ours, fresh = owned(old), owned(new)
     mixed = {str(above) for name in ours for above in PurePosixPath(name).parents}
     problems, folders, made, blocked = list[Problem](), list[str](), set[str](), "\0"
-    carried = list[str]()
+    carried = dict[str, list[int]]()
     for name, entry in entries(old):
         here, there = old / name, new / name
         if name.startswith(blocked):
             continue
-        if entry.name == LEFT or is_leftover(here):
+        if entry.name == LEFT or (is_leftover(here) and not _of_others(here, name, ours)):
             blocked = f"{name}/"
             continue
-        mode, other = entry.stat(follow_symlinks=False).st_mode, _mode(there)
+        status, other = entry.stat(follow_symlinks=False), _mode(there)
+        mode = status.st_mode
         if stat.S_ISDIR(mode) and (stat.S_ISDIR(other) or not other):
             folders.append(name)
             if not other and name not in mixed:
@@ -399,8 +430,8 @@ def carry(old: Path, new: Path, owned: Owned, before: Collection[str] = ()) -> l
         elif other and name in fresh:
             problems.append(_in_the_way(here, "no file of another's by this name", "one"))
         elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-            carried.append(name)
-            if other or name not in before:
+            carried[name] = [status.st_ino, status.st_mtime_ns]
+            if name not in before or (other and before[name] != carried[name]):
                 there.parent.mkdir(parents=True, exist_ok=True)
                 _link_newer(here, there)
         else:
@@ -414,6 +445,12 @@ def carry(old: Path, new: Path, owned: Owned, before: Collection[str] = ()) -> l
             if name in made:
                 shutil.copystat(old / name, new / name)
     return carried
+
+
+def _of_others(part: Path, name: str, ours: Collection[str]) -> bool:
+    """Whether a file that has the name of a part is named for a file that is not ours."""
+    place = PurePosixPath(name).with_name(PART.fullmatch(part.name)["place"])  # type: ignore[index]
+    return part.is_file() and part.with_name(place.name).is_file() and str(place) not in ours
 
 
 def _mode(path: Path) -> int:
@@ -457,9 +494,6 @@ def exchange(new: Path, place: Path) -> None:
     Raises:
         OSError: it cannot be renamed.
     """
-    if not os.path.lexists(place):
-        new.rename(place)
-        return
     sys.audit("os.rename", new, place, -1, -1)
     try:
         _exchange(new, place)
@@ -467,15 +501,13 @@ def exchange(new: Path, place: Path) -> None:
         if error.errno not in NO_EXCHANGE:
             raise
         old = beside_of(place, "old")
-        with _open_folder(place) as descriptor:
-            _lock(descriptor)
-            place.rename(old)
-            try:
-                new.rename(place)
-            except OSError:
-                old.rename(place)
-                raise
-            old.rename(new)
+        place.rename(old)
+        try:
+            new.rename(place)
+        except OSError:
+            old.rename(place)
+            raise
+        old.rename(new)
 
 
 def _exchange(one: Path, other: Path) -> None:

@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from compilers.tables.build import Build
@@ -27,7 +27,7 @@ from compilers.tables.folders.artefact import (
     require_no_mount,
     settle,
 )
-from compilers.tables.folders.folder_files import read
+from compilers.tables.folders.folder_files import entries, read
 from inventory.problems import InputError
 
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
@@ -72,10 +72,28 @@ def put(folder: Path, fill: Callable[[Path], T], back: bool = False) -> T:
     collect(place, inside=False)
 
     def keep(new: Path) -> Path | None:
-        worth = (back or proved(place)) and _names(place) != _names(new)
-        return last(place) if worth else None
+        worth = (back or proved(place)) and _names(new) != _names(place) != []
+        return _of_ours(last(place)) if worth else None
 
     return put_folder(place, fill, owned, keep)
+
+
+def _of_ours(kept: Path) -> Path:
+    """The place of the last build, where nothing is or only files of a build are.
+
+    Raises:
+        InputError: something else is.
+        OSError: something is mounted there.
+    """
+    require_no_mount(kept)
+    ours = build_files(kept) if kept.is_dir() and not kept.is_symlink() else set[str]()
+    above = {str(path) for name in ours for path in PurePosixPath(name).parents}
+    known = ours | above
+    found = (name for name, _ in entries(kept) if not is_leftover(kept / name)) if ours else [""]
+    if os.path.lexists(kept) and (others := [name for name in found if name not in known]):
+        required, todo = "only the last build, which is kept here", "move it away"
+        raise InputError.of(required, "something else", todo, str(kept / others[0]))
+    return kept
 
 
 def require_outside(place: Path, of_build: bool = True) -> None:

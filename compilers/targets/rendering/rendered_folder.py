@@ -59,14 +59,16 @@ def put_rendered(
     require_outside(place, of_build=False)
     _require_no_build(place)
     collect(place, inside=False)
-    lists = rendered_lists(folder) or {}
-    known = rendered_recipes(folder)
-    if not part:
-        lists.pop(target, None)
+    rendered_lists(folder)
 
-    def whole(beside: Path) -> T:
+    def marked(beside: Path) -> T:
         (beside / RENDERED).touch()  # what is left of a killed render is known by it
-        result = fill(beside)
+        return fill(beside)
+
+    def complete(beside: Path) -> None:
+        lists, known = rendered_lists(folder) or {}, rendered_recipes(folder)
+        if not part:
+            lists.pop(target, None)
         with opened(beside) as files:
             written = [name for name, _ in files.entries() if name != RENDERED]
             fresh = {name: files.digest(name) for name in written}
@@ -79,9 +81,8 @@ def put_rendered(
             of_target.setdefault(build, {}).update(names)
         link_files(place, beside, _names(lists) - fresh.keys())
         (beside / RENDERED).write_text(manifest(lists, known | {target: dict(recipes or {})}))
-        return result
 
-    return put_folder(folder, whole, owned)
+    return put_folder(folder, marked, owned, complete)
 
 
 def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> list[Path]:

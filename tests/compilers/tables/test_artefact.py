@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import shutil
@@ -102,7 +103,7 @@ def test_content_is_on_the_disk_before_it_takes_its_place(
 
     monkeypatch.setattr(os, "fsync", flushed)
     monkeypatch.setattr(artefact, "_flush_all", flushed)
-    monkeypatch.setattr(artefact, "exchange", renames(exchange))
+    monkeypatch.setattr(Path, "rename", renames(Path.rename))
     monkeypatch.setattr(Path, "replace", renames(Path.replace))
     (tmp_path / "place").mkdir()
     put_file(tmp_path / "place" / "file", [b"content"])
@@ -323,6 +324,7 @@ def test_a_kill_at_the_exchange(tmp_path: Path, when: str, back: bool) -> None:
     (place / "mine").mkdir()
     (place / "mine/gone").write_text("gone")
     (place / "mine/same").write_text("same")
+    (place / "mine/restored").write_text("newer")
     if not (child := os.fork()):
 
         def killed(new: Path, where: Path) -> None:
@@ -336,13 +338,45 @@ def test_a_kill_at_the_exchange(tmp_path: Path, when: str, back: bool) -> None:
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     (place / "mine/gone").unlink()
+    (place / "mine/restored").unlink()
+    (place / "mine/restored").write_text("older")
+    os.utime(place / "mine/restored", (1, 1))
     taken = {("before", False): ("q3", "q2"), ("before", True): ("q3", "q2")}
     taken |= {("after", False): ("q4", "q3"), ("after", True): ("q2", "q3")}
     collect(tmp_path)
     assert (load(place).name, load(last(place)).name) == taken[when, back]
-    assert sorted(path.name for path in (place / "mine").iterdir()) == ["late", "same"]
+    assert sorted(path.name for path in (place / "mine").iterdir()) == [
+        *("late", "restored", "same"),
+    ]
+    assert (place / "mine/restored").read_text() == "older"
     assert sorted(path.name for path in tmp_path.iterdir()) == [".b.last", "b"]
     assert not [*last(place).glob("mine"), *place.glob(".*")]
+
+
+def test_a_file_of_the_users_that_is_named_like_a_part_stays(tmp_path: Path) -> None:
+    place = tmp_path / "b"
+    save(polarfly_build(3), place)
+    for name in ("film", ".film.deadbee1.part", ".fabric.json.deadbee1.part"):
+        (place / name).write_text("mine")
+    save(polarfly_build(2), place)
+    assert sorted(path.name for path in place.glob("*film*")) == [".film.deadbee1.part", "film"]
+    assert not [*place.glob(".fabric*")]
+
+
+def test_a_folder_that_another_command_holds_is_waited_for_and_then_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "b"
+    save(polarfly_build(3), place)
+    monkeypatch.setattr(artefact, "PATIENCE", 0.1)
+    held = os.open(place, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with pytest.raises(InputError, match="a folder that another command has held for 0 s"):
+        save(polarfly_build(2), place)
+    assert load(place).name == "q3"
+    os.close(held)
+    save(polarfly_build(2), place)
+    assert load(place).name == "q2"
 
 
 def test_a_killed_exchange_of_three_steps_is_taken_back(tmp_path: Path) -> None:
