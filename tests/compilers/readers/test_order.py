@@ -305,5 +305,8 @@ def test_an_order_of_bgp_that_the_system_does_not_take(name, file, tmp_path):
         path.write_text(before.replace(text, "".join([*lines[first:], *lines[:first]]), 1))
         report = check(name, build, tmp_path, BGP)
         assert str(path) in [example.file for example in report.examples], text
+    path.write_text(before.replace("set metric 1\n", "set metric 4294967296\n", 1))
+    report = check(name, build, tmp_path, BGP)
+    assert str(path) in [example.file for example in report.examples]
     path.write_text(re.sub(r"router-id [0-9]+", "router-id k", before))
     assert check(name, build, tmp_path, BGP).differences
