@@ -143,6 +143,9 @@ CHANGES = {
     ("linux", "octal"): lambda t: t.replace("metric 3 ", "metric 03 ", 1),
     ("linux", "an octal table"): lambda t: t.replace("table 5000", "table 05000"),
     ("rules", "an octal table"): lambda t: t.replace("lookup 5000", "lookup 05000"),
+    ("frr", "a route to nowhere"): lambda t: t.replace("end\n", "ip route \nend\n"),
+    ("linux", "a route to nowhere"): lambda t: t + "route replace  nhid 500001\n",
+    ("nxos", "a route to nowhere"): lambda t: t + "ip route \n",
     ("frr", "weights"): lambda t: t.replace("table 5000", "table 5000 weight 70000"),
     ("ovs", "weights"): lambda t: t.replace("weight:1,", "weight:70000,"),
     # Others' addresses, and interfaces that are not there.
