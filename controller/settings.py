@@ -252,9 +252,9 @@ class Settings:
     insecure: plain text beyond loopback is allowed. foreign: treatment of foreign rows. http:
     address of the management API. http_needed: without it the controller does not start. tokens:
     file of the tokens that allow changes. token_to_read: reading needs one, too. duties: failures
-    and loads. audit: seconds in which every switch is read once; 0: never. group: the other
-    controllers of the fabric, or None. unverified: builds whose walk finds faults are taken from a
-    store, too.
+    and loads. audit: seconds in which every switch is read once; 0: only those that were changed.
+    group: the other controllers of the fabric, or None. unverified: builds whose walk finds faults
+    are taken from a store, too.
     """
 
     listen: Address

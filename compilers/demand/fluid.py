@@ -98,12 +98,16 @@ class Fluid:
         return load
 
     def _shared(self, part: _Part) -> Reals:
-        """float64[S·L]: the load of each arc where every switch shares alike."""
+        """float64[S·L]: the load of each arc where every switch shares alike, over at most
+        `MOST_HOPS` links.
+        """
         hops, width = self.hops, len(part.destinations)
         load = np.zeros(len(hops.end))
         amount: Numbers = part.traffic.amount
         cell = hops.host(part.traffic.source) * width + part.column
-        while len(cell):
+        for _ in range(MOST_HOPS):
+            if not len(cell):
+                break
             distinct, place = np.unique(cell, return_inverse=True)
             amount = np.bincount(place, amount, len(distinct))
             arc, column = np.divmod(distinct, width)

@@ -115,13 +115,17 @@ class PolarStar(Family):
             supernode_order=found.order,
         )
 
-    def mean_distance(self, parameters: Parameters) -> float:
-        """By `polarstar_distances`."""
+    def mean_distance(self, parameters: Parameters) -> float | None:
+        """By `polarstar_distances`; none is known of BDF, whose members differ in degree."""
+        if parameters["supernode"] == "bdf":
+            return None
         pairs = self.order(parameters) * (self.order(parameters) - 1)
         return self._total(parameters) / pairs
 
-    def utilisation(self, parameters: Parameters) -> float:
-        """Estimated, see `_fullest`."""
+    def utilisation(self, parameters: Parameters) -> float | None:
+        """Estimated, see `_fullest`; no more than `mean_distance` where that is not known."""
+        if self.mean_distance(parameters) is None:
+            return None
         links = self.member(parameters).links
         return min(self._total(parameters) / (2 * links) / _fullest(parameters), 1.0)
 

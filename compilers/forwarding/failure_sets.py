@@ -351,7 +351,7 @@ def walk_cases(
         egresses: int16[D, S], of `egress_classes`.
         destinations: int64[D].
         table: of `minimal_next`.
-        cases: int64[n, F], the elements that are down in each case, -1 beyond the last.
+        cases: int64[n, F], the elements that are down in each case, E + S beyond the last.
         first: int64[E + S + 1]: the cases of element e are `of_element[first[e] : first[e + 1]]`.
         of_element: see there.
         every: see `state_of`; needed where two elements or more fail at once.
@@ -451,6 +451,18 @@ def walk_cases(
     return lost[:count]
 
 
+@loop
+def has_other(p: Program, s: int, came: int, d: int, used: Array) -> bool:
+    """Whether an element can fail that a packet at s does not need; in a small ring none can."""
+    for element in range(p.cables + len(p.far)):
+        at = element - p.cables
+        if at in (s, d) or (at >= 0 and p.far[at, 0] < 0) or contains(used, element):
+            continue
+        if came < 0 or (element != p.cable[s, came] and at != p.far[s, came]):
+            return True
+    return False
+
+
 @kernel("void(P,b1[::1],i2[:,::1],i8[::1],i4[:,::1],i8[:,::1])")
 def walk_two(
     p: Program, ends: Array, egresses: Array, destinations: Array, table: Array, figures: Array
@@ -509,7 +521,10 @@ def walk_two(
                     figures[j, 2] = True
                 used[m] = one[0]
                 m += 1
+                other_fails = has_other(p, s, came, d, used[:m])
                 for second in used[:m]:
+                    if second == one[0] and not other_fails:
+                        continue
                     dead[0], dead[1] = one[0], second
                     if not meets(p, s, came, c, d, dead):
                         continue

@@ -20,6 +20,7 @@ from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from importlib.util import module_from_spec
 from pathlib import Path
+from stat import S_ISDIR, S_IWOTH
 from time import time
 from types import FunctionType, SimpleNamespace
 from typing import Any, TypeVar
@@ -37,6 +38,8 @@ MAKING, FAILED = "making-", ".failed"
 DAY = 86_400
 LONGEST = 300
 """Seconds after which a process that makes machine code ends, whatever it waits for."""
+BESIDE = Path(__file__).parent / "__pycache__"
+"""The byte code of the source: who can write there can change that, too."""
 CHOICE = "POLARFAB_LOOPS"
 """The environment variable that chooses: python, jit (numba while it runs), or machine."""
 
@@ -52,7 +55,7 @@ def kernel(signature: str) -> Callable[[F], F]:
 
     Args:
         signature: the types of result and arguments, as numba writes them. `P` is the first
-            argument where that is a NamedTuple: the types of its fields, `Program.TYPES`.
+            argument where that is a NamedTuple: the types of its fields, `Library.types`.
     """
 
     def mark(function: F) -> F:
@@ -170,8 +173,10 @@ class Library:
         return self.__dict__.get("_kernels")
 
     def _opened(self, file: Path) -> Any:
-        """The functions of a file; None where it does not load."""
+        """The functions of a file; None where it does not load, or others could have written it."""
         with suppress(ImportError, OSError):
+            if not _is_safe(file.parent):
+                return None
             loader = ExtensionFileLoader(f"{self.name}_loops", str(file))
             module = module_from_spec(ModuleSpec(loader.name, loader, origin=str(file)))
             loader.exec_module(module)
@@ -201,16 +206,16 @@ class Library:
         if file and not _taken(file.parent):
             words = ("/bin/sh", "-c", 'nice -n 5 "$@" </dev/null >/dev/null 2>&1 &', "sh")
             with suppress(OSError):
-                subprocess.run((*words, *self._words), check=False, start_new_session=True, cwd="/")
+                command = (*words, *self._words(file))
+                subprocess.run(command, check=False, start_new_session=True, cwd="/")
         self.__dict__["_begun"] = True
 
-    @property
-    def _words(self) -> tuple[str, ...]:
-        """The command that translates the loops."""
+    def _words(self, file: Path) -> tuple[str, ...]:
+        """The command that translates the loops into a file."""
         lists = (",".join(names) for names in (self.modules, self.exported))
         path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if entry)
         python = ("env", f"PYTHONPATH={path}", sys.executable, "-m", f"{__package__}.machine_code")
-        return (*python, self.name, *lists, self.first, self.types, str(self._file or os.devnull))
+        return (*python, self.name, *lists, self.first, self.types, str(file))
 
     def made(self) -> bool:
         """Have another process translate the loops, which takes seconds; whether that went well."""
@@ -219,9 +224,9 @@ class Library:
         if self.__dict__.get("_failed") or self._loaded():
             return not self.__dict__.get("_failed")
         note(f"machine code of {self.name} walks is made, once on this machine, in about 10 s")
-        if self._file:
+        if file := self._file:
             with suppress(OSError):
-                subprocess.run(self._words, capture_output=True, check=False)
+                subprocess.run(self._words(file), capture_output=True, check=False)
         self.__dict__["_failed"] = not self._loaded()
         return not self.__dict__["_failed"]
 
@@ -287,41 +292,48 @@ def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def kept_in() -> list[Path]:
     """Where machine code may be: beside the source's byte code, in the user's cache, or in a
-    temporary folder of the user's own. Those that cannot be written are for reading only.
+    temporary folder. Those that cannot be written are for reading only.
     """
     from tempfile import gettempdir
 
-    folders = [Path(__file__).parent / "__pycache__"]
+    folders = [BESIDE]
     with suppress(RuntimeError):
         folders.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "polarfab"))
-    mine = Path(gettempdir(), f"polarfab-{os.getuid()}")
-    if not os.path.lexists(mine) or _is_mine(mine):
-        folders.append(mine)
-    return folders
+    return [*folders, Path(gettempdir(), f"polarfab-{os.getuid()}")]
 
 
-def _is_mine(folder: Path) -> bool:
-    """Whether a folder that anyone could have made is the user's own."""
+def _is_safe(folder: Path) -> bool:
+    """Whether what a folder has may run: it is beside the source, or is the user's own, and not
+    everybody can write to it. So root takes none from the cache of the user who called sudo.
+    """
+    if folder == BESIDE:
+        return True
     with suppress(OSError):
-        return folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+        status = folder.lstat()
+        own = S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+        return own and not status.st_mode & S_IWOTH
     return False
 
 
 def _can_be_written(folder: Path) -> bool:
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return os.access(folder, os.W_OK) and (folder != kept_in()[-1] or _is_mine(folder))
+    return os.access(folder, os.W_OK) and _is_safe(folder)
 
 
 def keep_somewhere() -> None:
     """Have numba keep machine code where a package that root installed, run by a user without a
     home, can keep it nowhere else: it tries NUMBA_CACHE_DIR, `__pycache__` and the user's cache.
     """
-    here, home = Path(__file__).parent, Path.home()
-    if "NUMBA_CACHE_DIR" not in os.environ and not any(
-        os.access(place, os.W_OK) for place in (here, home)
-    ):
-        os.environ["NUMBA_CACHE_DIR"] = str(kept_in()[-1])
+    from tempfile import mkdtemp
+
+    places = [Path(__file__).parent]
+    with suppress(RuntimeError):
+        places.append(Path.home())
+    if "NUMBA_CACHE_DIR" not in os.environ and not any(os.access(p, os.W_OK) for p in places):
+        kept = kept_in()[-1]
+        safe = str(kept) if _can_be_written(kept) else mkdtemp(prefix="polarfab-")
+        os.environ["NUMBA_CACHE_DIR"] = safe
 
 
 def _gave_up(file: Path) -> bool:

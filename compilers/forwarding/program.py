@@ -190,13 +190,6 @@ def link_count(build: Build) -> int:
     return int(np.count_nonzero(far > np.arange(len(far))[:, None]))
 
 
-def link_number(build: Build, one: int, other: int) -> int:
-    """The number of a link, 0 to E - 1, in the order of the smaller and then the larger switch."""
-    far, (low, high) = build.wiring.far, sorted((one, other))
-    before = np.count_nonzero(far[:low] > np.arange(low)[:, None])
-    return int(before + np.count_nonzero((far[low] > low) & (far[low] < high)))
-
-
 def link_ends(build: Build, number: int) -> tuple[int, int]:
     """The switches that the link of a number joins, the smaller first."""
     far = build.wiring.far

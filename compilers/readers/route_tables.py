@@ -128,9 +128,11 @@ class RouteLines:
 
     def uncovered(self, ends: Collection[str]) -> Iterator[str]:
         """The first and the last prefix of each family, where none of these networks holds it."""
+        named = list(self.prefixes)
+        there = [named[number] for number in np.unique(self.columns()[0]).tolist()]
         for six in (False, True):
             last = [ip_network(prefix) for prefix in ends if (":" in prefix) == six]
-            ways = self.prefixes, reversed(self.prefixes)
+            ways = there, reversed(there)
             others = ((p for p in way if (":" in p) == six and p not in ends) for way in ways)
             for prefix in dict.fromkeys(p for way in others for p in islice(way, 1)):
                 if not any(ip_address(prefix.partition("/")[0]) in network for network in last):

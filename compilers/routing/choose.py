@@ -271,7 +271,7 @@ def _other_hops(
     """
     links = far.shape[1]
     found = np.full((len(distance), after.shape[1]), -1, np.int32)
-    for switch, near in enumerate(far[: len(distance)]):
+    for switch, near in enumerate(far[: len(distance)] if links > 1 else ()):
         nearer = (near >= 0)[:, None] & (distance[near] + 1 == distance[switch])
         minimal = (near[:, None] == after[switch]).argmax(axis=0)
         turn = (minimal + np.arange(1, links)[:, None]) % links

@@ -82,24 +82,20 @@ def _links_apart(
     """bool[S, K]: links of a build whose cable, port to port, the other has not."""
     there = build.wiring.far >= 0
     gone = np.zeros(there.shape, np.bool_)
-    gone[there] = ~np.isin(_cables(build, node), _cables(other, elsewhere))
+    here, others = _cables(build, node), _cables(other, elsewhere)
+    size = np.concatenate((here, others)).max(axis=0, initial=0) + 1
+    place = np.append(1, np.cumprod(size[:-1]))
+    gone[there] = ~np.isin(here @ place, others @ place)
     return gone
 
 
 def _cables(build: Build, node: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[n]: a number for each link that tells both of its ports, in the order of `far`."""
+    """int64[n, 4]: node and port of each link's two ends, in the order of `far`."""
     w = build.wiring
     switch, link = np.nonzero(w.far >= 0)
-    parts = (
-        node[switch],
-        w.port[switch, link],
-        node[w.far[switch, link]],
-        w.far_port[switch, link],
-    )
-    number = np.zeros(len(switch), np.int64)
-    for part in parts:
-        number = number << 16 | part.astype(np.int64)
-    return number
+    ends = w.port[switch, link], w.far[switch, link], w.far_port[switch, link]
+    port, far, far_port = (end.astype(np.int64) for end in ends)
+    return np.stack((node[switch], port, node[far], far_port), axis=1)
 
 
 def _named(build: Build, switch: int, link: int) -> Cable:

@@ -74,7 +74,7 @@ class _Request(Request):
 class Api:
     """The application. flush: sends the contents of the fabric's outbox. private: reading needs a
     token, too, but for the page itself and for health. breathe: lets other work go on while a build
-    is proved.
+    is proved, or much is drained.
     """
 
     overview: Overview
@@ -186,7 +186,7 @@ class Api:
         if keeper is None:
             raise ServiceUnavailable("this controller does not repair")
         with self.actions.asked(actor, action, what):
-            answer = keeper.drain(what, ends=action == "undrain")
+            answer = keeper.drain(what, action == "undrain", self.breathe)
         self.flush()
         return _json(answer, 202)
 

@@ -138,7 +138,8 @@ class Metrics(Collector):
         """Bytes, errors and drops: of each port, or in a large fabric of each switch."""
         if self.counters is None:
             return
-        wiring, known = self.overview.build.wiring, self.counters.known
+        wiring = self.overview.build.wiring
+        known = {v: one for v, one in self.counters.known.items() if v < len(wiring.names)}
         each = sum(len(one["port"]) for one in known.values()) <= MOST_PORTS
         named = ["switch", "port"]
         for what, family in (
@@ -159,7 +160,7 @@ class Metrics(Collector):
 
     def _routes(self) -> int:
         rows = self.overview.build.tables.routes.rows()
-        return int(rows[list(self.overview.fabric.in_sync)].sum())
+        return int(rows[[v for v in self.overview.fabric.in_sync if v < len(rows)]].sum())
 
     def _utilisation(self) -> Iterator[GaugeMetricFamily]:
         ports, wiring = self.overview.ports, self.overview.build.wiring

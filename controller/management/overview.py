@@ -155,7 +155,7 @@ class Overview:
         }
 
     def _switches(self, status: dict[str, Any]) -> list[dict[str, Any]]:
-        fabric, drained = self.fabric, self.ports.drained if self.ports else None
+        fabric, drained = self.fabric, self.ports.drained if self.ports else np.zeros(0, np.bool_)
         connections, ages = fabric.connections, fabric.ages
         return [
             {
@@ -163,7 +163,8 @@ class Overview:
                 "datapath_id": f"{datapath:016x}",
                 "peer": connections.get(vertex, ""),
                 "state": _state(fabric.state(vertex)),
-                "drained": bool(drained is not None and drained[vertex]),
+                # In a move there are switches that only the new build has.
+                "drained": bool(drained[vertex : vertex + 1].any()),
                 "error": status["errors"].get(name, ""),
                 "foreign": status["foreign"].get(name, 0),
                 "shadowed": status["shadowed"].get(name, 0),

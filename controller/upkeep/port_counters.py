@@ -33,10 +33,13 @@ class PortCounters:
         self.fabric = fabric
         self.known: dict[int, dict[str, np.ndarray]] = {}
         self._asked: dict[int, float] = {}
+        self._names: tuple[str, ...] = ()
         fabric.ticks.append(self._tick)
 
     def _tick(self) -> None:
         fabric, now = self.fabric, self.fabric.clock()
+        if (names := tuple(fabric.names)) != self._names:  # another build has other numbers
+            self._names, self.known, self._asked = names, {}, {}
         there = fabric.connections
         for gone in self._asked.keys() - there.keys():
             del self._asked[gone]
@@ -44,9 +47,16 @@ class PortCounters:
         due = [v for v in there if now - self._asked.get(v, -PERIOD) >= PERIOD]
         for vertex in due[:A_TICK]:
             self._asked[vertex] = now
-            fabric.ask(vertex, Multipart.PORT_STATS, ports_wanted(), partial(self._counted, vertex))
+            fabric.ask(
+                vertex,
+                Multipart.PORT_STATS,
+                ports_wanted(),
+                partial(self._counted, self.known, vertex),
+            )
 
-    def _counted(self, vertex: int, body: bytes | None) -> None:
+    def _counted(
+        self, known: dict[int, dict[str, np.ndarray]], vertex: int, body: bytes | None
+    ) -> None:
         if body is None or vertex not in self._asked:
             return
         said = records(body, PORT_STATS)
@@ -54,4 +64,4 @@ class PortCounters:
         for what, members in COUNTED.items():
             values = [said[name].astype(np.uint64) for name in members]
             found[what] = np.sum([np.where(v == UNKNOWN, 0, v) for v in values], axis=0)
-        self.known[vertex] = found
+        known[vertex] = found

@@ -147,9 +147,13 @@ class Keeper:
             return build
         return replace(build, tables=failures.around(Intact.of(build)).tables)
 
-    def drain(self, name: str, ends: bool = False) -> dict[str, Any]:
+    def drain(
+        self, name: str, ends: bool = False, breathe: Callable[[], None] = lambda: None
+    ) -> dict[str, Any]:
         """Route around a node, a link `A-B` or what shares a risk, such as `module:A/0`, until
         this is asked to end; returns what is drained by request, and the pairs without a path.
+
+        breathe: called while many rows are computed, so that other work goes on.
 
         Raises:
             InputError: there is no such thing, or it is not drained, or pairs would have no path.
@@ -157,7 +161,8 @@ class Keeper:
         kept = self._active()
         if kept is None or not self.duties.repair:
             raise InputError.of("a controller that repairs its build, and no move", "another")
-        watching, asked = kept.watching, dict(kept.watching.asked)
+        watching, before = kept.watching, kept.watching.asked
+        asked = dict(before)
         if ends:
             if name not in asked:
                 raise InputError.of("what is drained by request", name, did_you_mean(name, asked))
@@ -167,7 +172,13 @@ class Keeper:
             links, switches = of_groups(kept.build.wiring.far, asked.values())
             failures = Failures(watching.links.dead | links, watching.links.drained | switches)
             alone = failures.alone(kept.intact) - Failures.of(watching.links).alone(kept.intact)
-            cut = failures.around(kept.intact).cut_off
+            large = failures.rows(kept.intact) > ROWS_AT_ONCE
+            found = (self._start if large else at_once)(partial(failures.around, kept.intact))
+            while not found.done():
+                breathe()
+            if self._active() is not kept or watching.asked is not before:
+                raise InputError.of("no other change meanwhile", "one; ask again", key=name)
+            cut = found.result().cut_off
             if alone or cut > kept.repair.cut_off:
                 given = (
                     f"{self.fabric.names[min(alone)]} without a link" if alone else f"{cut} lost"

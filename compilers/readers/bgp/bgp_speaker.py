@@ -48,6 +48,9 @@ class SpokenFamily:
     taken: tuple[str, int, int]
 
 
+LARGEST_METRIC = (1 << 32) - 1
+
+
 @dataclass(frozen=True, slots=True)
 class BgpSwitch:
     """A switch that speaks BGP; most: the systems that a path may have.
@@ -127,7 +130,10 @@ class Speaker:
         found = self.said.need((*self.dialect.entry, *more), known | entry)
         if "most" in found:
             self.known["most"] = found["most"]
-        return _number(found["metric"])
+        metric = _number(found["metric"])
+        if not 0 <= metric <= LARGEST_METRIC:
+            self.said.missing.append(f"a metric up to {LARGEST_METRIC} in {policy} {place}")
+        return metric
 
     def switch(self, file: str, rest: EmittedSwitch) -> BgpSwitch:
         """The speaker with everything else that its files say."""

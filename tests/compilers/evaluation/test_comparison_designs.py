@@ -89,6 +89,12 @@ def test_polarstar_distances_are_exact(q, supernode, degree):
     assert formulas(design).mean_distance == pytest.approx(found.mean, abs=1e-12)
 
 
+def test_no_formula_is_given_for_supernodes_whose_members_differ_in_degree():
+    given = {"q": 3, "supernode": "bdf", "degree": 2}
+    assert FAMILIES["polarstar"].mean_distance(given) is None
+    assert FAMILIES["polarstar"].utilisation(given) is None
+
+
 @pytest.mark.parametrize(("q", "supernode", "degree"), STARS)
 def test_polarstar_utilisation_is_near(q, supernode, degree):
     design = design_of("polarstar", q + 1 + degree, q=q, supernode=supernode)

@@ -16,7 +16,9 @@ from compilers.demand.weight_fit import GAP, fit
 from compilers.evaluation.saturation import throughput
 from compilers.evaluation.traffic import PATTERNS, two_legs
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.intermediate_form import local
+from compilers.tables.walk import MOST_HOPS, Walker
+from tests.compilers.build_digests import Case
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}
@@ -196,3 +198,15 @@ def test_valiant_loads_every_link_as_twice_uniform_traffic(family: str) -> None:
     found, uniform = (throughput(build, pattern, 6) for pattern in ("tornado", "uniform"))
     assert found.valiant is not None
     assert found.valiant.peak == pytest.approx(2 * uniform.minimal.peak, rel=0.08)
+
+
+def test_packets_that_go_round_for_ever_have_loads_all_the_same() -> None:
+    case = Case("ring", {"family": "fat-tree", "k": 2}, {"balance": "ecmp", "transit": "ecmp"})
+    build = case.compiled()
+    egress = np.array(build.tables.routes.egress)
+    egress[build.wiring.far[0][build.wiring.far[0] >= 0], 1] = egress[2, 0]
+    egress[egress == local(egress)] = 0
+    tables = replace(build.tables, routes=replace(build.tables.routes, egress=egress))
+    fluid = Fluid.of(replace(build, tables=tables))
+    traffic = Traffic.of(np.array([0]), np.array([1]))
+    assert fluid.loads(traffic, fluid.emitted).sum() == pytest.approx(MOST_HOPS)

@@ -110,6 +110,20 @@ def test_two_failures_are_those_of_the_oracle(name: str) -> None:
     assert (found.max_hops, found.stretch) == expected[2:]
 
 
+@pytest.mark.parametrize("choice", ["python", "machine"])
+def test_two_failures_of_a_ring_are_those_of_the_oracle(
+    choice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What a repair takes is the whole ring, so no other link or switch can fail as well.
+    monkeypatch.setenv(machine_code.CHOICE, choice)
+    routing = {"balance": "compact-valiant", "protect": "link"}
+    build = Case("ring", {"family": "dragonfly", "h": 1}, routing).compiled()
+    cases_of_two = failing(build, "2")
+    found = walk_failures(build, "2", sample=len(cases_of_two))
+    expected = losses(Oracle(build), cases_of_two)
+    assert (found.lost_pairs, found.looped, found.max_hops, found.stretch) == expected
+
+
 def mutants(seed: int, count: int, names: Collection[str]) -> Iterator[Build]:
     """Builds with one value of a class or a route changed."""
     draw = random.Random(seed)  # noqa: S311

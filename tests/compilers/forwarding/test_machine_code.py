@@ -145,3 +145,56 @@ def test_a_library_that_does_not_load_is_not_used(
     monkeypatch.setattr("subprocess.run", lambda *_, **__: None)
     (empty / library._file_name).write_bytes(b"no library")
     assert library.kernels(machine_code.PYTHON_UP_TO) is library.python
+
+
+@pytest.mark.parametrize("fault", ["everybody can write to it", "another's", "a link to another"])
+def test_machine_code_that_others_could_have_written_is_neither_loaded_nor_made(
+    fault: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(machine_code.CHOICE, raising=False)
+    folder = tmp_path / "polarfab"
+    monkeypatch.setattr(machine_code, "kept_in", lambda: [folder])
+    assert replace(SMALL).made()
+    if fault == "another's":
+        monkeypatch.setattr("os.getuid", lambda: os.geteuid() + 1)
+    elif fault == "a link to another":
+        folder.rename(tmp_path / "elsewhere")
+        folder.symlink_to(tmp_path / "elsewhere")
+    else:
+        folder.chmod(0o777)
+    library = replace(SMALL)
+    assert library._loaded() is None
+    assert library._file is None
+
+
+def test_a_folder_that_another_user_makes_first_keeps_nothing_of_numbas(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("os.access", lambda place, _: Path(place).is_relative_to(tmp_path))
+    taken = machine_code.kept_in()[-1]
+    assert taken.parent == tmp_path
+    taken.mkdir(0o777)
+    taken.chmod(0o777)
+    machine_code.keep_somewhere()
+    chosen = Path(os.environ["NUMBA_CACHE_DIR"])
+    assert chosen.parent == tmp_path
+    assert chosen != taken
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    taken.chmod(0o700)
+    machine_code.keep_somewhere()
+    assert Path(os.environ["NUMBA_CACHE_DIR"]) == taken
+
+
+@pytest.mark.parametrize("packets", [1, MANY])
+def test_a_library_is_made_where_it_can_be_or_not_at_all(
+    packets: int, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[tuple[str, ...]] = []
+    monkeypatch.setattr("subprocess.run", lambda words, **_: begun.append(words))
+    given_up = iter((False, *[True] * 9))  # by another process, after this one has looked
+    monkeypatch.setattr(machine_code, "_gave_up", lambda _: next(given_up))
+    library = replace(SMALL)
+    (library.made if packets == MANY else library._begin)()
+    assert [Path(words[-1]).parent for words in begun] == [empty]

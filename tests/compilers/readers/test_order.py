@@ -143,6 +143,9 @@ CHANGES = {
     ("linux", "octal"): lambda t: t.replace("metric 3 ", "metric 03 ", 1),
     ("linux", "an octal table"): lambda t: t.replace("table 5000", "table 05000"),
     ("rules", "an octal table"): lambda t: t.replace("lookup 5000", "lookup 05000"),
+    ("frr", "a route to nowhere"): lambda t: t.replace("end\n", "ip route \nend\n"),
+    ("linux", "a route to nowhere"): lambda t: t + "route replace  nhid 500001\n",
+    ("nxos", "a route to nowhere"): lambda t: t + "ip route \n",
     ("frr", "weights"): lambda t: t.replace("table 5000", "table 5000 weight 70000"),
     ("ovs", "weights"): lambda t: t.replace("weight:1,", "weight:70000,"),
     # Others' addresses, and interfaces that are not there.
@@ -302,5 +305,8 @@ def test_an_order_of_bgp_that_the_system_does_not_take(name, file, tmp_path):
         path.write_text(before.replace(text, "".join([*lines[first:], *lines[:first]]), 1))
         report = check(name, build, tmp_path, BGP)
         assert str(path) in [example.file for example in report.examples], text
+    path.write_text(before.replace("set metric 1\n", "set metric 4294967296\n", 1))
+    report = check(name, build, tmp_path, BGP)
+    assert str(path) in [example.file for example in report.examples]
     path.write_text(re.sub(r"router-id [0-9]+", "router-id k", before))
     assert check(name, build, tmp_path, BGP).differences

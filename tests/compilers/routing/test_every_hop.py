@@ -237,3 +237,8 @@ def test_a_target_that_cannot_share_in_transit_refuses(tmp_path: Path) -> None:
     said = "transit: required minimal, as target eos cannot do traffic in transit shared over"
     with pytest.raises(InputError, match=said):
         write("eos", build, tmp_path)
+
+
+def test_two_switches_share_packets_over_the_only_link() -> None:
+    build = compiled({"family": "hyperx", "sides": "2"}, protect="none")
+    assert verify(build).passed

@@ -6,9 +6,11 @@ import numpy as np
 
 from compilers.update.compare import SwitchChange
 from compilers.update.difference import TableDifference
+from compilers.update.loss import cables_apart
 from compilers.update.move_plan import plan
 from compilers.update.update_proof import _at_nodes
 from tests.compilers.proof.test_walks_elsewhere import built
+from tests.compilers.routed import routed
 
 POLARFLY = {"family": "polarfly", "q": 3}
 
@@ -42,3 +44,12 @@ def test_what_is_dropped_goes_nowhere():
     step = np.array([[-1, 0]], np.int32)
     found = _at_nodes(step, np.array([0]), np.array([0]), 1)
     assert found.tolist() == [[1, 0], [1, 1]]
+
+
+def test_cables_of_fabrics_with_many_switches_are_told_apart():
+    build = routed("polarfly", q=3)
+    node = np.arange(build.tables.switches)
+    assert cables_apart(build, build, node, node) == ()
+    links = int(np.count_nonzero(build.wiring.far >= 0)) // 2
+    for many in (1 << 15, 1 << 16):
+        assert len(cables_apart(build, build, node, node + many)) == links

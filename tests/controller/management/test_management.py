@@ -6,27 +6,32 @@ from dataclasses import replace
 from pathlib import Path
 from time import time
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import Client
 
 from compilers.targets.openflow.encoder import Encoder
+from compilers.update.move_plan import plan
+from compilers.update.programs import SwitchPrograms
 from controller.management import action_log
 from controller.management.action_log import ActionLog, Actor
 from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
 from controller.management.tokens import GUESS_PERIOD, MOST_GUESSES, Guesses, Token, Tokens
+from controller.rollout.rollout import Rollout
 from controller.switches.current import current_of, read_build
 from controller.switches.events import BuildLoaded, ProgramRefused, SwitchLeft, SwitchProgrammed
 from controller.switches.session import LiveFabric
 from controller.upkeep.link_events import LinkDown
-from controller.upkeep.port_counters import COUNTED
+from controller.upkeep.port_counters import COUNTED, PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
+from tests.compilers.update import updates
 
 TOKEN = "0123456789abcdef"  # noqa: S105
 READER, OPERATOR = "reader-0123456789", "operator-0123456789"
@@ -117,6 +122,33 @@ def test_state_has_every_switch(api):
         "3": ("being programmed", "192.0.2.4:40000"),
         "4": ("being programmed", "192.0.2.5:40000"),
     }
+
+
+def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
+    """Both were errors for as long as the move went on."""
+    old = updates.build("{family: polarfly, q: 3}")
+    new = updates.grown(old, "quadric", 1)
+    fabric = LiveFabric(current_of(old, Encoder(old)), lambda *_: ("type", "code"))
+    overview = Overview(fabric, Keeper(fabric))
+    counters = PortCounters(fabric)
+    metrics = Metrics(overview, counters=counters)
+    fabric.tick()
+    counters.known[0] = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
+    Rollout(fabric, SwitchPrograms(plan(old, new)), current_of(new, Encoder(new)))
+    for datapath_id in fabric.current.programs.by_datapath_id:
+        fabric.connected(datapath_id, datapath_id)
+    fabric._programmed.update(fabric.connections)
+    for switch in fabric._switches.values():
+        switch.compared = 0.0
+    assert len(fabric.connections) > len(old.wiring.names)
+    fabric.tick()
+    assert counters.known == {}, "numbers may be those of other switches now"
+    every = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
+    counters.known |= dict.fromkeys(fabric.connections, every)
+    actions = ActionLog(tmp_path / "build", fabric.tell)
+    api = Client(Api(overview, metrics, Tokens(()), lambda: None, actions))
+    assert len(api.get("/api/state").json["switches"]) == len(fabric.connections)
+    assert "polarfab_port_errors_total{port=" in api.get("/metrics").text
 
 
 def test_floor_has_every_link_once(api, overview):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Damping, Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
+from controller.upkeep import repair_keeper
 from controller.upkeep.background import at_once
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rounds import ROUND_PATIENCE
@@ -351,6 +353,36 @@ def test_nothing_that_pairs_need_is_drained():
         keeper.drain("module:n3/m1")
     net.run()
     assert keeper.status()["asked"] == ["module:n3/m0"]
+
+
+def test_what_drains_many_rows_is_computed_beside_the_loop(monkeypatch):
+    """A rack at q = 31 held all switches up for 0.2 s, at q = 61 for 1.4 s."""
+    monkeypatch.setattr(repair_keeper, "ROWS_AT_ONCE", 0)
+    futures, later = [], []
+
+    def start(work):
+        futures.append(Future())
+        later.append(work)
+        return futures[-1]
+
+    def breathe():
+        while later:
+            futures[-1].set_result(later.pop()())
+
+    net, keeper = network(build=MODULES, start=start)
+    keeper.drain("n7", breathe=breathe)
+    assert len(futures) == 2, "what it would cut off, and the repair"
+    breathe()
+    net.tick()
+    assert drained(keeper) == (set(), [7])
+
+    def meanwhile():
+        breathe()
+        keeper.drain("n7", ends=True)
+
+    with pytest.raises(InputError, match="ask again"):
+        keeper.drain("n5", breathe=meanwhile)
+    assert keeper.status()["asked"] == []
 
 
 def test_the_next_process_drains_the_same():

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from compilers.forwarding.host_paths import TabulatedHops
-from compilers.forwarding.program import link_number
 from compilers.forwarding.walks import Walks
 from compilers.proof.explanation import explain
 from compilers.proof.failures.dead_switches import dead_switch_traffic
+from compilers.proof.failures.risk_cases import link_numbers
 from compilers.routing.plane_choices import compact_valiant, polarfly
 from compilers.routing.split_classes import split_direct
 from compilers.tables.folders.build_folder import save
@@ -256,7 +256,8 @@ def test_marked_packets_are_spread_by_the_next_switch_and_links_go_down(
     cases, ends = every_link(build)[:1], np.flatnonzero(build.topology.endpoints).tolist()
     seen = observed(build, tmp_path, cases, [source, [other], 800])
     for case, flows in [((), seen["up"]), *zip(cases, seen["down"], strict=True)]:
-        dead = tuple(link_number(build, v, far(build, (v, k))) for v, k in case)
+        pairs = (tuple(sorted((v, far(build, (v, k))))) for v, k in case)
+        dead = tuple(map(link_numbers(build.wiring.far).__getitem__, pairs))
         assert len(flows) == len(ends) * (len(ends) - 1) * 6
         for s, d, port, ttl in flows:
             ways = ways_by_hand(build, ends[s], ends[d], dead)

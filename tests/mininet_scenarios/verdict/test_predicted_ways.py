@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.forwarding.program import link_count, link_number
+from compilers.forwarding.program import link_count
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
+from compilers.proof.failures.risk_cases import link_numbers
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from mininet_scenarios.scenario.engine import LinkChange, NodeChange
@@ -58,7 +59,7 @@ def test_every_way_is_one_that_single_packets_take(name: str, protect: str, case
     if link:
         link = (0, int(build.wiring.far[0, 0]))
         outage = outage.after(LinkChange((names_of(build, *link),), up=False))
-        dead.append(link_number(build, *link))
+        dead.append(link_numbers(build.wiring.far)[link])
     if switch is not None:
         outage = outage.after(NodeChange(names_of(build, switch), up=False))
         dead.append(link_count(build) + switch)
