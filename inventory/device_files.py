@@ -57,5 +57,9 @@ def device_text(path: Path) -> str:
 
 
 def without_prompts(text: str) -> str:
-    """JSON as it was copied from a terminal, with empty lines for prompts and comments."""
-    return PROMPT.sub("", text)
+    """JSON as it was copied from a terminal, with empty lines for prompts and comments.
+
+    A text of nothing else stays, so that it is not taken for an empty table.
+    """
+    found = PROMPT.sub("", text)
+    return found if found.strip() else text

@@ -86,10 +86,13 @@ def test_a_miswire_is_the_fabric_that_is_cabled_so(compiled, q):
     build = compiled(q)
     wrong = swappable(build)
     (u, v), (x, y) = (map(int, link) for link in (wrong.one, wrong.other))
-    far = build.wiring.far.copy()
-    for here, there, now in ((u, v, y), (y, x, u), (x, y, v), (v, u, x)):
-        far[here, build.wiring.far[here] == there] = now
-    other = Prediction.of(replace(build, wiring=replace(build.wiring, far=far)))
+    wiring = build.wiring
+    far, far_port = wiring.far.copy(), wiring.far_port.copy()
+    for here, there, now, its in ((u, v, y, x), (y, x, u, v), (x, y, v, u), (v, u, x, y)):
+        link = wiring.far[here] == there
+        far[here, link] = now
+        far_port[here, link] = wiring.port[now, wiring.far[now] == its]
+    other = Prediction.of(replace(build, wiring=replace(wiring, far=far, far_port=far_port)))
     seen = Prediction.of(build, Outage().after(wrong))
     assert (seen.fewest == other.fewest).all()
     assert (seen.fewest != Prediction.of(build).fewest).any()

@@ -9,6 +9,11 @@ stop() {
   exit 1
 }
 
+# sysctl goes on behind a line that it cannot read, and says so.
+settings() {
+  said=$(sysctl --quiet --ignore --load sysctl.conf 2>&1) && [ -z "$said" ] || stop "sysctl.conf: $said"
+}
+
 # Before anything changes: the files, and the interfaces that they are about.
 for file in sysctl.conf links.batch rules.batch; do
   [ -r "$file" ] || { echo "polarfab: no file $file; nothing was changed" >&2; exit 1; }
@@ -18,7 +23,7 @@ for port in lo eth1 eth2 eth3 eth4 eth5; do
 done
 
 ip link show hosts > /dev/null 2>&1 || ip link add hosts type bridge || stop "no bridge hosts"
-sysctl --quiet --ignore --load sysctl.conf || stop "sysctl.conf"
+settings
 grep -v '^link add ' links.batch | ip -batch - || stop "links.batch: the command of the line above failed"
 for family in -4 -6; do
   ip $family rule flush protocol 80 || stop "old rules"

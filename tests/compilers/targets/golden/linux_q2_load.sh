@@ -11,6 +11,11 @@ stop() {
   exit 1
 }
 
+# sysctl goes on behind a line that it cannot read, and says so.
+settings() {
+  said=$(sysctl --quiet --ignore --load sysctl.conf 2>&1) && [ -z "$said" ] || stop "sysctl.conf: $said"
+}
+
 # Before anything changes: the files, and the interfaces that they are about.
 for file in sysctl.conf links.batch addresses.batch rules.batch routes.batch; do
   [ -r "$file" ] || { echo "polarfab: no file $file; nothing was changed" >&2; exit 1; }
@@ -48,7 +53,7 @@ routes() {
 
 load() {
   ip link show hosts > /dev/null 2>&1 || ip link add hosts type bridge || stop "no bridge hosts"
-  sysctl --quiet --ignore --load sysctl.conf || stop "sysctl.conf"
+  settings
   grep -v '^link add ' links.batch | ip -batch - || stop "links.batch: the command of the line above failed"
   # With a link go its routes, and groups of links that have gone: those are no longer found.
   ip nexthop show protocol 80 | while read -r _ id _; do
@@ -62,12 +67,10 @@ load() {
   routes
 }
 
-if [ "${1-}" != watch ]; then
-  load
-  exit
-fi
+load
+[ "${1-}" = watch ] || exit 0
 ip -oneline monitor link | {
-  load
+  (routes) || true  # a link may have come up before anybody looked
   while read -r line; do
     # An interface that is missing now has not been made yet, by whoever puts new files here.
     case $line in *LOWER_UP*) (routes) || true ;; esac

@@ -4,7 +4,10 @@
 # a moment when it is used up: go on from the line it refused.
 set -eu
 cd "$(dirname "$0")"
-sysctl --quiet --ignore --load host-sysctl.conf
+said=$(sysctl --quiet --ignore --load host-sysctl.conf 2>&1) && [ -z "$said" ] || {
+  echo "polarfab: host-sysctl.conf: $said. Nothing behind it was done; run load.sh again." >&2
+  exit 1
+}
 ip nexthop flush protocol 80 > /dev/null
 
 line=1
@@ -14,7 +17,7 @@ until message=$(tail -n +"$line" host.batch | ip -batch - 2>&1); do
   tries=$((tries + 1))
   [ "${failed:-1}" -le 1 ] || tries=0
   if [ -z "$failed" ] || [ "$tries" -gt 100 ]; then
-    printf 'host.batch from line %s: %s\n' "$line" "$message" >&2
+    printf 'polarfab: host.batch line %s: %s. What was done before it holds, nothing behind it; run load.sh again.\n' "$line" "$message" >&2
     exit 1
   fi
   line=$((line + failed - 1))
