@@ -7,6 +7,7 @@ host is never touched and the kernel removes everything whatever happens.
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -123,10 +124,21 @@ class PrivateOvs:
 
     def _wait_for_socket(self) -> None:
         deadline = time.monotonic() + DAEMON_PATIENCE
-        while not self.socket.exists():
+        while not self._listens():
             if self._daemons[0].poll() is not None or time.monotonic() > deadline:
                 raise OpenVSwitchError(f"ovsdb-server does not come up{self._last_words()}")
             time.sleep(DAEMON_POLL)
+
+    def _listens(self) -> bool:
+        """Whether the database takes connections: its socket is there a moment before."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(str(self.socket))
+            except (FileNotFoundError, ConnectionRefusedError):
+                return False
+            except OSError:  # a path that is too long for Python, not for Open vSwitch
+                return self.socket.exists()
+        return True
 
     def _run(self, *command: str) -> str:
         try:
