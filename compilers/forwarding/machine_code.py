@@ -174,7 +174,7 @@ class Library:
 
     def _opened(self, file: Path) -> Any:
         """The functions of a file; None where it does not load, or others could have written it."""
-        with suppress(ImportError, OSError):
+        with suppress(AttributeError, ImportError, OSError):  # of other loops after an upgrade
             if not _is_safe(file.parent):
                 return None
             loader = ExtensionFileLoader(f"{self.name}_loops", str(file))

@@ -147,6 +147,14 @@ def test_a_library_that_does_not_load_is_not_used(
     assert library.kernels(machine_code.PYTHON_UP_TO) is library.python
 
 
+def test_a_library_without_a_loop_is_not_used(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a process finds it whose sources were exchanged while it ran."""
+    library = replace(SMALL)
+    replace(SMALL, exported=("minimal_next",)).translate(empty / library._file_name)
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: None)
+    assert library.kernels(machine_code.PYTHON_UP_TO) is library.python
+
+
 @pytest.mark.parametrize("fault", ["everybody can write to it", "another's", "a link to another"])
 def test_machine_code_that_others_could_have_written_is_neither_loaded_nor_made(
     fault: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
