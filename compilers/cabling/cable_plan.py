@@ -17,7 +17,7 @@ from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware, hardware
 from compilers.wiring.placement import clusters
 from compilers.wiring.wiring import Wiring, generated_inventory
-from inventory.problems import Finding, Refused
+from inventory.problems import Finding, InputError, Refused, shown
 
 MOST_PARALLEL = 16
 UNIT_METRES = 0.04445  # IEC 60297: a rack unit is 1.75 inches
@@ -93,11 +93,19 @@ def by_port(known: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
 
 
 def hardware_of(build: Build) -> Hardware:
-    """The build's hardware; generated, if it was compiled without inventory."""
+    """The build's hardware; generated, if it was compiled without inventory.
+
+    Raises:
+        InputError: its node types are others, as in an edited build.
+    """
     if build.hardware is not None:
         return build.hardware
     hosts = build.wiring.host_port.shape[1]
     inventory = generated_inventory(build.topology, hosts, names=build.wiring.names)
+    known, given = list(inventory.node_types), list(build.wiring.type_names)
+    if given != known:
+        required, todo = f"{known[0]} in a build without inventory", "compile the build again"
+        raise InputError.of(required, ", ".join(map(shown, given)), todo, key="node_types")
     return hardware(inventory, build.wiring, clusters(build.topology))
 
 

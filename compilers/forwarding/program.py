@@ -140,12 +140,17 @@ def _far_links(wiring: Wiring) -> NDArray[np.int16]:
     mutual = (number >= 0) & (wiring.far[far, number] == switch)
     mutual &= (wiring.far_port[far, number] == wiring.port[switch, link]) & (far != switch)
     if wrong := np.flatnonzero(~mutual)[:1].tolist():
-        one, other = (wiring.names[int(ends[wrong[0]])] for ends in (switch, far))
-        required = "links whose two ends name each other"
-        raise InputError.of(required, f"{one} to {other}", "compile the build again", key="wiring")
+        raise one_sided(wiring, int(switch[wrong[0]]), int(far[wrong[0]]))
     found = np.full(wiring.far.shape, -1, np.int16)
     found[switch, link] = number
     return found
+
+
+def one_sided(wiring: Wiring, one: int, other: int) -> InputError:
+    """The refusal of a build, edited after it was compiled, in which a link has one end only."""
+    given = f"{wiring.names[one]} to {wiring.names[other]}"
+    required, todo = "links whose two ends name each other", "compile the build again"
+    return InputError.of(required, given, todo, key="wiring")
 
 
 def links_by_port(far: NDArray[np.int32], port: NDArray[np.int32]) -> NDArray[np.int16]:

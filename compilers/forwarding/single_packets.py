@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compilers.forwarding.program import link_count, link_ends, program_at
+from compilers.forwarding.program import link_count, link_ends, one_sided, program_at
 from compilers.forwarding.rule import DELIVER, DROP, HOST, PLAIN, Program, gives_up, next_links
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
@@ -178,10 +178,17 @@ class SinglePackets:
         return Path(tuple(path), LOOPED)
 
     def over(self, switch: int, link: int) -> tuple[int, int]:
-        """The switch behind a link, and the link by which a packet comes in there."""
+        """The switch behind a link, and the link by which a packet comes in there.
+
+        Raises:
+            InputError: it has no such link, as in an edited build.
+        """
         wiring = self.build.wiring
         far = int(wiring.far[switch, link])
-        return far, int(np.flatnonzero(wiring.port[far] == wiring.far_port[switch, link])[0])
+        found = np.flatnonzero(wiring.port[far] == wiring.far_port[switch, link])
+        if not len(found):
+            raise one_sided(wiring, switch, far)
+        return far, int(found[0])
 
     def _class(self, switch: int) -> int:
         """The egress class of a switch; DELIVER or DROP."""

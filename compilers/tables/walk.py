@@ -59,7 +59,8 @@ class Walker:
         if not tables.routes.exact and not computed:
             prefix = tables.routes.prefix.ravel()
             by_prefix = np.argsort(prefix, kind="stable")
-            first = np.searchsorted(prefix[by_prefix], np.arange(int(prefix.max()) + 2))
+            last = max(int(prefix.max()), len(tables.routes.aggregate) - 1)
+            first = np.searchsorted(prefix[by_prefix], np.arange(last + 2))
         return cls(routes=tables.routes, step=step, by_prefix=by_prefix, first=first)
 
     def egress(self, destinations: NDArray[np.int64]) -> Egress:
