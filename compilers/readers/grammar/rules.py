@@ -29,8 +29,8 @@ All others are methods of the actor (`engine.GrammarActor`), with a place and th
 Directives: `%comment CHARS` say nothing at the beginning of a line; `%close WORD [SECTION]` ends a
 section, and with it every section has to be ended so. `%facts [if D] KIND…` are the facts that the
 file has to state in full. `%tree json|yaml`: the lines are those of a tree (`trees`), and a line is
-part of what it is further right than; `%whole KEY…`: keys whose entries are one line each; `%keys LIST=KEY…`: what names the entries of a
-list, where it is not `name`.
+part of what it is further right than; `%whole KEY…`: keys whose entries are one line each; `%keys
+LIST=KEY…`: what names the entries of a list, where it is not `name`.
 """
 
 from __future__ import annotations
