@@ -164,7 +164,7 @@ class Grammar:
                 case ["%whole", *below]:
                     whole = tuple(below)
                 case ["%keys", *named]:
-                    keys |= (each.split("=") for each in named)
+                    keys |= dict(each.split("=") for each in named)
                 case ["%facts", "if", condition, *kinds]:
                     facts += [(kind, condition) for kind in kinds]
                 case ["%facts", *kinds]:
