@@ -162,7 +162,7 @@ class Fluid:
             part = traffic.between(first, first + step)
             if len(part.source):
                 destinations = np.arange(first, min(first + step, order))
-                egress, column = self.hops.egress(destinations), part.destination - first
+                egress, column = self.hops.walks.egress(destinations), part.destination - first
                 rows = self.hops.rows(egress)
                 yield _Part(destinations, egress, rows, part, column, rows[column, part.source])
 

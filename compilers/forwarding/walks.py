@@ -16,7 +16,6 @@ from compilers.forwarding.program import (
     LOOPS,
     TWO_LOOPS,
     Egress,
-    cable_ends,
     egress_classes,
     program_of,
 )
@@ -141,8 +140,8 @@ class Walks:
 
     @cached_property
     def link_ends(self) -> Numbers:
-        """int64[E, 2], of `cable_ends`."""
-        return cable_ends(self.program.far)
+        """int64[E, 2], of `Wiring.link_ends`."""
+        return self.build.wiring.link_ends()
 
     def name(self, element: int) -> str:
         """The name of a node, or `A-B` of a link."""

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from compilers.forwarding.many_packets import ManyPackets
-from compilers.forwarding.program import link_count
 from compilers.forwarding.single_packets import DROPPED, HOME, Path, SinglePackets
 from compilers.proof.failures.dead_switches import links_taken
 from compilers.proof.failures.risk_cases import elements
@@ -258,7 +257,7 @@ def find_failures(build: Build, word: str) -> tuple[int, ...]:
         InputError: there is none of these.
     """
     if "-" not in word and word.partition(":")[0] not in GROUP_KINDS:
-        return (link_count(build) + find_switch(build, word),)
+        return (len(build.wiring.link_ends()) + find_switch(build, word),)
     return elements(build, find(build.wiring, build.hardware, word))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.program import program_at
+from compilers.forwarding.program import program_of
 from compilers.forwarding.rule import DROP, spreads
 from compilers.tables.build import Build
 from compilers.tables.walk import LOST, MOST_HOPS, Walker
@@ -266,7 +266,7 @@ def _spreading(
     """bool[M + 1, D]: which switches get marked packets and spread them, by their places."""
     if not build.marks:
         return np.zeros((0, len(destinations)), np.bool_)
-    far, ends, program = build.wiring.far, build.topology.endpoints, program_at(build, 0)
+    far, ends, program = build.wiring.far, build.topology.endpoints, program_of(build, 0)
     of_class = [spreads(program, c) for c in (*range(build.tables.classes.port.shape[1]), DROP)]
     found = np.array(of_class)[np.minimum(walker.egress(destinations), len(of_class) - 1)]
     found &= np.any(ends[far] & (far >= 0), axis=1, keepdims=True)  # not an OFT's leaves

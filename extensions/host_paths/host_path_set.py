@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.program import link_count, link_ends
 from compilers.proof.explanation import find_failure, find_switch
 from compilers.spec.share import EQUAL_COST, share
 from compilers.tables.build import Build
@@ -343,11 +342,8 @@ def _elements(builds: Sequence[Build], word: str) -> list[tuple[int, tuple[int, 
         except InputError as error:
             problem = problem or error
             continue
-        links = link_count(build)
-        if element >= links:
-            found.append((plane, (element - links,)))
-        else:
-            found.append((plane, link_ends(build, element)))
+        ends = [*build.wiring.link_ends().tolist(), *([v] for v in range(build.tables.switches))]
+        found.append((plane, tuple(ends[element])))
     if problem and not found:
         raise problem
     return found

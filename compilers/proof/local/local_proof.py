@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import Library
-from compilers.forwarding.program import cable_numbers, egress_classes, links_by_port
-from compilers.forwarding.rule import DELIVER, DROP, NO_MARKS, PROGRAM_TYPES, Program
+from compilers.forwarding.program import egress_classes, program_of
+from compilers.forwarding.rule import DELIVER, DROP, PROGRAM_TYPES, Program
 from compilers.forwarding.walks import Progress, packets
 from compilers.proof.local.state_proof import CASES, MOST, SEVERAL
 from compilers.proof.soundness.port_use import PortUse
@@ -113,7 +113,7 @@ class ClassStates:
         classes, wiring = build.tables.classes, build.wiring
         switches, links = wiring.far.shape
         number = classes.port.shape[1]
-        p = _program(build)
+        p = program_of(build, shares=False)
         shape = switches, number
         shares, only = np.zeros(shape, np.int16), np.full(shape, -1, np.int16)
         sets = np.zeros((*shape, (links + 7) // 8), np.uint8)
@@ -137,31 +137,6 @@ class ClassStates:
     def arguments(self) -> tuple[Any, ...]:
         """The first arguments of `prove_states`."""
         return tuple(getattr(self, part.name) for part in fields(self))
-
-
-def _program(build: Build) -> Program:
-    """What switches hold, without shares and marks."""
-    wiring, classes = build.wiring, build.tables.classes
-    far = np.ascontiguousarray(wiring.far, np.int32)
-    link_at = links_by_port(wiring.far, wiring.port)
-    back = np.where(far >= 0, link_at[np.maximum(far, 0), wiring.far_port], -1).astype(np.int16)
-    cable, cables = cable_numbers(far, back)
-    order = np.empty((*classes.port.shape, 1 + classes.protection.shape[2]), np.int16)
-    bounce = np.empty(classes.bounce.shape, np.int16)
-    for s, at in enumerate(link_at):
-        order[s, :, 0] = _links(at, classes.port[s])
-        order[s, :, 1:], bounce[s] = (
-            _links(at, classes.protection[s]),
-            _links(at, classes.bounce[s]),
-        )
-    none = np.zeros((0, 0, 0), np.int16)
-    marks, side = np.zeros((0, 0, 0), np.bool_), np.zeros(0, np.int8)
-    return Program(far, back, cable, cables, order, bounce, none, False, NO_MARKS, marks, side)
-
-
-def _links(link_at: NDArray[np.int16], ports: NDArray[Any]) -> NDArray[np.int16]:
-    known = ports < len(link_at)  # port 0 has no link
-    return np.where(known, link_at.take(np.where(known, ports, 0)), np.int16(-1))
 
 
 def sharing(

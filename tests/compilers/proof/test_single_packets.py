@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.forwarding.many_packets import ManyPackets
-from compilers.forwarding.program import cable_ends, link_ends
+from compilers.forwarding.program import program_of
 from compilers.forwarding.rule import DELIVER, DROP
 from compilers.forwarding.single_packets import DROPPED, HOME, SinglePackets
 from compilers.proof.explanation import explain, find_failure
@@ -42,7 +42,7 @@ def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
             path, at, column = [switch], np.array([arc]), np.zeros(1, np.int64)
             while len(path) <= MOST_HOPS:
                 down = np.array([[dead]])
-                out = hops.after(hops.egress(towards), towards, at, column, dead=down).arc
+                out = hops.after(hops.walks.egress(towards), towards, at, column, dead=down).arc
                 if out[0] < 0:
                     assert found.outcome == {DELIVER: HOME, DROP: DROPPED}[int(out[0])]
                     break
@@ -54,11 +54,11 @@ def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
 
 def test_links_are_numbered_by_their_ends() -> None:
     build = routed(q=4)
-    ends = cable_ends(build.wiring.far)
-    for number in range(0, len(ends), 7):
-        one, other = link_ends(build, number)
-        assert ends[number].tolist() == [one, other]
-        assert link_numbers(build.wiring.far)[one, other] == number
+    program = program_of(build)
+    for number, (one, other) in enumerate(build.wiring.link_ends().tolist()):
+        assert one < other
+        assert link_numbers(build)[one, other] == number
+        assert program.cable[one][program.far[one] == other].tolist() == [number]
 
 
 class _Counted(np.ndarray[Any, Any]):
