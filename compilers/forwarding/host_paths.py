@@ -17,7 +17,7 @@ from compilers.forwarding.many_packets import LOOPS
 from compilers.forwarding.rule import DELIVER, DROP, HOST, MARKED, PLAIN, Program, gives_up
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.routing.intermediates import intermediates
-from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS
+from compilers.tables.lookup import LOOPED, LOST, MISDELIVERED, MOST_HOPS
 
 Chance = Callable[[int], NDArray[np.float64]]
 """float64[n], 0 to 1: by how many links packets have taken, what each draws its next hop with."""
@@ -31,7 +31,7 @@ class HostPaths:
     """m paths that packets of hosts may take, those of a pair of switches one after the other.
 
     pair: int64[m], ascending. part: float64[m], of the pair's packets. hops: int16[m], links, or a
-    fault of `compilers.tables.walk.FAULTS`. end: int64[m], the last switch. arcs: int32[H, m], the
+    fault, of `FAULTS`. end: int64[m], the last switch. arcs: int32[H, m], the
     links that it leaves by, s·K + k; -1 where it has none. marked: bool[H, m], whether it leaves
     marked.
     """

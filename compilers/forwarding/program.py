@@ -12,7 +12,7 @@ from compilers.forwarding.rule import DELIVER, DROP, NO_MARKS, PROGRAM_TYPES, Pr
 from compilers.routing.marked_spread import ONE_SIDE, onward_links, onward_ports, sides
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local
-from compilers.tables.walk import Walker
+from compilers.tables.lookup import Lookup
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 
@@ -86,15 +86,15 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
 
 
 def egress_classes(
-    build: Build, destinations: NDArray[np.int64], walker: Walker | None = None
+    build: Build, destinations: NDArray[np.int64], lookup: Lookup | None = None
 ) -> Egress:
     """int16[D, S]: the egress class of every switch for some destinations, ascending.
 
     DELIVER at a switch that delivers to its own hosts; DROP where there is no route, or a class
-    that is not there. walker: of this build, where it is made already.
+    that is not there. lookup: of this build, where it is made already.
     """
-    walker = walker or Walker.of(build.tables, build.wiring.cables())
-    value = walker.egress(destinations)
+    lookup = lookup or Lookup.of(build.tables, build.wiring.cables())
+    value = lookup.egress(destinations)
     classes = build.tables.classes.port.shape[1]
     number = value.astype(np.int16)
     number[value >= classes] = DROP

@@ -20,9 +20,9 @@ from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.walks.link_sets import bits, packed_alternates
 from compilers.routing.marked_spread import fewest_onward, keeps_marks
 from compilers.tables.build import Build
+from compilers.tables.lookup import Lookup
 from compilers.tables.packed_alternates import AlternateWeights, counts
 from compilers.tables.switch_blocks import classes_of, switch_blocks
-from compilers.tables.walk import Walker
 
 LOOPS = Library(
     "local",
@@ -172,10 +172,10 @@ def sharing(
 class Columns:
     """The classes of S switches for destinations that are proved together, each with its own row.
 
-    walker: of the tables. ends: int64[D], all destinations.
+    lookup: of the tables. ends: int64[D], all destinations.
     """
 
-    walker: Walker
+    lookup: Lookup
     build: Build
     ends: Numbers
 
@@ -188,7 +188,7 @@ class Columns:
         """The places of some destinations, and near, row, egress and base of them."""
         first = number * AT_ONCE
         some = slice(first, min(first + AT_ONCE, len(self.ends)))
-        egress = egress_classes(self.build, self.ends[some], self.walker).T
+        egress = egress_classes(self.build, self.ends[some], self.lookup).T
         every = np.arange(len(egress), dtype=np.int32)
         return some, every, every, np.ascontiguousarray(egress), np.full(len(every), -1, np.int16)
 
@@ -273,8 +273,8 @@ def columns_of(build: Build) -> Columns | GroupColumns:
     """The columns of a build, by groups where there are some."""
     if found := GroupColumns.of(build):
         return found
-    walker = Walker.of(build.tables, build.wiring.cables())
-    return Columns(walker, build, np.flatnonzero(build.topology.endpoints))
+    lookup = Lookup.of(build.tables, build.wiring.cables())
+    return Columns(lookup, build, np.flatnonzero(build.topology.endpoints))
 
 
 def provable(build: Build) -> bool:
