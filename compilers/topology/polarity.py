@@ -30,9 +30,11 @@ def order(q: int) -> int:
 
 def is_whole(topology: Topology) -> bool:
     """Whether a topology has all vertices and links of ER_q, and no more."""
+    from compilers.topology.families import family_named  # which imports this module
+
     q, graph = int(topology.parameters.get("q", 0)), topology.graph
-    size = graph.order, graph.size
-    return topology.family == "polarfly" and size == (order(q), q * (q + 1) ** 2 // 2)
+    family, size = family_named(topology.family), (graph.order, graph.size)
+    return family is not None and family.polarity and size == (order(q), q * (q + 1) ** 2 // 2)
 
 
 def points(q: int) -> NDArray[np.int32]:
