@@ -23,7 +23,9 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fib:
-    """The forwarding information base of all switches: tables joined with cables, neither with the graph nor with the algebra.
+    """The forwarding information base of all switches: tables joined with the cables.
+
+    Neither with the graph nor with the algebra.
 
     step: int32[S, C + 3], the switch behind each egress value; the switch itself where it delivers,
     LOST or UNCABLED where nothing is forwarded. Its columns are `no_route`, `local`, the C classes,
