@@ -26,7 +26,7 @@ from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
-from compilers.targets.routed.bgp.control_plane import ROUTING
+from compilers.targets.routed.bgp.control_plane import BFD, ROUTING
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.lossless.sonic_qos import SonicQos
 from compilers.targets.routed.p2p_links import (
@@ -108,8 +108,10 @@ class Sonic(P2pTarget):
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """See `P2pTarget.grammar_facts`."""
         hwsku = chosen[HWSKU]
+        watched = chosen[ROUTING] == "bgp" and chosen[BFD] == "on"
         named = (HWSKU, f"{HWSKU} {hwsku}") if hwsku else ()
-        return (*super().grammar_facts(chosen), *named, *["segments"] * (chosen[SRV6] != OFF))
+        more = (*named, *["segments"] * (chosen[SRV6] != OFF), *["bfdd"] * watched)
+        return (*super().grammar_facts(chosen), *more)
 
     def more_differences(
         self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
@@ -179,6 +181,8 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
         "type": "LeafRouter",
         "docker_routing_config_mode": "split-unified",
     }
+    if values.bgp and values.bgp.bfd:  # without it no bfdd is started (supervisord.conf.j2)
+        metadata["frr_mgmt_framework_config"] = "true"
     tables: dict[str, Table] = {
         "DEVICE_METADATA": {"localhost": metadata | ({"hwsku": hwsku} if hwsku else {})},
         **_base(values.base),
