@@ -36,13 +36,13 @@ from compilers.routing.split_classes import deciding_rows, split_direct
 from compilers.spec.policy import LARGEST_SEARCH, Policy
 from compilers.tables.computed_array import unless_large
 from compilers.tables.intermediate_form import Classes, Tables, empty_egress, local, no_route
+from compilers.tables.lookup import Lookup
 from compilers.tables.packed_alternates import (
     AlternateLinks,
     AlternatePorts,
     AlternateWeights,
     counts,
 )
-from compilers.tables.walk import Walker
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
@@ -176,8 +176,8 @@ class Paths:
     def of(cls, tables: Tables, wiring: Wiring, topology: Topology, every_hop: bool) -> Paths:
         """The paths of tables that reach every destination."""
         ends = np.flatnonzero(topology.endpoints)
-        walker = Walker.of(tables, wiring.cables())
-        after, egress = walker.next_switch(ends), np.ascontiguousarray(walker.egress(ends))
+        lookup = Lookup.of(tables, wiring.cables())
+        after, egress = lookup.next_switch(ends), np.ascontiguousarray(lookup.egress(ends))
         # A packet at a switch without links stays there.
         after = np.where(after < 0, np.arange(len(after), dtype=np.int32)[:, None], after)
         switches = np.arange(len(after) if every_hop else 0)
@@ -300,7 +300,7 @@ def _split(paths: Paths, policy: Policy) -> tuple[Paths, Bits, Bits, Bits]:
         found[:, switch, number, : common.shape[2]] = common.transpose(1, 0, 2)
     routes = replace(tables.routes, egress=egress)
     split = Tables(routes=routes, classes=Classes.minimal(port))
-    number = Walker.of(split, paths.wiring.cables()).egress(paths.ends)
+    number = Lookup.of(split, paths.wiring.cables()).egress(paths.ends)
     return replace(paths, tables=split, egress=np.ascontiguousarray(number)), *found
 
 

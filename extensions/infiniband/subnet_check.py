@@ -17,7 +17,7 @@ from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_report import EmittedReport
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress, local, no_route
-from compilers.tables.walk import MOST_HOPS, Walker
+from compilers.tables.lookup import MOST_HOPS, Lookup
 from extensions.infiniband.lid_layers import LidLayers
 from extensions.infiniband.subnet_text import (
     SubnetText,
@@ -275,7 +275,7 @@ class _SubnetCheck:
         several = self.several.tables if self.several else ()
         everywhere, cables = np.arange(self.build.tables.switches), self.build.wiring.cables()
         egress = [
-            Walker.of(each, cables).egress(everywhere) for each in (self.build.tables, *several)
+            Lookup.of(each, cables).egress(everywhere) for each in (self.build.tables, *several)
         ]
         seen: set[int] = set()
         for table in read_tables(self.file, self.found):

@@ -16,7 +16,7 @@ from compilers.tables.intermediate_form import (
     local,
     no_route,
 )
-from compilers.tables.walk import Walker
+from compilers.tables.lookup import Lookup
 
 
 def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
@@ -33,7 +33,7 @@ def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     classes = tables.classes.port.shape[1]
     if not 0 < count < classes or build.marks:
         return build
-    value = Walker.of(tables, build.wiring.cables()).egress(destinations)
+    value = Lookup.of(tables, build.wiring.cables()).egress(destinations)
     number = np.minimum(value, classes - 1).astype(np.intp)
     here = np.arange(len(value))[:, None]
     egress = empty_egress(len(value), count, count)
