@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -410,6 +411,48 @@ def test_a_folder_that_another_command_holds_is_waited_for_and_then_refused(
     os.close(held)
     save(polarfly_build(2), place)
     assert load(place).name == "q2"
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_part_that_is_swept_before_it_is_locked_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
+) -> None:
+    """`polarfab gc` of another process comes between the two system calls."""
+    real = fcntl.flock
+
+    def late(descriptor: int, how: int) -> None:
+        monkeypatch.undo()
+        assert len(collect(tmp_path)) == 1
+        real(descriptor, how)
+
+    (tmp_path / "c").write_text("old")
+    monkeypatch.setattr(fcntl, "flock", late)
+    if folder:
+        put_folder(tmp_path / "b", lambda new: (new / "x").write_text("new"))
+        assert (tmp_path / "b/x").read_text() == "new"
+    else:
+        put_file(tmp_path / "c", [b"new"])
+        assert (tmp_path / "c").read_text() == "new"
+    assert [*tmp_path.glob(".*")] == []
+
+
+def test_two_collect_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one finishes and removes, the other leaves alone."""
+    place = tmp_path / "b"
+    save(polarfly_build(3), place)
+    (left := tmp_path / ".b.0123abcd.part").mkdir()
+    (left / artefact.LEFT).write_text('{"kept": false, "carried": {}}')
+    (tmp_path / ".b.0123abce.part").mkdir()
+    real = generations.settle
+
+    def meanwhile(*given: Any) -> bool:
+        monkeypatch.undo()
+        assert collect(tmp_path) == [(tmp_path / ".b.0123abce.part", None)]
+        return real(*given)
+
+    monkeypatch.setattr(generations, "settle", meanwhile)
+    assert collect(tmp_path) == [(left, None)]
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
 def test_a_killed_exchange_of_three_steps_is_taken_back(tmp_path: Path) -> None:
