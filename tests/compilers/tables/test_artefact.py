@@ -15,9 +15,16 @@ from typing import Any
 import pytest
 
 from compilers.tables.folders import artefact, generations
-from compilers.tables.folders.artefact import _confirmed, exchange, put_file, put_folder, remove
+from compilers.tables.folders.artefact import (
+    _confirmed,
+    claimed,
+    exchange,
+    put_file,
+    put_folder,
+    remove,
+)
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.folders.generations import _in_use, collect, last, mark, mark_verified
+from compilers.tables.folders.generations import collect, last, mark, mark_verified
 from compilers.tables.folders.plane_folders import load_planes, rollback, save_planes
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
@@ -45,7 +52,11 @@ def test_a_part_that_is_a_pipe_or_a_link_is_nobodys(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(file)
     with file.open() as locked:
         fcntl.flock(locked, fcntl.LOCK_EX)
-        assert [_in_use(tmp_path / name) for name in ("pipe", "file", "link")] == [0, 1, 0]
+        free = []
+        for name in ("pipe", "file", "link"):
+            with claimed(tmp_path / name) as ours:
+                free.append(ours)
+    assert free == [True, False, True]
 
 
 def test_what_cannot_be_cleared_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
