@@ -31,7 +31,7 @@ from compilers.proof.walks import few_destinations
 from compilers.routing.plane_bounces import SMALLEST_WITH_GOALS
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
-from compilers.tables.lookup import FAULTS, LOOPED, Lookup
+from compilers.tables.fib import FAULTS, LOOPED, Fib
 from compilers.tables.switch_blocks import switch_blocks
 from compilers.topology import polarity
 from compilers.topology.distance import distances, neighbour_table
@@ -407,7 +407,7 @@ def _walk_minimal(
 class _MinimalPaths:
     """The walk over minimal ports, and how long it may be: neighbours, and ends with hosts."""
 
-    lookup: Lookup
+    fib: Fib
     table: NDArray[np.int64]
     ends: NDArray[np.int64]
 
@@ -415,13 +415,13 @@ class _MinimalPaths:
     def of(cls, build: Build) -> _MinimalPaths:
         """Join the tables of a build with its cables and with its graph."""
         ends = np.flatnonzero(build.topology.endpoints)
-        lookup = Lookup.of(build.tables, build.wiring.cables())
-        return cls(lookup, neighbour_table(build.topology.graph), ends)
+        fib = Fib.of(build.tables, build.wiring.cables())
+        return cls(fib, neighbour_table(build.topology.graph), ends)
 
     def __call__(self, destinations: NDArray[np.int64]) -> Report:
         """The pairs towards some destinations, ascending."""
         ends = self.ends
-        hops = minimal_hops(self.lookup, destinations)[ends]
+        hops = minimal_hops(self.fib, destinations)[ends]
         hops[np.searchsorted(ends, destinations), np.arange(len(destinations))] = ITSELF
         longest = int(hops.max(initial=0))
         shortest = distances(self.table, destinations, depth=longest - 1).T[ends]
