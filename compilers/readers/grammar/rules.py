@@ -5,10 +5,11 @@ rule: the pattern of a statement, and behind `=>` what it does, verbs with `;` b
 that stand below another, further to the right, are those of its section. `#` begins a comment.
 
 Patterns have fields: `<a>` is a word, `<a#>` a number of at most ten digits (without zeros before
-it, which `ip` takes for octal), `<a.>` an IPv4 and `<a:>` an IPv6 address, `<a...>` the rest of the
-line, `<a=REGEX>` what a regular expression fits; parts in `[ ]` may be left out. A field
-`<prefix>`, `<prefix4>` or `<prefix6>` makes a rule one of routes, which are read by numpy: before
-it stand no other fields. A rule that ends in `**` takes all lines of its section as statements.
+it, which `ip` takes for octal), `<a.>` an IPv4, `<a:>` an IPv6 and `<a@>` a MAC address, `<a...>`
+the rest of the line, `<a=REGEX>` what a regular expression fits; parts in `[ ]` may be left out. A
+field `<prefix>`, `<prefix4>` or `<prefix6>` makes a rule one of routes, which are read by numpy:
+before it are no other fields. A rule that ends in `**` takes all lines of its section as
+statements.
 
 Verbs of the engine, about order:
 
@@ -45,12 +46,13 @@ from compilers.readers.grammar.trees import tree_lines
 from compilers.readers.text_lines import TextLines
 from templates import TEMPLATES
 
-FIELD = re.compile(r"<([a-z]+\d?)(#|\.\.\.|\.|:|=[^>]+)?>")
-TOKEN = re.compile(r"<[a-z]+\d?(?:#|\.\.\.|\.|:|=[^>]+)?>|\[|\]")
+FIELD = re.compile(r"<([a-z]+\d?)(#|@|\.\.\.|\.|:|=[^>]+)?>")
+TOKEN = re.compile(r"<[a-z]+\d?(?:#|@|\.\.\.|\.|:|=[^>]+)?>|\[|\]")
 PREFIX = re.compile(r"<prefix([46]?)>")
 KINDS = {
     "": r"\S+",
     "#": r"0|[1-9]\d{0,9}",
+    "@": r"(?:[\da-f]{2}:){5}[\da-f]{2}",
     "...": r".+",
     ".": r"[\d.]+",
     ":": r"[\da-f.]*:[\da-f:.]*",
@@ -177,6 +179,17 @@ class Grammar:
         others = (" " * r.indent + r.head for r in _all(rules) if not r.routes)
         plain = tuple(p for p in others if p.startswith(starts))
         return cls(comment, closes, rules, heads, plain, tuple(facts), tree, whole, keys)
+
+
+def first_rule(
+    rules: tuple[GrammarRule, ...], text: str
+) -> tuple[GrammarRule, Fields] | tuple[None, Fields]:
+    """The first rule that reads a statement, and its fields."""
+    for rule in rules:
+        fields = rule.fields(text)
+        if fields is not None:
+            return rule, fields
+    return None, {}
 
 
 @lru_cache
