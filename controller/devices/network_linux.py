@@ -18,20 +18,33 @@ from compilers.audit.route_lines import (
     sonic_lines,
 )
 from compilers.audit.route_remediation import Remediation
-from controller.devices.configured_device import CONFIRM_MINUTES, Compared, ConfiguredDevice
+from controller.devices.configured_device import (
+    CONFIRM_MINUTES,
+    SPEAKS_BGP,
+    Compared,
+    ConfiguredDevice,
+)
 from controller.devices.device_shell import DeviceShell
 from controller.devices.router_device import DeviceNames, DevicePlan
 from inventory.neighbours.facts import mapping
 
 ADMIN = "admin_status"
-FRR_FRAME = re.compile(r"\s*(!|#|$|frr |hostname |service |log |password |vrf |exit|end\b)")
+RESTART = "systemctl restart bgp"
+FRR_FRAME = re.compile(
+    r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |password |vrf |exit|end\b)"
+)
 """Lines of `frr.conf` that are about no route and no session."""
 FRR_SPEAKS = re.compile(r"\s+(neighbor|network|redistribute) |router (?!bgp)")
 """Lines of a running FRR that make it speak a routing protocol to others."""
 
 
 class SonicDevice(ConfiguredDevice):
-    """Target sonic: a checkpoint, and a timer of systemd that rolls back to it."""
+    """Target sonic: a checkpoint, and a timer of systemd that rolls back to it.
+
+    before: the text of frr.conf that a pending change replaced.
+    """
+
+    before: str | None = None
 
     shell: DeviceShell
 
@@ -106,9 +119,23 @@ class SonicDevice(ConfiguredDevice):
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
         """See `RouterDevice.plan`: with `frr.conf`, from which FRR starts."""
-        file = self._frr_conf()
-        same = file.rstrip("\n") == self.text("frr.conf").rstrip("\n")
-        return replace(super().plan(wanted), files=() if same else (self._place,))
+        text = self.text("frr.conf")
+        if _conf_lines(self._frr_conf()) == _conf_lines(text):
+            return super().plan(wanted)
+        restarts = (RESTART,) if SPEAKS_BGP.search(text) else ()
+        return replace(super().plan(wanted), files=(self._place,), kernel=restarts)
+
+    def load(self, plan: DevicePlan) -> None:
+        """See `RouterDevice.load`: FRR reads the sessions of BGP when its container starts."""
+        before = self._frr_conf() if plan.kernel else None
+        super().load(plan)
+        if before is not None:
+            self.before = before
+            self._restart(self.text("frr.conf"))
+
+    def _restart(self, text: str) -> None:
+        self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": text})
+        self.script(RESTART)
 
     @property
     def _place(self) -> str:
@@ -143,12 +170,14 @@ class SonicDevice(ConfiguredDevice):
         """See `RouterDevice.confirm`."""
         if name := self.pending:
             self.script(f"systemctl stop {name}.timer", f"config delete-checkpoint {name}")
-            self.pending = ""
+            self.pending, self.before = "", None
 
     def undo(self) -> None:
         """See `RouterDevice.undo`."""
         if name := self.pending:
             self.script(f"config rollback {name}")
+            if self.before is not None:
+                self._restart(self.before)
             self.confirm()
 
     def tables(self) -> str:
@@ -174,6 +203,11 @@ def _set(table: str, key: str, fields: Mapping[str, Any]) -> str:
 
 def _said(value: object) -> object:
     return list(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _conf_lines(text: str) -> list[str]:
+    """The lines of frr.conf about routes and sessions."""
+    return [line.rstrip() for line in text.splitlines() if not FRR_FRAME.match(line)]
 
 
 def _fields(words: Iterable[str]) -> set[str]:

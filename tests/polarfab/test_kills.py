@@ -153,7 +153,7 @@ CASES = {
         lambda root: (root / "lab.svg").read_text(),
     ),
     "expand": Case(
-        lambda root: f"expand {root}/part-{{}} --to {root}/{{}}.yaml -o {root}/grown".split(),
+        lambda root: f"expand {root}/part-{{}} --whole {root}/{{}}.yaml -o {root}/grown".split(),
         expanded,
     ),
 }
