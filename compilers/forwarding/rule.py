@@ -74,8 +74,11 @@ PROGRAM_TYPES = (
 @loop
 def is_up(p: Program, s: int, link: int, dead: Array) -> bool:
     """Whether a link and the switch behind it are none of the elements that are down."""
+    if len(dead) == 0:
+        return True
+    cable, far = int(p.cable[s, link]), p.cables + int(p.far[s, link])
     for element in dead:
-        if p.cable[s, link] == element or p.cables + p.far[s, link] == element:
+        if element == cable or element == far:
             return False
     return True
 
