@@ -77,7 +77,8 @@ class _TreeWriter:
                 continue
             name = json.dumps(key) if BLANK.search(key) else str(key)
             whole = key in self.whole or f"{above}/{key}" in self.whole
-            if whole and isinstance(value, dict | list):
+            listed = isinstance(value, list) and all(isinstance(each, dict) for each in value)
+            if whole and (listed or isinstance(value, dict)):
                 self._whole(name, value, depth, self._key(above, key))
             elif isinstance(value, dict):
                 self._put(depth, name, line)
