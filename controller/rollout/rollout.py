@@ -182,7 +182,7 @@ class Rollout:
         self.round, self._since = round, self.fabric.clock()
         rounds = self.programs.update.rounds
         self.fabric.tell(RoundStarted(self.target.identity, round + 1, rounds))
-        self._rounds.start([self._messages(self._round_programs.node, round)])
+        self._rounds.send([self._messages(self._round_programs.node, round)])
 
     def _ahead(self) -> list[int]:
         """The switches that are not where this round leads."""
@@ -236,7 +236,7 @@ class Rollout:
             self._undoes = True
             if again := self._ahead():
                 self._since = self.fabric.clock()
-                self._rounds.start([self._messages(again, self.round - 1)])
+                self._rounds.send([self._messages(again, self.round - 1)])
             elif self._rested():
                 if self.round == 0:
                     self._stop(self.reason)

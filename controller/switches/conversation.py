@@ -65,7 +65,8 @@ class Conversation:
         """Apply these messages (bundled adds), atomically if the switch can, after earlier ones."""
         number = next(self._numbers) & MOST_NUMBER
         self._waiting.append(Change(number, parts, done, self.bundles))
-        self._next()
+        for part in self._begin():
+            self.send(SendPriority.BULK, part)
 
     def ask(self, kind: Multipart, body: bytes, answer: Answer, patience: float = inf) -> None:
         """Send a multipart request, ahead of bulk."""
@@ -143,12 +144,12 @@ class Conversation:
         """The bytes of the change that the switch is carrying out."""
         return self._running.size if self._running else 0
 
-    def _next(self) -> None:
-        """Start the next change, unless one is running."""
-        if self._running is None and self._waiting:
-            self._running, self._since = self._waiting.popleft(), self.clock()
-            for part in self._running.start():
-                self.send(SendPriority.BULK, part)
+    def _begin(self) -> list[bytes]:
+        """What the next change begins with, unless one is running."""
+        if self._running is not None or not self._waiting:
+            return []
+        self._running, self._since = self._waiting.popleft(), self.clock()
+        return self._running.start()
 
     def _go_on(self, answer: bytes) -> None:
         """Send the running bundle's next message; start the next bundle when it is done."""
@@ -156,7 +157,8 @@ class Conversation:
             self.send(SendPriority.BULK, answer)
         if self._running is not None and self._running.over:
             self._running = None
-            self._next()
+            for part in self._begin():
+                self.send(SendPriority.BULK, part)
 
     def _error(self, error: Error) -> None:
         if error.xid == SessionXid.DISCARD:

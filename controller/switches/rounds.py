@@ -48,14 +48,11 @@ class Rounds:
         self._left: deque[Messages] = deque()
         self._round: Iterator[tuple[int, Sequence[bytes]]] = iter(())
 
-    def start(self, rounds: Iterable[Messages]) -> None:
-        """These rounds follow; send what may be sent at once."""
-        self._left.extend(rounds)
-        self.busy = True
-        self.send()
-
-    def send(self) -> None:
-        """Send what may be sent now."""
+    def send(self, rounds: Iterable[Messages] | None = None) -> None:
+        """Send what may be sent now; with rounds, these follow, be it that there are none."""
+        if rounds is not None:
+            self._left.extend(rounds)
+            self.busy = True
         while self.busy and len(self.sent) < self._at_once:
             if (some := next(self._round, None)) is not None:
                 vertex, parts = some

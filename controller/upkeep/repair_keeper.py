@@ -312,7 +312,6 @@ class Keeper:
         if kept is None:
             return
         self.rounds.tick()
-        self._send(kept)
         for vertex, frames in kept.watching.frames():
             if switch := self.fabric.present.get(vertex):
                 switch.talk.send(SendPriority.URGENT, frames)
@@ -330,16 +329,21 @@ class Keeper:
     # Reactions
 
     def _settle(self, kept: _Kept) -> None:
-        """Report link events and repair, unless the fabric is being moved."""
+        """Report link events; unless the fabric is being moved, compute what tables follow, and
+        send what has been computed.
+        """
         changed, events = kept.watching.settle()
         for event in events:
             self.fabric.tell(event)
         kept.stale |= changed and self.duties.repair
-        due = kept.stale and (changed or kept.backoff.over)
-        if due and not self._changing(kept) and self._active():
-            self._repair(kept)
+        if not self._active():
+            return
+        if kept.stale and (changed or kept.backoff.over) and not self._changing(kept):
+            self._compute(kept)
+        if (change := self._computed(kept)) is not None:
+            self.rounds.send(map(self._messages, change.rounds))
 
-    def _repair(self, kept: _Kept) -> None:
+    def _compute(self, kept: _Kept) -> None:
         """Compute other tables, at once if these are few rows."""
         failures = Failures.of(kept.watching.links)
         shifts = kept.adaptation.shifts if kept.adaptation else None
@@ -356,13 +360,12 @@ class Keeper:
         kept.stale, kept.since = False, self.fabric.clock()
         self.repairs += 1
         kept.computing = (self._start if large else at_once)(work)
-        self._send(kept)
 
-    def _send(self, kept: _Kept) -> None:
-        """Send the rounds that have been computed, if they have."""
+    def _computed(self, kept: _Kept) -> TableRepair | None:
+        """The change that has been computed, if it has; the programs are those of its tables."""
         computing = kept.computing
         if computing is None or not computing.done():
-            return
+            return None
         kept.computing = None
         try:
             change = computing.result()
@@ -370,12 +373,12 @@ class Keeper:
             kept.stale = True
             if kept.backoff.failed(error):
                 raise
-            return
+            return None
         kept.backoff.succeeded()
         kept.repair, kept.report = change.found, change.done
         kept.programs.hold(change.tables)
         self._leave_out(kept.programs, change)
-        self.rounds.start(map(self._messages, change.rounds))
+        return change
 
     def _leave_out(self, programs: LivePrograms, change: TableRepair) -> None:
         """Switches whose rows have got other numbers meanwhile: they are read instead."""
@@ -410,7 +413,7 @@ class Keeper:
         self.fabric.tell(kept.report(self.fabric.clock() - kept.since))
         kept.report = None
         if kept.stale:
-            self._repair(kept)
+            self._settle(kept)
 
     def _adapt(self, kept: _Kept, adaptation: Adaptation, now: float) -> None:
         classes = kept.repair.tables.classes
@@ -432,7 +435,7 @@ class Keeper:
                 for number, port, parts in np.stack((numbers, ports, moved), axis=1).tolist()
             )
             self.fabric.tell(WeightsShifted(self.fabric.names[vertex], shifts))
-        self.rounds.start(map(self._messages, rounds))
+        self.rounds.send(map(self._messages, rounds))
 
     def _generations(self, vertices: Iterable[int]) -> NDArray[np.int64]:
         """int64[S]: the generation of the numbers in these switches."""
