@@ -7,6 +7,10 @@ import socket
 from pathlib import Path
 
 
+class Unanswered(Exception):
+    """The daemon refuses a command; the text has why."""
+
+
 class Unixctl:
     """A connection with a daemon's control socket."""
 
@@ -26,7 +30,8 @@ class Unixctl:
                 answer = json.loads(data)
             except ValueError:
                 continue
-            assert answer["error"] is None, answer["error"]
+            if answer["error"] is not None:
+                raise Unanswered(answer["error"])
             return str(answer["result"])
 
     def __enter__(self) -> Unixctl:
