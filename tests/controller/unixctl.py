@@ -7,10 +7,6 @@ import socket
 from pathlib import Path
 
 
-class Unanswered(Exception):
-    """The daemon refuses a command; the text has why."""
-
-
 class Unixctl:
     """A connection with a daemon's control socket."""
 
@@ -30,8 +26,7 @@ class Unixctl:
                 answer = json.loads(data)
             except ValueError:
                 continue
-            if answer["error"] is not None:
-                raise Unanswered(answer["error"])
+            assert answer["error"] is None, answer["error"]
             return str(answer["result"])
 
     def __enter__(self) -> Unixctl:
