@@ -15,7 +15,7 @@ from compilers.demand.weight_fit import FlowPaths
 from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.program import Egress
 from compilers.tables.build import Build
-from compilers.tables.lookup import MOST_HOPS
+from compilers.tables.fib import MOST_HOPS
 
 PACKETS_AT_ONCE = 1 << 21
 

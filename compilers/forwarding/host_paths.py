@@ -17,7 +17,7 @@ from compilers.forwarding.many_packets import LOOPS
 from compilers.forwarding.rule import DELIVER, DROP, HOST, MARKED, PLAIN, Program, gives_up
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.routing.intermediates import intermediates
-from compilers.tables.lookup import LOOPED, LOST, MISDELIVERED, MOST_HOPS
+from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS
 
 Chance = Callable[[int], NDArray[np.float64]]
 """float64[n], 0 to 1: by how many links packets have taken, what each draws its next hop with."""

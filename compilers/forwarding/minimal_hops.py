@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.lookup import LOOPED, MISDELIVERED, MOST_HOPS, Lookup
+from compilers.tables.fib import LOOPED, MISDELIVERED, MOST_HOPS, Fib
 
 
-def minimal_hops(lookup: Lookup, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
+def minimal_hops(fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
     """int8[S, D]: links that a packet from every switch to each destination takes.
 
     LOST, UNCABLED, LOOPED or MISDELIVERED where it does not arrive; 0 from a switch to itself.
@@ -16,10 +16,10 @@ def minimal_hops(lookup: Lookup, destinations: NDArray[np.int64]) -> NDArray[np.
     packet moves to, so one look-up per hop moves every packet. Below the last switch there is
     one row per fault, whose cells point to themselves.
     """
-    order, count = len(lookup.step), len(destinations)
+    order, count = len(fib.step), len(destinations)
     column = np.arange(count)
     after = np.empty((order - MISDELIVERED, count), np.int64)
-    after[:order] = lookup.next_switch(destinations)
+    after[:order] = fib.next_switch(destinations)
     after[order:] = np.arange(order, len(after))[:, None]
     after[after < 0] += len(after)
     after *= count

@@ -11,8 +11,8 @@ from compilers.forwarding.machine_code import Library
 from compilers.forwarding.rule import DELIVER, DROP, NO_MARKS, PROGRAM_TYPES, Program
 from compilers.routing.marked_spread import ONE_SIDE, onward_links, onward_ports, sides
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import local
-from compilers.tables.lookup import Lookup
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 
@@ -85,16 +85,14 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
     )
 
 
-def egress_classes(
-    build: Build, destinations: NDArray[np.int64], lookup: Lookup | None = None
-) -> Egress:
+def egress_classes(build: Build, destinations: NDArray[np.int64], fib: Fib | None = None) -> Egress:
     """int16[D, S]: the egress class of every switch for some destinations, ascending.
 
     DELIVER at a switch that delivers to its own hosts; DROP where there is no route, or a class
-    that is not there. lookup: of this build, where it is made already.
+    that is not there. fib: of this build, where it is made already.
     """
-    lookup = lookup or Lookup.of(build.tables, build.wiring.cables())
-    value = lookup.egress(destinations)
+    fib = fib or Fib.of(build.tables, build.wiring.cables())
+    value = fib.egress(destinations)
     classes = build.tables.classes.port.shape[1]
     number = value.astype(np.int16)
     number[value >= classes] = DROP

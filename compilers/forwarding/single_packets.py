@@ -16,8 +16,8 @@ from compilers.forwarding.program import one_sided, program_of
 from compilers.forwarding.rule import DELIVER, DROP, HOST, PLAIN, Program, gives_up, next_links
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
+from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED
 from compilers.tables.intermediate_form import local, no_route
-from compilers.tables.lookup import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED
 
 HOME, DROPPED = -11, -12
 """In the place of a link, and unlike any fault: delivered here, dropped."""

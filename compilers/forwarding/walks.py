@@ -22,7 +22,7 @@ from compilers.forwarding.program import (
 from compilers.forwarding.rule import Program
 from compilers.forwarding.single_failures import FIGURES, LONGEST, PATHS, SUSPECT
 from compilers.tables.build import Build
-from compilers.tables.lookup import Lookup
+from compilers.tables.fib import Fib
 from compilers.workers.shards import Workers, in_blocks, told
 
 Numbers = NDArray[np.int64]
@@ -85,16 +85,16 @@ class Walks:
 
     build: Build
     program: Program
-    lookup: Lookup
+    fib: Fib
     packets: int
 
     @classmethod
     def of(cls, build: Build, destinations: int | None = None) -> Walks:
         """Lower the tables of a build to links, for walks to so many destinations; None: to all."""
-        lookup, most = Lookup.of(build.tables, build.wiring.cables()), packets(build)
+        fib, most = Fib.of(build.tables, build.wiring.cables()), packets(build)
         ends = max(1, int(np.count_nonzero(build.topology.endpoints)))
         count = most if destinations is None else most // ends * destinations
-        return cls(build, program_of(build), lookup, count)
+        return cls(build, program_of(build), fib, count)
 
     @cached_property
     def ends(self) -> NDArray[np.bool_]:
@@ -152,7 +152,7 @@ class Walks:
 
     def egress(self, destinations: Numbers) -> Egress:
         """int16[D, S], of `egress_classes`."""
-        return egress_classes(self.build, destinations, self.lookup)
+        return egress_classes(self.build, destinations, self.fib)
 
     @cached_property
     def all_egress(self) -> Egress:

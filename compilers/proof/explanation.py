@@ -19,7 +19,7 @@ from compilers.proof.failures.risk_cases import elements
 from compilers.proof.lossless.channels import along
 from compilers.proof.walks.few_destinations import towards
 from compilers.tables.build import Build
-from compilers.tables.lookup import FAULTS, LOOPED, MISDELIVERED
+from compilers.tables.fib import FAULTS, LOOPED, MISDELIVERED
 from compilers.wiring.shared_risk import GROUP_KINDS, find
 from inventory.problems import InputError, did_you_mean
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from compilers.proof.explanation import find_failure, find_switch
 from compilers.spec.share import EQUAL_COST, share
 from compilers.tables.build import Build
-from compilers.tables.lookup import MOST_HOPS, Lookup
+from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.targets.options import Chosen, choose
 from compilers.targets.routed.segments.srv6_sids import (
     Usids,
@@ -69,13 +69,13 @@ class TabledGraph:
         return tuple(path[1:]) if path[-1] == destination else None
 
     @cached_property
-    def _lookup(self) -> Lookup:
-        return Lookup.of(self.build.tables, self.build.wiring.cables())
+    def _fib(self) -> Fib:
+        return Fib.of(self.build.tables, self.build.wiring.cables())
 
     def _after(self, destination: int) -> NDArray[np.int32]:
         """int32[S]: where every switch sends packets for this one."""
         if destination not in self.columns:
-            after = self._lookup.next_switch(np.array([destination]))[:, 0]
+            after = self._fib.next_switch(np.array([destination]))[:, 0]
             self.columns[destination] = after
         return self.columns[destination]
 

@@ -14,7 +14,7 @@ from mininet.node import Switch
 
 from compilers.proof.explanation import find_failures, find_switch
 from compilers.tables.build import Build
-from compilers.tables.lookup import FAULTS
+from compilers.tables.fib import FAULTS
 from inventory.problems import InputError
 from mininet_scenarios.engines.faults import Faults
 from mininet_scenarios.scenario.engine import LinkChange, NodeChange

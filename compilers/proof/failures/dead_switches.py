@@ -18,7 +18,7 @@ from compilers.forwarding.rule import MARKED, PLAIN
 from compilers.forwarding.walks import Numbers
 from compilers.proof.walks import few_destinations
 from compilers.tables.build import Build
-from compilers.tables.lookup import MOST_HOPS
+from compilers.tables.fib import MOST_HOPS
 
 Reals = NDArray[np.float64]
 WAYS_AT_ONCE = 1 << 20

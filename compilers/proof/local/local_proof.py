@@ -20,7 +20,7 @@ from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.walks.link_sets import bits, packed_alternates
 from compilers.routing.marked_spread import fewest_onward, keeps_marks
 from compilers.tables.build import Build
-from compilers.tables.lookup import Lookup
+from compilers.tables.fib import Fib
 from compilers.tables.packed_alternates import AlternateWeights, counts
 from compilers.tables.switch_blocks import classes_of, switch_blocks
 
@@ -172,10 +172,10 @@ def sharing(
 class Columns:
     """The classes of S switches for destinations that are proved together, each with its own row.
 
-    lookup: of the tables. ends: int64[D], all destinations.
+    fib: of the tables. ends: int64[D], all destinations.
     """
 
-    lookup: Lookup
+    fib: Fib
     build: Build
     ends: Numbers
 
@@ -188,7 +188,7 @@ class Columns:
         """The places of some destinations, and near, row, egress and base of them."""
         first = number * AT_ONCE
         some = slice(first, min(first + AT_ONCE, len(self.ends)))
-        egress = egress_classes(self.build, self.ends[some], self.lookup).T
+        egress = egress_classes(self.build, self.ends[some], self.fib).T
         every = np.arange(len(egress), dtype=np.int32)
         return some, every, every, np.ascontiguousarray(egress), np.full(len(every), -1, np.int16)
 
@@ -273,8 +273,8 @@ def columns_of(build: Build) -> Columns | GroupColumns:
     """The columns of a build, by groups where there are some."""
     if found := GroupColumns.of(build):
         return found
-    lookup = Lookup.of(build.tables, build.wiring.cables())
-    return Columns(lookup, build, np.flatnonzero(build.topology.endpoints))
+    fib = Fib.of(build.tables, build.wiring.cables())
+    return Columns(fib, build, np.flatnonzero(build.topology.endpoints))
 
 
 def provable(build: Build) -> bool:

@@ -16,7 +16,7 @@ from compilers.forwarding.single_packets import DROPPED, HOME, SinglePackets
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.risk_cases import link_numbers
 from compilers.tables.build import Build
-from compilers.tables.lookup import MOST_HOPS, Lookup
+from compilers.tables.fib import MOST_HOPS, Fib
 from tests.compilers.routed import routed
 
 FABRICS: list[dict[str, Any]] = [
@@ -29,13 +29,13 @@ FABRICS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("words", FABRICS)
 def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
     build = routed(**words)
-    hops, lookup = ManyPackets.of(build), Lookup.of(build.tables, build.wiring.cables())
+    hops, fib = ManyPackets.of(build), Fib.of(build.tables, build.wiring.cables())
     chance = np.random.default_rng(1)
     ends = np.flatnonzero(build.topology.endpoints)
     arcs = np.flatnonzero(hops.end >= 0)
     for destination in chance.choice(ends, 8):
         towards = np.array([destination])
-        minimal = minimal_hops(lookup, towards)[:, 0]
+        minimal = minimal_hops(fib, towards)[:, 0]
         for arc in chance.choice(arcs, 30).tolist():
             switch, link = divmod(arc, hops.slots)
             dead = int(chance.integers(hops.program.cables + hops.switches))

@@ -12,15 +12,15 @@ from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.forwarding.single_packets import SinglePackets
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
+from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED, Fib
 from compilers.tables.intermediate_form import Classes, Routes, local, no_route
-from compilers.tables.lookup import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED, Lookup
 from compilers.topology.adjacency import Graph
 from compilers.topology.distance import BEYOND, distances, neighbour_table
 from tests.compilers.fabrics import polarfly_build
 
 
-def lookup(build: Build) -> Lookup:
-    return Lookup.of(build.tables, build.wiring.cables())
+def fib(build: Build) -> Fib:
+    return Fib.of(build.tables, build.wiring.cables())
 
 
 def with_egress(build: Build, changes: dict[tuple[int, int], int]) -> Build:
@@ -43,7 +43,7 @@ def test_every_pair_is_delivered_minimally(q: int) -> None:
 
 def test_one_path_is_that_of_all_packets() -> None:
     build = polarfly_build(3)
-    hops = minimal_hops(lookup(build), np.arange(13))
+    hops = minimal_hops(fib(build), np.arange(13))
     for (source, destination), links in np.ndenumerate(hops):
         path, outcome = SinglePackets(build, destination).minimal(source)
         assert (path[0], path[-1], len(path) - 1, outcome) == (source, destination, links, links)
@@ -122,7 +122,7 @@ def test_delivery_at_another_switch_is_a_fault() -> None:
     here = local(build.tables.routes.egress)
     broken = with_egress(build, {(2, 9): here})
     assert SinglePackets(broken, 9).minimal(2) == ([2], MISDELIVERED)
-    assert minimal_hops(lookup(broken), np.array([9]))[2, 0] == MISDELIVERED
+    assert minimal_hops(fib(broken), np.array([9]))[2, 0] == MISDELIVERED
     report = verify(broken)
     assert not report.passed
     assert {fault.fault for fault in report.faults} == {"delivered at another switch"}
@@ -150,7 +150,7 @@ def test_aggregates_stand_in_where_no_exact_row_does() -> None:
         classes=Classes.minimal(np.array([[1, 0], [1, 2], [1, 0]], np.int32)),
     )
     cables = np.array([[-1, 1, -1], [-1, 0, 2], [-1, 1, -1]], np.int32)
-    hops = minimal_hops(Lookup.of(tables, cables), np.arange(3))
+    hops = minimal_hops(Fib.of(tables, cables), np.arange(3))
     assert hops.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
 
 

@@ -14,7 +14,7 @@ from scipy.sparse import coo_array
 from compilers.evaluation.traffic import PATTERNS
 from compilers.forwarding.single_packets import SinglePackets
 from compilers.tables.build import Build
-from compilers.tables.lookup import Lookup
+from compilers.tables.fib import Fib
 from extensions.infiniband.lid_layers import LidLayers, lid_layers, rankings
 from tests.compilers.routed import routed
 
@@ -32,8 +32,7 @@ def ways(q: int, count: int, lanes: int = 8) -> dict[tuple[int, int], list[Way]]
     build, found = made(q, count, lanes)
     every = np.arange(build.tables.switches)
     steps = [
-        Lookup.of(tables, build.wiring.cables()).next_switch(every).tolist()
-        for tables in found.tables
+        Fib.of(tables, build.wiring.cables()).next_switch(every).tolist() for tables in found.tables
     ]
     walked: dict[tuple[int, int], list[Way]] = {}
     for s in every.tolist():

@@ -18,7 +18,7 @@ from compilers.proof.lossless.layers import layers
 from compilers.readers.difference_list import DifferenceList
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.lookup import Lookup
+from compilers.tables.fib import Fib
 from compilers.targets.target_lookup import target
 from extensions.infiniband import guids, opensm
 from extensions.infiniband.guids import Guids
@@ -36,7 +36,7 @@ def expected(build: Build) -> dict[int, dict[int, int]]:
     """Every switch's table, switch by switch from the tables' next hop: not the encoder's way."""
     w, guids = build.wiring, Guids.made_up(build)
     every = np.arange(build.tables.switches)
-    after = Lookup.of(build.tables, w.cables()).next_switch(every)
+    after = Fib.of(build.tables, w.cables()).next_switch(every)
     tables: dict[int, dict[int, int]] = {}
     for s in every.tolist():
         table = tables[int(guids.switch[s])] = {}

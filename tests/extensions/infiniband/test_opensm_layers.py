@@ -13,7 +13,7 @@ import pytest
 
 from compilers.forwarding.single_packets import SinglePackets
 from compilers.tables.build import Build
-from compilers.tables.lookup import Lookup
+from compilers.tables.fib import Fib
 from compilers.targets.target_lookup import target
 from extensions.infiniband.guids import Guids
 from extensions.infiniband.lid_layers import LidLayers, lid_layers
@@ -29,7 +29,7 @@ def expected(build: Build, found: LidLayers, lids: dict[int, int]) -> dict[int, 
     w, guids = build.wiring, Guids.made_up(build)
     every = np.arange(build.tables.switches)
     minimal, *layers = (
-        Lookup.of(tables, w.cables()).next_switch(every).tolist()
+        Fib.of(tables, w.cables()).next_switch(every).tolist()
         for tables in (build.tables, *found.tables)
     )
     tables: dict[int, dict[int, int]] = {}

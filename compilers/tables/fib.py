@@ -22,8 +22,10 @@ FAULTS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lookup:
-    """Tables joined with the cables; neither with the graph nor with the algebra.
+class Fib:
+    """The forwarding information base of all switches: tables joined with the cables.
+
+    Neither with the graph nor with the algebra.
 
     step: int32[S, C + 3], the switch behind each egress value; the switch itself where it delivers,
     LOST or UNCABLED where nothing is forwarded. Its columns are `no_route`, `local`, the C classes,
@@ -38,7 +40,7 @@ class Lookup:
     first: NDArray[np.int64]
 
     @classmethod
-    def of(cls, tables: Tables, cables: NDArray[np.int32]) -> Lookup:
+    def of(cls, tables: Tables, cables: NDArray[np.int32]) -> Fib:
         """Join tables with `Wiring.cables()`, int32[S, ports + 1]: the switch at each port."""
         port = tables.classes.port
         step = np.full((len(port), port.shape[1] + 3), UNCABLED, np.int32)
