@@ -22,10 +22,9 @@ from compilers.notes import listeners
 from inventory.problems import InputError, Problem
 from polarfab import __version__
 from polarfab.interruption import end_interrupted, notes
-from polarfab.old_words import renewed
 from polarfab.output.failure_output import drop_output, tell, usage_problem
 from polarfab.output.next_steps import say_next
-from polarfab.output.verb_output import say, volume_options, warn
+from polarfab.output.verb_output import say, volume_options
 from polarfab.shared_options import be_strict
 from polarfab.verb_list import SECTIONS, VERBS, described, verb, verb_names
 
@@ -59,15 +58,6 @@ class Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The verbs in the order of the work, not of the alphabet."""
         return verb_names()
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb and its words, old ones replaced by those of today."""
-        words, lines = renewed(args[0], args)
-        for line in () if ctx.resilient_parsing else lines:
-            warn(f"deprecated: {line}")
-        return super().resolve_command(ctx, words)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the verb's module."""

@@ -197,9 +197,11 @@ def require_declared(build: Build) -> None:
         raise Misfit(array_file("route_prefix"), "route_prefix has no row for S/G switches")
     for wrong in _unnamed(build):
         raise Misfit(FABRIC, wrong)
-    offsets = build.topology.graph.offsets
+    graph, offsets = build.topology.graph, build.topology.graph.offsets
     if offsets[0] or offsets[-1] != 2 * sizes["E"] or (np.diff(offsets) < 0).any():
         raise Misfit(array_file("graph_offsets"), "graph_offsets does not ascend from 0 to 2E")
+    if (graph.degrees != np.bincount(graph.targets, minlength=graph.order)).any():
+        raise Misfit(array_file("graph_targets"), "graph_targets has links at one end only")
     if not 0 <= build.addressing.gateway_mac < sizes["macs"]:
         raise Misfit(FABRIC, f"gateway_mac is {build.addressing.gateway_mac}")
     egress = build.tables.routes.egress

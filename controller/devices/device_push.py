@@ -131,9 +131,6 @@ class DevicePush:
         wanted = [name for name in names if not only or name in only]
         self._reach(kind, wanted, getattr(system, "vrf", ""))
         build, chosen = system.check(self.build, self.options)
-        if self.target == "sonic" and chosen.get(ROUTING) == "bgp":
-            todo = "put frr.conf in its place (target ansible), and start the container bgp again"
-            raise InputError.of("static routes on sonic", "routing=bgp", todo, key="--set")
         self.wanted = system.routes_held(build, chosen)
         self.converges = chosen.get(ROUTING) == "bgp"
         if self.old:

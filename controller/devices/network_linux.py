@@ -20,11 +20,13 @@ from compilers.audit.route_lines import (
     sonic_lines,
 )
 from compilers.audit.route_remediation import Remediation
-from controller.devices.configured_device import CONFIRM_MINUTES, ConfiguredDevice
+from controller.devices.configured_device import CONFIRM_MINUTES, SPEAKS_BGP, ConfiguredDevice
 from controller.devices.router_device import DeviceNames
 from inventory.neighbours.facts import mapping
 
-FRR_FRAME = re.compile(r"\s*(!|#|$|frr |hostname |service |log |password |vrf |exit|end\b)")
+FRR_FRAME = re.compile(
+    r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |password |vrf |exit|end\b)"
+)
 """Lines of `frr.conf` that are about no route and no session."""
 FRR_SPEAKS = re.compile(r"\s+(neighbor|network|redistribute) |router (?!bgp)")
 """Lines of a running FRR that make it speak a routing protocol to others."""
@@ -60,14 +62,19 @@ class ShellDevice(ConfiguredDevice):
 
 
 class SonicDevice(ShellDevice):
-    """Target sonic: a checkpoint, and a timer of systemd that rolls back to it."""
+    """Target sonic: a checkpoint, and a timer of systemd that rolls back to it.
+
+    before: the text of frr.conf that a pending change replaced.
+    """
+
+    before: str | None = None
 
     def lost(self) -> Sequence[str]:
         """See `RouterDevice.lost`: FRR starts from `frr.conf` alone once the mode is split-unified.
 
         Until then SONiC writes that file, or those of the daemons, from CONFIG_DB (docker_init.sh).
         """
-        file = self.shell.run(f"cat {shlex.quote(f'{self.etc}/sonic/frr/frr.conf')} 2>&- || true")
+        file = self._frr_conf()
         shown = self.shell.run("vtysh -c 'show running-config'")
         routes = fabric_lines(section_lines(file), self.pools, self.vrf)
         ours = {part.strip() for line in routes for part in line.add.splitlines()}
@@ -75,6 +82,22 @@ class SonicDevice(ShellDevice):
         theirs = [line.strip() for line in file.splitlines() if not FRR_FRAME.match(line)]
         theirs += [line.strip() for line in shown.splitlines() if FRR_SPEAKS.match(line)]
         return [line for line in dict.fromkeys(theirs) if line not in ours]
+
+    def load(self, add: Remediation) -> None:
+        """See `RouterDevice.load`: FRR reads the sessions of BGP when its container starts."""
+        before, text = self._frr_conf(), self.text("frr.conf")
+        super().load(add)
+        if SPEAKS_BGP.search(text) and _said(before) != _said(text):
+            self.before = before
+            self._restart(text)
+
+    def _frr_conf(self) -> str:
+        file = shlex.quote(f"{self.etc}/sonic/frr/frr.conf")
+        return self.shell.run(f"cat {file} 2>&- || true")
+
+    def _restart(self, text: str) -> None:
+        self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": text})
+        self.script("systemctl restart bgp")
 
     def names(self) -> DeviceNames:
         """See `RouterDevice.names`."""
@@ -132,12 +155,14 @@ class SonicDevice(ShellDevice):
         """See `RouterDevice.confirm`."""
         if name := self.pending:
             self.script(f"systemctl stop {name}.timer", f"config delete-checkpoint {name}")
-            self.pending = ""
+            self.pending, self.before = "", None
 
     def undo(self) -> None:
         """See `RouterDevice.undo`."""
         if name := self.pending:
             self.script(f"config rollback {name}")
+            if self.before is not None:
+                self._restart(self.before)
             self.confirm()
 
     def tables(self) -> str:
@@ -148,6 +173,11 @@ class SonicDevice(ShellDevice):
         """See `RouterDevice.save`: FRR starts from its own file."""
         self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": self.text("frr.conf")})
         self.script("config save -y")
+
+
+def _said(text: str) -> list[str]:
+    """The lines of frr.conf about routes and sessions."""
+    return [line.rstrip() for line in text.splitlines() if not FRR_FRAME.match(line)]
 
 
 def _fields(words: Iterable[str]) -> set[str]:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from inventory.problems import InputError
-from polarfab.output.verb_output import chosen_format, json_option, print_table, say, write_file
+from polarfab.output.verb_output import (
+    chosen_format,
+    json_option,
+    print_table,
+    say,
+    say_written,
+    write_file,
+)
 from polarfab.shared_options import fail_option, set_option
 
 if TYPE_CHECKING:
@@ -148,7 +155,7 @@ def _write(text: Iterable[str], output: Path | None) -> None:
         click.echo("".join(text), nl=False)
     else:
         write_file(output, text)
-        say(f"written: {output}")
+        say_written(output)
 
 
 def _print(found: HostPathSet, failed: str) -> None:

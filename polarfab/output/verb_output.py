@@ -233,6 +233,12 @@ def write_file(
     put_file(STDOUT if str(file) == "-" else file, pieces, todo, folders)
 
 
+def say_written(file: Path, more: str = "") -> None:
+    """Say that a file is written, and what of it; nothing of standard output, `-`."""
+    if str(file) != "-":
+        say(f"written: {file}{more}")
+
+
 def write_files(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> None:
     """Put texts in a folder, in the place of earlier ones of the same kind (`put_texts`).
 

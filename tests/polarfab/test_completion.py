@@ -107,7 +107,7 @@ TOLD = {
     "polarfab verify x": ["dir,x"],
     "polarfab expand x": ["file,x"],
     "polarfab plan lab-build --from la": ["lab-build"],
-    "polarfab push lab-build --old la": ["lab-build"],
+    "polarfab push lab-build --from la": ["lab-build"],
     "polarfab emulate fabric-q": ["fabric-q16", "fabric-q3", "fabric-q31"],
     "polarfab emulate lab": ["file,lab"],
     "polarfab verify lab-build --failures nonsense --qui": ["--quick", "--quiet"],

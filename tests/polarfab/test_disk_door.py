@@ -77,6 +77,13 @@ def test_a_hyphen_is_standard_output(
     monkeypatch.chdir(tmp_path)
     said = polarfab("cables", made / "b", "--format", "csv", "-o", "-")
     assert said.stdout == polarfab("cables", made / "b", "--format", "csv").stdout
+    assert said.stderr == ""
+    polarfab("inventory", "export", made / "f.yaml", "-o", tmp_path / "netbox", "--quiet")
+    words = ("inventory", "import", tmp_path / "netbox", "-o", "-")
+    given = polarfab(*words, behind="< /dev/null")  # it is not read back from standard input
+    assert (given.stdout[:11], given.stderr) == ("node_types:", "")
+    assert polarfab(*words, "--json", good=False).returncode == 2
+    shutil.rmtree(tmp_path / "netbox")
     folder = polarfab("render", made / "b", "--target", "frr", "-o", "-", good=False)
     assert folder.returncode == 2
     assert "given -, standard output" in folder.stderr

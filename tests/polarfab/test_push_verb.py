@@ -44,15 +44,13 @@ def test_a_dry_run_from_tables(polarfab, build, tmp_path: Path) -> None:
     found["main", "10.0.0.1/32"] = [[("192.0.2.7", "Ethernet9", 1)]]
     write(tmp_path / "tables" / "3.json", eos(found))
     words = ("push", build, "--target", "eos", "--tables", tmp_path / "tables")
-    old = ("push", build, "--target", "eos", "--dry-run", "--from", tmp_path / "tables")
     code, out, err = polarfab(*words, "--dry-run")
     assert (code, out) == (0, "# 3\nno ip route 10.0.0.1/32 Ethernet9 192.0.2.7\n")
     assert err == "12 switches without a file: 0, 1, 2, …\n"
     assert len(json.loads(polarfab(*words, "--dry-run", "--json")[1])["unread"]) == 12
     assert "goes with --dry-run" in polarfab(*words)[2]
-    code, same, err = polarfab(*old)
-    assert (code, same) == (0, out)
-    assert err.startswith("deprecated: tables are named by --tables now; --from names the build")
+    code, _, err = polarfab(*words[:-2], "--dry-run", "--from", tmp_path / "tables")
+    assert (code, "required a build folder" in err) == (2, True)
 
 
 def test_what_is_refused(polarfab, build) -> None:

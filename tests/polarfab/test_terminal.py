@@ -1,4 +1,4 @@
-"""What people see: tables at 80 and 120 columns, colours, --quiet, --verbose, old words, errors."""
+"""What people see: tables at 80 and 120 columns, colours, --quiet, --verbose, errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import click
 import pytest
 
 from polarfab.cli import cli
-from polarfab.old_words import OLD_WORDS, renewed
 from polarfab.output.emulation_output import Narrator
 from polarfab.output.table_widths import fitting
 from polarfab.output.verb_output import print_table
@@ -94,33 +93,6 @@ def test_fail_is_red_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, capsys)
     monkeypatch.setenv("NO_COLOR", "1")
     print_table("", ["check", ""], [["every pair", "FAIL"]])
     assert "31mFAIL" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "new"),
-    [
-        (("analyse", "polarfly", "--q", "3", "--what", "load", "--csv"), "--format csv"),
-        (("design", "--radix=8", "--family", "polarfly", "--csv"), "--format csv"),
-    ],
-)
-def test_old_words_work_and_say_so(polarfab: Run, words: tuple[str, ...], new: str) -> None:
-    code, out, err = polarfab(*words)
-    line = f"deprecated: --csv is called {new} now; the old word goes with the next release"
-    assert (code, err.splitlines()[0]) == (0, line)
-    assert polarfab(*words[:-1], *new.split())[1] == out
-
-
-def test_old_words_of_every_verb_are_options_no_more() -> None:
-    context = click.Context(cli)
-    for verb, words in OLD_WORDS.items():
-        command = cli.get_command(context, verb)
-        assert command is not None
-        options = {word for option in command.params for word in option.opts}
-        assert {new.split()[0] for new in words.values()} <= options
-        assert options.isdisjoint(words)
-    found, lines = renewed("expand", ["expand", "b", "--racks=fan:1", "--", "--to"])
-    assert found == ["expand", "b", "--clusters=fan:1", "--", "--to"]
-    assert lines == ["--racks is called --clusters now; the old word goes with the next release"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Delivery of every ordered pair of switches, walked through the compiled tables.
 
-The walker never sees the graph, which only tells how short a path could have been.
+Packets never see the graph, which only tells how short a path could have been.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.choices import Method
+from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, packets
 from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
@@ -30,8 +31,8 @@ from compilers.proof.walks import few_destinations
 from compilers.routing.plane_bounces import SMALLEST_WITH_GOALS
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
+from compilers.tables.fib import FAULTS, LOOPED, Fib
 from compilers.tables.switch_blocks import switch_blocks
-from compilers.tables.walk import FAULTS, LOOPED, Walker
 from compilers.topology import polarity
 from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, told
@@ -236,18 +237,16 @@ def verify(
 def _over_intermediates(legs: Report) -> Report:
     """The report on ways over intermediates, by the report on their legs.
 
-    Both legs are ways of minimal routes, so their lengths add up, and the second one has channels
-    of its own. Nothing is lost where no leg is: one to an intermediate that is down ends at a
-    neighbour of it, with a packet that is then one of a host there.
+    Both legs are ways of minimal routes, so their lengths add up. Nothing is lost where no leg is:
+    one to an intermediate that is down ends at a neighbour of it, with a packet that is then one of
+    a host there.
     """
-    most, channels, dead = legs.max_hops, legs.channels, legs.to_dead_switch
+    most, dead = legs.max_hops, legs.to_dead_switch
     count = (1 + isqrt(1 + 4 * legs.pairs)) // 2  # n, of n(n - 1) pairs
-    if channels:
-        channels = replace(channels, count=2 * channels.count)
     if dead:
         dead = replace(dead, most=dead.most + most, mean=dead.mean + legs.mean_hops)
     ways = Ways(legs.pairs * count, 0, 2 * most)
-    return replace(legs, legs=True, ways=ways, channels=channels, to_dead_switch=dead)
+    return replace(legs, legs=True, ways=ways, to_dead_switch=dead)
 
 
 def _delivery(
@@ -406,7 +405,7 @@ def _walk_minimal(
 class _MinimalPaths:
     """The walk over minimal ports, and how long it may be: neighbours, and ends with hosts."""
 
-    walker: Walker
+    fib: Fib
     table: NDArray[np.int64]
     ends: NDArray[np.int64]
 
@@ -414,13 +413,13 @@ class _MinimalPaths:
     def of(cls, build: Build) -> _MinimalPaths:
         """Join the tables of a build with its cables and with its graph."""
         ends = np.flatnonzero(build.topology.endpoints)
-        walker = Walker.of(build.tables, build.wiring.cables())
-        return cls(walker, neighbour_table(build.topology.graph), ends)
+        fib = Fib.of(build.tables, build.wiring.cables())
+        return cls(fib, neighbour_table(build.topology.graph), ends)
 
     def __call__(self, destinations: NDArray[np.int64]) -> Report:
         """The pairs towards some destinations, ascending."""
         ends = self.ends
-        hops = self.walker.hops(destinations)[ends]
+        hops = minimal_hops(self.fib, destinations)[ends]
         hops[np.searchsorted(ends, destinations), np.arange(len(destinations))] = ITSELF
         longest = int(hops.max(initial=0))
         shortest = distances(self.table, destinations, depth=longest - 1).T[ends]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop, address_text
-from compilers.readers.grammar.engine import Place, TextEngine
+from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.routers.iproute_marks import way_to
 from compilers.readers.routers.iproute_reader import MAIN, KernelActor, RouterFiles

@@ -85,7 +85,9 @@ def is_leftover(path: Path) -> bool:
     if path.is_dir():
         if _marked(path):
             return True
-        return kind != "old" and (_marked(place) or not any(path.iterdir()))
+        with suppress(FileNotFoundError):  # another process swept it
+            return kind != "old" and (_marked(place) or not any(path.iterdir()))
+        return False
     of_build = (place.name == "verified.json" or path.name == LEFT) and _marked(place.parent)
     return kind == "part" and path.is_file() and (place.is_file() or of_build)
 
@@ -205,13 +207,13 @@ def replace_file(file: Path, pieces: Iterable[bytes]) -> int:
     Raises:
         OSError: it cannot be written.
     """
-    with _part(file) as beside, open(beside, "xb", opener=_locked) as stream:
+    with _part(file) as (beside, descriptor), open(descriptor, "wb", closefd=False) as stream:
         size = sum(map(stream.write, pieces))
         stream.flush()
         with suppress(FileNotFoundError):
             if stat.S_ISREG((old := file.lstat()).st_mode):
                 _own(beside, old)
-        os.fsync(stream.fileno())
+        os.fsync(descriptor)
         beside.replace(file)
     return size
 
@@ -249,25 +251,22 @@ def _put_folder(
     owned: Owned | None = None,
     keep: Callable[[Path], Path | None] = lambda _: None,
 ) -> T:
-    with _new_folders(place.parent), _part(place) as beside:
-        beside.mkdir()
+    with _new_folders(place.parent), _part(place, folder=True) as (beside, descriptor):
         if place.is_dir():
             _own(beside, place.stat())
-        with _open_folder(beside) as descriptor:
-            _lock(descriptor)
-            result = fill(beside)
-            with _held(place) as there:
-                kept = keep(beside)
-                carried = carry(place, beside, owned) if there and owned else {}
-                for each in (place, kept) if kept else (place,):
-                    require_no_mount(each)
-                _flush_all(descriptor)
-                if there and owned:
-                    _leave(place, beside, owned, kept, carried)
-                else:
-                    (exchange if there else Path.rename)(beside, place)
-                    with _confirmed(place):
-                        flush(place.parent)
+        result = fill(beside)
+        with _held(place) as there:
+            kept = keep(beside)
+            carried = carry(place, beside, owned) if there and owned else {}
+            for each in (place, kept) if kept else (place,):
+                require_no_mount(each)
+            _flush_all(descriptor)
+            if there and owned:
+                _leave(place, beside, owned, kept, carried)
+            else:
+                (exchange if there else Path.rename)(beside, place)
+                with _confirmed(place):
+                    flush(place.parent)
     return result
 
 
@@ -281,19 +280,13 @@ def _held(place: Path) -> Iterator[bool]:
     limit = time.monotonic() + PATIENCE
     while os.path.lexists(place):
         with _open_folder(place) as descriptor:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if time.monotonic() > limit:
-                    given = f"a folder that another command has held for {PATIENCE:.0f} s"
-                    raise OSError(errno.EBUSY, given, str(place)) from error
-                time.sleep(POLL)
-                continue
-            except OSError:  # a file system without locks
-                pass
-            if os.path.samestat(os.fstat(descriptor), place.stat()):
+            if _lock(descriptor, place):
                 yield True
                 return
+        if time.monotonic() > limit:
+            given = f"a folder that another command has held for {PATIENCE:.0f} s"
+            raise OSError(errno.EBUSY, given, str(place))
+        time.sleep(POLL)
     yield False
 
 
@@ -304,11 +297,13 @@ def _leave(place: Path, new: Path, owned: Owned, kept: Path | None, carried: Car
         InputError: something of ours has the name of what was saved there until it left.
         OSError: it cannot be written.
     """
-    with open(place / LEFT, "wb", opener=_locked) as left:
+    while (descriptor := _opened(place / LEFT, os.O_TRUNC)) is None:
+        pass
+    with os.fdopen(descriptor, "w") as left:
         try:
-            left.write(json.dumps({"kept": bool(kept), "carried": carried}).encode())
+            json.dump({"kept": bool(kept), "carried": carried}, left)
             left.flush()
-            os.fsync(left.fileno())
+            os.fsync(descriptor)
             flush(place)
             exchange(new, place)
             try:
@@ -336,7 +331,8 @@ def settle(left: Path, place: Path, kept: Path, owned: Owned) -> bool:
         said = json.loads((left / LEFT).read_bytes())
     except ValueError:  # the machine stopped before it was on the disk: so did the exchange
         return False
-    carry(left, place, owned, said["carried"])
+    with _held(place):
+        carry(left, place, owned, said["carried"])
     return _keep(left, kept if said["kept"] else None, owned)
 
 
@@ -545,11 +541,25 @@ def _new_folders(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _part(place: Path) -> Iterator[Path]:
-    """A name for a part, which is removed at the end; after Ctrl-C as far as that is quick."""
-    beside = beside_of(place, "part")
+def _part(place: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
+    """A new part and a descriptor of it; it is locked, so that `polarfab gc` leaves it alone.
+
+    It is removed at the end; after Ctrl-C as far as that is quick.
+    """
+    while True:
+        beside = beside_of(place, "part")
+        if folder:
+            beside.mkdir()
+        try:
+            descriptor = _opened(beside, os.O_DIRECTORY if folder else os.O_EXCL)
+        except BaseException:
+            with suppress(OSError):
+                beside.rmdir()
+            raise
+        if descriptor is not None:
+            break
     try:
-        yield beside
+        yield beside, descriptor
     except BaseException as end:
         if (beside / LEFT).exists():
             raise  # the folder that left its place: what is not done is done by `settle`
@@ -562,7 +572,10 @@ def _part(place: Path) -> Iterator[Path]:
         if remover.is_alive():
             end.add_note(f"{beside} is not removed yet: polarfab gc {shlex.quote(str(place))}")
         raise
-    remove(beside)
+    else:
+        remove(beside)
+    finally:
+        os.close(descriptor)
 
 
 def remove(path: Path) -> None:
@@ -583,16 +596,48 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def _locked(path: str, flags: int) -> int:
-    """Open a part and lock it: `collect` leaves alone what is locked."""
-    descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o666)
-    _lock(descriptor)
-    return descriptor
+def _opened(part: Path, flags: int) -> int | None:
+    """Open a part that is made here and lock it; None where another process swept it before."""
+    flags |= os.O_RDONLY if flags & os.O_DIRECTORY else os.O_WRONLY | os.O_CREAT
+    try:
+        descriptor = os.open(part, flags | os.O_NOFOLLOW, 0o666)
+    except FileNotFoundError:
+        if flags & os.O_CREAT:
+            raise
+        return None
+    if _lock(descriptor, part):
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
-def _lock(descriptor: int) -> None:
-    with suppress(OSError):  # a file system without locks
+@contextmanager
+def claimed(part: Path) -> Iterator[bool]:
+    """Whether no other process writes or removes a part that is there; none does meanwhile."""
+    try:
+        descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        yield os.path.lexists(part)
+        return
+    try:
+        yield _lock(descriptor, part, blindly=False)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path, blindly: bool = True) -> bool:
+    """Lock what is open; whether it is ours and at a path. `blindly`: also without locks."""
+    try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        if not blindly:
+            return False
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _flush_all(folder: int) -> None:

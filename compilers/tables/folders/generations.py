@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ from compilers.tables.folders.artefact import (
     LEFT,
     OTHER_FOLDER,
     PART,
+    claimed,
     flush,
     is_leftover,
     is_part,
@@ -251,10 +251,13 @@ def collect(place: Path, inside: bool = True) -> list[tuple[Path, Path | None]]:
         InputError: a folder cannot be read or changed, or something is mounted in a part.
     """
     try:
-        found = list(_parts(place.resolve(), inside))
-        for part, _ in found:
-            require_no_mount(part)
-        return [(part, _collect(part, name)) for part, name in found]
+        done = list[tuple[Path, Path | None]]()
+        for part, name in list(_parts(place.resolve(), inside)):
+            with claimed(part) as ours:
+                if ours:
+                    require_no_mount(part)
+                    done.append((part, _collect(part, name)))
+        return done
     except OSError as error:
         given = error.strerror or str(error)
         where = str(error.filename or place)
@@ -267,22 +270,22 @@ def stale_parts(place: Path) -> list[Path]:
     Raises:
         OSError: a folder cannot be read.
     """
-    return [part for part, _ in _parts(place.resolve())]
+    return [part for part, _ in _parts(place.resolve()) if _is_free(part)]
 
 
 def _parts(place: Path, inside: bool = True) -> Iterator[tuple[Path, str]]:
-    """Parts that no process writes, and what they are parts of."""
+    """Parts, and what they are parts of."""
     folders = [place.parent]
     if inside and place.is_dir():
         folders += [place, *(Path(entry.path) for entry in os.scandir(place) if _is_folder(entry))]
     beside = (place.name, last(place).name)
     for folder in folders if place.parent.is_dir() else ():
-        for path in sorted(folder.iterdir()):
-            if (match := PART.fullmatch(path.name)) is None:
-                continue
-            ours = folder != place.parent or match["place"] in beside
-            if ours and is_leftover(path) and not _in_use(path):
-                yield path, match["place"]
+        with suppress(FileNotFoundError):  # another process swept it
+            for path in sorted(folder.iterdir()):
+                match = PART.fullmatch(path.name)
+                ours = folder != place.parent or (match and match["place"] in beside)
+                if match and ours and is_leftover(path):
+                    yield path, match["place"]
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -297,21 +300,11 @@ def _collect(part: Path, name: str) -> Path | None:
         return place
     kept = left and settle(part, place, last(place), owned)
     remove(part)
-    if os.path.lexists(part):  # or say why it cannot be removed
+    with suppress(FileNotFoundError):  # or say why it cannot be removed
         shutil.rmtree(part) if part.is_dir() and not part.is_symlink() else part.unlink()
     return last(place) if kept else None
 
 
-def _in_use(part: Path) -> bool:
-    """Whether a process holds the lock of a part."""
-    try:
-        descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return False
-        return True
-    finally:
-        os.close(descriptor)
+def _is_free(part: Path) -> bool:
+    with claimed(part) as free:
+        return free

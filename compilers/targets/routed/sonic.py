@@ -3,7 +3,7 @@
 The static routes stand in both: in STATIC_ROUTE, which bgpcfgd hands to FRR, and in frr.conf with
 the tag that bgpcfgd gives routes it doesn't advertise, so that both name the same routes.
 
-Packets from hosts share ports in VRF `Vrf-hosts` (`host_vrf`): `nexthop`, `ifname` and
+Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_links`): `nexthop`, `ifname` and
 `nexthop-vrf` of a route are lists of one length (sonic-static-route.yang, bgpcfgd's
 managers_static_rt.py). A name of a VRF begins with `Vrf`, one `advertise` stands for all members,
 and no entry of a list is empty.
@@ -26,8 +26,7 @@ from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
-from compilers.targets.routed.bgp.control_plane import ROUTING
-from compilers.targets.routed.host_vrf import Way
+from compilers.targets.routed.bgp.control_plane import BFD, ROUTING
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.lossless.sonic_qos import SonicQos
 from compilers.targets.routed.p2p_links import (
@@ -109,8 +108,10 @@ class Sonic(P2pTarget):
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """See `P2pTarget.grammar_facts`."""
         hwsku = chosen[HWSKU]
+        watched = chosen[ROUTING] == "bgp" and chosen[BFD] == "on"
         named = (HWSKU, f"{HWSKU} {hwsku}") if hwsku else ()
-        return (*super().grammar_facts(chosen), *named, *["segments"] * (chosen[SRV6] != OFF))
+        more = (*named, *["segments"] * (chosen[SRV6] != OFF), *["bfdd"] * watched)
+        return (*super().grammar_facts(chosen), *more)
 
     def more_differences(
         self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
@@ -180,6 +181,8 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
         "type": "LeafRouter",
         "docker_routing_config_mode": "split-unified",
     }
+    if values.bgp and values.bgp.bfd:  # without it no bfdd is started (supervisord.conf.j2)
+        metadata["frr_mgmt_framework_config"] = "true"
     tables: dict[str, Table] = {
         "DEVICE_METADATA": {"localhost": metadata | ({"hwsku": hwsku} if hwsku else {})},
         **_base(values.base),
@@ -267,11 +270,11 @@ def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
             yield f"default|{prefix}", way
         known = {ways: _between_vrfs(ways, "default") for _, ways in entering}
         yield from ((f"{vrf}|{prefix}", known[ways]) for prefix, ways in entering)
-    for prefix, gateway, interface in values.back():
+    for prefix, gateway, interface in values.router.back() if vrf else ():
         yield f"default|{prefix}", _between_vrfs([(gateway, interface)], vrf)
 
 
-def _between_vrfs(ways: Sequence[Way], vrf: str) -> Entry:
+def _between_vrfs(ways: Sequence[tuple[str, str]], vrf: str) -> Entry:
     """The entry of a route whose next hops are in another VRF."""
     gateways, interfaces = zip(*ways, strict=True)
     return {

@@ -14,7 +14,7 @@ from polarfab.output.verb_output import (
     print_facts,
     print_json,
     print_table,
-    say,
+    say_written,
     write_file,
     write_files,
 )
@@ -108,7 +108,7 @@ def _write(found: TreeSet, form: str, output: Path) -> None:
         from extensions.clusters.trees.msccl_xml import msccl_xml
 
         write_file(output, [msccl_xml(found)])
-        say(f"written: {output}")
+        say_written(output)
     else:
         from extensions.clusters.trees.multicast_rows import FILE, multicast_files
 

@@ -14,7 +14,7 @@ from polarfab.output.verb_output import (
     json_option,
     print_facts,
     print_table,
-    say,
+    say_written,
     write_file,
 )
 from polarfab.shared_options import phases_option
@@ -64,7 +64,7 @@ def command(
             sys.stdout.writelines(text)
         else:
             write_file(output, text)
-            say(f"written: {output}")
+            say_written(output)
         return
     for summary in schedule.summaries():
         _print(summary)

@@ -13,6 +13,7 @@ from polarfab.output.verb_output import (
     print_json,
     print_table,
     say,
+    say_written,
     write_file,
 )
 
@@ -69,7 +70,7 @@ def _adopt(found: WiringReport, output: Path) -> None:
     """Write what an inventory needs to have the fabric compiled as it is wired."""
     write_file(output, found.inventory(), "name another one with --as-wired")
     taken, ports = found.adopted(), found.ports
-    say(f"written: {output}: put it into the inventory in place of its cables, and compile")
+    say_written(output, ": put it into the inventory in place of its cables, and compile")
     if taken.dead_links:
         say(f"{len(taken.dead_links):,} links of the fabric are not there: they are in dead_links")
     if taken.useless:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
-from polarfab.output.verb_output import json_option, print_json, say, write_file, write_files
+from polarfab.output.verb_output import (
+    json_option,
+    print_json,
+    say,
+    say_written,
+    write_file,
+    write_files,
+)
 
 
 @click.group("inventory")
@@ -77,28 +86,28 @@ def import_(paths: tuple[Path, ...], output: Path, force: bool, as_json: bool) -
         given = "a folder" if output.is_dir() else "one that is there"
         todo = "name another with -o" + ", or say --force" * output.is_file()
         raise InputError.of("a new file", given, todo, str(output))
+    if as_json and str(output) == "-":
+        raise click.UsageError("--json is printed where -o - writes; leave one of them out")
     found = read_netbox(paths)
     text = yaml.safe_dump(found.data, sort_keys=False, width=100, default_flow_style=None)
     write_file(output, [text])
     if "nodes" in found.data:
-        _check(output)
+        _check(output, found.data)
     counts = {word: len(found.data.get(word, ())) for word in ("node_types", "racks", "nodes")}
     counts |= {"cables": len(found.data.get("cables", ())), "cables_left_out": found.left_out}
     if as_json:
         print_json({"file": str(output), **counts})
         return
-    say(
-        f"written: {output}: "
-        + ", ".join(f"{n} {word.replace('_', ' ')}" for word, n in counts.items())
-    )
+    listed = (f"{n} {word.replace('_', ' ')}" for word, n in counts.items())
+    say_written(output, f": {', '.join(listed)}")
 
 
-def _check(output: Path) -> None:
+def _check(output: Path, data: Mapping[str, Any]) -> None:
     from inventory.inventory_file import load_inventory
     from inventory.problems import InputError
 
     try:
-        load_inventory(output)
+        load_inventory(data if str(output) == "-" else output)
     except InputError:
         say(f"{output} is written, but it has mistakes that the files gave it:")
         raise

@@ -39,7 +39,6 @@ MOST_NAMED = 3
     "--from",
     "before",
     metavar="OLDBUILD",
-    multiple=True,
     type=click.Path(path_type=Path),
     help="The build that the switches hold: go in the rounds of `plan`, all switches each.",
 )
@@ -76,7 +75,7 @@ def command(
     folder: Path,
     target: str,
     words: tuple[str, ...],
-    before: tuple[Path, ...],
+    before: Path | None,
     names: tuple[str, ...],
     batch: int | None,
     stop_on: int,
@@ -105,13 +104,10 @@ def command(
     from controller.devices.push_report import typed_push
     from polarfab.fabric import Fabric
 
-    before, files = _tables_apart(before, files)
     if files and not dry_run:
         raise click.UsageError("--tables goes with --dry-run: nothing is sent to tables in files")
     if files and before:
         raise click.UsageError("--from goes with switches, not with --tables")
-    if len(before) > 1:
-        raise click.UsageError("--from is one build: the one that the switches hold")
     fabric = Fabric.load(folder)
     if files:
         with progress("comparing") as bar:
@@ -119,7 +115,7 @@ def command(
     else:
         way = PushWay(run, etc, batch or 0, stop_on, dry_run, rename)
         with progress("reading" if dry_run else "pushing") as bar:
-            old = Fabric.load(before[0]) if before else None
+            old = Fabric.load(before) if before else None
             found = fabric.push(target, way, read(words), names, unverified, bar, old)
     if as_json:
         print_json(found.as_dict())
@@ -132,20 +128,6 @@ def command(
         raise KeyboardInterrupt
     if not found.good:
         raise click.exceptions.Exit(1)
-
-
-def _tables_apart(
-    before: tuple[Path, ...], files: tuple[Path, ...]
-) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """The build behind --from, and the tables; version 0.1 had tables behind --from, too."""
-    tables = tuple(path for path in before if path.exists() and not _is_build(path))
-    if tables:
-        warn("deprecated: tables are named by --tables now; --from names the build before")
-    return tuple(path for path in before if path not in tables), files + tables
-
-
-def _is_build(path: Path) -> bool:
-    return any((path / name).exists() for name in ("manifest.json", "planes.json"))
 
 
 def _print(found: PushReport, dry: bool) -> None:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from compilers.readers.grammar.engine import TextEngine
 from compilers.readers.grammar.rules import ENGINE_VERBS, Grammar, GrammarRule, grammar
+from compilers.readers.grammar.text_engine import TextEngine
 from compilers.readers.grammar.trees import tree_lines
+from compilers.readers.openflow.ovs_reader import ROW_VERBS
 from compilers.readers.routers.frr_reader import FrrActor
 from compilers.readers.routers.router_actor import RouterActor
 from compilers.readers.segments.segment_text import _SegmentActor
@@ -144,10 +145,11 @@ def test_every_verb_is_known_and_every_field_is_there(file) -> None:
         for rule in some:
             fields = outer | set(rule.pattern.groupindex)
             for verb, *words in (*rule.checks, *rule.verbs):
-                known = verb in ENGINE_VERBS or verb == "route"
+                known = verb in ENGINE_VERBS | ROW_VERBS
                 assert known or any(hasattr(actor, verb) for actor in actors), rule.text
                 named = set(re.findall(r"<([a-z]+\d?)>", " ".join(words)))
                 assert named <= fields, rule.text
+                assert verb != "claim" or {*words[1:]} <= {*fields, "port"}, rule.text
             look(rule.inside, fields)
 
     look(own.rules, set())

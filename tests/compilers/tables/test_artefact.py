@@ -10,17 +10,62 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
-from compilers.tables.folders import artefact
-from compilers.tables.folders.artefact import exchange, put_file, put_folder, remove
+from compilers.tables.folders import artefact, generations
+from compilers.tables.folders.artefact import (
+    _confirmed,
+    claimed,
+    exchange,
+    put_file,
+    put_folder,
+    remove,
+)
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.folders.generations import collect, last, mark, mark_verified
 from compilers.tables.folders.plane_folders import load_planes, rollback, save_planes
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
+
+
+def test_a_file_is_whole_before_the_disk_is_asked_to_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: kept.append(os.fstat(file).st_size))
+    put_file(tmp_path / "cables.csv", [b"one", b"two"])
+    assert kept[0] == 6
+
+
+def test_a_disk_that_does_not_confirm_is_told_with_what_is_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the new one is in its place, but"), _confirmed(tmp_path):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_part_that_is_a_pipe_or_a_link_is_nobodys(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    file = tmp_path / "file"
+    file.touch()
+    (tmp_path / "link").symlink_to(file)
+    with file.open() as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        free = []
+        for name in ("pipe", "file", "link"):
+            with claimed(tmp_path / name) as ours:
+                free.append(ours)
+    assert free == [True, False, True]
+
+
+def test_what_cannot_be_cleared_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(generations, "_parts", refused)
+    with pytest.raises(InputError, match=f"^{tmp_path}: "):
+        collect(tmp_path)
 
 
 def test_a_file_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> None:
@@ -377,6 +422,48 @@ def test_a_folder_that_another_command_holds_is_waited_for_and_then_refused(
     os.close(held)
     save(polarfly_build(2), place)
     assert load(place).name == "q2"
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_part_that_is_swept_before_it_is_locked_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
+) -> None:
+    """`polarfab gc` of another process comes between the two system calls."""
+    real = fcntl.flock
+
+    def late(descriptor: int, how: int) -> None:
+        monkeypatch.undo()
+        assert len(collect(tmp_path)) == 1
+        real(descriptor, how)
+
+    (tmp_path / "c").write_text("old")
+    monkeypatch.setattr(fcntl, "flock", late)
+    if folder:
+        put_folder(tmp_path / "b", lambda new: (new / "x").write_text("new"))
+        assert (tmp_path / "b/x").read_text() == "new"
+    else:
+        put_file(tmp_path / "c", [b"new"])
+        assert (tmp_path / "c").read_text() == "new"
+    assert [*tmp_path.glob(".*")] == []
+
+
+def test_two_collect_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one finishes and removes, the other leaves alone."""
+    place = tmp_path / "b"
+    save(polarfly_build(3), place)
+    (left := tmp_path / ".b.0123abcd.part").mkdir()
+    (left / artefact.LEFT).write_text('{"kept": false, "carried": {}}')
+    (tmp_path / ".b.0123abce.part").mkdir()
+    real = generations.settle
+
+    def meanwhile(*given: Any) -> bool:
+        monkeypatch.undo()
+        assert collect(tmp_path) == [(tmp_path / ".b.0123abce.part", None)]
+        return real(*given)
+
+    monkeypatch.setattr(generations, "settle", meanwhile)
+    assert collect(tmp_path) == [(left, None)]
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
 def test_a_killed_exchange_of_three_steps_is_taken_back(tmp_path: Path) -> None:

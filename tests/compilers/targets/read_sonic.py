@@ -94,7 +94,9 @@ def _frr(folder):
                 inside = True
             case ["exit-vrf"]:
                 inside = False
-            case ["service", "integrated-vtysh-config"] | ["end"] | ["!", *_]:
+            case ["service", "integrated-vtysh-config"] | ["no", "fpm", _] | ["fpm", *_]:
+                pass
+            case ["end"] | ["!", *_]:
                 pass
             case words:
                 raise AssertionError(words)

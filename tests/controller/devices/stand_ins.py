@@ -313,9 +313,27 @@ class Frr(Shell):
 
 
 class Sonic(Shell):
-    """frr: what FRR runs beside the static routes."""
+    """frr: what FRR runs beside the static routes. learned: the routes that its BGP would find.
+
+    `start` does what the container of FRR does (sonic-buildimage, dockers/docker-fpm-frr:
+    docker_init.sh in mode split-unified, frr/supervisord/supervisord.conf.j2).
+    """
 
     frr = ""
+    started = 0
+    daemons = frozenset()
+    learned = None
+
+    def start(self):
+        metadata = self.config["DEVICE_METADATA"]["localhost"]
+        assert metadata["docker_routing_config_mode"] == "split-unified"
+        text = self.files["/etc/sonic/frr/frr.conf"]
+        if not any(line.startswith("no fpm use-next-hop-groups") for line in text.splitlines()):
+            text += "no fpm use-next-hop-groups\nfpm address 127.0.0.1\n"
+        self.files["/etc/sonic/frr/frr.conf"] = self.frr = text
+        managed = metadata.get("frr_mgmt_framework_config") == "true"
+        self.daemons = frozenset({"zebra", "staticd", "bgpd", *["bfdd"] * managed})
+        self.started += 1
 
     def shown(self, command):
         if command.startswith("cat /etc/sonic/frr/frr.conf"):
@@ -334,10 +352,14 @@ class Sonic(Shell):
             else:
                 ways = zip(entry["nexthop"].split(","), entry["ifname"].split(","), strict=True)
                 routes[table, prefix] = [[(*way, 1) for way in ways]]
+        if self.learned and "router bgp" in self.frr:
+            routes |= self.learned
         return self.show("sonic", routes)
 
     def do(self, words):
         match words:
+            case ["systemctl", "restart", "bgp"]:
+                self.start()
             case ["config", "checkpoint", _]:
                 assert self.before is None
                 self.before = copy.deepcopy(self.config)

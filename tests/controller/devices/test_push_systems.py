@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target_lookup import target
 from controller.devices import device_push
 from controller.devices.configured_device import EosDevice
@@ -64,8 +65,8 @@ MANAGEMENT = {
 class Site:
     """Devices of a system, and pushes to them."""
 
-    def __init__(self, system, folder, monkeypatch):
-        self.system, self.folder = system, folder
+    def __init__(self, system, folder, monkeypatch, **options):
+        self.system, self.folder, self.options = system, folder, options
         self.build = replace(routed(q=2, spread=system in ALTERNATES), identity="0123456789abcdef")
         stand_in, empty = SYSTEMS.get(system, SYSTEMS["eos"])
         self.devices = {
@@ -78,9 +79,10 @@ class Site:
         build = build or self.build
         out = self.folder / "out" / build.identity
         if not out.exists():
-            target(self.system).render(build, out)
+            target(self.system).render(build, out, options=self.options)
         given = old and (old, self.folder / "out" / old.identity)
-        push = DevicePush(build, self.system, {}, out, PushWay("echo {node}", **way), old=given)
+        way = PushWay("echo {node}", **way)
+        push = DevicePush(build, self.system, self.options, out, way, old=given)
         self.report = push.run()
         return {one.node: one for one in self.report.switches}
 
@@ -316,6 +318,55 @@ def test_what_the_saved_frr_conf_would_lose(tmp_path, monkeypatch):
     assert "given ip route 192.0.2.0/24 Null0; take" in second.error
     assert {switch.state for switch in rest} == {"pushed"}
     assert one.config == other.config == {}
+
+
+def test_sonic_starts_again_after_a_push(tmp_path, monkeypatch):
+    """What the container adds to frr.conf at each start is nobody's configuration."""
+    site = Site("sonic", tmp_path, monkeypatch)
+    assert states(site.push()) == {"pushed"}
+    for device in site.devices.values():
+        device.start()
+    assert states(site.push()) == {"as built"}
+    one, *_ = site.devices.values()
+    one.files["/etc/sonic/frr/frr.conf"] = "no fpm use-next-hop-groups\nfpm address 127.0.0.1\n"
+    assert states(site.push()) == {"as built"}
+
+
+def test_sonic_speaks_bgp_and_bfd_after_a_push(tmp_path, monkeypatch):
+    site = Site("sonic", tmp_path, monkeypatch, routing="bgp")
+    site.build = replace(routed(q=2), identity="0123456789abcdef")
+    system = target("sonic")
+    build, chosen = system.check(site.build, site.options)
+    held = system.routes_held(build, chosen)
+    for vertex, device in enumerate(site.devices.values()):
+        device.learned = {
+            (table, prefix): choices
+            for table, routes in held(vertex).items()
+            for prefix, choices in routes.items()
+        }
+    found = site.push()
+    assert [one.error for one in found.values() if one.error] == []
+    for device in site.devices.values():
+        assert {"bgpd", "bfdd"} <= device.daemons
+        assert device.started == 1
+        assert "router bgp" in device.frr
+    assert states(site.push()) == {"as built"}
+    assert {device.started for device in site.devices.values()} == {1}
+
+
+def test_sonic_goes_back_to_the_sessions_that_it_had(tmp_path):
+    build = routed(q=2)
+    target("sonic").render(build, tmp_path / "out", options={"routing": "bgp"}, only=[0])
+    empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
+    shell, pools = Sonic(tmp_path / "device", empty), tuple(fabric_pools(build.addressing))
+    shell.files["/etc/sonic/frr/frr.conf"] = "hostname x\n"
+    device = SonicDevice(shell, tmp_path / "out" / build.wiring.names[0], "/etc", pools)
+    device.load(device.routes())
+    assert "router bgp" in shell.frr
+    device.undo()
+    assert shell.frr == "hostname x\nno fpm use-next-hop-groups\nfpm address 127.0.0.1\n"
+    assert shell.started == 2
+    assert "STATIC_ROUTE" not in shell.config
 
 
 def test_nvue_takes_all_routes_in_one_file(tmp_path, monkeypatch):

@@ -19,11 +19,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
 from compilers.spec.features import AGGREGATES
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
 from compilers.targets.routed.static_routes import RoutedFabric
@@ -137,11 +138,11 @@ class ControlPlane:
         if chosen[ROUTING] != "bgp":
             return None
         build = routed.build
-        walker = Walker.of(build.tables, build.wiring.cables())
+        fib = Fib.of(build.tables, build.wiring.cables())
         order = build.tables.switches
         blocks = np.array_split(np.arange(order), -(-order // BLOCK_OF_DESTINATIONS))
-        hops = np.concatenate([walker.hops(block) for block in blocks], axis=1)
-        egress = np.concatenate([walker.egress(block) for block in blocks], axis=1)
+        hops = np.concatenate([minimal_hops(fib, block) for block in blocks], axis=1)
+        egress = np.concatenate([fib.egress(block) for block in blocks], axis=1)
         numbers = as_numbers(build.base, build.wiring.names)
         plane = cls(routed, hops, egress, numbers, chosen[BFD] == "on")
         counted = np.setdiff1d(numbers, list(build.base.get(OWN, {}).values()))

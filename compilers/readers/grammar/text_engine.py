@@ -17,7 +17,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from compilers.readers.emitted_forwarding import Interface
-from compilers.readers.grammar.rules import PREFIX, Fields, Grammar, GrammarRule, RouteHead, Verb
+from compilers.readers.grammar.rules import (
+    PREFIX,
+    Fields,
+    Grammar,
+    GrammarRule,
+    RouteHead,
+    Verb,
+    first_rule,
+)
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.statements import BETWEEN
 from compilers.readers.text_lines import TextLines
@@ -331,14 +339,7 @@ def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
         yield _Run(int(label[first]), first, last)
 
 
-@lru_cache(1 << 16)
-def _read(rules: tuple[GrammarRule, ...], text: str) -> tuple[GrammarRule | None, Fields]:
-    """The first rule that reads a statement, and its fields."""
-    for rule in rules:
-        fields = rule.fields(text)
-        if fields is not None:
-            return rule, fields
-    return None, {}
+_read = lru_cache(1 << 16)(first_rule)
 
 
 @lru_cache
