@@ -128,7 +128,7 @@ def changed(name, folder, case, options, files, count, seed):
         path = place / file
         share = max(1, (count - total) // (len(files) - number))
         try:
-            for mutant in mutants(text, min(share, 4 * text.count("\n")), seed + number):
+            for mutant in mutants(text, min(share, 6 * text.count("\n")), seed + number):
                 path.write_text(mutant.text)
                 total += 1
                 more = {"only": {2}} if alone else {}
