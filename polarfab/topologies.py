@@ -49,8 +49,10 @@ def starter_files(
     Raises:
         InputError: there is no such family, or its parameters have no construction.
     """
+    from compilers.estimates import require_graph
     from compilers.wiring.starter_files import StarterFiles
 
+    require_graph(family, parameters)
     return StarterFiles.of(name, family, parameters, hosts, traffic=traffic).texts()
 
 
