@@ -6,14 +6,16 @@ tables of their own for what depends on where a packet came in (`linux_tables`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
 from compilers.readers.bgp import bgp_files
+from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.frr_reader import read_frr
 from compilers.spec.features import (
@@ -32,10 +34,12 @@ from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
+    SHARING_OPTIONS,
     BgpSpeaker,
     ControlPlane,
     bgp_options,
     bgp_reader,
+    failed_shares,
     require_bgp,
 )
 from compilers.targets.routed.interfaces import LINUX
@@ -62,7 +66,15 @@ from compilers.targets.routed.route_rows import PrefixTexts, RouteRows, Way
 from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
 from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError
-from inventory.route_tables.held_routes import ANY, DISCARD, Choices, RouteTables
+from inventory.route_tables.held_routes import (
+    ANY,
+    DISCARD,
+    IPV4_RULES,
+    IPV6_RULES,
+    Choices,
+    RouteTables,
+    hops_of,
+)
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
 STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
@@ -109,6 +121,7 @@ class Frr(Target):
         {
             "version": Option.choice("The oldest FRR that is to take it.", "8.4", "10.7"),
             **bgp_options("off", "on"),
+            **SHARING_OPTIONS,
         }
     )
 
@@ -137,6 +150,16 @@ class Frr(Target):
             return bgp_reader(bgp_files.frr, chosen)
         return partial(read_frr, bfd=chosen[BFD] == "on")
 
+    def more_differences(
+        self,
+        build: Build,  # noqa: ARG002
+        chosen: Chosen,
+        folder: Path,
+        only: Collection[int] | None,
+    ) -> DifferenceList | None:
+        """See `Target.more_differences`: shares that BGP repairs, under failures."""
+        return failed_shares(self.reader(chosen), folder, only)
+
     def unreadable(self, chosen: Chosen, *, part: bool) -> str:
         """See `Target.unreadable`: what BGP finds is decided by all switches."""
         return NEEDS_ALL if part and chosen[ROUTING] == "bgp" else ""
@@ -145,7 +168,7 @@ class Frr(Target):
         """See `Target.routes_held`."""
         routed = RoutedFabric.of(build)
         if chosen[ROUTING] == "bgp":
-            return partial(_bgp_routes, routed)
+            return partial(_bgp_routes, routed, ControlPlane.of(routed, chosen))
         gateway = {4: _gateway(chosen, 4), 6: _gateway(chosen, 6)}
         return partial(kernel_tables, routed, gateway=gateway, batches=False)
 
@@ -162,13 +185,16 @@ def _variables(
     if plane:  # a fixed link-local address beside an automatic one is fatal to next hops
         switch = replace(switch, link_local="")
     orders = {} if plane else dict(in_order(routed, vertex))
-    shares = [] if plane else list(routed.shares(vertex))
+    shares = [] if plane and not plane.via else list(routed.shares(vertex))
     apart = enters(routed, switch)
     if not apart and not routed.build.every_hop:
         shares = []
     marks = None if plane else kernel_marks(routed, vertex, _gateway(chosen, 4) == "ipv4")
-    given = (orders, shares, chosen)
-    ipv4, *six = (_routes(routed, vertex, family, *given) for family in range(len(routed.named)))
+    families = range(len(routed.named))
+    if plane:
+        ipv4, *six = (_entering(routed, plane, vertex, f, shares) for f in families)
+    else:
+        ipv4, *six = (_routes(routed, vertex, f, orders, shares, chosen) for f in families)
     none = RouteRows.of(routed.both, ())
     ipv6 = six[0] if six else none
     named = [RouteRows.of(names, _discards(routed, vertex, orders)) for names in routed.named]
@@ -222,15 +248,43 @@ def _onward(
     return RouteRows(PrefixTexts([pool]), said, np.zeros_like(every), every)
 
 
-def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
+def _entering(
+    routed: RoutedFabric,
+    plane: ControlPlane,
+    vertex: int,
+    family: int,
+    shares: Sequence[IngressShare],
+) -> RouteRows:
+    """The static routes of a family whose next hops BGP finds, a line each way of each share."""
+    prefix, egress = routed.routes(vertex)
+    ways = plane.next_hops(vertex, family) if plane.via else {}
+    parts = []
+    for share in shares:
+        members: list[Way] = [(ways[port][0], f"table {ENTER}", "") for port in share.port]
+        these = prefix[egress == share.egress]
+        every = np.tile(np.arange(len(members)), len(these))
+        parts.append((np.repeat(these, len(members)), members, every))
+    return RouteRows.of(routed.named[family], parts)
+
+
+def _bgp_routes(routed: RoutedFabric, plane: ControlPlane | None, vertex: int) -> RouteTables:
     """The paths that BGP chooses; it learns the gateways from the sessions."""
-    port = routed.build.tables.classes.port[vertex].tolist()
-    hop = {link.port: (ANY, link.interface, 1) for link in routed.switch(vertex).links}
+    port, switch = routed.build.tables.classes.port[vertex].tolist(), routed.switch(vertex)
+    hop = {link.port: (ANY, link.interface, 1) for link in switch.links}
     routes: dict[str, Choices] = {}
+    entering: dict[str, Choices] = {}
     prefix, egress = (column.tolist() for column in routed.routes(vertex))
+    shares = list(routed.shares(vertex)) if plane and plane.via and switch.hosts else []
+    shared = {share.egress: hops_of(hop[p] for p in share.port) for share in shares}
     for texts in routed.prefixes:
-        routes |= {texts[p]: ((hop[port[k]],),) for p, k in zip(prefix, egress, strict=True)}
-    return {MAIN_TABLE: routes | dict.fromkeys(routed.pools(), (DISCARD,))}
+        rows = [(texts[p], k) for p, k in zip(prefix, egress, strict=True)]
+        routes |= {text: ((hop[port[k]],),) for text, k in rows}
+        entering |= {text: (shared[k],) for text, k in rows if k in shared}
+    tables = {MAIN_TABLE: routes | dict.fromkeys(routed.pools(), (DISCARD,))}
+    if not shares:
+        return tables
+    led: dict[str, Choices] = {f"iif {switch.hosts}": (((f"table {ENTER}", "", 1),),)}
+    return tables | {str(ENTER): entering, IPV4_RULES: led, IPV6_RULES: led}
 
 
 def _routes(

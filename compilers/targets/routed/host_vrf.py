@@ -51,11 +51,16 @@ def shared_routes(
     ]
 
 
-def beyond_tables(build: Build, target: str) -> Iterator[Problem]:
+def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Problem]:
     """Limits of node types that routes in two VRFs and their ECMP groups do not fit, with numbers.
 
     Each VRF has a route to every other prefix and to every host of the switch. A class that shares
     its traffic takes an ECMP group per address family: its members have the family's addresses.
+
+    Args:
+        build: whose node types.
+        target: its name.
+        found: whether BGP finds the next hops, by a route to every other switch.
     """
     if build.hardware is None or not build.tables.classes.alternate.shape[2]:
         return
@@ -64,8 +69,9 @@ def beyond_tables(build: Build, target: str) -> Iterator[Problem]:
     hosts = np.count_nonzero(w.host_port, axis=1)
     ports: Numbers = np.concatenate((c.port[..., None], c.alternate), axis=2)
     members: Numbers = np.count_nonzero(c.weight * (ports > 0), axis=2)
+    others = build.tables.routes.rows() - 1
     needed = {
-        "lpm_rows": ("routes in two VRFs", (build.tables.routes.rows() - 1 + hosts) * 2 * families),
+        "lpm_rows": ("routes in two VRFs", ((others + hosts) * 2 + others * found) * families),
         "groups": ("ECMP groups", (members > 1).sum(axis=1) * families),
         "ecmp_width": ("members per ECMP group", members.max(axis=1, initial=0)),
     }

@@ -9,10 +9,11 @@ and P the ports of the widest node type. So they stay when links and nodes go or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.bgp.bgp_files import read_speaker
+from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.router_files import read_router
 from compilers.tables.build import Build
@@ -28,10 +30,12 @@ from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
+    VIA,
     BgpSpeaker,
     ControlPlane,
     bgp_options,
     bgp_reader,
+    failed_shares,
     require_bgp,
 )
 from compilers.targets.routed.host_vrf import SharedRoute, beyond_tables, shared_routes
@@ -224,6 +228,8 @@ class P2pFabric:
         ]:
             raise InputError(few(problems))
         plane = ControlPlane.of(routed, chosen)
+        if problems := list(_reached(plane, pools, pair)):
+            raise InputError(few(problems))
         return cls(routed, interfaces, names, *pools, pair, vrf, plane)
 
     def router(self, vertex: int) -> P2pRouter:
@@ -301,7 +307,7 @@ class P2pFabric:
 
     def variables(self, vertex: int) -> P2pVariables:
         """The variables of a router's templates."""
-        values = self._static(vertex)
+        values = self._static(vertex, self.plane)
         if self.plane is None:
             return values
         ends = {port: (k.gateway4, k.gateway6) for port, k in self.links(vertex).items()}
@@ -309,10 +315,16 @@ class P2pFabric:
             values, ipv4_routes=[], ipv6_routes=[], bgp=self.plane.at(vertex, numbered=ends)
         )
 
-    def _static(self, vertex: int) -> P2pVariables:
-        """The variables with static routes: those that BGP finds are the same."""
+    def _static(self, vertex: int, plane: ControlPlane | None = None) -> P2pVariables:
+        """The variables with static routes: those that BGP finds are the same.
+
+        Args:
+            vertex: of the router.
+            plane: finds the next hops of entering packets; None: they are those of the links.
+        """
         routed, links = self.routed, self.links(vertex)
-        (ipv4, shared4), (ipv6, shared6) = (self._routes(vertex, f, links) for f in range(2))
+        both = (self._routes(vertex, family, links, plane) for family in range(2))
+        (ipv4, shared4), (ipv6, shared6) = both
         pools = [*routed.pools(), ""]
         return P2pVariables(
             router=self.router(vertex),
@@ -333,7 +345,11 @@ class P2pFabric:
         )
 
     def _routes(
-        self, vertex: int, family: int, links: Mapping[int, P2pLink]
+        self,
+        vertex: int,
+        family: int,
+        links: Mapping[int, P2pLink],
+        plane: ControlPlane | None,
     ) -> tuple[list[Route], list[SharedRoute]]:
         """The routes of a family, 0 for IPv4, and those of packets from hosts."""
         routed = self.routed
@@ -345,6 +361,8 @@ class P2pFabric:
         rows = zip(*(column.tolist() for column in routed.routes(vertex)), strict=True)
         routes = [(texts[prefix], *ways[ports[k]]) for prefix, k in rows]
         shares = self.vrf and routed.build.wiring.host_port[vertex].any()
+        if plane and plane.via:
+            ways = plane.next_hops(vertex, family)
         return routes, shared_routes(routed, vertex, family, ways) if shares else []
 
 
@@ -352,13 +370,15 @@ class P2pTarget(Target):
     """A system of routers whose links have addresses.
 
     interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
-    ports, "" on a system that cannot do it.
+    ports, "" on a system that cannot do it. not_found: why next hops of that VRF cannot be those
+    that BGP finds, "" where they can.
     """
 
     options = P2P_OPTIONS
     host_name = staticmethod(hostname)
     interfaces: ClassVar[Interfaces]
     vrf: ClassVar[str] = ""
+    not_found: ClassVar[str] = "it has no VRF for hosts"
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """What its grammars take for defined, see `router_files.read_router`."""
@@ -406,11 +426,21 @@ class P2pTarget(Target):
             InputError: they do not, or the system cannot do what the build asks for.
         """
         if chosen[ROUTING] == "bgp":
-            require_bgp(build, self.name, chosen)
+            require_bgp(build, self.name, chosen, self.not_found)
         else:
             super().require(build, chosen)
-        if problems := list(beyond_tables(build, self.name)):
+        if problems := list(beyond_tables(build, self.name, chosen[ROUTING] == "bgp")):
             raise InputError(few(problems))
+
+    def more_differences(
+        self,
+        build: Build,  # noqa: ARG002
+        chosen: Chosen,
+        folder: Path,
+        only: Collection[int] | None,
+    ) -> DifferenceList | None:
+        """See `Target.more_differences`: shares that BGP repairs, under failures."""
+        return failed_shares(self.reader(chosen), folder, only)
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""
@@ -426,6 +456,21 @@ def link_pairs(build: Build) -> NDArray[np.int64]:
     port = np.where(lower, w.port, w.far_port)
     widest = max(len(names) for names in w.port_names)
     return np.where(w.far >= 0, first * widest + port, -1)
+
+
+def _reached(
+    plane: ControlPlane | None,
+    pools: tuple[IPv4Network | IPv6Network, ...],
+    pair: NDArray[np.int64],
+) -> Iterator[Problem]:
+    """Pools of next hops with addresses that links have."""
+    last = 2 * int(pair.max()) + 1
+    for name, via, links in zip(VIA, plane.via if plane else (), pools, strict=False):
+        if via[0] in links and int(via[0]) - int(links[0]) <= last:
+            yield Problem("addresses apart from those of links", f"{via}", key=f"{SET} {name}")
+        elif links[0] in via:
+            required = "addresses apart from those of links"
+            yield Problem(required, f"{via}, and links in {links}", key=f"{SET} {name}")
 
 
 def _alike(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
