@@ -14,6 +14,7 @@ addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -29,7 +30,11 @@ SharedRoute: TypeAlias = tuple[str, tuple[Way, ...]]
 
 
 def shared_routes(
-    routed: RoutedFabric, vertex: int, family: int, ways: Mapping[int, Way]
+    routed: RoutedFabric,
+    vertex: int,
+    family: int,
+    ways: Mapping[int, Way],
+    alone: Mapping[int, Way] = MappingProxyType({}),
 ) -> list[SharedRoute]:
     """The routes of packets from hosts; none where no class of the switch shares its traffic.
 
@@ -38,6 +43,7 @@ def shared_routes(
         vertex: of the switch.
         family: 0 for IPv4, 1 for IPv6.
         ways: by port.
+        alone: by prefix, of classes that share nothing; else that of the minimal port.
     """
     shared = {s.egress: tuple(ways[p] for p in s.port) for s in routed.shares(vertex)}
     if not shared:
@@ -46,7 +52,7 @@ def shared_routes(
     texts = routed.prefixes[family]
     columns = (column.tolist() for column in routed.routes(vertex))
     return [
-        (texts[prefix], shared.get(egress) or (ways[minimal[egress]],))
+        (texts[prefix], shared.get(egress) or (alone.get(prefix) or ways[minimal[egress]],))
         for prefix, egress in zip(*columns, strict=True)
     ]
 

@@ -38,7 +38,7 @@ from compilers.targets.routed.bgp.control_plane import (
     failed_shares,
     require_bgp,
 )
-from compilers.targets.routed.host_vrf import SharedRoute, beyond_tables, shared_routes
+from compilers.targets.routed.host_vrf import SharedRoute, Way, beyond_tables, shared_routes
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
 from compilers.targets.routed.static_routes import RoutedFabric, bad_names
 from compilers.targets.system_names import SystemNames, hostname
@@ -361,9 +361,10 @@ class P2pFabric:
         rows = zip(*(column.tolist() for column in routed.routes(vertex)), strict=True)
         routes = [(texts[prefix], *ways[ports[k]]) for prefix, k in rows]
         shares = self.vrf and routed.build.wiring.host_port[vertex].any()
-        if plane and plane.via:
-            ways = plane.next_hops(vertex, family)
-        return routes, shared_routes(routed, vertex, family, ways) if shares else []
+        alone: dict[int, Way] = {}
+        if plane and plane.via:  # a VRF does not fall through to what BGP finds
+            ways, alone = plane.next_hops(vertex, family), plane.destinations(family)
+        return routes, shared_routes(routed, vertex, family, ways, alone) if shares else []
 
 
 class P2pTarget(Target):

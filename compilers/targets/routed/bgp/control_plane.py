@@ -152,11 +152,6 @@ class BgpSpeaker:
     interval: ClassVar[int] = 300
     multiplier: ClassVar[int] = 3
 
-    @property
-    def shares(self) -> bool:
-        """Whether traffic from hosts is shared."""
-        return any(family.via for family in self.families)
-
     def own(self, family: str) -> str:
         """The prefix of the switch in a family by its name; "" without any."""
         return next((each.own for each in self.families if each.name == family), "")
@@ -244,6 +239,11 @@ class ControlPlane:
         ends = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)
         return {port: (str(pool[far + 1]), "") for port, far in ends if far >= 0}
 
+    def destinations(self, family: int) -> dict[int, Way]:
+        """By prefix the address that leads to its switch, and no interface."""
+        pool = self.via[family]
+        return {v: (str(pool[v + 1]), "") for v in range(len(self.numbers))}
+
     def at(self, vertex: int, numbered: Mapping[int, tuple[str, ...]] | None = None) -> BgpSpeaker:
         """The speaker of a switch.
 
@@ -289,7 +289,10 @@ class ControlPlane:
         texts, name = self.routed.prefixes[family], FAMILIES[family][0]
         peers = []
         for link, there in zip(self.routed.switch(vertex).links, far.tolist(), strict=True):
-            preferred = tuple(texts[d] for d in tied[port == link.port].tolist())
+            through = tied[port == link.port].tolist()
+            preferred = tuple(texts[d] for d in through) + tuple(
+                self._via(d, family)["via"] for d in through if self.via
+            )
             peers.append(
                 BgpPeer(
                     interface=link.interface,
