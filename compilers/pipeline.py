@@ -85,11 +85,10 @@ class Stages:
         return self.asked.loaded
 
     @property
-    def fitting(self) -> Build | None:
-        """The other plane, if its tables are those of this one."""
-        if self.beside is None or not _alike(self.wiring, self.module, self.beside):
-            return None
-        return self.beside
+    def passes(self) -> tuple[Pass, ...]:
+        """What follows `PLACED`: another plane's tables, if links take the same ports, or own."""
+        alike = self.beside is not None and _alike(self.wiring, self.module, self.beside)
+        return AS_THE_OTHER if alike else OF_ITS_OWN
 
 
 def compile_placed(
@@ -108,7 +107,9 @@ def compile_placed(
     routing = affordable(placed.loaded.spec, placed.inventory)
     there = placed.inventory, placed.topology, placed.wiring
     made = Stages(placed, stage, beside, routing, *there)
-    for each in PASSES:
+    for each in PLACED:
+        made = each(made)
+    for each in made.passes:
         made = each(made)
     assert made.build is not None  # noqa: S101
     return made.build
@@ -160,18 +161,21 @@ def with_modules(made: Stages) -> Stages:
 
 def with_minimal_routes(made: Stages) -> Stages:
     """Minimal routes of what is there. Egress class k is the k-th link: so the wiring is first."""
-    if made.fitting:
-        return replace(made, tables=made.fitting.tables, topology=made.fitting.topology)
     tables, topology = minimal(made.asked.topology, made.asked.wiring), made.topology
     if made.damage:
         tables, topology = with_exceptions(tables, made.damage, topology, made.wiring)
     return replace(made, tables=tables, topology=topology)
 
 
+def as_the_other_plane(made: Stages) -> Stages:
+    """The tables of another plane, whose weights fit the demand already."""
+    assert made.beside is not None  # noqa: S101
+    return replace(made, tables=made.beside.tables, topology=made.beside.topology)
+
+
 def with_alternates(made: Stages) -> Stages:
     """Alternates and repair: they keep to what is minimal from the next switch on."""
-    if made.fitting or made.tables is None:
-        return made
+    assert made.tables is not None  # noqa: S101
     topology, wiring = made.topology, made.wiring
     policy = made.routing.policy(made.loaded.spec.topology.q, topology.family)
     if made.damage:
@@ -206,7 +210,7 @@ def as_build(made: Stages) -> Stages:
 
 def with_fitted_weights(made: Stages) -> Stages:
     """Weights that fit a demand, where one is named."""
-    if not made.routing.demand or made.fitting or made.build is None:
+    if not made.routing.demand or made.build is None:
         return made
     from compilers.demand.fitted_tables import with_demand  # few fabrics have a demand
 
@@ -227,17 +231,16 @@ def within_limits(made: Stages) -> Stages:
     return made
 
 
-PASSES: tuple[Callable[[Stages], Stages], ...] = (
-    with_hardware,
-    with_addresses,
-    without_damage,
-    with_modules,
+Pass = Callable[[Stages], Stages]
+PLACED: tuple[Pass, ...] = (with_hardware, with_addresses, without_damage, with_modules)
+OF_ITS_OWN: tuple[Pass, ...] = (
     with_minimal_routes,
     with_alternates,
     as_build,
     with_fitted_weights,
     within_limits,
 )
+AS_THE_OTHER: tuple[Pass, ...] = (as_the_other_plane, as_build, within_limits)
 """In their order; each is given what those before it have made."""
 
 

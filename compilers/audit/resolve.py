@@ -84,7 +84,7 @@ class PortFinder:
     def planned(self) -> Pairs:
         """The planned cables."""
         w = self.wiring
-        switch, link = np.nonzero(w.far > np.arange(len(w.far))[:, None])
+        switch, link = w.links()
         far, port, far_port = (part[switch, link] for part in (w.far, w.port, w.far_port))
         first, count = self.first()
         many = count[w.node_type[switch], port]

@@ -119,7 +119,7 @@ def cables_of(wiring: Wiring, known: Hardware) -> Cables:
     Raises:
         Refused: a link is longer than every cable in stock.
     """
-    tail, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
+    tail, link = wiring.links()
     ends = np.stack((tail, wiring.far[tail, link]), axis=1).astype(np.int32)
     ports = np.stack((wiring.port[tail, link], wiring.far_port[tail, link]), axis=1)
     many = by_port(known, wiring, "parallel")[wiring.node_type[ends[:, 0]], ports[:, 0]]
@@ -172,7 +172,7 @@ def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
 
 def too_long(wiring: Wiring, known: Hardware) -> Iterator[Finding]:
     """Findings for racks that are too far apart for the cables in stock."""
-    tail, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
+    tail, link = wiring.links()
     needed = way(known, np.stack((tail, wiring.far[tail, link]), axis=1))
     if needed.max(initial=0) > max(kind["lengths"][-1] for kind in known.cabling["types"]):
         try:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from compilers.topology.adjacency import Graph
 from compilers.topology.distance import components, neighbour_table
 from compilers.wiring.hardware import Hardware
@@ -105,7 +105,7 @@ def installed(
 
 def working_pairs(build: Build, phases: Phases) -> NDArray[np.int64]:
     """int64[phases]: ordered pairs of switches whose path in the tables exists after each phase."""
-    walker = Walker.of(build.tables, build.wiring.cables())
+    fib = Fib.of(build.tables, build.wiring.cables())
     order = len(phases.vertex)
     phase = phases.vertex.astype(np.int16)
     new = np.zeros(phases.count + 1, np.int64)
@@ -113,7 +113,7 @@ def working_pairs(build: Build, phases: Phases) -> NDArray[np.int64]:
     step = max(1, PAIRS_AT_ONCE // order)
     for first in range(0, len(present), step):
         to = present[first : first + step]
-        after = walker.next_switch(to)
+        after = fib.next_switch(to)
         at: NDArray[np.int64] = np.broadcast_to(present[:, None], (len(present), len(to)))
         latest = np.maximum(phase[present, None], phase[to])
         for _ in range(build.topology.diameter - 1):

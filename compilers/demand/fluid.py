@@ -15,7 +15,7 @@ from compilers.demand.weight_fit import FlowPaths
 from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.program import Egress
 from compilers.tables.build import Build
-from compilers.tables.walk import MOST_HOPS
+from compilers.tables.fib import MOST_HOPS
 
 PACKETS_AT_ONCE = 1 << 21
 
@@ -162,7 +162,7 @@ class Fluid:
             part = traffic.between(first, first + step)
             if len(part.source):
                 destinations = np.arange(first, min(first + step, order))
-                egress, column = self.hops.egress(destinations), part.destination - first
+                egress, column = self.hops.walks.egress(destinations), part.destination - first
                 rows = self.hops.rows(egress)
                 yield _Part(destinations, egress, rows, part, column, rows[column, part.source])
 

@@ -16,10 +16,10 @@ from compilers.drawing.chart import Array, Chart, Grid, of_grids, short_number
 from compilers.drawing.positions import by_kind
 from compilers.evaluation.saturation import LinkLoads
 from compilers.evaluation.traffic import PATTERNS
-from compilers.forwarding.walks import Progress
-from compilers.proof.failures.link_losses import LinkLosses
+from compilers.forwarding.walks import BlockWalk, Numbers, Progress, Walks
 from compilers.tables.build import Build
 from compilers.topology.layout import layout, layouts
+from compilers.workers.shards import THIS_PROCESS
 from inventory.problems import InputError, did_you_mean
 
 MOST_ROWS_OF_SWITCHES = MOST_GROUPS = 200
@@ -174,3 +174,40 @@ def failure_chart(build: Build, progress: Progress | None = None) -> Chart:
         matrix.middles,
         words,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkLosses:
+    """One entry for each of the E links.
+
+    ends: int64[E, 2], its switches. lost: int64[E], ordered pairs of switches that lose packets on
+    some way that their source may choose. longest: int64[E], links on the longest path of a packet
+    that met the failure and was delivered, 0 where none was.
+    """
+
+    ends: NDArray[np.int64]
+    lost: NDArray[np.int64]
+    longest: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, build: Build, progress: Progress | None = None) -> LinkLosses:
+        """Walk every packet that meets a failed link.
+
+        Args:
+            build: its tables and wiring are walked.
+            progress: called with destinations done and all.
+        """
+        walks = Walks.of(build)
+        lost, longest = np.zeros(walks.links, np.int64), np.zeros(walks.links, np.int64)
+        for of_block, pairs in BlockWalk(_losses, walks).over(build, THIS_PROCESS, progress):
+            np.maximum(longest, of_block, out=longest)
+            lost += pairs
+        return cls(walks.link_ends, lost, longest)
+
+
+def _losses(walks: Walks, block: Numbers) -> tuple[Numbers, Numbers]:
+    """The longest path under the failure of each link, and the pairs that lose packets."""
+    links = np.arange(walks.links)
+    longest = np.zeros(walks.links, np.int64)
+    _, _, lost = walks.cases(block, links[:, None], longest)
+    return longest, np.bincount(lost[:, 0], minlength=walks.links)

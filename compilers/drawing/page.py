@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from compilers.drawing.positions import noun_of
 from compilers.drawing.scene import Scene
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Tables
-from compilers.tables.walk import Walker
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.wiring import Wiring
@@ -52,7 +52,7 @@ def page_data(
             given=f"{topology.graph.order:,}",
             todo="draw a picture instead: -o FILE.svg",
         )
-    egress = Walker.of(tables, wiring.cables()).egress(np.arange(topology.graph.order))
+    egress = Fib.of(tables, wiring.cables()).egress(np.arange(topology.graph.order))
     following = _links(wiring, tables, egress)
     names = sorted({name for names in wiring.port_names for name in names})
     data: dict[str, Any] = {

@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
 from compilers.expansion.base_fabric import BaseFabric
-from compilers.expansion.generated_ports import with_ports
 from compilers.expansion.grown_racks import grown_hardware
 from compilers.expansion.grown_wiring import grown_wiring
 from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares, spares_taken
-from compilers.expansion.spare_ports import Spare, require_room
-from compilers.expansion.swapped_fabric import SwappedFabric
+from compilers.expansion.spare_ports import Spare, needed, require_room, room
 from compilers.expansion.table_changes import changes, moved
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import LARGEST_SHORTEST, links_taken, routes
@@ -25,10 +23,13 @@ from compilers.spec.fabric_spec import RoutingSpec
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.topology.families import family_before
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.random_growth import swapped
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
-from compilers.wiring.wiring import Wiring
-from inventory.problems import InputError
+from compilers.wiring.hardware import Hardware, port_facts
+from compilers.wiring.wiring import GENERATED, Wiring, generated_type
+from inventory.problems import InputError, Problem
 
 FITTED = ("demand", "largest_share")
 """Words of a policy that tables with new classes do not follow: shares are equal there."""
@@ -175,3 +176,60 @@ def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> Tables:
     tables = choices(tables, topology, wiring, policy)
     made: Tables = balance_named(build.balance).chosen(tables, topology, wiring)
     return made
+
+
+def with_ports(wiring: Wiring, known: Hardware, expansion: Expansion) -> tuple[Wiring, Hardware]:
+    """The wiring and the hardware, where it is made up, with ports for an expansion.
+
+    They come behind those that there are, so that no plug is moved.
+    """
+    if wiring.type_names != (GENERATED,):
+        return wiring, known
+    spare = Spare.of(wiring, known.types)
+    more = int((needed(expansion) - room(spare, expansion, wiring)).max(initial=0))
+    if more == 0:
+        return wiring, known
+    roles = known.types[0].role
+    hosts = roles.count("host")
+    links = roles.index("host") if hosts else len(roles)
+    behind = len(roles) - links - hosts
+    facts = port_facts(GENERATED, generated_type(links, hosts, behind + more))
+    names = (tuple(sockets[0] for sockets in facts.sockets),)
+    return replace(wiring, port_names=names), replace(known, types=(facts,))
+
+
+METHOD = "switch"
+
+
+@dataclass(frozen=True, slots=True)
+class SwappedFabric:
+    """A random graph that grows by switches; `seed` is that of the links that are taken apart."""
+
+    topology: Topology
+    seed: int
+
+    def require(self, method: str, count: int) -> None:
+        """Refuse switches that cannot be added.
+
+        Raises:
+            InputError: another kind of cluster, none, or a fabric that is not whole.
+        """
+        problems = []
+        if method != METHOD:
+            required = f"{METHOD}:N, by which a {self.topology.family} grows"
+            problems.append(Problem(required, method, key="clusters"))
+        elif count < 1:
+            problems.append(Problem("at least 1 switch", str(count), key="clusters"))
+        if missing := int((~self.topology.present).sum()):
+            todo = "install them first, or plan from the build of the whole fabric"
+            problems.append(Problem("a whole fabric", f"{missing:,} switches missing", todo))
+        if problems:
+            raise InputError(problems)
+
+    def most(self, method: str, spare: Spare, wiring: Wiring) -> int:  # noqa: ARG002
+        """As many as routes are found for: no switch that stands needs a port more."""
+        return LARGEST_SHORTEST - self.topology.graph.order
+
+    def grown(self, method: str, count: int) -> Expansion:  # noqa: ARG002
+        """The fabric with `count` switches more."""
+        return swapped(self.topology, count, self.seed)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
 from compilers.expansion.table_changes import moved
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from inventory.problems import InputError
 
 DESTINATIONS_AT_ONCE = 1 << 22
@@ -84,19 +84,19 @@ def _changes(before: Build, after: Build) -> dict[str, NDArray[np.int64]]:
     order = len(before.wiring.names)
     words = ("rows_added", "rows_changed", "rows_removed")
     found = {word: np.zeros(order, np.int64) for word in words}
-    walkers = [Walker.of(b.tables, b.wiring.cables()) for b in (before, after)]
+    fibs = [Fib.of(b.tables, b.wiring.cables()) for b in (before, after)]
     step = max(1, DESTINATIONS_AT_ONCE // order)
     for first in range(0, order, step):
         to = np.arange(first, min(first + step, order))
-        old, new = (_ports(b, w, to) for b, w in zip((before, after), walkers, strict=True))
+        old, new = (_ports(b, w, to) for b, w in zip((before, after), fibs, strict=True))
         found["rows_added"] += ((old == 0) & (new > 0)).sum(axis=1)
         found["rows_changed"] += ((old > 0) & (new > 0) & (old != new)).sum(axis=1)
         found["rows_removed"] += ((old > 0) & (new == 0)).sum(axis=1)
     return found
 
 
-def _ports(build: Build, walker: Walker, to: NDArray[np.int64]) -> NDArray[np.int32]:
+def _ports(build: Build, fib: Fib, to: NDArray[np.int64]) -> NDArray[np.int32]:
     """int32[S, n]: the port of every switch for each destination, 0 if either is missing."""
     port = np.pad(build.tables.classes.port, ((0, 0), (0, 1)))
-    number = np.minimum(walker.egress(to), port.shape[1] - 1).astype(np.intp)
+    number = np.minimum(fib.egress(to), port.shape[1] - 1).astype(np.intp)
     return np.where(build.topology.present[to], np.take_along_axis(port, number, axis=1), 0)

@@ -19,7 +19,7 @@ def moved(before: Wiring, after: Wiring) -> int:
 
 def _ends(wiring: Wiring) -> NDArray[np.int64]:
     """int64[E, 4]: both ends of each cable, vertex and port, the lower vertex first."""
-    switch, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
+    switch, link = wiring.links()
     columns = (column[switch, link] for column in (wiring.port, wiring.far, wiring.far_port))
     return np.column_stack((switch, *columns)).astype(np.int64)
 

@@ -10,9 +10,9 @@ import numpy as np
 from compilers.families.pn import sided
 from compilers.topology.adjacency import Graph
 from compilers.topology.family import Design, Family
-from compilers.topology.field import prime_power
+from compilers.topology.field import LARGEST_Q, prime_power
 from compilers.topology.labelled_graph import Parameters, Topology
-from compilers.topology.polarity import LARGEST_Q, check_q, lines, order
+from compilers.topology.polarity import check_q, lines, order
 from inventory.problems import Problem
 
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from compilers.families.polarfly import fan_modules
 from compilers.topology.adjacency import Graph
 from compilers.topology.family import Design, Family, Modules
-from compilers.topology.field import field, prime_power
+from compilers.topology.field import LARGEST_Q, field, prime_power
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
-from compilers.topology.polarity import LARGEST_Q, check_q, index, lines, order, points
+from compilers.topology.polarity import check_q, index, lines, order, points
 from inventory.problems import Problem
 
 

@@ -34,7 +34,7 @@ class PolarFly(Family):
     name = "polarfly"
     parameters: tuple[str, ...] = ("q",)
     place = 1
-    constructed = single = grows_by_clusters = True
+    polarity = constructed = single = grows_by_clusters = True
     holds_edges = False
     least_marked = 3
 

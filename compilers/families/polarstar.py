@@ -12,7 +12,7 @@ from compilers.families.polarfly import PolarFly, fan_modules, fans, polarity_ut
 from compilers.topology import polarity, supernodes
 from compilers.topology.adjacency import Graph
 from compilers.topology.family import Design, Family, Modules, construction
-from compilers.topology.field import prime_power
+from compilers.topology.field import LARGEST_Q, prime_power
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
 from compilers.topology.polarity import order
@@ -93,7 +93,7 @@ class PolarStar(Family):
         Inductive-Quad of degree 0 gives the family `pn`. BDF and Cayley supernodes can be built,
         but give the largest fabric at no radix.
         """
-        for q in range(2, min(radix - 2, polarity.LARGEST_Q) + 1):
+        for q in range(2, min(radix - 2, LARGEST_Q) + 1):
             if not prime_power(q):
                 continue
             for kind in DESIGNED:

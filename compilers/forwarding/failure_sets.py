@@ -32,7 +32,7 @@ from compilers.forwarding.single_failures import (
     SUSPECT,
     minimal_hops,
 )
-from compilers.tables.walk import MOST_HOPS
+from compilers.tables.fib import MOST_HOPS
 
 STRAYS = SUSPECT
 """In its place these loops count the states in which packets are lost without a failure."""

@@ -13,16 +13,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.program import PATH_LOOPS
-from compilers.forwarding.rule import DELIVER, DROP, Program
+from compilers.forwarding.many_packets import LOOPS
+from compilers.forwarding.rule import DELIVER, DROP, HOST, MARKED, PLAIN, Program, gives_up
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.routing.intermediates import intermediates
-from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS
+from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS
 
 Chance = Callable[[int], NDArray[np.float64]]
 """float64[n], 0 to 1: by how many links packets have taken, what each draws its next hop with."""
 STATES_A_CALL = 4
 """Packets that take as long to follow as one state to tabulate."""
+STATES_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +31,7 @@ class HostPaths:
     """m paths that packets of hosts may take, those of a pair of switches one after the other.
 
     pair: int64[m], ascending. part: float64[m], of the pair's packets. hops: int16[m], links, or a
-    fault of `compilers.tables.walk.FAULTS`. end: int64[m], the last switch. arcs: int32[H, m], the
+    fault, of `FAULTS`. end: int64[m], the last switch. arcs: int32[H, m], the
     links that it leaves by, s·K + k; -1 where it has none. marked: bool[H, m], whether it leaves
     marked.
     """
@@ -45,9 +46,15 @@ class HostPaths:
 
 @dataclass(frozen=True, eq=False)
 class TabulatedHops:
-    """The next hops of `next_hops`, for packets to all switches.
+    """The next hops of packets in every state: switch, ingress place, class, counted in this order.
 
-    walks: of the build. program: of its switches, as they are cabled now.
+    The ingress places of a switch are its K links, and HOST; where packets are marked then its
+    links for marked packets, to destinations of the first side and to those of the second.
+
+    walks: of the build. program: of its switches, as they are cabled now. begins: int64[states +
+    1], where the next hops of each state begin in these: link, int16[m], or DROP; marked, bool[m],
+    whether a packet leaves marked; part, float64[m], of the packets. released: of each switch and
+    class the intermediate whose packets end their first leg here, as the link to it is down.
     """
 
     walks: Walks
@@ -61,10 +68,48 @@ class TabulatedHops:
     @classmethod
     def of(cls, walks: Walks, program: Program, dead: Numbers) -> TabulatedHops:
         """Ask the rule for every state while these elements are down."""
-        weight = np.ascontiguousarray(walks.build.tables.classes.weight, np.int32)
-        states = (1 + 2 * bool(len(program.onward))) * program.far.size * program.order.shape[1]
-        kernels = PATH_LOOPS.kernels(states // STATES_A_CALL)
-        return cls(walks, program, *kernels.next_hops(program, weight, dead))
+        p, (switches, classes, _), links = program, program.order.shape, program.far.shape[1]
+        weight = np.asarray(walks.build.tables.classes.weight)
+        place = np.arange(1 + links * (3 if len(p.onward) else 1))
+        marks = place > links
+        came = np.where(place == links, HOST, np.where(marks, (place - 1) % links, place))
+        ends = np.array([np.append(0, np.flatnonzero(p.side == side))[-1] for side in range(2)])
+        end = np.where(marks, ends[(place - 1) // links - 1], 0)
+        count = np.zeros((switches, len(place), classes), np.int64)
+        kernels = LOOPS.kernels(count.size // STATES_A_CALL)
+        step = max(1, STATES_AT_ONCE // (len(place) * classes))
+        found = []
+        for first in range(0, switches, step):
+            there = (p.far[first : first + step, np.maximum(came, 0)] >= 0) | (came == HOST)
+            s, at, c = (x.ravel() for x in np.nonzero(there[..., None] & np.ones(classes, bool)))
+            s += first
+            tag = np.where(marks[at], MARKED, PLAIN)
+            packets = np.stack((s, came[at], tag, c, end[at]), axis=1)
+            down = np.broadcast_to(dead, (len(s), len(dead)))
+            number, onward = kernels.next_of_packets(p, packets, np.ascontiguousarray(down))
+            count[s, at, c] = number
+            state = np.repeat(np.arange(len(s)), number)
+            link, marked = onward[:, 0], onward[:, 1] == MARKED
+            part = np.ones(len(link))
+            if not p.every_hop:  # by the weights of their class's shares
+                host = np.flatnonzero(came[at[state]] == HOST)
+                rows = s[state[host]], c[state[host]]
+                own = p.shares[rows] == link[host, None]
+                own &= (np.arange(own.shape[1]) >= p.first_marked) == marked[host, None]
+                part[host] = weight[rows][np.arange(len(host)), own.argmax(axis=1)]
+                part[host[~own.any(axis=1)]] = 0
+            total = np.bincount(state, part, len(s))[state]
+            part = np.divide(part, total, out=1 / number[state], where=total > 0)
+            found.append((link.astype(np.int16), marked, part))
+        begins = np.append(0, np.cumsum(count.ravel()))
+        released = np.full((switches, classes), -1, np.int32)
+        if walks.build.carries and len(dead):
+            for switch, number in np.argwhere(p.order[..., 0] >= 0).tolist():
+                via = int(p.far[switch, p.order[switch, number, 0]])
+                if via >= 0 and gives_up(p, switch, via, number, dead):
+                    released[switch, number] = via
+        link, marked, part = (np.concatenate(each) for each in zip(*found, strict=True))
+        return cls(walks, program, begins, link, marked, part, released)
 
     @property
     def width(self) -> int:
@@ -149,7 +194,7 @@ class TabulatedHops:
             for x in (np.where(first.hops < 0, -1, first.end), first.arcs, then.arcs)
         )
         least, most = np.zeros((2, arcs), np.int64)
-        kernels = PATH_LOOPS.kernels(int(np.count_nonzero(packets)) * ends.shape[1])
+        kernels = LOOPS.kernels(int(np.count_nonzero(packets)) * ends.shape[1])
         kernels.bounds_over(legs[0], ends, legs[1], packets, least, most)
         return least, most
 

@@ -7,7 +7,7 @@ import numpy as np
 from compilers.forwarding.failure_sets import packet_in, start, state_of
 from compilers.forwarding.machine_code import kernel, loop
 from compilers.forwarding.rule import DROP, HOST, MARKED, PLAIN, Array, Program, next_links, transit
-from compilers.tables.walk import MOST_HOPS
+from compilers.tables.fib import MOST_HOPS
 
 
 @loop

@@ -214,8 +214,10 @@ class Library:
         """The command that translates the loops into a file."""
         lists = (",".join(names) for names in (self.modules, self.exported))
         path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if entry)
-        python = ("env", f"PYTHONPATH={path}", sys.executable, "-m", f"{__package__}.machine_code")
-        return (*python, self.name, *lists, self.first, self.types, str(file))
+        # Numba's helpers in C, which the loops hardly call, need not be fast.
+        words = ("env", f"PYTHONPATH={path}", "CFLAGS=-O0 -g0", sys.executable, "-m")
+        code = f"{__package__}.machine_code"
+        return (*words, code, self.name, *lists, self.first, self.types, str(file))
 
     def made(self) -> bool:
         """Have another process translate the loops, which takes seconds; whether that went well."""

@@ -1,4 +1,4 @@
-"""Many packets at once: where each may go next, by the rule, for sums over arrays of packets."""
+"""Many packets at once: where each may go next, by the rule, and loads over intermediates."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from compilers.forwarding.machine_code import kernel
 from compilers.forwarding.program import LOOPS as SINGLE_LOOPS
-from compilers.forwarding.program import Egress, egress_classes, library, program_of
+from compilers.forwarding.program import Egress, library
 from compilers.forwarding.rule import DELIVER, DROP, HOST, Array, Program, next_links, spreads
 from compilers.forwarding.tabulation import FROM_OTHER, LINK_BITS, LINK_MASK, NAMED
+from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
 
-LOOPS = library("packets", ("rule", "many_packets"), "next_of_packets")
+LOOPS = library("packets", ("rule", "many_packets"), "next_of_packets", "bounds_over")
 
 
 @kernel("Tuple((i8[::1],i8[:,::1]))(P,i8[:,::1],i8[:,::1])")
@@ -49,6 +49,62 @@ def next_of_packets(p: Program, packets: Array, dead: Array) -> tuple[Array, Arr
     return count, found[:m].copy()
 
 
+@kernel("void(i4[:,:,::1],i4[:,::1],i4[:,:,::1],i8[:,::1],i8[::1],i8[::1])")
+def bounds_over(
+    first: Array, ends: Array, then: Array, packets: Array, least: Array, most: Array
+) -> None:
+    """Add the fewest and the most packets that each arc carries, over whatever intermediates.
+
+    Args:
+        first: int32[S, V, H], the arcs of the legs from each switch to each intermediate, -1 beyond
+            the last.
+        ends: int32[S, V], where these end; -1: the packet is lost.
+        then: int32[S, S, H'], the arcs of the second legs.
+        packets: int64[S, S], from and to each switch.
+        least: int64[arcs], added to.
+        most: int64[arcs], added to.
+    """
+    switches, vias, _ = first.shape
+    longest = first.shape[2] + then.shape[2]
+    met, crossings = np.zeros(len(most), np.int64), np.zeros(len(most), np.int64)
+    fewest, largest = np.zeros(len(most), np.int64), np.zeros(len(most), np.int64)
+    touched, path = np.empty(len(most), np.int64), np.empty(longest, np.int64)
+    for s in range(switches):
+        for d in range(switches):
+            if packets[s, d] == 0:
+                continue
+            arcs = 0
+            for v in range(vias):
+                n = 0
+                for arc in first[s, v]:
+                    if arc >= 0:
+                        path[n] = arc
+                        n += 1
+                if ends[s, v] >= 0:
+                    for arc in then[ends[s, v], d]:
+                        if arc >= 0:
+                            path[n] = arc
+                            n += 1
+                for i in range(n):
+                    crossings[path[i]] += 1
+                for i in range(n):
+                    arc, times = path[i], crossings[path[i]]
+                    if times:
+                        crossings[arc] = 0
+                        if met[arc] == 0:
+                            touched[arcs], fewest[arc], largest[arc] = arc, times, times
+                            arcs += 1
+                        met[arc] += 1
+                        fewest[arc] = min(fewest[arc], times)
+                        largest[arc] = max(largest[arc], times)
+            for i in range(arcs):
+                arc = touched[i]
+                most[arc] += packets[s, d] * largest[arc]
+                if met[arc] == vias:
+                    least[arc] += packets[s, d] * fewest[arc]
+                met[arc] = 0
+
+
 class Onward(NamedTuple):
     """The ways that packets go on: int64[m] each.
 
@@ -71,18 +127,22 @@ class ManyPackets:
     end: int32[S·L], the arc at the other end of each link; -1 where there is none.
     """
 
-    build: Build
-    program: Program
-    walker: Walker
+    walks: Walks
     end: Array
 
     @classmethod
     def of(cls, build: Build) -> ManyPackets:
         """Lower the tables of a build to links."""
-        p = program_of(build)
+        walks = Walks.of(build)
+        p = walks.program
         end = np.where(p.far >= 0, p.far * (p.far.shape[1] + 1) + p.far_link, -1)
         end = np.pad(end, ((0, 0), (0, 1)), constant_values=-1).ravel().astype(np.int32)
-        return cls(build, p, Walker.of(build.tables, build.wiring.cables()), end)
+        return cls(walks, end)
+
+    @property
+    def program(self) -> Program:
+        """What the switches hold."""
+        return self.walks.program
 
     @property
     def switches(self) -> int:
@@ -146,10 +206,6 @@ class ManyPackets:
         of_class = [spreads(self.program, c) for c in range(DROP, self.classes)]
         found: Array = np.array(of_class)[egress.astype(np.intp) - DROP]
         return found
-
-    def egress(self, destinations: Array) -> Egress:
-        """int16[D, S], of `egress_classes`."""
-        return egress_classes(self.build, destinations, self.walker)
 
     def after(
         self,

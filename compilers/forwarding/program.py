@@ -11,8 +11,8 @@ from compilers.forwarding.machine_code import Library
 from compilers.forwarding.rule import DELIVER, DROP, NO_MARKS, PROGRAM_TYPES, Program
 from compilers.routing.marked_spread import ONE_SIDE, onward_links, onward_ports, sides
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import local
-from compilers.tables.walk import Walker
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 
@@ -30,95 +30,69 @@ LOOPS = library("single", SINGLE, "tabulate", "minimal_next", "walk_paths")
 CASE_LOOPS = library("cases", (*SINGLE, "failure_sets"), "walk_cases")
 TWO_LOOPS = library("two", (*SINGLE, "failure_sets"), "walk_two")
 WAIT_LOOPS = library("waits", (*SINGLE, "failure_sets", "link_waits"), "link_waits")
-PATH_LOOPS = library("paths", ("rule", "next_hops"), "next_hops", "bounds_over")
 CROSSING_LOOPS = library("crossing", (*SINGLE, "failure_sets"), "crossing")
 
 
-def program_of(build: Build) -> Program:
-    """The program of all switches of a build.
+def program_of(build: Build, only: int | None = None, *, shares: bool = True) -> Program:
+    """The program of all switches of a build, or of one, which is number 0 then.
 
-    Ports without a cable are no links; a share is a link with a weight.
+    Ports without a cable are no links; a share is a link with a weight. The links of a single
+    switch are the cables 0 to K - 1, and an element K + t is the switch t; `side` is of all.
+
+    Args:
+        build: its tables and wiring.
+        only: the one switch.
+        shares: whether it has what hosts' packets choose among: shares, paths at every hop, marks.
 
     Raises:
         InputError: a link's ends do not name each other, as in an edited build.
     """
-    wiring, marks = build.wiring, build.marks
-    far = wiring.far.astype(np.int32)
-    far_link = _far_links(wiring)
-    link_at = links_by_port(wiring.far, wiring.port)
-    cable, cables = cable_numbers(wiring.far, far_link)
-    order, bounce, shares = _classes(build, slice(None), link_at)
+    wiring, some = build.wiring, slice(None) if only is None else slice(only, only + 1)
+    far = np.ascontiguousarray(wiring.far[some], np.int32)
+    link_at = links_by_port(far, wiring.port[some])
     switches, links = far.shape
+    marks, side = build.marks and shares, sides(build.topology)
     onward = np.zeros((switches if marks else 0, links, links), np.bool_)
-    for some, usable in onward_links(wiring) if marks else ():
-        onward[some] = usable
-    side = sides(build.topology)
+    if only is None:
+        far_link = _far_links(wiring, link_at)
+        cable, cables = cable_numbers(far, far_link)
+        for place, usable in onward_links(wiring) if marks else ():
+            onward[place] = usable
+    else:
+        far_link, cables = np.full((1, links), -1, np.int16), links
+        cable = np.arange(links, dtype=np.int32)[None]
+        onward[:] = onward_ports(wiring, only) > 0 if marks else False
+    classes = build.tables.classes
+    port = classes.port[some][..., None]
+    order = np.concatenate((port, np.asarray(classes.protection[some])), axis=2)
+    shared = np.zeros((0, 0, 0), np.int16)
+    if shares:
+        ports = np.concatenate((port, np.asarray(classes.alternate[some])), axis=2)
+        shared = _links(link_at, ports)
+        shared[np.asarray(classes.weight[some]) == 0] = -1
     return Program(
-        far=np.ascontiguousarray(far),
+        far=far,
         far_link=far_link,
         cable=cable,
         cables=cables,
-        order=order,
-        bounce=bounce,
-        shares=shares,
-        every_hop=build.every_hop,
+        order=_links(link_at, order),
+        bounce=_links(link_at, np.asarray(classes.bounce[some])),
+        shares=shared,
+        every_hop=build.every_hop and shares,
         first_marked=int(side[0] == ONE_SIDE) if marks else NO_MARKS,
         onward=onward,
         side=np.ascontiguousarray(side.astype(np.int8)),
     )
 
 
-def program_at(build: Build, switch: int) -> Program:
-    """The program of one switch: it is number 0, its links are the cables 0 to K - 1.
-
-    An element K + t is the switch t. `side` is that of all switches, as in `program_of`.
-    """
-    wiring, some = build.wiring, slice(switch, switch + 1)
-    far, marks = wiring.far[some].astype(np.int32), build.marks
-    links, side = far.shape[1], sides(build.topology)
-    link_at = links_by_port(far, wiring.port[some])
-    order, bounce, shares = _classes(build, some, link_at)
-    return Program(
-        far=far,
-        far_link=np.full((1, links), -1, np.int16),
-        cable=np.arange(links, dtype=np.int32)[None],
-        cables=links,
-        order=order,
-        bounce=bounce,
-        shares=shares,
-        every_hop=build.every_hop,
-        first_marked=int(side[0] == ONE_SIDE) if marks else NO_MARKS,
-        onward=(onward_ports(wiring, switch) > 0)[None] if marks else np.zeros((0, 0, 0), np.bool_),
-        side=side.astype(np.int8),
-    )
-
-
-def _classes(
-    build: Build, some: slice, link_at: NDArray[np.int16]
-) -> tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int16]]:
-    """`Program.order`, `bounce` and `shares` of some switches.
-
-    link_at: of these, as `links_by_port` has it.
-    """
-    classes = build.tables.classes
-    port = classes.port[some][..., None]
-    order = np.concatenate((port, np.asarray(classes.protection[some])), axis=2)
-    ports = np.concatenate((port, np.asarray(classes.alternate[some])), axis=2)
-    shares = _links(link_at, ports)
-    shares[np.asarray(classes.weight[some]) == 0] = -1
-    return _links(link_at, order), _links(link_at, np.asarray(classes.bounce[some])), shares
-
-
-def egress_classes(
-    build: Build, destinations: NDArray[np.int64], walker: Walker | None = None
-) -> Egress:
+def egress_classes(build: Build, destinations: NDArray[np.int64], fib: Fib | None = None) -> Egress:
     """int16[D, S]: the egress class of every switch for some destinations, ascending.
 
     DELIVER at a switch that delivers to its own hosts; DROP where there is no route, or a class
-    that is not there. walker: of this build, where it is made already.
+    that is not there. fib: of this build, where it is made already.
     """
-    walker = walker or Walker.of(build.tables, build.wiring.cables())
-    value = walker.egress(destinations)
+    fib = fib or Fib.of(build.tables, build.wiring.cables())
+    value = fib.egress(destinations)
     classes = build.tables.classes.port.shape[1]
     number = value.astype(np.int16)
     number[value >= classes] = DROP
@@ -126,13 +100,14 @@ def egress_classes(
     return np.ascontiguousarray(number.T)
 
 
-def _far_links(wiring: Wiring) -> NDArray[np.int16]:
+def _far_links(wiring: Wiring, link_at: NDArray[np.int16]) -> NDArray[np.int16]:
     """int16[S, K]: the number of each link at its far end, -1 where there is none.
+
+    link_at: of `links_by_port`.
 
     Raises:
         InputError: the ends of a link do not name each other.
     """
-    link_at = links_by_port(wiring.far, wiring.port)
     switch, link = np.nonzero(wiring.far >= 0)
     far, port = wiring.far[switch, link], wiring.far_port[switch, link]
     there = port < link_at.shape[1]
@@ -173,12 +148,6 @@ def cable_numbers(far: NDArray[Any], far_link: NDArray[np.int16]) -> tuple[NDArr
     return number, count
 
 
-def cable_ends(far: NDArray[Any]) -> NDArray[np.int64]:
-    """int64[E, 2]: the switches that each cable joins, the smaller first, by its number."""
-    switch, link = np.nonzero(far > np.arange(len(far))[:, None])
-    return np.stack((switch, far[switch, link]), axis=1).astype(np.int64)
-
-
 def _links(link_at: NDArray[np.int16], ports: NDArray[Any]) -> NDArray[np.int16]:
     """int16[S, C, n]: the links behind ports, [S, C, n]; -1 where there is none."""
     width = link_at.shape[1]
@@ -187,18 +156,3 @@ def _links(link_at: NDArray[np.int16], ports: NDArray[Any]) -> NDArray[np.int16]
         known = (of_switch > 0) & (of_switch < width)
         links[switch] = np.where(known, link_at[switch].take(np.where(known, of_switch, 0)), -1)
     return links
-
-
-def link_count(build: Build) -> int:
-    """E, the number of links with a cable."""
-    far = build.wiring.far
-    return int(np.count_nonzero(far > np.arange(len(far))[:, None]))
-
-
-def link_ends(build: Build, number: int) -> tuple[int, int]:
-    """The switches that the link of a number joins, the smaller first."""
-    far = build.wiring.far
-    count = np.cumsum(np.count_nonzero(far > np.arange(len(far))[:, None], axis=1))
-    low = int(np.searchsorted(count, number, side="right"))
-    later = np.sort(far[low][far[low] > low])
-    return low, int(later[number - int(count[low])])

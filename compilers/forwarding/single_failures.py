@@ -19,7 +19,7 @@ from compilers.forwarding.tabulation import (
     SEVERAL,
     place_of,
 )
-from compilers.tables.walk import MOST_HOPS
+from compilers.tables.fib import MOST_HOPS
 
 LOOPED, ELSEWHERE = -5, -4
 MET = 1 << 8

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compilers.forwarding.program import link_count, link_ends, one_sided, program_at
+from compilers.forwarding.program import one_sided, program_of
 from compilers.forwarding.rule import DELIVER, DROP, HOST, PLAIN, Program, gives_up, next_links
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
+from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED
 from compilers.tables.intermediate_form import local, no_route
-from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED
 
 HOME, DROPPED = -11, -12
 """In the place of a link, and unlike any fault: delivered here, dropped."""
@@ -54,15 +54,15 @@ class SinglePackets:
     @classmethod
     def under(cls, build: Build, destination: int, dead: tuple[int, ...]) -> SinglePackets:
         """The packets to a destination while elements are down, numbered as in `Program`."""
-        count = link_count(build)
-        links = (link_ends(build, element) for element in dead if element < count)
-        switches = (element - count for element in dead if element >= count)
+        ends = build.wiring.link_ends() if dead else np.zeros((0, 2), np.int64)
+        links = (tuple(ends[element].tolist()) for element in dead if element < len(ends))
+        switches = (element - len(ends) for element in dead if element >= len(ends))
         return cls(build, destination, frozenset(links), frozenset(switches))
 
     def program(self, switch: int) -> Program:
-        """What a switch holds, of `program_at`."""
+        """What a switch holds, of `program_of`."""
         if switch not in self.programs:
-            self.programs[switch] = program_at(self.build, switch)
+            self.programs[switch] = program_of(self.build, switch)
         return self.programs[switch]
 
     def egress(self, switch: int) -> int:
@@ -198,7 +198,7 @@ class SinglePackets:
         return DELIVER if number == local(tables.routes.egress) else DROP
 
     def _down(self, switch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """int64[n], the elements that are down, as `program_at` numbers those of a switch."""
+        """int64[n], the elements that are down, as `program_of` numbers those of a switch."""
         far = self.build.wiring.far[switch]
         links = [
             k

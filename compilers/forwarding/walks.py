@@ -16,14 +16,13 @@ from compilers.forwarding.program import (
     LOOPS,
     TWO_LOOPS,
     Egress,
-    cable_ends,
     egress_classes,
     program_of,
 )
 from compilers.forwarding.rule import Program
 from compilers.forwarding.single_failures import FIGURES, LONGEST, PATHS, SUSPECT
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from compilers.workers.shards import Workers, in_blocks, told
 
 Numbers = NDArray[np.int64]
@@ -86,16 +85,16 @@ class Walks:
 
     build: Build
     program: Program
-    walker: Walker
+    fib: Fib
     packets: int
 
     @classmethod
     def of(cls, build: Build, destinations: int | None = None) -> Walks:
         """Lower the tables of a build to links, for walks to so many destinations; None: to all."""
-        walker, most = Walker.of(build.tables, build.wiring.cables()), packets(build)
+        fib, most = Fib.of(build.tables, build.wiring.cables()), packets(build)
         ends = max(1, int(np.count_nonzero(build.topology.endpoints)))
         count = most if destinations is None else most // ends * destinations
-        return cls(build, program_of(build), walker, count)
+        return cls(build, program_of(build), fib, count)
 
     @cached_property
     def ends(self) -> NDArray[np.bool_]:
@@ -141,8 +140,8 @@ class Walks:
 
     @cached_property
     def link_ends(self) -> Numbers:
-        """int64[E, 2], of `cable_ends`."""
-        return cable_ends(self.program.far)
+        """int64[E, 2], of `Wiring.link_ends`."""
+        return self.build.wiring.link_ends()
 
     def name(self, element: int) -> str:
         """The name of a node, or `A-B` of a link."""
@@ -153,7 +152,7 @@ class Walks:
 
     def egress(self, destinations: Numbers) -> Egress:
         """int16[D, S], of `egress_classes`."""
-        return egress_classes(self.build, destinations, self.walker)
+        return egress_classes(self.build, destinations, self.fib)
 
     @cached_property
     def all_egress(self) -> Egress:

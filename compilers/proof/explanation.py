@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from compilers.forwarding.many_packets import ManyPackets
-from compilers.forwarding.program import link_count
 from compilers.forwarding.single_packets import DROPPED, HOME, Path, SinglePackets
 from compilers.proof.failures.dead_switches import links_taken
 from compilers.proof.failures.risk_cases import elements
 from compilers.proof.lossless.channels import along
 from compilers.proof.walks.few_destinations import towards
 from compilers.tables.build import Build
-from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED
+from compilers.tables.fib import FAULTS, LOOPED, MISDELIVERED
 from compilers.wiring.shared_risk import GROUP_KINDS, find
 from inventory.problems import InputError, did_you_mean
 
@@ -258,7 +257,7 @@ def find_failures(build: Build, word: str) -> tuple[int, ...]:
         InputError: there is none of these.
     """
     if "-" not in word and word.partition(":")[0] not in GROUP_KINDS:
-        return (link_count(build) + find_switch(build, word),)
+        return (len(build.wiring.link_ends()) + find_switch(build, word),)
     return elements(build, find(build.wiring, build.hardware, word))
 
 

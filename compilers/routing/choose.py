@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from compilers.routing.split_classes import deciding_rows, split_direct
 from compilers.spec.policy import LARGEST_SEARCH, Policy
 from compilers.tables.computed_array import unless_large
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Tables, empty_egress, local, no_route
 from compilers.tables.packed_alternates import (
     AlternateLinks,
@@ -42,7 +43,6 @@ from compilers.tables.packed_alternates import (
     AlternateWeights,
     counts,
 )
-from compilers.tables.walk import Walker
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
@@ -130,7 +130,7 @@ def searched(
         policy: protection and balancing.
         module: as for `choices`.
     """
-    paths = Paths.of(tables, wiring, topology, policy.every_hop)
+    paths = ClassPaths.of(tables, wiring, topology, policy.every_hop)
     paths, repair, alternate, away = _split(paths, policy)
     if policy.protects:
         paths = _protected(paths, repair, alternate, away, policy.every_hop, module)
@@ -153,7 +153,7 @@ def searched(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Paths:
+class ClassPaths:
     """Minimal paths of S switches towards the D switches that have hosts.
 
     tables, wiring: their source. ends: int64[D], the destinations. after: int32[S, D], the next
@@ -173,11 +173,11 @@ class Paths:
     turns: NDArray[np.int32]
 
     @classmethod
-    def of(cls, tables: Tables, wiring: Wiring, topology: Topology, every_hop: bool) -> Paths:
+    def of(cls, tables: Tables, wiring: Wiring, topology: Topology, every_hop: bool) -> ClassPaths:
         """The paths of tables that reach every destination."""
         ends = np.flatnonzero(topology.endpoints)
-        walker = Walker.of(tables, wiring.cables())
-        after, egress = walker.next_switch(ends), np.ascontiguousarray(walker.egress(ends))
+        fib = Fib.of(tables, wiring.cables())
+        after, egress = fib.next_switch(ends), np.ascontiguousarray(fib.egress(ends))
         # A packet at a switch without links stays there.
         after = np.where(after < 0, np.arange(len(after), dtype=np.int32)[:, None], after)
         switches = np.arange(len(after) if every_hop else 0)
@@ -191,7 +191,7 @@ class Paths:
         """Those of the tables."""
         return self.tables.classes
 
-    def having(self, **orders: Numbers) -> Paths:
+    def having(self, **orders: Numbers) -> ClassPaths:
         """The same with other `bounce` or `protection` of the classes."""
         return replace(self, tables=replace(self.tables, classes=replace(self.classes, **orders)))
 
@@ -281,7 +281,7 @@ def _other_hops(
     return found
 
 
-def _split(paths: Paths, policy: Policy) -> tuple[Paths, Bits, Bits, Bits]:
+def _split(paths: ClassPaths, policy: Policy) -> tuple[ClassPaths, Bits, Bits, Bits]:
     """Paths with the classes split by choices, and the three `_choices`, bool[S, C, K] each.
 
     One class a next hop and set of choices; the first of each next hop keeps its number.
@@ -300,11 +300,13 @@ def _split(paths: Paths, policy: Policy) -> tuple[Paths, Bits, Bits, Bits]:
         found[:, switch, number, : common.shape[2]] = common.transpose(1, 0, 2)
     routes = replace(tables.routes, egress=egress)
     split = Tables(routes=routes, classes=Classes.minimal(port))
-    number = Walker.of(split, paths.wiring.cables()).egress(paths.ends)
+    number = Fib.of(split, paths.wiring.cables()).egress(paths.ends)
     return replace(paths, tables=split, egress=np.ascontiguousarray(number)), *found
 
 
-def _parts(paths: Paths, switch: int, policy: Policy) -> tuple[Numbers, Numbers, Numbers, Bits]:
+def _parts(
+    paths: ClassPaths, switch: int, policy: Policy
+) -> tuple[Numbers, Numbers, Numbers, Bits]:
     """The rows of a switch, int64[R], their class numbers, int64[R], the port of each class, and
     the choices of each row, bool[R, 3, K].
     """
@@ -333,7 +335,7 @@ def _grouped(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     return ordered[starts], starts, order
 
 
-def _choices(paths: Paths, switch: int, policy: Policy) -> Bits:
+def _choices(paths: ClassPaths, switch: int, policy: Policy) -> Bits:
     """bool[3, K, D], by link: the neighbour repairs, is an alternate, does not send it back."""
     minimal = paths.walk(np.array([switch]))
     near = paths.near(switch)
@@ -364,13 +366,13 @@ def _choices(paths: Paths, switch: int, policy: Policy) -> Bits:
 
 
 def _protected(
-    paths: Paths,
+    paths: ClassPaths,
     repair: Bits,
     alternate: Bits,
     away: Bits,
     every_hop: bool,
     module: NDArray[np.int32] | None,
-) -> Paths:
+) -> ClassPaths:
     """Paths with protection by ports that repair, then ports whose neighbour bounces, then ports
     whose neighbour does not send the packet back, then those whose neighbour bounces it so that it
     does not come back. Ports that repair are also the bounce.
@@ -428,7 +430,7 @@ def _protected(
     return paths.having(protection=order, bounce=bounce)
 
 
-def _used(paths: Paths, shape: tuple[int, ...]) -> Bits:
+def _used(paths: ClassPaths, shape: tuple[int, ...]) -> Bits:
     """bool[S, C]: the classes that destinations have."""
     used = np.zeros(shape[:2], np.bool_)
     switch, column = np.nonzero(paths.after != np.arange(len(paths.after))[:, None])
@@ -436,8 +438,8 @@ def _used(paths: Paths, shape: tuple[int, ...]) -> Bits:
     return used
 
 
-def _turned(paths: Paths, several: Bits, bounce: NDArray[np.uint16]) -> NDArray[np.int32]:
-    """int32[B + 1, S, D]: as `Paths.turns`, by the bounce of classes with several next hops."""
+def _turned(paths: ClassPaths, several: Bits, bounce: NDArray[np.uint16]) -> NDArray[np.int32]:
+    """int32[B + 1, S, D]: as `ClassPaths.turns`, by bounce of classes with several next hops."""
     here = np.arange(len(paths.after))[:, None]
     known = np.minimum(paths.egress, bounce.shape[1] - 1)
     some = several[here, known, 0] & (paths.egress < bounce.shape[1])
@@ -449,7 +451,9 @@ def _turned(paths: Paths, several: Bits, bounce: NDArray[np.uint16]) -> NDArray[
     return np.where(some, np.stack((*tried, paths.after)), np.int32(-1))
 
 
-def _among_next_hops(paths: Paths, others: Bits, bounce: NDArray[np.uint16]) -> NDArray[np.uint16]:
+def _among_next_hops(
+    paths: ClassPaths, others: Bits, bounce: NDArray[np.uint16]
+) -> NDArray[np.uint16]:
     """uint16[S, C, B]: `bounce`, and for classes with several next hops those that packets try
     which came in on one of them, as the only next hop there is down.
 
@@ -490,7 +494,7 @@ def _among_next_hops(paths: Paths, others: Bits, bounce: NDArray[np.uint16]) -> 
 
 
 def _bounced(
-    paths: Paths, switch: int, bounce: NDArray[np.uint16], only_link: bool = False
+    paths: ClassPaths, switch: int, bounce: NDArray[np.uint16], only_link: bool = False
 ) -> Bits:
     """bool[K, D]: links whose neighbour bounces a packet of this switch so that it arrives.
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from compilers.routing.choose import in_turn, ranked
 from compilers.routing.split_classes import deciding_rows
 from compilers.tables.copy_on_write import CopyOnWrite
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Tables
-from compilers.tables.walk import Walker
 from compilers.wiring.wiring import Wiring
 
 Numbers = NDArray[Any]
@@ -34,7 +34,7 @@ class Left:
     """
 
     tables: Tables
-    walker: Walker
+    fib: Fib
     wiring: Wiring
     live: NDArray[np.bool_]
     hurt: NDArray[np.int64]
@@ -96,7 +96,7 @@ def _repairs(left: Left, switch: int, numbers: NDArray[np.int64]) -> NDArray[np.
     member = routes.egress[switch, row].astype(np.int64)
     some = known & np.isin(member, numbers)
     member, ends = member[some], left.ends[some]
-    after = left.walker.next_switch(ends)
+    after = left.fib.next_switch(ends)
     column, hop = np.arange(len(ends)), after[switch]
     at = np.broadcast_to(far[:, None], (len(far), len(ends)))
     serves = left.live[switch][:, None] & (at != hop)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.split_classes import rows_of
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
-from compilers.tables.walk import Walker
 from compilers.topology.distance import BEYOND, distances, neighbour_table
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.damage import Damage
@@ -45,7 +45,7 @@ def with_exceptions(
     affected = affected[topology.endpoints[affected]]
     routes = _without(routes, damage)
     tables = Tables(routes=routes, classes=Classes.minimal(wiring.port.copy()))
-    walker = Walker.of(tables, wiring.cables())
+    fib = Fib.of(tables, wiring.cables())
     table = neighbour_table(topology.graph)
     diameter = topology.diameter
     found = []
@@ -54,7 +54,7 @@ def with_exceptions(
         ends = affected[first : first + step]
         distance = distances(table, ends).T
         diameter = max(diameter, int(distance[distance != BEYOND].max()))
-        found.append(nearer_links(walker.next_switch(ends), wiring.far, ends, distance))
+        found.append(nearer_links(fib.next_switch(ends), wiring.far, ends, distance))
     if found:
         switch, destination, link = (np.concatenate(part) for part in zip(*found, strict=True))
         tables = replace(tables, routes=with_rows(routes, switch, destination, link))

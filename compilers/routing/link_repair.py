@@ -25,8 +25,8 @@ from compilers.routing.exact_rows import behind, nearer_links, with_rows
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
 from compilers.tables.copy_on_write import CopyOnWrite
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
-from compilers.tables.walk import Walker
 from compilers.topology.distance import BEYOND, distances, table_of
 from compilers.wiring.wiring import Wiring
 
@@ -50,7 +50,7 @@ class Intact:
     endpoints: NDArray[np.bool_]
     diameter: int
     cables: NDArray[np.int32]
-    walker: Walker
+    fib: Fib
     link: NDArray[np.int64]
     first_class: NDArray[np.int64]
     egress: CopyOnWrite
@@ -78,7 +78,7 @@ class Intact:
             endpoints=build.topology.endpoints,
             diameter=build.topology.diameter,
             cables=cables,
-            walker=Walker.of(tables, cables),
+            fib=Fib.of(tables, cables),
             link=of_class,
             first_class=first_class,
             egress=CopyOnWrite(build.tables.routes.egress),
@@ -86,11 +86,11 @@ class Intact:
             every_hop=build.every_hop,
         )
 
-    def walker_of(self, routes: Routes) -> Walker:
-        """The walker of these routes and the build's classes."""
+    def fib_of(self, routes: Routes) -> Fib:
+        """The look-up in these routes and the build's classes."""
         if routes.prefix is self.tables.routes.prefix:
-            return replace(self.walker, routes=routes)
-        return Walker.of(Tables(routes, self.tables.classes), self.cables)
+            return replace(self.fib, routes=routes)
+        return Fib.of(Tables(routes, self.tables.classes), self.cables)
 
     def without(self, dead: NDArray[np.bool_]) -> NDArray[np.int32]:
         """`cables` without dead links, bool[S, K]."""
@@ -104,13 +104,13 @@ class Intact:
 class Repaired:
     """Tables without dead links, and where they differ from those before.
 
-    walker: of these tables and all cables. rows: int64[n, 2], switch and prefix number. classes:
+    fib: of these tables and all cables. rows: int64[n, 2], switch and prefix number. classes:
     int64[m, 2], switch and class. cut_off: pairs of a destination and a switch with links that no
     path joins any more. cables: `Wiring.cables()` where packets are shared at every hop, else None.
     """
 
     tables: Tables
-    walker: Walker
+    fib: Fib
     rows: NDArray[np.int64]
     classes: NDArray[np.int64]
     cut_off: int = 0
@@ -142,7 +142,7 @@ def repaired(
     cables = intact.cables if intact.every_hop else None
     if not len(hurt):
         none = np.zeros((0, 2), np.int64)
-        return Repaired(intact.tables, intact.walker, none, none, cables=cables)
+        return Repaired(intact.tables, intact.fib, none, none, cables=cables)
     routes, removed = _without(intact, avoided, dead, hurt)
     ends = behind(routes, removed[:, 1])
     detours = _Detours.of(intact, routes, avoided, live, hurt, there)
@@ -150,7 +150,7 @@ def repaired(
     tables = replace(intact.tables, routes=with_rows(routes, *found.rows))
     left = Left(
         tables=tables,
-        walker=intact.walker_of(tables.routes),
+        fib=intact.fib_of(tables.routes),
         wiring=intact.wiring,
         live=live,
         hurt=hurt,
@@ -159,11 +159,11 @@ def repaired(
     )
     classes, touched = refilled(left, intact.class_parts)
     if intact.every_hop:
-        classes, more = detours.nearer_ways(classes, left.walker, ends)
+        classes, more = detours.nearer_ways(classes, left.fib, ends)
         touched = distinct(np.concatenate((touched, more)))
     return Repaired(
         tables=replace(tables, classes=classes),
-        walker=left.walker,
+        fib=left.fib,
         rows=distinct(np.concatenate((removed, np.column_stack(found.rows[:2])))),
         classes=touched,
         cut_off=found.cut_off,
@@ -194,13 +194,13 @@ class _Found:
 class _Detours:
     """What is left of the links, where rows that used avoided ones are to lead now.
 
-    walker: of the routes that are left. cables: without avoided links. far: int32[S, K], neighbours
+    fib: of the routes that are left. cables: without avoided links. far: int32[S, K], neighbours
     that are left, and number: int64[S, K], their links. table: that of `distances`. there: bool[S],
     the switches that get rows.
     """
 
     intact: Intact
-    walker: Walker
+    fib: Fib
     cables: NDArray[np.int32]
     far: NDArray[np.int32]
     number: NDArray[np.int64]
@@ -219,8 +219,8 @@ class _Detours:
     ) -> _Detours:
         """Prepare what all destinations share."""
         far, number = _left(intact.wiring.far, live, hurt)
-        walker, cables = intact.walker_of(routes), intact.without(avoided)
-        return cls(intact, walker, cables, far, number, table_of(far), there)
+        fib, cables = intact.fib_of(routes), intact.without(avoided)
+        return cls(intact, fib, cables, far, number, table_of(far), there)
 
     def towards(self, ends: NDArray[np.int64]) -> _Found:
         """The rows towards these destinations, some at a time: memory does not grow with damage."""
@@ -234,11 +234,11 @@ class _Detours:
         return _Found((switch, end, number), max(depth, self.intact.diameter), cut_off)
 
     def nearer_ways(
-        self, classes: Classes, walker: Walker, ends: NDArray[np.int64]
+        self, classes: Classes, fib: Fib, ends: NDArray[np.int64]
     ) -> tuple[Classes, NDArray[np.int64]]:
         """Classes of ways that lead nearer to all that they serve; int64[m, 2], those that change.
 
-        walker: of the repaired routes. ends: the destinations to which some distance has changed.
+        fib: of the repaired routes. ends: the destinations to which some distance has changed.
         """
         order, count, ways = classes.alternate.shape
         here = np.arange(order)[:, None]
@@ -247,7 +247,7 @@ class _Detours:
         away = np.zeros((order, count, ways), np.bool_)
         step = max(1, CELLS_AT_ONCE // order)
         for some in (ends[first : first + step] for first in range(0, len(ends), step)):
-            distance, number = distances(self.table, some).T, walker.egress(some)
+            distance, number = distances(self.table, some).T, fib.egress(some)
             known = (number < count) & (distance != BEYOND)
             served = np.where(known, number, 0).astype(np.intp)
             for way in range(ways):
@@ -263,7 +263,7 @@ class _Detours:
 
     def _some(self, ends: NDArray[np.int64]) -> _Found:
         there, distance = self.there, distances(self.table, ends).T
-        after = self.walker.next_switch(ends)
+        after = self.fib.next_switch(ends)
         rows = nearer_links(after, self.far, ends, distance)
         switch, end, link = (part[there[rows[0]]] for part in rows)
         link = self.number[switch, link]

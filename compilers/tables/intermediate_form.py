@@ -84,6 +84,12 @@ class Routes:
         rows: NDArray[np.int32] = self.prefix[switch * len(self.prefix) // len(self.egress)]
         return rows
 
+    def of(self, switch: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
+        """int32[n], int[n]: prefix numbers and classes of a switch; its own prefix is no route."""
+        egress = self.egress[switch]
+        kept = egress < no_route(egress)
+        return self.prefixes(switch)[kept], egress[kept]
+
     def rows(self) -> NDArray[np.int64]:
         """int64[S]: the number of rows of each switch, its own prefix included."""
         if routed := getattr(self.egress, "routed", None):

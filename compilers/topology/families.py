@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from compilers.entry_points import FAMILIES as GROUP
 from compilers.entry_points import broken, load, package, registered, shipped
 from compilers.topology.family import Family
-from compilers.topology.field import prime_powers_near
+from compilers.topology.field import LARGEST_Q, prime_powers_near
 from compilers.topology.labelled_graph import Parameters, Topology
-from compilers.topology.polarity import LARGEST_Q
 from compilers.topology.supernodes import SUPERNODE_KINDS, exists
 from inventory.problems import InputError, Problem, did_you_mean, nearest
 

@@ -121,14 +121,14 @@ class Family(ABC):
     name: in a spec. parameters: their names there, and optional those that have a default. place:
     in lists of families. compared: only so that it can be compared; a check of it reports
     parameters that are missing. estimated: `utilisation` is not exact. described: by a file.
-    holds_edges: all at
-    once, while the graph is made. constructed: alternates and
-    repairs are by algebra, for any size. single: there is one shortest path between two switches,
-    or rows lead to whole supernodes; by_supernodes: the latter. least_marked: the smallest q with
-    marked packets (`compilers.routing.marked_spread`), None: it has none. keeps_marks: packets stay
-    marked on their destination's side. any_links: switches may have more links or fewer.
-    grows_by_switches: a random graph, which grows by single switches.
-    grows_by_clusters: as ER_q does (`compilers.topology.replicated_clusters`).
+    holds_edges: all at once, while the graph is made. polarity: members are ER_q as
+    `compilers.topology.polarity` numbers it. constructed: alternates and repairs are by algebra,
+    for any size. single: there is one shortest path between two switches, or rows lead to whole
+    supernodes; by_supernodes: the latter. least_marked: the smallest q with marked packets
+    (`compilers.routing.marked_spread`), None: it has none. keeps_marks: packets stay marked on
+    their destination's side. any_links: switches may have more links or fewer. grows_by_switches: a
+    random graph, which grows by single switches. grows_by_clusters: as ER_q does
+    (`compilers.topology.replicated_clusters`).
     """
 
     name: str
@@ -139,6 +139,7 @@ class Family(ABC):
     estimated = False
     described = False
     holds_edges = True
+    polarity = False
     constructed = False
     single = False
     by_supernodes = False

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from compilers.topology.path_sets import CONWAY
 
+LARGEST_Q = 1024
+"""The largest q of a family."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:

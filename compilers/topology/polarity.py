@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.adjacency import Graph
-from compilers.topology.field import field, powers, prime_power, prime_powers_near
+from compilers.topology.families import family_named
+from compilers.topology.field import LARGEST_Q, field, powers, prime_power, prime_powers_near
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import Problem
 
 VERTEX_KINDS = ("W", "V1", "V2")
-LARGEST_Q = 1024
 CELLS_AT_ONCE = 1 << 18
 """Ends of links that are computed at a time: a call that Ctrl-C need not wait for."""
 
@@ -31,8 +31,8 @@ def order(q: int) -> int:
 def is_whole(topology: Topology) -> bool:
     """Whether a topology has all vertices and links of ER_q, and no more."""
     q, graph = int(topology.parameters.get("q", 0)), topology.graph
-    size = graph.order, graph.size
-    return topology.family == "polarfly" and size == (order(q), q * (q + 1) ** 2 // 2)
+    family, size = family_named(topology.family), (graph.order, graph.size)
+    return family is not None and family.polarity and size == (order(q), q * (q + 1) ** 2 // 2)
 
 
 def points(q: int) -> NDArray[np.int32]:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Egress, local, no_route
-from compilers.tables.walk import Walker
 from compilers.update.matching import Matching
 from compilers.update.order import own_rows, ways
 
@@ -76,16 +76,16 @@ class TableDifference:
     new: Build
     nodes: Matching
     in_place: bool
-    ways: tuple[Walker, ...]
-    ways_before: tuple[Walker, ...]
+    ways: tuple[Fib, ...]
+    ways_before: tuple[Fib, ...]
 
     @property
-    def walker(self) -> Walker:
+    def fib(self) -> Fib:
         """By the minimal ports of the new build."""
         return self.ways[0]
 
     @property
-    def walker_before(self) -> Walker:
+    def fib_before(self) -> Fib:
         """By those of the old one."""
         return self.ways_before[0]
 
@@ -135,9 +135,9 @@ class TableDifference:
         exact = new.exact and old.exact
         own_before = np.broadcast_to(np.True_, shape) if exact else self._own_before(destinations)
         if self.in_place:
-            same = _plain(self.walker.egress(destinations)) == self.before(destinations)
+            same = _plain(self.fib.egress(destinations)) == self.before(destinations)
             if not exact:
-                own = own_rows(new, self.walker, destinations) if not new.exact else True
+                own = own_rows(new, self.fib, destinations) if not new.exact else True
                 same &= own == own_before
             changed = changed & ~same
         return changed, own_before | ~stays[:, None]
@@ -147,7 +147,7 @@ class TableDifference:
         there, earlier = self._earlier(destinations)
         found = np.full((self.new.tables.switches, len(destinations)), NO_NETWORK, np.int32)
         if there.any():
-            egress = _plain(self.walker_before.egress(earlier[there]))
+            egress = _plain(self.fib_before.egress(earlier[there]))
             found[:, there] = self._at_new(egress, NO_NETWORK)
         return found
 
@@ -158,7 +158,7 @@ class TableDifference:
         if routes.exact or not there.any():
             found[:, there] = True
             return found
-        found[:, there] = self._at_new(own_rows(routes, self.walker_before, earlier[there]), False)
+        found[:, there] = self._at_new(own_rows(routes, self.fib_before, earlier[there]), False)
         return found
 
     def _earlier(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:

@@ -131,7 +131,7 @@ def plan(old: Build, new: Build) -> Update:
     enters = np.zeros((new.tables.switches, classes), np.bool_)
     deepest, merged = 0, [(np.zeros(0, np.int64), np.zeros(0, np.uint8))]
     for found in _levels(difference):
-        put_rows(new, difference.walker, found, row)
+        put_rows(new, difference.fib, found, row)
         merged.append(_merged(found, new.tables.switches))
         if not found.changed.any():
             continue
@@ -139,7 +139,7 @@ def plan(old: Build, new: Build) -> Update:
             deepest, int(found.cells[found.changed].max()), int(found.whole.max(initial=0))
         )
         if difference.in_place:
-            egress = difference.walker.egress(found.destinations)
+            egress = difference.fib.egress(found.destinations)
             switch, column = np.nonzero(found.changed & (egress < no_route(egress)))
             enters[switch, egress[switch, column]] = True
     if difference.in_place and deepest:

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
+from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Routes, Tables, no_route
-from compilers.tables.walk import MOST_HOPS, Walker
 
 ORDER_CELLS_AT_ONCE = 1 << 22
 Compare = Callable[[NDArray[np.int64]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
@@ -49,8 +49,8 @@ class Levels:
     merged: NDArray[np.bool_]
 
 
-def ways(build: Build) -> tuple[Walker, ...]:
-    """The walkers of a build by each path that packets in transit may take, of `by_alternates`."""
+def ways(build: Build) -> tuple[Fib, ...]:
+    """The tables of a build by each path that packets in transit may take, of `by_alternates`."""
     classes = build.tables.classes
     kept = np.asarray(classes.weight[:, :, 1:]) > 0 if build.every_hop else None
     return by_alternates(build.tables, build.wiring.cables(), kept)
@@ -58,8 +58,8 @@ def ways(build: Build) -> tuple[Walker, ...]:
 
 def by_alternates(
     tables: Tables, cables: NDArray[np.int32], kept: NDArray[np.bool_] | None
-) -> tuple[Walker, ...]:
-    """A walker by the minimal ports, and one for each place of alternates.
+) -> tuple[Fib, ...]:
+    """Tables by the minimal ports, and one for each place of alternates.
 
     kept: bool[S, C, A], the alternates that packets in transit take, by the minimal port in the
     place of others; None: they take none.
@@ -70,11 +70,11 @@ def by_alternates(
         port = np.where((alternate > 0) & chosen, alternate, classes.port)
         ports.append(port.astype(np.int32))
     return tuple(
-        Walker.of(replace(tables, classes=replace(classes, port=port)), cables) for port in ports
+        Fib.of(replace(tables, classes=replace(classes, port=port)), cables) for port in ports
     )
 
 
-def levels(build: Build, ways: tuple[Walker, ...], compare: Compare) -> Iterator[Levels]:
+def levels(build: Build, ways: tuple[Fib, ...], compare: Compare) -> Iterator[Levels]:
     """The levels of all cells of the new tables, for some destinations after others.
 
     ways: of the build.
@@ -86,12 +86,12 @@ def levels(build: Build, ways: tuple[Walker, ...], compare: Compare) -> Iterator
     for destinations in _blocks(routes):
         changed, apart = compare(destinations)
         covers = _Covers.of(routes, ways[0], destinations, apart)
-        after = np.stack([walker.next_switch(destinations) for walker in ways])
+        after = np.stack([fib.next_switch(destinations) for fib in ways])
         cells, whole = _levels(after, changed, covers)
         yield Levels(destinations, cells, changed, covers.aggregates, whole, apart & ~covers.own)
 
 
-def put_rows(build: Build, walker: Walker, found: Levels, row: NDArray[np.uint8]) -> None:
+def put_rows(build: Build, fib: Fib, found: Levels, row: NDArray[np.uint8]) -> None:
     """Write levels to where their rows stand in `row`, uint8[S, R]; 1 at least."""
     routes = build.tables.routes
     cells, whole = np.maximum(found.cells, 1), np.maximum(found.whole, 1)
@@ -102,8 +102,8 @@ def put_rows(build: Build, walker: Walker, found: Levels, row: NDArray[np.uint8]
     alike = row.reshape(sets, -1, rows)
     for prefixes, values in ((found.destinations, cells), (found.aggregates, whole)):
         for prefix, value in zip(prefixes.tolist(), values.T, strict=True):
-            if 0 <= prefix < len(walker.first) - 1:
-                entries = walker.by_prefix[walker.first[prefix] : walker.first[prefix + 1]]
+            if 0 <= prefix < len(fib.first) - 1:
+                entries = fib.by_prefix[fib.first[prefix] : fib.first[prefix + 1]]
                 here, column = np.divmod(entries, rows)
                 alike[here, :, column] = value.reshape(sets, -1)[here]
 
@@ -126,7 +126,7 @@ class _Covers:
     def of(
         cls,
         routes: Routes,
-        walker: Walker,
+        fib: Fib,
         destinations: NDArray[np.int64],
         apart: NDArray[np.bool_],
     ) -> _Covers:
@@ -135,19 +135,19 @@ class _Covers:
             return cls(np.ones((1, 1), np.bool_), apart, none, none, none)
         aggregate = routes.aggregate[destinations].astype(np.int64)
         aggregates, first, group = np.unique(aggregate, return_index=True, return_inverse=True)
-        own = own_rows(routes, walker, destinations)
+        own = own_rows(routes, fib, destinations)
         own[:, aggregate < 0] = True
         return cls(own, apart, group, aggregates, first)
 
 
-def own_rows(routes: Routes, walker: Walker, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
+def own_rows(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
     """bool[S, D]: whether a switch has a row for a destination alone."""
     sets, rows = routes.prefix.shape
     none = no_route(routes.egress)
     alike = routes.egress.reshape(sets, -1, rows)
     own = np.zeros((len(destinations), *alike.shape[:2]), np.bool_)
     for there, destination in zip(own, destinations.tolist(), strict=True):
-        entries = walker.by_prefix[walker.first[destination] : walker.first[destination + 1]]
+        entries = fib.by_prefix[fib.first[destination] : fib.first[destination + 1]]
         here, row = np.divmod(entries, rows)
         there[here] = alike[here, :, row] != none
     return own.reshape(len(destinations), -1).T

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from compilers.routing.exact_rows import behind
 from compilers.routing.link_repair import Repaired, distinct
 from compilers.routing.split_classes import rows_of
+from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Routes, no_route
-from compilers.tables.walk import MOST_HOPS, Walker
 from compilers.update.order import by_alternates
 
 Numbers = NDArray[Any]
@@ -122,18 +122,18 @@ class _Cells:
         after: Repaired,
         rows: NDArray[np.int64],
         ends: NDArray[np.int64],
-        ways: tuple[Walker, ...],
+        ways: tuple[Fib, ...],
     ) -> _Cells:
         """Those of these destinations."""
-        routes, now = after.tables.routes, after.walker.egress(ends)
-        changed = now != before.walker.egress(ends)
+        routes, now = after.tables.routes, after.fib.egress(ends)
+        changed = now != before.fib.egress(ends)
         switch, column = np.nonzero(changed)
         own, whole = (_places(rows, switch, of[column]) for of in (ends, routes.aggregate[ends]))
         return cls(
             row=np.where(own >= 0, own, whole),
             own=own >= 0,
             whole=whole,
-            ahead=_ahead(after.walker.next_switch(ends), switch, column),
+            ahead=_ahead(after.fib.next_switch(ends), switch, column),
             drops=now[switch, column] == no_route(now),
             entered=np.column_stack((switch, now[switch, column])).astype(np.int64),
             shared=_shared_levels(ways, ends, changed, now == no_route(now))[switch, column],
@@ -177,7 +177,7 @@ class _Cells:
         return np.where(self.drops, 2, 1)
 
 
-def _ways(before: Repaired, after: Repaired) -> tuple[Walker, ...]:
+def _ways(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
     """Walkers of the new routes by each path that classes have before and after; none where packets
     are not shared at every hop.
     """
@@ -188,7 +188,7 @@ def _ways(before: Repaired, after: Repaired) -> tuple[Walker, ...]:
 
 
 def _shared_levels(
-    ways: tuple[Walker, ...],
+    ways: tuple[Fib, ...],
     ends: NDArray[np.int64],
     changed: NDArray[np.bool_],
     drops: NDArray[np.bool_],
@@ -198,7 +198,7 @@ def _shared_levels(
     if not ways:
         return level
     column, here = np.arange(len(ends)), np.arange(len(changed))[:, None]
-    after = np.stack([walker.next_switch(ends) for walker in ways])
+    after = np.stack([fib.next_switch(ends) for fib in ways])
     away = (after >= 0) & (after != here)
     for _ in range(MOST_HOPS):
         ahead = np.where(away, level[after, column], 0).max(axis=0)

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.program import program_at
+from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.forwarding.program import program_of
 from compilers.forwarding.rule import DROP, spreads
 from compilers.tables.build import Build
-from compilers.tables.walk import LOST, MOST_HOPS, Walker
+from compilers.tables.fib import LOST, MOST_HOPS, Fib
 from compilers.update.move_plan import NO_ROUND, Update
 from compilers.update.order import Levels, levels
 
@@ -131,8 +132,8 @@ class Cells:
         new, count = found.destinations[kept], len(n.datapath_id)
         old = n.prefix[new]
         before, after = (
-            np.stack([_at_nodes(w.next_switch(ends), *places, count) for w in walkers])
-            for walkers, ends, places in (
+            np.stack([_at_nodes(w.next_switch(ends), *places, count) for w in fibs])
+            for fibs, ends, places in (
                 (d.ways_before, old, (n.before, n.node_before)),
                 (d.ways, new, (n.after, n.node_after)),
             )
@@ -141,13 +142,13 @@ class Cells:
         level[:count][n.after >= 0] = found.cells[:, kept][n.after[n.after >= 0]]
         changed = found.changed[:, kept][n.after] & (n.after >= 0)[:, None]
         sources, bound = n.both[:, None] & np.ones(len(new), np.bool_), 0
-        for walker, ends, vertex in ((d.walker_before, old, n.before), (d.walker, new, n.after)):
-            hops = walker.hops(ends)[np.maximum(vertex, 0)]
+        for fib, ends, vertex in ((d.fib_before, old, n.before), (d.fib, new, n.after)):
+            hops = minimal_hops(fib, ends)[np.maximum(vertex, 0)]
             sources &= hops > 0
             bound += int(hops[n.both].max(initial=0))
         spreads = (
-            _spreading(d.old, d.walker_before, old, n.before),
-            _spreading(d.new, d.walker, new, n.after),
+            _spreading(d.old, d.fib_before, old, n.before),
+            _spreading(d.new, d.fib, new, n.after),
         )
         home = n.node_after[new]
         return cls(update, before, after, level, changed, home, *spreads, sources, bound)
@@ -261,14 +262,14 @@ def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.i
 
 
 def _spreading(
-    build: Build, walker: Walker, destinations: NDArray[np.int64], vertex: NDArray[np.int64]
+    build: Build, fib: Fib, destinations: NDArray[np.int64], vertex: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """bool[M + 1, D]: which switches get marked packets and spread them, by their places."""
     if not build.marks:
         return np.zeros((0, len(destinations)), np.bool_)
-    far, ends, program = build.wiring.far, build.topology.endpoints, program_at(build, 0)
+    far, ends, program = build.wiring.far, build.topology.endpoints, program_of(build, 0)
     of_class = [spreads(program, c) for c in (*range(build.tables.classes.port.shape[1]), DROP)]
-    found = np.array(of_class)[np.minimum(walker.egress(destinations), len(of_class) - 1)]
+    found = np.array(of_class)[np.minimum(fib.egress(destinations), len(of_class) - 1)]
     found &= np.any(ends[far] & (far >= 0), axis=1, keepdims=True)  # not an OFT's leaves
     return np.append(
         (vertex >= 0)[:, None] & found[vertex], np.zeros((1, found.shape[1]), np.bool_), 0

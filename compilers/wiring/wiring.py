@@ -97,9 +97,19 @@ class Wiring:
 
     def each_cable(self) -> Iterator[tuple[int, int, int, int]]:
         """A switch, its port, the switch of a larger number at the other end, the port there."""
-        switch, link = np.nonzero(self.far > np.arange(len(self.far))[:, None])
+        switch, link = self.links()
         ends = (x[switch, link].tolist() for x in (self.port, self.far, self.far_port))
         return zip(switch.tolist(), *ends, strict=True)
+
+    def links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64[E] twice: of each link, by its number, the smaller switch and its place there."""
+        switch, link = np.nonzero(self.far > np.arange(len(self.far))[:, None])
+        return switch, link
+
+    def link_ends(self) -> NDArray[np.int64]:
+        """int64[E, 2]: the switches that each link joins, the smaller first."""
+        switch, link = self.links()
+        return np.stack((switch, self.far[switch, link]), axis=1).astype(np.int64)
 
     def cables(self) -> NDArray[np.int32]:
         """int32[S, ports + 1]: the vertex that a port is cabled to, by its number; -1: none."""

@@ -8,9 +8,10 @@ from time import perf_counter
 
 import numpy as np
 
+from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.routing.minimal_routes import minimal
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Tables
-from compilers.tables.walk import Walker
 from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
@@ -45,9 +46,9 @@ def _others(
 ) -> Iterator[tuple[str, float]]:
     order = topology.graph.order
     yield "memset of the same table", best(lambda: np.full((order, order), 1, np.uint8))
-    walker = Walker.of(compiled, wiring.cables())
+    fib = Fib.of(compiled, wiring.cables())
     every = np.arange(order)
-    yield "polarfab: walk all pairs through the tables", best(lambda: walker.hops(every))
+    yield "polarfab: walk all pairs through the tables", best(lambda: minimal_hops(fib, every))
     yield from _scipy(topology)
     if peers:
         import networkx

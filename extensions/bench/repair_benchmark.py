@@ -66,7 +66,7 @@ def repair_timings(build: Build) -> list[Timing]:
     if not fabric.complete:
         raise ValueError("simulated switches that do not hold their programs")
     intact, found = Intact.of(build), []
-    switch, link = np.nonzero(build.wiring.far > np.arange(len(build.wiring.far))[:, None])
+    switch, link = build.wiring.links()
     for number in np.linspace(0, len(switch) - 1, LINKS_TIMED).astype(int).tolist():
         end, port = int(switch[number]), int(build.wiring.port[switch[number], link[number]])
         times = []

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.program import link_count, link_ends
 from compilers.proof.explanation import find_failure, find_switch
 from compilers.spec.share import EQUAL_COST, share
 from compilers.tables.build import Build
-from compilers.tables.walk import MOST_HOPS, Walker
+from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.targets.options import Chosen, choose
 from compilers.targets.routed.segments.srv6_sids import (
     Usids,
@@ -70,13 +69,13 @@ class TabledGraph:
         return tuple(path[1:]) if path[-1] == destination else None
 
     @cached_property
-    def _walker(self) -> Walker:
-        return Walker.of(self.build.tables, self.build.wiring.cables())
+    def _fib(self) -> Fib:
+        return Fib.of(self.build.tables, self.build.wiring.cables())
 
     def _after(self, destination: int) -> NDArray[np.int32]:
         """int32[S]: where every switch sends packets for this one."""
         if destination not in self.columns:
-            after = self._walker.next_switch(np.array([destination]))[:, 0]
+            after = self._fib.next_switch(np.array([destination]))[:, 0]
             self.columns[destination] = after
         return self.columns[destination]
 
@@ -343,11 +342,8 @@ def _elements(builds: Sequence[Build], word: str) -> list[tuple[int, tuple[int, 
         except InputError as error:
             problem = problem or error
             continue
-        links = link_count(build)
-        if element >= links:
-            found.append((plane, (element - links,)))
-        else:
-            found.append((plane, link_ends(build, element)))
+        ends = [*build.wiring.link_ends().tolist(), *([v] for v in range(build.tables.switches))]
+        found.append((plane, tuple(ends[element])))
     if problem and not found:
         raise problem
     return found

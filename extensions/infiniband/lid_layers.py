@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Egress, Routes, Tables, empty_egress, local
-from compilers.tables.walk import Walker
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import family_of
 from extensions.infiniband.star_layers import star_layers
@@ -64,16 +64,16 @@ def lid_layers(build: Build, layers: int, lanes: int) -> LidLayers:
         lanes: the most that ports can run, an even number.
     """
     switch = np.arange(build.tables.switches)
-    walker = Walker.of(build.tables, build.wiring.cables())
-    minimal = walker.next_switch(switch).astype(np.int64)
+    fib = Fib.of(build.tables, build.wiring.cables())
+    minimal = fib.next_switch(switch).astype(np.int64)
     graph = build.topology.graph
     if family_of(build.topology.family).by_supernodes:
         steps, lane = star_layers(graph, minimal, lanes)
     else:
         steps, lane = _layers(graph, minimal, layers, lanes)
-    number = empty_egress(len(switch), len(switch), walker.step.shape[1] - 3)
+    number = empty_egress(len(switch), len(switch), fib.step.shape[1] - 3)
     np.fill_diagonal(number, local(number))
-    for name, behind in enumerate(walker.step[:, 2:-1].T):
+    for name, behind in enumerate(fib.step[:, 2:-1].T):
         number[switch[behind >= 0], behind[behind >= 0]] = name
     tables = tuple(_with_steps(build.tables, number, step) for step in steps)
     lane.flags.writeable = False

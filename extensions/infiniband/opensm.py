@@ -17,8 +17,8 @@ from compilers.proof.lossless.layers import Layers, layers
 from compilers.readers.emitted_report import EmittedReport
 from compilers.spec.features import AGGREGATES, CHANNELS
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Egress, Tables, local, no_route
-from compilers.tables.walk import Walker
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
 from compilers.targets.rendering.text_target import Renderer, nodes
@@ -250,7 +250,7 @@ class _Tables:
         everywhere = np.arange(build.tables.switches)
         cables = build.wiring.cables()
         self._egress = [
-            Walker.of(tables, cables).egress(everywhere) for tables in (build.tables, *layers)
+            Fib.of(tables, cables).egress(everywhere) for tables in (build.tables, *layers)
         ]
 
     def port(self, vertex: int) -> NDArray[np.int64]:

@@ -16,8 +16,8 @@ from compilers.proof.lossless.layers import layers
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_report import EmittedReport
 from compilers.tables.build import Build
+from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Egress, local, no_route
-from compilers.tables.walk import MOST_HOPS, Walker
 from extensions.infiniband.lid_layers import LidLayers
 from extensions.infiniband.subnet_text import (
     SubnetText,
@@ -274,9 +274,7 @@ class _SubnetCheck:
         """Compare the table of every switch; remember what it says."""
         several = self.several.tables if self.several else ()
         everywhere, cables = np.arange(self.build.tables.switches), self.build.wiring.cables()
-        egress = [
-            Walker.of(each, cables).egress(everywhere) for each in (self.build.tables, *several)
-        ]
+        egress = [Fib.of(each, cables).egress(everywhere) for each in (self.build.tables, *several)]
         seen: set[int] = set()
         for table in read_tables(self.file, self.found):
             vertex = self.at.get(f"S-{table.switch:016x}", -1)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.grammar.engine import Place, TextEngine
 from compilers.readers.grammar.rules import grammar
+from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.text_lines import TextLines
 
 CABLE = re.compile(r'\[(\d+)\](?:\(([0-9a-f]+)\))?\s+"([SH]-[0-9a-f]{16})"\[(\d+)\]')

@@ -11,7 +11,6 @@ import numpy as np
 from compilers.demand.demand_file import read_demand
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.traffic import PATTERNS
-from compilers.forwarding.program import link_count, link_ends
 from compilers.proof.explanation import find_failures
 from compilers.proof.lossless.channels import channels
 from compilers.tables.build import Build
@@ -184,12 +183,12 @@ def with_channels(
 
 def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:
     """The links that go down, of a node all."""
-    count, links = link_count(build), dict[tuple[int, int], None]()
+    ends, links = build.wiring.link_ends().tolist(), dict[tuple[int, int], None]()
     for number in find_failures(build, word):
-        if number < count:
-            links[link_ends(build, number)] = None
+        if number < len(ends):
+            links[ends[number][0], ends[number][1]] = None
             continue
-        switch, far = number - count, build.wiring.far
+        switch, far = number - len(ends), build.wiring.far
         near = np.unique(far[switch][far[switch] >= 0])
         links |= dict.fromkeys((switch, int(other)) for other in near)
     return tuple(links)

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
+from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import DROP, Program
 from compilers.proof.lossless.channels import rising
 from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from compilers.topology.distance import distances, table_of
 
 Numbers = NDArray[Any]
@@ -79,7 +80,7 @@ class SimulatedNetwork(NamedTuple):
             InputError: its packets can stay marked.
         """
         require_short_marks(build, "a simulation")
-        p, walker = program_of(build), Walker.of(build.tables, build.wiring.cables())
+        p, fib = program_of(build), Fib.of(build.tables, build.wiring.cables())
         order, links = p.far.shape
         classes, ports = p.order.shape[1], links + hosts
 
@@ -97,7 +98,7 @@ class SimulatedNetwork(NamedTuple):
         weight = np.pad(build.tables.classes.weight, ((0, 0), (0, 2), (0, 0))).astype(np.int32)
         ways, ranked, carries = by_row(p.shares), by_row(p.order), build.carries
         ranked[classes :: classes + 2, 0] = HOME
-        number, hops = _towards(walker, build, classes)
+        number, hops = _towards(fib, build, classes)
         return cls(
             switches=order,
             links=links,
@@ -131,17 +132,15 @@ class SimulatedNetwork(NamedTuple):
         return self._replace(distance=np.ascontiguousarray(found), turning=turning)
 
 
-def _towards(
-    walker: Walker, build: Build, classes: int
-) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
+def _towards(fib: Fib, build: Build, classes: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
     """`SimulatedNetwork.number` and `hops`, of which 255 is where there is no minimal path."""
     order = build.tables.switches
     numbers, hops = np.empty((order, order), np.uint16), np.empty((order, order), np.uint8)
     for first in range(0, order, DESTINATIONS_AT_ONCE):
         some = np.arange(first, min(first + DESTINATIONS_AT_ONCE, order))
-        egress = egress_classes(build, some, walker).T
+        egress = egress_classes(build, some, fib).T
         numbers[:, some] = np.where(egress >= 0, egress, classes + (egress == DROP))
-        found = walker.hops(some)
+        found = minimal_hops(fib, some)
         hops[:, some] = np.where(found >= 0, found.astype(np.uint8), np.uint8(255))
     return numbers, hops
 

@@ -12,10 +12,9 @@ from mininet.cli import CLI
 from mininet.log import lg, setLogLevel
 from mininet.node import Switch
 
-from compilers.forwarding.program import link_ends
 from compilers.proof.explanation import find_failures, find_switch
 from compilers.tables.build import Build
-from compilers.tables.walk import FAULTS
+from compilers.tables.fib import FAULTS
 from inventory.problems import InputError
 from mininet_scenarios.engines.faults import Faults
 from mininet_scenarios.scenario.engine import LinkChange, NodeChange
@@ -100,7 +99,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         nodes = [element - known.links for element in elements if element >= known.links]
         if nodes:
             self.faults.suffer(NodeChange(tuple(names[node] for node in nodes), up))
-        ends = [link_ends(self.build, element) for element in elements if element < known.links]
+        ends = [known.link_ends[element] for element in elements if element < known.links]
         if links := tuple((names[u], names[v]) for u, v in ends):
             self.faults.suffer(LinkChange(links, up))
         self.faults.settle()

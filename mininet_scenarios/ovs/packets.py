@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.tables.walk import MOST_HOPS
+from compilers.tables.fib import MOST_HOPS
 from compilers.targets.openflow.message_parts import (
     Column,
     mac_bytes,

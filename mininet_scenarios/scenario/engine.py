@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.tables.walk import MOST_HOPS
+from compilers.tables.fib import MOST_HOPS
 from mininet_scenarios.scenario.exercise import Exercise
 
 Progress = Callable[[int, int], None]

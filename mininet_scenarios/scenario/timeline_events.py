@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compilers.forwarding.program import link_count, link_ends
 from compilers.proof.explanation import find_failure, find_switch
 from compilers.tables.build import Build
 from compilers.topology.layout import layout
@@ -216,16 +215,16 @@ class _MomentReader:
             yield from self._each_group(moment, moment.each)
             return
         names = self.build.wiring.names
-        links = moment.each == "link"
+        links, link_ends = moment.each == "link", self.build.wiring.link_ends().tolist()
         all_there = np.flatnonzero(self.build.topology.present)
-        chosen = np.arange(link_count(self.build)) if links else all_there
+        chosen = np.arange(len(link_ends)) if links else all_there
         if moment.sample and moment.sample < len(chosen):
             random = np.random.default_rng(moment.seed)
             chosen = np.sort(random.permutation(chosen)[: moment.sample])
         group = f"each {moment.each} down, {len(chosen)}"
         for element in chosen.tolist():
             if links:
-                one, other = self._names(link_ends(self.build, element))
+                one, other = self._names(link_ends[element])
                 what = f"link {one}-{other} down"
                 ends = ((one, other),)
                 events: tuple[Event, Event] = LinkChange(ends, False), LinkChange(ends, True)
@@ -236,10 +235,10 @@ class _MomentReader:
             yield Case(what, group, events[0], moment.expect, undo=events[1])
 
     def _link(self, word: str) -> Link:
-        element = find_failure(self.build, word)
-        if element >= link_count(self.build):
+        element, ends = find_failure(self.build, word), self.build.wiring.link_ends().tolist()
+        if element >= len(ends):
             raise InputError.of("a link, two nodes such as 3-8", word)
-        one, other = self._names(link_ends(self.build, element))
+        one, other = self._names(ends[element])
         # In the order of the word: which end a swap moves depends on it.
         return (one, other) if word.startswith(f"{one}-") else (other, one)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.walk import MOST_HOPS
+from compilers.tables.fib import MOST_HOPS
 from mininet_scenarios.ovs.packets import (
     ETHERNET,
     IP,

@@ -17,7 +17,7 @@ from mininet_scenarios.verdict.flow_model import crossed
 from mininet_scenarios.verdict.predict import Prediction
 
 UNEVEN_HASH = 0.03
-"""The part of a share that it may be off: 64 hash values do not divide by every number of ports."""
+"""The part of a share that it may be off: hash values do not divide by every number of ports."""
 
 
 def sent_by_port(ovs: PrivateOvs, bridges: dict[str, int], known: Prediction) -> NDArray[np.int64]:

@@ -36,8 +36,8 @@ from mininet_scenarios.traffic.link_shares import link_shares, sent_by_port
 from mininet_scenarios.traffic.neighbour_frames import questions
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
 
-FLOWS_AGAIN, MOST_ROUNDS = 64, 5
-"""Flows to a rule that is missed, twice as many each time, and how often: a bucket with one of 64
+FLOWS_AGAIN, MOST_ROUNDS = 64, 7
+"""Flows to a rule that is missed, twice as many each time, and how often: a bucket with one of 256
 hash values is missed after all of them once in 10^13 times."""
 FIRST_HASHED = 2048
 """The source port of the first of them."""

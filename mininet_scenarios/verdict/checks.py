@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.explanation import find_switch
 from compilers.tables.build import Build
-from compilers.tables.walk import FAULTS
+from compilers.tables.fib import FAULTS
 from compilers.topology.distance import distances, neighbour_table
 from inventory.problems import InputError
 from mininet_scenarios.scenario.engine import SILENT, Counts, Engine, HostSample, Observation

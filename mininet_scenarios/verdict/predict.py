@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from compilers.forwarding.host_paths import HostPaths, TabulatedHops
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.tables.build import Build
-from compilers.tables.walk import LOST
+from compilers.tables.fib import LOST
 from mininet_scenarios.scenario.outage import LINK_DOWN, Outage
 
 Loads = NDArray[np.int64]

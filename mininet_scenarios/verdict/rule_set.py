@@ -16,7 +16,7 @@ from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.targets.openflow.bundled_blocks import ROW, entries, heads, restated
 from compilers.targets.openflow.carried_rows import carries
-from compilers.targets.openflow.class_groups import GroupRole, group_numbers
+from compilers.targets.openflow.class_groups import MORE_VALUES, GroupRole, group_numbers
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import GROUP_SPACE, Pipeline, RowKind
 from compilers.targets.openflow.group_and_flow_bytes import (
@@ -125,6 +125,8 @@ class RuleSet:
                 ports, weights = tuple(groups.port[i].tolist()), tuple(groups.weight[i].tolist())
                 if groups.role == GroupRole.FALLBACK:
                     ports, weights = (0, *ports), (0, *weights)
+                elif ports[-1] in ports[:-1] and weights[-1] * MORE_VALUES[0] < sum(weights):
+                    ports, weights = ports[:-1], weights[:-1]  # too small to get a packet
                 self.groups[switch, groups.role, egress] = GroupRules(
                     number=number,
                     role=groups.role,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, floor
+from math import ceil, comb, floor
 from typing import Any
 
 from compilers.evaluation.comparison.formulas import CarriedShare, Formulas, formulas
-from compilers.evaluation.comparison.packing import Packing, packing
 from compilers.evaluation.comparison.prices import Prices
-from compilers.topology.family import Design
+from compilers.topology.families import family_of
+from compilers.topology.family import Design, Modules
 
 HOSTS_SLACK = 0.005
 
@@ -220,3 +221,37 @@ def _cost(
         optical_uniform=optical_ports / prices.saturation_uniform,
         optical_permutation=optical_ports / permutation,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Groups of at most `size` nodes, the links inside them, and bundles between modules."""
+
+    size: int
+    groups: int
+    electrical: int
+    bundles: int | None
+
+
+def packing(design: Design, hosts: float, wanted: float) -> Packing | None:
+    """The groups nearest to `wanted` hosts, with `hosts` a node; None if all cables are optical."""
+    candidates = list(family_of(design.family).modules(design.parameters))
+    if not candidates:
+        return None
+    natural = candidates[0]
+    options = [option for found in candidates for option in _options(found, hosts, wanted)]
+    best = min(options, key=lambda option: abs(option.size * hosts - wanted))
+    return Packing(best.size, best.groups, best.electrical, natural.bundles)
+
+
+def _options(modules: Modules, hosts: float, wanted: float) -> Iterator[Packing]:
+    most = 1 if modules.between is None else max(1, int(wanted / (modules.size * hosts)) + 1)
+    for merged in range(1, min(most, modules.count) + 1):
+        size, groups = modules.nodes(merged), modules.groups(merged)
+        yield Packing(size, groups, modules.electrical(merged), modules.bundles)
+    if modules.splits:
+        for parts in range(2, int(modules.size * hosts / wanted) + 2):
+            short, longer = divmod(modules.size, parts)
+            inside = longer * comb(short + 1, 2) + (parts - longer) * comb(short, 2)
+            size = short + (longer > 0)
+            yield Packing(size, modules.count * parts, modules.count * inside, modules.bundles)

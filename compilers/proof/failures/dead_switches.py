@@ -18,7 +18,7 @@ from compilers.forwarding.rule import MARKED, PLAIN
 from compilers.forwarding.walks import Numbers
 from compilers.proof.walks import few_destinations
 from compilers.tables.build import Build
-from compilers.tables.walk import MOST_HOPS
+from compilers.tables.fib import MOST_HOPS
 
 Reals = NDArray[np.float64]
 WAYS_AT_ONCE = 1 << 20
@@ -84,7 +84,7 @@ def links_taken(hops: ManyPackets, down: Numbers, sources: Numbers) -> LinksTake
     parts of one where switches on the way share it over several links. down: int64[D], each for the
     packets to it.
     """
-    p, egress, width = hops.program, hops.egress(down), len(down)
+    p, egress, width = hops.program, hops.walks.egress(down), len(down)
     dead, spreads = (p.cables + down)[:, None], hops.spreads(egress)
     source, column = np.nonzero(sources[:, None] != down)
     arc, tag = hops.host(sources[source]), np.full(len(source), PLAIN)

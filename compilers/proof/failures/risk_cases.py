@@ -63,20 +63,17 @@ def kind_words(kind: str) -> str:
 
 def elements(build: Build, group: RiskGroup) -> Elements:
     """The links and switches of a group, as elements of `Program`."""
-    number = link_numbers(build.wiring.far) if group.links else {}
-    return _elements(build, group, number)
+    return _elements(group, link_numbers(build))
 
 
-def _elements(build: Build, group: RiskGroup, number: Mapping[tuple[int, int], int]) -> Elements:
-    count = int(np.count_nonzero(build.wiring.far > np.arange(len(build.wiring.far))[:, None]))
-    return (*(number[link] for link in group.links), *(count + s for s in group.switches))
+def _elements(group: RiskGroup, number: Mapping[tuple[int, int], int]) -> Elements:
+    return (*(number[link] for link in group.links), *(len(number) + s for s in group.switches))
 
 
-def link_numbers(far: NDArray[np.int32]) -> dict[tuple[int, int], int]:
+def link_numbers(build: Build) -> dict[tuple[int, int], int]:
     """The number of every link, by its switches, the smaller first."""
-    switch, link = np.nonzero(far > np.arange(len(far))[:, None])
-    ends = zip(switch.tolist(), far[switch, link].tolist(), strict=True)
-    return {pair: n for n, pair in enumerate(ends)}
+    ends = build.wiring.link_ends().tolist()
+    return {(one, other): n for n, (one, other) in enumerate(ends)}
 
 
 def named_elements(build: Build, kind: str) -> dict[str, Elements]:
@@ -87,8 +84,8 @@ def named_elements(build: Build, kind: str) -> dict[str, Elements]:
     """
     wiring, hardware = build.wiring, build.hardware
     found = _of_file(build, kind) if is_file(kind) else groups(wiring, hardware, kind)
-    number = link_numbers(wiring.far)
-    return {group.name: _elements(build, group, number) for group in found}
+    number = link_numbers(build)
+    return {group.name: _elements(group, number) for group in found}
 
 
 def fail_alike(one: Build, other: Build, kinds: Sequence[str]) -> bool:

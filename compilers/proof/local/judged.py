@@ -13,7 +13,7 @@ from compilers.proof.failures.failure_walks import FailureReport, walk_failures,
 from compilers.proof.local.local_proof import Bits, LocalProof
 from compilers.proof.walks.few_destinations import towards
 from compilers.tables.build import Build
-from compilers.tables.walk import MOST_HOPS
+from compilers.tables.fib import MOST_HOPS
 
 EVERY_CASE = 1 << 62
 WALKED_AS_WELL = 4

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import Library
-from compilers.forwarding.program import cable_numbers, egress_classes, links_by_port
-from compilers.forwarding.rule import DELIVER, DROP, NO_MARKS, PROGRAM_TYPES, Program
+from compilers.forwarding.program import egress_classes, program_of
+from compilers.forwarding.rule import DELIVER, DROP, PROGRAM_TYPES, Program
 from compilers.forwarding.walks import Progress, packets
 from compilers.proof.local.state_proof import CASES, MOST, SEVERAL
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.walks.link_sets import bits, packed_alternates
 from compilers.routing.marked_spread import fewest_onward, keeps_marks
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.packed_alternates import AlternateWeights, counts
 from compilers.tables.switch_blocks import classes_of, switch_blocks
-from compilers.tables.walk import Walker
 
 LOOPS = Library(
     "local",
@@ -113,7 +113,7 @@ class ClassStates:
         classes, wiring = build.tables.classes, build.wiring
         switches, links = wiring.far.shape
         number = classes.port.shape[1]
-        p = _program(build)
+        p = program_of(build, shares=False)
         shape = switches, number
         shares, only = np.zeros(shape, np.int16), np.full(shape, -1, np.int16)
         sets = np.zeros((*shape, (links + 7) // 8), np.uint8)
@@ -137,31 +137,6 @@ class ClassStates:
     def arguments(self) -> tuple[Any, ...]:
         """The first arguments of `prove_states`."""
         return tuple(getattr(self, part.name) for part in fields(self))
-
-
-def _program(build: Build) -> Program:
-    """What switches hold, without shares and marks."""
-    wiring, classes = build.wiring, build.tables.classes
-    far = np.ascontiguousarray(wiring.far, np.int32)
-    link_at = links_by_port(wiring.far, wiring.port)
-    back = np.where(far >= 0, link_at[np.maximum(far, 0), wiring.far_port], -1).astype(np.int16)
-    cable, cables = cable_numbers(far, back)
-    order = np.empty((*classes.port.shape, 1 + classes.protection.shape[2]), np.int16)
-    bounce = np.empty(classes.bounce.shape, np.int16)
-    for s, at in enumerate(link_at):
-        order[s, :, 0] = _links(at, classes.port[s])
-        order[s, :, 1:], bounce[s] = (
-            _links(at, classes.protection[s]),
-            _links(at, classes.bounce[s]),
-        )
-    none = np.zeros((0, 0, 0), np.int16)
-    marks, side = np.zeros((0, 0, 0), np.bool_), np.zeros(0, np.int8)
-    return Program(far, back, cable, cables, order, bounce, none, False, NO_MARKS, marks, side)
-
-
-def _links(link_at: NDArray[np.int16], ports: NDArray[Any]) -> NDArray[np.int16]:
-    known = ports < len(link_at)  # port 0 has no link
-    return np.where(known, link_at.take(np.where(known, ports, 0)), np.int16(-1))
 
 
 def sharing(
@@ -197,10 +172,10 @@ def sharing(
 class Columns:
     """The classes of S switches for destinations that are proved together, each with its own row.
 
-    walker: of the tables. ends: int64[D], all destinations.
+    fib: of the tables. ends: int64[D], all destinations.
     """
 
-    walker: Walker
+    fib: Fib
     build: Build
     ends: Numbers
 
@@ -213,7 +188,7 @@ class Columns:
         """The places of some destinations, and near, row, egress and base of them."""
         first = number * AT_ONCE
         some = slice(first, min(first + AT_ONCE, len(self.ends)))
-        egress = egress_classes(self.build, self.ends[some], self.walker).T
+        egress = egress_classes(self.build, self.ends[some], self.fib).T
         every = np.arange(len(egress), dtype=np.int32)
         return some, every, every, np.ascontiguousarray(egress), np.full(len(every), -1, np.int16)
 
@@ -298,8 +273,8 @@ def columns_of(build: Build) -> Columns | GroupColumns:
     """The columns of a build, by groups where there are some."""
     if found := GroupColumns.of(build):
         return found
-    walker = Walker.of(build.tables, build.wiring.cables())
-    return Columns(walker, build, np.flatnonzero(build.topology.endpoints))
+    fib = Fib.of(build.tables, build.wiring.cables())
+    return Columns(fib, build, np.flatnonzero(build.topology.endpoints))
 
 
 def provable(build: Build) -> bool:

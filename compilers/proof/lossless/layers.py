@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.lossless.channels import ranking
 from compilers.tables.build import Build
-from compilers.tables.walk import MOST_HOPS, Walker
+from compilers.tables.fib import MOST_HOPS, Fib
 
 LAYER_CELLS_AT_ONCE = 1 << 22
 RISES_FIRST, FALLS_FIRST = np.uint8(1), np.uint8(2)
@@ -72,11 +72,11 @@ def _shapes(build: Build, ends: NDArray[np.int64]) -> NDArray[np.uint8]:
     """uint8[S, S]: the bits of the shapes that each path to an endpoint has."""
     rank = ranking(build)
     shapes = np.zeros((len(rank), len(rank)), np.uint8)
-    walker = Walker.of(build.tables, build.wiring.cables())
+    fib = Fib.of(build.tables, build.wiring.cables())
     size = max(1, LAYER_CELLS_AT_ONCE // len(rank))
     for first in range(0, len(ends), size):
         block = ends[first : first + size]
-        after, column = walker.next_switch(block), np.arange(len(block))
+        after, column = fib.next_switch(block), np.arange(len(block))
         # A missing switch sends nothing: its packets count as arrived.
         at = np.where(build.topology.present[:, None], np.arange(len(rank))[:, None], block)
         fell, rose = np.zeros(after.shape, bool), np.zeros(after.shape, bool)
@@ -103,7 +103,7 @@ def _links(
 ) -> NDArray[np.int64]:
     """int64[n, h]: the links of each path, from·S + to, -1 beyond the last."""
     order = build.tables.switches
-    after = Walker.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
+    after = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
     at, links = source, []
     while (at != destination).any():
         following = after[at, destination].astype(np.int64)

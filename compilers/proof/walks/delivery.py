@@ -1,6 +1,6 @@
 """Delivery of every ordered pair of switches, walked through the compiled tables.
 
-The walker never sees the graph, which only tells how short a path could have been.
+Packets never see the graph, which only tells how short a path could have been.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.choices import Method
+from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, packets
 from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
@@ -30,8 +31,8 @@ from compilers.proof.walks import few_destinations
 from compilers.routing.plane_bounces import SMALLEST_WITH_GOALS
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
+from compilers.tables.fib import FAULTS, LOOPED, Fib
 from compilers.tables.switch_blocks import switch_blocks
-from compilers.tables.walk import FAULTS, LOOPED, Walker
 from compilers.topology import polarity
 from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, told
@@ -406,7 +407,7 @@ def _walk_minimal(
 class _MinimalPaths:
     """The walk over minimal ports, and how long it may be: neighbours, and ends with hosts."""
 
-    walker: Walker
+    fib: Fib
     table: NDArray[np.int64]
     ends: NDArray[np.int64]
 
@@ -414,13 +415,13 @@ class _MinimalPaths:
     def of(cls, build: Build) -> _MinimalPaths:
         """Join the tables of a build with its cables and with its graph."""
         ends = np.flatnonzero(build.topology.endpoints)
-        walker = Walker.of(build.tables, build.wiring.cables())
-        return cls(walker, neighbour_table(build.topology.graph), ends)
+        fib = Fib.of(build.tables, build.wiring.cables())
+        return cls(fib, neighbour_table(build.topology.graph), ends)
 
     def __call__(self, destinations: NDArray[np.int64]) -> Report:
         """The pairs towards some destinations, ascending."""
         ends = self.ends
-        hops = self.walker.hops(destinations)[ends]
+        hops = minimal_hops(self.fib, destinations)[ends]
         hops[np.searchsorted(ends, destinations), np.arange(len(destinations))] = ITSELF
         longest = int(hops.max(initial=0))
         shortest = distances(self.table, destinations, depth=longest - 1).T[ends]

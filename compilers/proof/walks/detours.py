@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.walks.link_sets import Bits, Sets
 from compilers.tables.build import Build
-from compilers.tables.walk import MOST_HOPS, Walker
+from compilers.tables.fib import MOST_HOPS, Fib
 
 LATER, NEXT_HOP, BACK, ANYTHING = 1, 2, 3, 4
 DETOUR_CELLS_AT_ONCE = 1 << 22
@@ -74,21 +74,21 @@ class Detours:
             least=np.full(other.shape, BACK, np.uint8),
             most=np.zeros(other.shape, np.uint8),
         )
-        walker = Walker.of(build.tables, w.cables())
+        fib = Fib.of(build.tables, w.cables())
         ends = np.flatnonzero(build.topology.endpoints)
         step = max(1, DETOUR_CELLS_AT_ONCE // len(port))
         for first in range(0, len(ends), step):
-            result._add(walker, ends[first : first + step], np.where(there, w.far, 0))
+            result._add(fib, ends[first : first + step], np.where(there, w.far, 0))
         return result
 
-    def _add(self, walker: Walker, destinations: NDArray[np.int64], far: Vertices) -> None:
+    def _add(self, fib: Fib, destinations: NDArray[np.int64], far: Vertices) -> None:
         """Walk towards these destinations."""
         ends = destinations.astype(np.int32)
-        number = walker.egress(destinations).astype(np.intp)
+        number = fib.egress(destinations).astype(np.intp)
         routed = number < self.direct.shape[1]
         # Without a route a switch keeps its packets.
         after = np.where(
-            routed, walker.next_switch(destinations), np.arange(len(far), dtype=np.int32)[:, None]
+            routed, fib.next_switch(destinations), np.arange(len(far), dtype=np.int32)[:, None]
         )
         paths = _paths(after, ends)
         order = np.argsort(number, axis=1, kind="stable")

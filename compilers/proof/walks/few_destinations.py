@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import (
     Classes,
     Routes,
@@ -16,7 +17,6 @@ from compilers.tables.intermediate_form import (
     local,
     no_route,
 )
-from compilers.tables.walk import Walker
 
 
 def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
@@ -33,7 +33,7 @@ def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     classes = tables.classes.port.shape[1]
     if not 0 < count < classes or build.marks:
         return build
-    value = Walker.of(tables, build.wiring.cables()).egress(destinations)
+    value = Fib.of(tables, build.wiring.cables()).egress(destinations)
     number = np.minimum(value, classes - 1).astype(np.intp)
     here = np.arange(len(value))[:, None]
     egress = empty_egress(len(value), count, count)

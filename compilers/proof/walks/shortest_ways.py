@@ -16,7 +16,7 @@ from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.link_sets import Bits
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from compilers.topology.distance import distances, neighbour_table
 from inventory.problems import Finding
 
@@ -44,13 +44,13 @@ class ShortestWays:
             every=np.ones(shape, np.bool_),
             some=np.zeros(shape, np.bool_),
         )
-        walker = Walker.of(build.tables, build.wiring.cables())
+        fib = Fib.of(build.tables, build.wiring.cables())
         table = neighbour_table(build.topology.graph)
         ends = np.flatnonzero(build.topology.endpoints)
         step = max(1, SHORTEST_CELLS_AT_ONCE // build.tables.switches)
         for first in range(0, len(ends), step):
             part = ends[first : first + step]
-            result._add(walker.egress(part), distances(table, part), build.wiring.far)
+            result._add(fib.egress(part), distances(table, part), build.wiring.far)
         result.every[~result.used] = False
         return result
 

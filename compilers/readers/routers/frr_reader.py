@@ -15,7 +15,7 @@ from compilers.readers.emitted_forwarding import (
     address_text,
     found_by,
 )
-from compilers.readers.grammar.engine import Place, TextEngine
+from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.routers.iproute_marks import way_to
 from compilers.readers.routers.iproute_reader import MAIN, KernelActor, RouterFiles

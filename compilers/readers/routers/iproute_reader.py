@@ -23,8 +23,8 @@ from compilers.readers.emitted_forwarding import (
     address_text,
     interface_network,
 )
-from compilers.readers.grammar.engine import Place, TextEngine
 from compilers.readers.grammar.rules import grammar
+from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.routers.iproute_marks import CLAIMED as MARKS_CLAIMED
 from compilers.readers.routers.iproute_marks import MarkedDevices, is_marked, way_to

@@ -8,7 +8,7 @@ from socket import AF_INET6, inet_pton
 
 from compilers.readers.emitted_forwarding import Interface
 from compilers.readers.expected_facts import port_text
-from compilers.readers.grammar.engine import Place, TextEngine
+from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.routers.router_forwarding import far_ends
 from compilers.readers.routers.router_text import DISCARD, RouterText

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from compilers.readers.emitted_forwarding import EmittedSwitch
-from compilers.readers.grammar.engine import TextEngine
 from compilers.readers.grammar.rules import grammar
+from compilers.readers.grammar.text_engine import TextEngine
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.routers.eos_priorities import without_priorities
 from compilers.readers.routers.router_actor import RouterActor

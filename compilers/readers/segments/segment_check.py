@@ -35,8 +35,8 @@ from compilers.readers.segments.segment_text import (
 )
 from compilers.readers.text_lines import Integers
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import no_route
-from compilers.tables.walk import Walker
 
 HOSTS = "hosts"
 SONIC_SHARED = "Vlan2"
@@ -138,10 +138,10 @@ class SegmentCheck:
     ) -> None:
         self.build, self.tables, self.found, self.shared = build, tables, found, shared
         order = np.arange(build.tables.switches)
-        walker = Walker.of(build.tables, build.wiring.cables())
+        fib = Fib.of(build.tables, build.wiring.cables())
         self.cables = build.wiring.cables()
-        self.egress = walker.egress(order)
-        self.after = walker.next_switch(order)
+        self.egress = fib.egress(order)
+        self.after = fib.next_switch(order)
         self.block = next((table.block for table in tables.values() if table.block), b"")
         self.number = [
             {name: n for n, name in enumerate(build.wiring.port_names[int(t)], 1)}

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.grammar.engine import Place, TextEngine
 from compilers.readers.grammar.rules import grammar
+from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.routers.router_text import in_block, lines_of
 from compilers.readers.strict_json import parse

@@ -26,8 +26,14 @@ Numbers = NDArray[np.integer]
 FROM_HOSTS, NOT_LED = -1, -2
 """In the place of the port on which packets come: those of all hosts, or none."""
 HASH_VALUES = 64
-"""As many as are made of a select group: Open vSwitch has up to 256 (ofproto-dpif.c), each with an
-entry of its own in the cache of the switch (docs/targets/openflow.md has what shares lose)."""
+"""As many as a select group has at least; each that is seen is an entry in the switch's cache."""
+MORE_VALUES = (256, 128, HASH_VALUES)
+HIGHEST_RANDOM_WEIGHT = 60_000
+"""Parts of a group for which Open vSwitch has too few values (`group_setup_dp_hash_table`, 256 from
+2.17 on): it then takes the bucket with the highest random weight, which is fair to equal weights.
+"""
+UNEVEN = 0.1
+"""The part of its share by which the traffic of a port may be off."""
 
 
 class GroupRole(IntEnum):
@@ -322,23 +328,59 @@ def _finely(used: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:
     """Ports and weights, int[n, B + 1], that share traffic as the given ones, in finer steps.
 
     Open vSwitch deals hash values to buckets, the total over the smallest weight of them, from 16
-    to 64: three equal buckets get 6, 5 and 5 of 16. Where that is not exact, the first that can be
-    is split in two, a small one and the rest, and there are 64.
+    up: three equal buckets get 6, 5 and 5 of 16. Where that is not exact, the heaviest is split
+    in two, a small one and the rest, and there are as many as `_hash_values` says.
     """
     weight = weight.astype(np.int64) * (used > 0)
     total = np.maximum(weight.sum(axis=1), 1)
     least = np.where(weight > 0, weight, total[:, None]).min(axis=1)
     dealt = np.maximum(2 ** np.ceil(np.log2(np.ceil(total / least))), 16)
     exact = dealt % (total // np.maximum(np.gcd.reduce(weight, axis=1), 1)) == 0
-    scale = np.maximum(HASH_VALUES // total, 1)
-    small = -(-total * scale // HASH_VALUES)
-    splits = weight * scale[:, None] >= 2 * small[:, None]
-    fine = (dealt < HASH_VALUES) & ~exact & splits.any(axis=1)
-    rows, first = np.arange(len(used)), splits.argmax(axis=1)
+    values = _hash_values(weight, dealt)
+    scale = values // total
+    # The small one has to be about a value, or what it and the rest get is not what one would.
+    scale = np.maximum(np.where(10 * total * scale < 9 * values, 16 * values // total, scale), 1)
+    small = -(-total * scale // values)
+    rows, heaviest = np.arange(len(used)), weight.argmax(axis=1)
+    fine = (dealt < values) & ~exact & (weight[rows, heaviest] * scale >= 2 * small)
     weight = weight * np.where(fine, scale, 1)[:, None]
-    weight[rows, first] -= fine * small
-    split = np.where(fine, used[rows, first], 0)
+    weight[rows, heaviest] -= fine * small
+    split = np.where(fine, used[rows, heaviest], 0)
     return np.column_stack((used, split)), np.column_stack((weight, fine * small))
+
+
+def _hash_values(weight: NDArray[np.int64], least: Numbers) -> NDArray[np.int64]:
+    """int64[n]: the fewest values, at least as many as these, that deal ports their shares but for
+    `UNEVEN`.
+
+    Where none of `MORE_VALUES` does, equal weights get `HIGHEST_RANDOM_WEIGHT`, others the most.
+    """
+    there = weight > 0
+    count = there.sum(axis=1)
+    alike = (weight == there * weight.max(axis=1, initial=0)[:, None]).all(axis=1)
+    key = np.where(alike, -count, 1 + np.arange(len(weight)))  # one row stands for all of a kind
+    _, row, kind = np.unique(key, return_index=True, return_inverse=True)
+    some, least = weight[row], least[row]
+    found = np.where(alike[row], HIGHEST_RANDOM_WEIGHT, MORE_VALUES[0])
+    for values in MORE_VALUES:
+        quota = values * some / np.maximum(some.sum(axis=1, keepdims=True), 1)
+        even = (np.abs(_dealt(quota, values) - quota) <= UNEVEN * quota).all(axis=1)
+        found[even & (values >= least)] = values
+    return np.asarray(found[kind.ravel()])
+
+
+def _dealt(quota: Numbers, values: int) -> Numbers:
+    """int[n, B]: values dealt by Webster's method, as Open vSwitch deals them to weights.
+
+    Of equally good ports the one of less weight gets one more or less, which is the worse for it.
+    """
+    dealt = np.rint(quota)
+    left = values - dealt.sum(axis=1, keepdims=True)
+    light = 1 - quota / values / 100
+    more = np.argsort(np.argsort(-light * quota / (2 * dealt + 1), axis=1), axis=1) < left
+    last = np.where(dealt > 0, quota / np.maximum(2 * dealt - 1, 1) / light, np.inf)
+    fewer = np.argsort(np.argsort(last, axis=1), axis=1) < -left
+    return np.asarray(dealt + more - fewer)
 
 
 def _groups(

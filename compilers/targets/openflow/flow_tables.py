@@ -27,7 +27,6 @@ from compilers.spec.features import (
 )
 from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
-from compilers.tables.intermediate_form import no_route
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow.carried_rows import carries, require_numbers
 from compilers.targets.openflow.class_groups import Groups, Marking, groups, roles
@@ -188,10 +187,7 @@ class Pipeline:
 
     def routes(self, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
         """Prefix numbers and egress classes of a switch's routes; its own prefix is no route."""
-        routes = self.build.tables.routes
-        egress = routes.egress[vertex]
-        kept = egress < no_route(egress)
-        return routes.prefixes(vertex)[kept], egress[kept]
+        return self.build.tables.routes.of(vertex)
 
     def hosts(self, vertex: int) -> NDArray[np.int64]:
         """The numbers, from 0, of the hosts of a switch."""

@@ -1,9 +1,9 @@
 """The eos target: a device config, and the same for Arista's AVD (docs/targets/eos.md).
 
-Packets from hosts share ports in VRF `hosts` (`host_vrf`). A member of a route is a line: `ip route
-vrf hosts PREFIX egress-vrf default INTERFACE NEXTHOP`, ECMP in the same or in several egress VRFs
-(EOS user manual, Static Inter-VRF Route, with the multi-agent model only). AVD 6.4 has no key for
-`egress-vrf`, so these lines stand in its `eos_cli`.
+Packets from hosts share ports in VRF `hosts` (`p2p_links`). A member of a route is a line: `ip
+route vrf hosts PREFIX egress-vrf default INTERFACE NEXTHOP`, ECMP in the same or in several egress
+VRFs (EOS user manual, Static Inter-VRF Route, with the multi-agent model only). AVD 6.4 has no key
+for `egress-vrf`, so these lines are in its `eos_cli`.
 """
 
 from __future__ import annotations
@@ -233,6 +233,6 @@ def _between_vrfs(values: P2pVariables) -> Iterator[str]:
         for prefix, ways in entering:
             head = f"{word} route vrf {vrf} {prefix} egress-vrf default"
             yield from (f"{head} {interface} {gateway}" for gateway, interface in ways)
-    for prefix, gateway, interface in values.back():
+    for prefix, gateway, interface in values.router.back():
         word = "ipv6" if ":" in prefix else "ip"
         yield f"{word} route {prefix} egress-vrf {vrf} {interface} {gateway}"

@@ -6,7 +6,7 @@ tables of their own for what depends on where a packet came in (`linux_tables`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -47,7 +47,6 @@ from compilers.targets.routed.kernel_marks import (
     KernelMarks,
     hash_seed,
     kernel_marks,
-    marked_address,
     require_devices,
 )
 from compilers.targets.routed.linux_tables import (
@@ -55,15 +54,15 @@ from compilers.targets.routed.linux_tables import (
     MAIN,
     PROTOCOL,
     LookupRule,
-    discarding,
-    enters,
+    discards,
     in_order,
     kernel_tables,
+    marked_hops,
     require_weights,
     rules,
 )
-from compilers.targets.routed.route_rows import PrefixTexts, RouteRows, Way
-from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
+from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRows, Way
+from compilers.targets.routed.static_routes import SHARED, Numbers, RoutedFabric, StaticSwitch
 from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import (
@@ -73,7 +72,7 @@ from inventory.route_tables.held_routes import (
     IPV6_RULES,
     Choices,
     RouteTables,
-    hops_of,
+    shared,
 )
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
@@ -184,20 +183,21 @@ def _variables(
     switch = routed.switch(vertex)
     if plane:  # a fixed link-local address beside an automatic one is fatal to next hops
         switch = replace(switch, link_local="")
-    orders = {} if plane else dict(in_order(routed, vertex))
-    shares = [] if plane and not plane.via else list(routed.shares(vertex))
-    apart = enters(routed, switch)
-    if not apart and not routed.build.every_hop:
-        shares = []
-    marks = None if plane else kernel_marks(routed, vertex, _gateway(chosen, 4) == "ipv4")
-    families = range(len(routed.named))
+    orders = in_order(routed, vertex, each=False)
     if plane:
-        ipv4, *six = (_entering(routed, plane, vertex, f, shares) for f in families)
-    else:
-        ipv4, *six = (_routes(routed, vertex, f, orders, shares, chosen) for f in families)
+        orders = {t: order for t, order in orders.items() if t == ENTER and plane.via}
+    marks = None if plane else kernel_marks(routed, vertex, _gateway(chosen, 4) == "ipv4")
     none = RouteRows.of(routed.both, ())
-    ipv6 = six[0] if six else none
-    named = [RouteRows.of(names, _discards(routed, vertex, orders)) for names in routed.named]
+    routes = [
+        RouteRows.of(
+            names,
+            _entering(routed, plane, vertex, family)
+            if plane
+            else _routes(routed, vertex, family, orders, chosen),
+        )
+        for family, names in enumerate(routed.named)
+    ]
+    dropped = [RouteRows.of(names, discards(routed, vertex, orders)) for names in routed.named]
     pools = routed.pools()
     onward = partial(_onward, switch, marks, chosen)
     return FrrVariables(
@@ -208,13 +208,13 @@ def _variables(
         ipv6_onward=onward(pools[-1], 6),
         identity=routed.build.identity,
         unreachable=UNREACHABLE,
-        ipv4_routes=ipv4,
-        ipv6_routes=ipv6,
-        ipv4_discards=named[0],
-        ipv6_discards=[*named, none][1],
+        ipv4_routes=routes[0],
+        ipv6_routes=[*routes, none][1],
+        ipv4_discards=dropped[0],
+        ipv6_discards=[*dropped, none][1],
         ipv4_pool=pools[0],
         ipv6_pool=pools[1] if switch.ipv6 else "",
-        rules=rules(switch, {*orders, *([ENTER] if shares and apart else [])}, marks),
+        rules=rules(switch, orders, marks),
         protocol=PROTOCOL,
         bgp=plane.at(vertex) if plane else None,
     )
@@ -225,22 +225,18 @@ def _gateway(chosen: Chosen, family: int) -> str:
     return "ipv4" if family == 4 and chosen["version"] == "8.4" else "ipv6"
 
 
-def _ways(
-    switch: StaticSwitch, chosen: Chosen, family: int
-) -> tuple[dict[int, tuple[str, str]], str]:
-    """The gateway and the interface of every port, and what stands at the end of each line."""
-    gateway = _gateway(chosen, family)
-    ways = {link.port: (getattr(link, gateway), link.interface) for link in switch.links}
-    return ways, " onlink" * (gateway == "ipv4") + " bfd" * (chosen["bfd"] == "on")
+def _last(chosen: Chosen, family: int) -> str:
+    """What stands at the end of each line."""
+    return " onlink" * (_gateway(chosen, family) == "ipv4") + " bfd" * (chosen["bfd"] == "on")
 
 
 def _onward(
     switch: StaticSwitch, marks: KernelMarks | None, chosen: Chosen, pool: str, family: int
 ) -> RouteRows:
     """The routes of a family that spread marked packets, all for the pool."""
-    ways, last = _ways(switch, chosen, family)
+    hops, last = switch.hops(_gateway(chosen, family)), _last(chosen, family)
     said: list[Way] = [
-        (*ways[port], f" table {each.table}{last}")
+        (*hops[port], f" table {each.table}{last}")
         for each in (marks.ports if marks else ())
         for port in each.onward
     ]
@@ -249,37 +245,30 @@ def _onward(
 
 
 def _entering(
-    routed: RoutedFabric,
-    plane: ControlPlane,
-    vertex: int,
-    family: int,
-    shares: Sequence[IngressShare],
-) -> RouteRows:
+    routed: RoutedFabric, plane: ControlPlane, vertex: int, family: int
+) -> Iterator[RoutePart]:
     """The static routes of a family whose next hops BGP finds, a line each way of each share."""
     prefix, egress = routed.routes(vertex)
     ways = plane.next_hops(vertex, family) if plane.via else {}
-    parts = []
-    for share in shares:
+    for share in routed.shares(vertex) if plane.via and routed.switch(vertex).hosts else ():
         members: list[Way] = [(ways[port][0], f"table {ENTER}", "") for port in share.port]
         these = prefix[egress == share.egress]
         every = np.tile(np.arange(len(members)), len(these))
-        parts.append((np.repeat(these, len(members)), members, every))
-    return RouteRows.of(routed.named[family], parts)
+        yield np.repeat(these, len(members)), members, every
 
 
 def _bgp_routes(routed: RoutedFabric, plane: ControlPlane | None, vertex: int) -> RouteTables:
     """The paths that BGP chooses; it learns the gateways from the sessions."""
-    port, switch = routed.build.tables.classes.port[vertex].tolist(), routed.switch(vertex)
-    hop = {link.port: (ANY, link.interface, 1) for link in switch.links}
+    switch, plan = routed.switch(vertex), in_order(routed, vertex, each=False)
+    hops = {link.port: (ANY, link.interface) for link in switch.links}
+    minimal = routed.build.tables.classes.port[vertex, :, None]
     routes: dict[str, Choices] = {}
     entering: dict[str, Choices] = {}
-    prefix, egress = (column.tolist() for column in routed.routes(vertex))
-    shares = list(routed.shares(vertex)) if plane and plane.via and switch.hosts else []
-    shared = {share.egress: hops_of(hop[p] for p in share.port) for share in shares}
-    for texts in routed.prefixes:
-        rows = [(texts[p], k) for p, k in zip(prefix, egress, strict=True)]
-        routes |= {text: ((hop[port[k]],),) for text, k in rows}
-        entering |= {text: (shared[k],) for text, k in rows if k in shared}
+    shares = ENTER in plan and plane is not None and bool(plane.via)
+    for family in range(len(routed.prefixes)):
+        routes |= routed.table(vertex, family, minimal, shared, hops)
+        if shares:
+            entering |= routed.table(vertex, family, plan[ENTER], shared, hops)
     tables = {MAIN_TABLE: routes | dict.fromkeys(routed.pools(), (DISCARD,))}
     if not shares:
         return tables
@@ -288,67 +277,35 @@ def _bgp_routes(routed: RoutedFabric, plane: ControlPlane | None, vertex: int) -
 
 
 def _routes(
-    routed: RoutedFabric,
-    vertex: int,
-    family: int,
-    orders: Mapping[int, Numbers],
-    shares: Sequence[IngressShare],
-    chosen: Chosen,
-) -> RouteRows:
+    routed: RoutedFabric, vertex: int, family: int, orders: Mapping[int, Numbers], chosen: Chosen
+) -> Iterator[RoutePart]:
     """The static routes of a family, table by table, then the shares of classes.
 
     Each has a gateway, an interface, and what else belongs to the line.
     """
-    return RouteRows.of(
-        routed.named[family], _parts(routed, vertex, family, orders, shares, chosen)
-    )
-
-
-def _parts(
-    routed: RoutedFabric,
-    vertex: int,
-    family: int,
-    orders: Mapping[int, Numbers],
-    shares: Sequence[IngressShare],
-    chosen: Chosen,
-) -> Iterator[tuple[Numbers, list[Way], Numbers]]:
-    ways, last = _ways(routed.switch(vertex), chosen, 6 if family else 4)
-    w, gateway = routed.build.wiring, _gateway(chosen, 6 if family else 4)
-    far = dict(zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True))
+    version = 6 if family else 4
+    field, last = _gateway(chosen, version), _last(chosen, version)
+    hops = routed.switch(vertex).hops(field)
+    marked = marked_hops(routed, vertex, hops, field)
     prefix, egress = routed.routes(vertex)
-    every_hop = routed.build.every_hop
-    for table, by_class in orders.items():
-        if table == MAIN and every_hop:  # their ways stand below
-            by_class = by_class.copy()
-            by_class[[share.egress for share in shares], 0] = 0
-        where = f" table {table}" * (table != MAIN)
-        words = [f" {m}" * (m > 1) + where + last for m in range(1, by_class.shape[1] + 1)]
-        said: list[Way] = [(*ways[port], word) for word in words for port in ways]
-        number = np.zeros(max(ways, default=0) + 1, np.int64)
-        number[list(ways)] = np.arange(len(ways))
-        port = by_class[egress]
+    number = np.zeros(max(hops, default=0) + 1, np.int64)
+    number[list(hops)] = np.arange(len(hops))
+    where = {table: f" table {table}" * (table != MAIN) for table in orders}
+    for table, order in orders.items():
+        words = [f" {m}" * (m > 1) + where[table] + last for m in range(1, order.shape[1] + 1)]
+        said: list[Way] = [(*hop, word) for word in words for hop in hops.values()]
+        port = order[egress]
         row, place = np.nonzero(port > 0)
-        yield prefix[row], said, place * len(ways) + number[port[row, place]]
-    for share in shares:
-        equal = len(set(share.weight)) == 1
+        yield prefix[row], said, place * len(hops) + number[port[row, place]]
+    shared = {t: np.flatnonzero((order == SHARED).any(axis=1)) for t, order in orders.items()}
+    shares = {share.egress: share for share in routed.shares(vertex)}
+    for table, share in ((t, shares[k]) for t, some in shared.items() for k in some.tolist()):
+        equal, on = len(set(share.weight)) == 1, where[table]
+        each = zip(share.port, share.weight, share.marks, strict=True)
         members: list[Way] = [
-            (
-                marked_address(far[port], 4 if gateway == "ipv4" else 6) if mark else ways[port][0],
-                ways[port][1],
-                f" table {ENTER}" * (not every_hop) + f" weight {weight}" * (not equal) + last,
-            )
-            for port, weight, mark in zip(share.port, share.weight, share.marks, strict=True)
+            (*(marked if mark else hops)[p], on + f" weight {w}" * (not equal) + last)
+            for p, w, mark in each
         ]
         these = prefix[egress == share.egress]
         every = np.tile(np.arange(len(members)), len(these))
         yield np.repeat(these, len(members)), members, every
-
-
-def _discards(
-    routed: RoutedFabric, vertex: int, orders: Mapping[int, Numbers]
-) -> Iterator[tuple[Numbers, list[Way], Numbers]]:
-    """Tables and prefixes whose packets are dropped where no port is up."""
-    prefix, egress = routed.routes(vertex)
-    for table, classes in discarding(orders):
-        these = prefix[np.isin(egress, classes)]
-        yield these, [(table,)], np.zeros_like(these)

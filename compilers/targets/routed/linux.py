@@ -9,7 +9,7 @@ main by `ip rule iif`; where such a table has no route (left), main decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -37,23 +37,26 @@ from compilers.targets.routed.kernel_marks import (
     KernelMarks,
     hash_seed,
     kernel_marks,
-    marked_address,
     require_devices,
 )
 from compilers.targets.routed.linux_tables import (
-    ENTER,
-    MAIN,
     PROTOCOL,
     LookupRule,
-    discarding,
-    enters,
+    discards,
     in_order,
     kernel_tables,
+    marked_hops,
     require_weights,
     rules,
 )
-from compilers.targets.routed.route_rows import RouteRows, Way
-from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
+from compilers.targets.routed.route_rows import RoutePart, RouteRows, Way
+from compilers.targets.routed.static_routes import (
+    SHARED,
+    IngressShare,
+    Numbers,
+    RoutedFabric,
+    StaticSwitch,
+)
 from compilers.targets.target import Target
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import RouteTables
@@ -61,8 +64,6 @@ from inventory.route_tables.held_routes import RouteTables
 LINK, GROUP, MARKED_LINK, ONWARD = 500_000, 600_000, 700_000, 800_000
 """Nexthop objects: LINK + p is the link at port p, MARKED_LINK + p the same for marked packets,
 GROUP + k the share of class k, ONWARD + p what spreads packets that came in marked on port p."""
-Route = tuple[str, int, int, int]
-"""Prefix, nexthop object, metric, table. No class of its own: a fabric has millions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,28 +166,32 @@ class Linux(Target):
 
 def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
     switch = routed.switch(vertex)
-    shares = routed.shares(vertex)
-    tables = list(_tables(routed, vertex))
+    orders = in_order(routed, vertex)
+    firsts = range(0, len(routed.both.texts), len(routed.prefixes[0]))
     marks = kernel_marks(routed, vertex)
+    marked = marked_hops(routed, vertex, switch.hops("ipv6"), "ipv6") if marks else {}
     return LinuxVariables(
         switch=switch,
         seed=hash_seed(routed.build, vertex),
         marks=marks,
-        marked_hops=list(_marked_hops(routed, vertex, switch)) if marks else [],
+        marked_hops=[MarkedHop(MARKED_LINK + port, *hop) for port, hop in marked.items()],
         onward_group=ONWARD,
         identity=routed.build.identity,
         protocol=PROTOCOL,
         link_nexthop=LINK,
         groups=[
-            *(NexthopGroup(GROUP + share.egress, _members(share)) for share in shares),
+            *(
+                NexthopGroup(GROUP + share.egress, _members(share))
+                for share in routed.shares(vertex)
+            ),
             *(
                 NexthopGroup(ONWARD + each.port, _equally(each.onward))
                 for each in (marks.ports if marks else ())
             ),
         ],
-        routes=_routes(routed, vertex, tables),
-        discards=RouteRows.of(routed.both, _discards(routed, vertex)),
-        rules=rules(switch, {table for table, _ in tables}, marks),
+        routes=RouteRows.of(routed.both, _routes(routed, vertex, orders, firsts)),
+        discards=RouteRows.of(routed.both, discards(routed, vertex, orders, firsts)),
+        rules=rules(switch, orders, marks),
         pools=routed.pools(),
     )
 
@@ -200,54 +205,17 @@ def _equally(ports: Iterable[int]) -> str:
     return "/".join(f"{LINK + port},1" for port in ports)
 
 
-def _marked_hops(routed: RoutedFabric, vertex: int, switch: StaticSwitch) -> Iterator[MarkedHop]:
-    far = routed.build.wiring.far[vertex]
-    for link, neighbour in zip(switch.links, far[far >= 0].tolist(), strict=True):
-        yield MarkedHop(MARKED_LINK + link.port, marked_address(neighbour, 6), link.interface)
-
-
-def _tables(routed: RoutedFabric, vertex: int) -> Iterator[tuple[int, Numbers]]:
-    """Table numbers, each with int[C, M]: the nexthop object by class and metric, 0: none."""
-    shares = [share.egress for share in routed.shares(vertex)]
-    for table, port in in_order(routed, vertex):
-        nexthop = _alone(port)
-        if table == MAIN and routed.build.every_hop:
-            alone = _alone(routed.ways(vertex))  # where their group is missing, one by one
-            nexthop[shares, 0] = np.add(shares, GROUP)
-            nexthop = np.column_stack((nexthop[:, :1], alone, nexthop[:, 1:]))
-        yield table, nexthop
-    if shares and enters(routed, routed.switch(vertex)):
-        group = np.zeros((routed.build.tables.classes.port.shape[1], 1), np.int64)
-        group[shares, 0] = np.add(shares, GROUP)
-        yield ENTER, group
-
-
-def _alone(port: Numbers) -> Numbers:
-    return np.where(port > 0, port.astype(np.int64) + LINK, 0)
-
-
-def _discards(routed: RoutedFabric, vertex: int) -> Iterator[tuple[Numbers, list[Way], Numbers]]:
-    prefix, egress = routed.routes(vertex)
-    for table, classes in discarding(dict(in_order(routed, vertex))):
-        for family, texts in enumerate(routed.prefixes):
-            these = prefix[np.isin(egress, classes)] + family * len(texts)
-            yield these, [(table,)], np.zeros_like(these)
-
-
-def _routes(routed: RoutedFabric, vertex: int, tables: list[tuple[int, Numbers]]) -> RouteRows:
+def _routes(
+    routed: RoutedFabric, vertex: int, orders: Mapping[int, Numbers], firsts: Iterable[int]
+) -> Iterator[RoutePart]:
     """Every route, table by table, in both families: its nexthop object, metric and table."""
-    return RouteRows.of(routed.both, _parts(routed, vertex, tables))
-
-
-def _parts(
-    routed: RoutedFabric, vertex: int, tables: list[tuple[int, Numbers]]
-) -> Iterator[tuple[Numbers, list[Way], Numbers]]:
     prefix, egress = routed.routes(vertex)
-    for table, by_class in tables:
-        nexthop = by_class[egress]
+    for table, order in orders.items():
+        group = GROUP + np.arange(len(order))[:, None]
+        nexthop = np.select([order > 0, order == SHARED], [order + LINK, group], 0)[egress]
         row, place = np.nonzero(nexthop)
         known, way = np.unique(nexthop[row, place], return_inverse=True)
         metrics = range(1, nexthop.shape[1] + 1)
         ways: list[Way] = [(hop, metric, table) for metric in metrics for hop in known.tolist()]
-        for family, texts in enumerate(routed.prefixes):
-            yield prefix[row] + family * len(texts), ways, place * len(known) + way
+        for first in firsts:
+            yield prefix[row] + first, ways, place * len(known) + way

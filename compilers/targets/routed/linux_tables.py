@@ -7,16 +7,18 @@ route, main decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.routed.kernel_marks import KernelMarks, kernel_marks, marked_address
+from compilers.targets.routed.route_rows import RoutePart
 from compilers.targets.routed.static_routes import (
     DISCARDED,
-    IngressShare,
+    SHARED,
+    Hops,
     Numbers,
     RoutedFabric,
     StaticSwitch,
@@ -28,9 +30,8 @@ from inventory.route_tables.held_routes import (
     IPV6_RULES,
     THROW,
     Choices,
-    Hops,
     RouteTables,
-    hops_of,
+    shared,
 )
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
@@ -54,26 +55,47 @@ class LookupRule:
     preference: int = RULE
 
 
-def in_order(routed: RoutedFabric, vertex: int) -> Iterator[tuple[int, Numbers]]:
-    """Tables with an order of ports: their numbers and int[C, M], ports by class, 0: none."""
-    for chain in routed.chains(vertex):
-        yield (ENTER + chain.in_port if chain.in_port else MAIN), chain.port
+def in_order(routed: RoutedFabric, vertex: int, each: bool = True) -> dict[int, Numbers]:
+    """By table int64[C, M], what every class tries in order (`RoutedFabric.orders`).
+
+    Args:
+        routed: the routers of the build.
+        vertex: which.
+        each: where the ways of a class are shared in transit, each of them follows by itself.
+    """
+    found = routed.orders(vertex)
+    tables = {ENTER + port if port else MAIN: order for port, order in found.items()}
+    shares = [share.egress for share in routed.shares(vertex)]
+    if routed.build.every_hop:
+        main, ways = tables[MAIN], routed.ways(vertex)[:, : None if each else 0]
+        tables[MAIN] = np.column_stack((main[:, :1], ways, main[:, 1:]))
+        tables[MAIN][shares, 0] = SHARED
+    elif shares and routed.build.wiring.host_port[vertex].any():
+        tables[ENTER] = np.zeros((len(found[0]), 1), np.int64)
+        tables[ENTER][shares] = SHARED
+    return tables
 
 
-def discarding(orders: Mapping[int, Numbers]) -> Iterator[tuple[int, Numbers]]:
-    """Tables where packets of some classes are dropped if no port is up, and these: int[n]."""
-    for table, port in orders.items():
-        if (classes := np.flatnonzero((port == DISCARDED).any(axis=1))).size:
-            yield table, classes
+def discards(
+    routed: RoutedFabric, vertex: int, orders: Mapping[int, Numbers], firsts: Iterable[int] = (0,)
+) -> Iterator[RoutePart]:
+    """Routes of packets that are dropped where no port is up: their prefixes and tables.
 
-
-def enters(routed: RoutedFabric, switch: StaticSwitch) -> bool:
-    """Whether packets of hosts are looked up in a table of their own, if any class shares them."""
-    return bool(switch.hosts) and not routed.build.every_hop
+    Args:
+        routed: the routers of the build.
+        vertex: which.
+        orders: what classes try, by table.
+        firsts: the number of each address family's first prefix.
+    """
+    prefix, egress = routed.routes(vertex)
+    for table, order in orders.items():
+        if (dropped := (order == DISCARDED).any(axis=1)).any():
+            these = prefix[dropped[egress]]
+            yield from ((these + first, [(table,)], np.zeros_like(these)) for first in firsts)
 
 
 def rules(
-    switch: StaticSwitch, tables: set[int], marks: KernelMarks | None = None
+    switch: StaticSwitch, tables: Collection[int], marks: KernelMarks | None = None
 ) -> list[LookupRule]:
     """The rules for these tables, and those for marked packets before the others.
 
@@ -104,73 +126,36 @@ def kernel_tables(
             marked packets throw on, and the ways of a group each by itself behind it.
     """
     switch, marks = routed.switch(vertex), kernel_marks(routed, vertex)
-    orders = dict(in_order(routed, vertex))
-    shares, apart = list(routed.shares(vertex)), enters(routed, switch)
+    orders = in_order(routed, vertex, each=batches)
     widest = int(routed.build.wiring.port[vertex].max(initial=0))
     tables: RouteTables = {str(ENTER + port): {} for port in range(widest + 1)}
     tables[MAIN_TABLE] = {}
-    prefix, egress = (column.tolist() for column in routed.routes(vertex))
-    for family, texts in zip((4, 6), routed.prefixes, strict=False):
-        hop = {link.port: (getattr(link, gateway[family]), link.interface) for link in switch.links}
-        marked = _marked_hops(routed, vertex, hop, gateway[family]) if marks else {}
-        named = [texts[number] for number in prefix]
-        for table, port in orders.items():
-            choices: list[Choices] = [_in_order(ports, hop) for ports in port.tolist()]
-            for share in shares if table == MAIN and routed.build.every_hop else ():
-                alone = _in_order(share.port * batches, hop)
-                repair = choices[share.egress][1:]
-                choices[share.egress] = (_shared(share, hop, marked), *alone, *repair)
-            _fill(tables[MAIN_TABLE if table == MAIN else str(table)], named, egress, choices)
-        entering: list[Choices] = [()] * len(routed.build.tables.classes.port[vertex])
-        for share in shares * apart:
-            entering[share.egress] = (_shared(share, hop, marked),)
-        _fill(tables[str(ENTER)], named, egress, entering)
-        pool = routed.pools()[family == 6]
+    for family, pool in enumerate(routed.pools()):
+        field = gateway[(4, 6)[family]]
+        hops = switch.hops(field)
+        marked = marked_hops(routed, vertex, hops, field) if marks else {}
+        for table, order in orders.items():
+            of_table = tables[MAIN_TABLE if table == MAIN else str(table)]
+            of_table |= routed.table(vertex, family, order, shared, hops, marked)
         for each in marks.ports if marks else ():
-            onward = hops_of((*hop[p], 1) for p in each.onward)
+            onward = shared(tuple((*hops[p], 1) for p in each.onward))
             tables.setdefault(str(each.table), {})[pool] = (onward,)
             kept = marks.kept if marks and batches else ()
             tables[str(each.table)] |= dict.fromkeys(kept, (THROW,))
-    for pool in routed.pools():
         tables[MAIN_TABLE][pool] = (*tables[MAIN_TABLE].get(pool, ()), DISCARD)
-    ours = rules(switch, {*orders, *([ENTER] if shares and apart else [])}, marks)
     led: dict[str, Choices] = {}
-    for rule in ours:
+    for rule in rules(switch, orders, marks):
         way = ((f"table {rule.table}", "", 1),)
         led[f"iif {rule.interface}"] = (*led.get(f"iif {rule.interface}", ()), way)
     return tables | {IPV4_RULES: led, IPV6_RULES: led}
 
 
-def _in_order(ports: Iterable[int], hop: Mapping[int, tuple[str, str]]) -> Choices:
-    """A choice a port, and the end where there is one."""
-    return tuple(DISCARD if p == DISCARDED else ((*hop[p], 1),) for p in ports if p)
-
-
-def _shared(
-    share: IngressShare,
-    hop: Mapping[int, tuple[str, str]],
-    marked: Mapping[int, tuple[str, str]],
-) -> Hops:
-    ways = zip(share.port, share.weight, share.marks, strict=True)
-    return hops_of((*(marked if mark else hop)[p], weight) for p, weight, mark in ways)
-
-
-def _marked_hops(
-    routed: RoutedFabric, vertex: int, hop: Mapping[int, tuple[str, str]], gateway: str
-) -> dict[int, tuple[str, str]]:
-    """By port the neighbour's address for marked packets, and the interface."""
+def marked_hops(routed: RoutedFabric, vertex: int, hops: Hops, gateway: str) -> Hops:
+    """The same with the neighbours' addresses for marked packets."""
     w = routed.build.wiring
     far = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)
     family = 4 if gateway == "ipv4" else 6
-    return {p: (marked_address(v, family), hop[p][1]) for p, v in far if v >= 0}
-
-
-def _fill(
-    table: dict[str, Choices], prefixes: list[str], egress: list[int], choices: Sequence[Choices]
-) -> None:
-    """Add the routes of the classes that have choices in this table."""
-    found = zip(prefixes, map(choices.__getitem__, egress), strict=True)
-    table.update(route for route in found if route[1])
+    return {p: (marked_address(v, family), hops[p][1]) for p, v in far if v >= 0}
 
 
 def require_weights(build: Build, target: str) -> None:

@@ -1,6 +1,6 @@
 """The nxos target: a device config for NX-OS (docs/targets/nxos.md).
 
-Packets from hosts share ports in VRF `hosts` (`host_vrf`). A member of a route is a line in `vrf
+Packets from hosts share ports in VRF `hosts` (`p2p_links`). A member of a route is a line in `vrf
 context hosts`: `ip route PREFIX INTERFACE NEXTHOP vrf default`, the last word the VRF of the next
 hop (Batfish's grammar cisco_nxos/CiscoNxos_static.g4; attribute nhVrf of NX-API's ipv4Nexthop).
 """

@@ -5,6 +5,16 @@ are not to be had on every system (docs/targets/numbered-links.md), so every lin
 of its own: a /31 (RFC 3021) and, where the fabric has IPv6, a /127 (RFC 6164). They are the pair of
 number u·P + p of a pool, for the link at port p of vertex u, u the lower of its two vertices
 and P the ports of the widest node type. So they stay when links and nodes go or come.
+
+Where packets from hosts share ports, host ports are in a VRF of their own, fabric ports in the
+default one. The host VRF has a route to every prefix by all ports that share the entering traffic
+of its class; next hops are in the default VRF, each an interface and an address (some chips cannot
+chain look-ups: FRR issue 18320). Transit meets the default VRF alone, whose routes are minimal, as
+`Classes` of the intermediate form wants it. A VRF does not fall through to another, so it needs all
+prefixes. The route back is one per host in the default VRF, with the host itself as next hop: not
+every system takes a route to an interface alone on Ethernet (Cisco, Nexus 9000 unicast routing
+guide, static routing), and FRR takes a host route through the host itself, but before 10.6 not the
+whole block through one of its own addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7).
 """
 
 from __future__ import annotations
@@ -15,7 +25,7 @@ from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +48,14 @@ from compilers.targets.routed.bgp.control_plane import (
     failed_shares,
     require_bgp,
 )
-from compilers.targets.routed.host_vrf import SharedRoute, Way, beyond_tables, shared_routes
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
-from compilers.targets.routed.static_routes import RoutedFabric, bad_names
+from compilers.targets.routed.static_routes import SHARED, Numbers, RoutedFabric, bad_names
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables, hops_of
+from inventory.route_tables.held_routes import DISCARD, MAIN, Hops, RouteTables, shared
 
+T = TypeVar("T")
 LINKS, LINKS6 = "links", "links6"
 P2P_UNREACHABLE = 254
 """The distance of the route that discards addresses without another: the last that is usable."""
@@ -55,6 +65,8 @@ ETHERNET_HEADER = 14
 """Bytes that some systems count in the MTU of a port."""
 Route = tuple[str, str, str]
 """Prefix, gateway and interface. No class of its own: a fabric has millions."""
+SharedRoute = tuple[str, tuple[tuple[str, str], ...]]
+"""A prefix, and the gateways and interfaces that share what enters the fabric for it."""
 
 
 def _accepts(kind: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
@@ -131,6 +143,13 @@ class P2pRouter:
         """The port of the only host, or the interface of the VLAN of several; "" without any."""
         return f"Vlan{VLAN}" if self.hosts[1:] else self.hosts[0].interface if self.hosts else ""
 
+    def back(self) -> Iterator[Route]:
+        """The routes of the default VRF to hosts in another, each through the host itself."""
+        for host in self.hosts:
+            for address, length in ((host.ipv4, 32), (host.ipv6, 128)):
+                if address:
+                    yield f"{address}/{length}", address, self.host_interface
+
     @property
     def ports(self) -> list[PhysicalPort]:
         """Those in use."""
@@ -179,14 +198,6 @@ class P2pVariables:
         """The name, the pool, the routes and those of entering packets of each address family."""
         yield "ipv4", self.ipv4_pool, self.ipv4_routes, self.ipv4_entering
         yield "ipv6", self.ipv6_pool, self.ipv6_routes, self.ipv6_entering
-
-    def back(self) -> Iterator[Route]:
-        """The routes of the default VRF to the hosts in theirs, each through the host itself."""
-        at = self.router.host_interface
-        for host in self.router.hosts if self.vrf else ():
-            for address, length in ((host.ipv4, 32), (host.ipv6, 128)):
-                if address:
-                    yield f"{address}/{length}", address, at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,19 +296,18 @@ class P2pFabric:
             between: whether the port of the hosts is in their VRF, so that the default one leads to
                 them from there.
         """
-        values = self._static(vertex)
-        routes: dict[str, Choices] = {}
-        inside: dict[str, Choices] = {}
-        for _, pool, minimal, entering in values.families():
-            routes |= {prefix: (((via, port, 1),),) for prefix, via, port in minimal}
-            inside |= {prefix: (hops_of((*way, 1) for way in ways),) for prefix, ways in entering}
-            for table in (routes, inside) if pool else ():
-                table[pool] = (*table.get(pool, ()), DISCARD)
-        if not values.vrf:
-            return {MAIN: routes}
-        if between:
-            routes |= {prefix: (((via, port, 1),),) for prefix, via, port in values.back()}
-        return {MAIN: routes, values.vrf: inside}
+        links, held = self.links(vertex), RouteTables()
+        for family, pool in enumerate(self.routed.pools()):
+            tables = zip((MAIN, self.vrf), self._tables(vertex, family, links, shared), strict=True)
+            for name, table in tables:
+                if table or name == MAIN:
+                    found = held.setdefault(name, {})
+                    found |= table
+                    found[pool] = (*found.get(pool, ()), DISCARD)
+        if between and self.vrf in held:
+            back = self.router(vertex).back()
+            held[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in back}
+        return held
 
     def _ipv4(self, offset: int) -> str:
         return str(IPv4Address(int(self.pool4.network_address) + offset))
@@ -323,8 +333,14 @@ class P2pFabric:
             plane: finds the next hops of entering packets; None: they are those of the links.
         """
         routed, links = self.routed, self.links(vertex)
-        both = (self._routes(vertex, family, links, plane) for family in range(2))
-        (ipv4, shared4), (ipv6, shared6) = both
+        families = range(len(routed.prefixes))
+        tables = [self._tables(vertex, family, links, _pairs, plane) for family in families]
+        routes: list[list[Route]] = [
+            [(prefix, *hop) for prefix, ((hop,),) in minimal.items()] for minimal, _ in tables
+        ]
+        entering: list[list[SharedRoute]] = [
+            [(prefix, ways) for prefix, (ways,) in inside.items()] for _, inside in tables
+        ]
         pools = [*routed.pools(), ""]
         return P2pVariables(
             router=self.router(vertex),
@@ -336,35 +352,49 @@ class P2pFabric:
             unreachable=P2P_UNREACHABLE,
             ipv4_pool=pools[0],
             ipv6_pool=pools[1],
-            ipv4_routes=ipv4,
-            ipv6_routes=ipv6,
-            vrf=self.vrf if shared4 else "",
-            ipv4_entering=shared4,
-            ipv6_entering=shared6,
+            ipv4_routes=routes[0],
+            ipv6_routes=[*routes, []][1],
+            vrf=self.vrf if entering[0] else "",
+            ipv4_entering=entering[0],
+            ipv6_entering=[*entering, []][1],
             bgp=None,
         )
 
-    def _routes(
+    def _tables(
         self,
         vertex: int,
         family: int,
         links: Mapping[int, P2pLink],
-        plane: ControlPlane | None,
-    ) -> tuple[list[Route], list[SharedRoute]]:
-        """The routes of a family, 0 for IPv4, and those of packets from hosts."""
-        routed = self.routed
-        if family >= len(routed.prefixes):
-            return [], []
-        texts = routed.prefixes[family]
-        ways = {p: ((k.gateway4, k.gateway6)[family], k.interface) for p, k in links.items()}
-        ports = routed.build.tables.classes.port[vertex].tolist()
-        rows = zip(*(column.tolist() for column in routed.routes(vertex)), strict=True)
-        routes = [(texts[prefix], *ways[ports[k]]) for prefix, k in rows]
-        shares = self.vrf and routed.build.wiring.host_port[vertex].any()
-        alone: dict[int, Way] = {}
-        if plane and plane.via:  # a VRF does not fall through to what BGP finds
-            ways, alone = plane.next_hops(vertex, family), plane.destinations(family)
-        return routes, shared_routes(routed, vertex, family, ways, alone) if shares else []
+        said: Callable[[Hops], T],
+        plane: ControlPlane | None = None,
+    ) -> tuple[dict[str, tuple[T, ...]], dict[str, tuple[T, ...]]]:
+        """The routes of a family, 0 for IPv4, and those of packets from hosts if these share.
+
+        said: see `RoutedFabric.table`. plane: finds the next hops of entering packets; None: they
+        are those of the links.
+        """
+        routed, w = self.routed, self.routed.build.wiring
+        hops = {p: ((k.gateway4, k.gateway6)[family], k.interface) for p, k in links.items()}
+        order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
+        minimal = routed.table(vertex, family, order, said, hops)
+        shares = [share.egress for share in routed.shares(vertex)]
+        if not (shares and self.vrf and w.host_port[vertex].any()):
+            return minimal, {}
+        order[shares] = SHARED
+        if plane is None or not plane.via:
+            return minimal, routed.table(vertex, family, order, said, hops)
+        inside = routed.table(vertex, family, order, said, plane.next_hops(vertex, family))
+        # A VRF does not fall through to what BGP finds.
+        prefix, egress = routed.routes(vertex)
+        for alone in prefix[~np.isin(egress, shares)].tolist():
+            if hop := plane.next_hop(alone, family):
+                inside[routed.prefixes[family][alone]] = (said(((*hop, 1),)),)
+        return minimal, inside
+
+
+def _pairs(hops: Hops) -> tuple[tuple[str, str], ...]:
+    """Gateways and interfaces."""
+    return tuple((gateway, interface) for gateway, interface, _ in hops)
 
 
 class P2pTarget(Target):
@@ -514,3 +544,43 @@ def _pools(
             continue
         problems.append(Problem(f"{required} for links", given, key=f"{SET} {name}"))
     return problems
+
+
+def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Problem]:
+    """Limits of node types that routes in two VRFs and their ECMP groups do not fit, with numbers.
+
+    Each VRF has a route to every other prefix and to every host of the switch. A class that shares
+    its traffic takes an ECMP group per address family: its members have the family's addresses.
+
+    Args:
+        build: whose node types.
+        target: its name.
+        found: whether BGP finds the next hops, by a route to every other switch.
+    """
+    if build.hardware is None or not build.tables.classes.alternate.shape[2]:
+        return
+    w, c = build.wiring, build.tables.classes
+    families = 2 if build.addressing.ipv6 else 1
+    hosts = np.count_nonzero(w.host_port, axis=1)
+    ports: Numbers = np.concatenate((c.port[..., None], c.alternate), axis=2)
+    members: Numbers = np.count_nonzero(c.weight * (ports > 0), axis=2)
+    others = build.tables.routes.rows() - 1
+    needed = {
+        "lpm_rows": ("routes in two VRFs", ((others + hosts) * 2 + others * found) * families),
+        "groups": ("ECMP groups", (members > 1).sum(axis=1) * families),
+        "ecmp_width": ("members per ECMP group", members.max(axis=1, initial=0)),
+    }
+    for t, node_type in enumerate(build.hardware.types):
+        here = (w.node_type == t) & (hosts > 0)
+        for word, limit in node_type.limits.items():
+            what, count = needed[word]
+            over = here & (count > limit)
+            if over.any():
+                most = int((over * count).argmax())
+                yield Problem(
+                    key=f"node_types.{node_type.name}.tables.{word}",
+                    required=f"at least {count[most]:,} {what} for alternates on target {target}",
+                    given=f"{limit:,}, too few at {np.count_nonzero(over):,} "
+                    f"nodes; {w.names[most]} needs most",
+                    todo="choose another type, a smaller fabric or balance: minimal",
+                )

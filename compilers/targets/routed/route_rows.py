@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 Column = NDArray[np.integer[Any]]
 Way = tuple[object, ...]
+RoutePart = tuple[Column, Sequence[Way], Column]
+"""Prefixes, ways, and which of these each route is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,10 +44,8 @@ class RouteRows:
     way: Column
 
     @classmethod
-    def of(
-        cls, names: PrefixTexts, parts: Iterable[tuple[Column, Sequence[Way], Column]]
-    ) -> RouteRows:
-        """Routes in parts: of each the prefixes, the ways, and which of these each route is."""
+    def of(cls, names: PrefixTexts, parts: Iterable[RoutePart]) -> RouteRows:
+        """Routes in parts."""
         ways: list[Way] = []
         none: Column = np.zeros(0, np.int64)
         columns = [(none, none)]

@@ -3,7 +3,7 @@
 The static routes stand in both: in STATIC_ROUTE, which bgpcfgd hands to FRR, and in frr.conf with
 the tag that bgpcfgd gives routes it doesn't advertise, so that both name the same routes.
 
-Packets from hosts share ports in VRF `Vrf-hosts` (`host_vrf`): `nexthop`, `ifname` and
+Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_links`): `nexthop`, `ifname` and
 `nexthop-vrf` of a route are lists of one length (sonic-static-route.yang, bgpcfgd's
 managers_static_rt.py). A name of a VRF begins with `Vrf`, one `advertise` stands for all members,
 and no entry of a list is empty.
@@ -27,7 +27,6 @@ from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
 from compilers.targets.routed.bgp.control_plane import BFD, ROUTING, SHARING_OPTIONS
-from compilers.targets.routed.host_vrf import Way
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.lossless.sonic_qos import SonicQos
 from compilers.targets.routed.p2p_links import (
@@ -273,11 +272,11 @@ def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
             yield f"default|{prefix}", way
         known = {ways: _between_vrfs(ways, "default") for _, ways in entering}
         yield from ((f"{vrf}|{prefix}", known[ways]) for prefix, ways in entering)
-    for prefix, gateway, interface in values.back():
+    for prefix, gateway, interface in values.router.back() if vrf else ():
         yield f"default|{prefix}", _between_vrfs([(gateway, interface)], vrf)
 
 
-def _between_vrfs(ways: Sequence[Way], vrf: str) -> Entry:
+def _between_vrfs(ways: Sequence[tuple[str, str]], vrf: str) -> Entry:
     """The entry of a route whose next hops are in another VRF."""
     gateways, interfaces = zip(*ways, strict=True)
     named = {"ifname": ",".join(interfaces)} if all(interfaces) else {}

@@ -12,27 +12,33 @@ neighbour's address *and* the port, so a packet on a wrong cable finds nobody th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
-from itertools import compress
+from itertools import chain, compress
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.tables.intermediate_form import no_route
 from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces, PhysicalPort
 from compilers.targets.routed.route_rows import PrefixTexts
 from compilers.wiring.addressing import Addressing
 from inventory.problems import InputError, Problem, few
+from inventory.route_tables.held_routes import DISCARD
+from inventory.route_tables.held_routes import Hops as Shared
 
 Numbers = NDArray[np.integer]
+T = TypeVar("T")
 Network = TypeVar("Network", IPv4Network, IPv6Network)
 LINK_LOCAL = 0xFE80 << 112
-DISCARDED = -1
-"""In the place of a port: packets that find none before it are dropped."""
+DISCARDED, SHARED = -1, -2
+"""In the place of a port: packets that find none before it are dropped; the ways of the class, by
+their weights."""
+Hops = Mapping[int, tuple[str, str]]
+"""The gateway and the interface of every port."""
+NO_HOPS: Hops = {}
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
@@ -70,17 +76,9 @@ class StaticSwitch:
     host_ports: tuple[str, ...]
     mtu: Mapping[str, int]
 
-
-@dataclass(frozen=True, slots=True)
-class PortOrder:
-    """Ports by class in the order they are tried, for packets that came in on `in_port`.
-
-    in_port: 0 for packets from anywhere that has no chain of its own. port: int[C, M], 0: no port.
-    Classes that do the same as anywhere have no ports at all. `DISCARDED` may be the last.
-    """
-
-    in_port: int
-    port: Numbers
+    def hops(self, gateway: str) -> Hops:
+        """The neighbour's address behind every port; gateway: the field of its link, ipv4, ipv6."""
+        return {link.port: (getattr(link, gateway), link.interface) for link in self.links}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,21 +194,21 @@ class RoutedFabric:
 
     def routes(self, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
         """int32[n], int[n]: prefix numbers and classes of a switch; its own prefix is no route."""
-        routes = self.build.tables.routes
-        egress = routes.egress[vertex]
-        kept = egress < no_route(egress)
-        return routes.prefixes(vertex)[kept], egress[kept]
+        return self.build.tables.routes.of(vertex)
 
-    def chains(self, vertex: int) -> Iterator[PortOrder]:
-        """What a packet in transit does, by where it came in: the rule of `Classes`."""
+    def orders(self, vertex: int) -> dict[int, Numbers]:
+        """By the port where a packet in transit came in, 0 for any: the rule of `Classes`.
+
+        int64[C, M], what each class tries in order: ports, 0 for nothing, `DISCARDED` last. Of a
+        port only what differs from that for any: other classes have 0.
+        """
         classes = self.build.tables.classes
-        minimal = classes.port[vertex, :, None]
-        protection = classes.protection[vertex]
+        minimal = classes.port[vertex, :, None].astype(np.int64)
+        protection, bounce = classes.protection[vertex], classes.bounce[vertex]
         order = np.concatenate((minimal, protection), axis=1)
-        yield PortOrder(0, order)
-        bounce = classes.bounce[vertex]
+        orders = {0: order}
         if not protection.shape[1] and not bounce.shape[1]:
-            return
+            return orders
         ways = self.ways(vertex)
         turned = np.column_stack((bounce, minimal))
         width = max(order.shape[1], turned.shape[1])
@@ -225,7 +223,50 @@ class RoutedFabric:
             ahead = np.column_stack((np.where(ahead == port, 0, ahead), last))
             ahead[~(among | (listed & ~ways.any(axis=1)))] = 0
             if ahead.any():
-                yield PortOrder(port, ahead)
+                orders[port] = ahead
+        return orders
+
+    def table(
+        self,
+        vertex: int,
+        family: int,
+        order: Numbers,
+        said: Callable[[Shared], T],
+        hops: Hops,
+        marked: Hops = NO_HOPS,
+    ) -> dict[str, tuple[T, ...]]:
+        """The routes of a table, by their prefixes.
+
+        Args:
+            vertex: of the switch.
+            family: 0 for IPv4, 1 for IPv6.
+            order: int64[C, M], what each class tries, as in `orders`; `SHARED` is its ways.
+            said: what stands for next hops that share; `held_routes.shared` for those to compare
+                with what a switch holds.
+            hops: the gateway and the interface of every port.
+            marked: the same of packets that are marked.
+        """
+        there: NDArray[np.bool_] = (order != 0).any(axis=1)
+        known: dict[int, tuple[T, ...]] = {
+            port: (said(((*hop, 1),)),) for port, hop in hops.items()
+        }
+        known |= {0: (), DISCARDED: (said(DISCARD),)}
+        shares = {s.egress: s for s in self.shares(vertex)} if (order == SHARED).any() else {}
+        choices: dict[int, tuple[T, ...]] = {}
+        for egress, ports in zip(
+            np.flatnonzero(there).tolist(), order[there].tolist(), strict=True
+        ):
+            if SHARED in ports:
+                s = shares[egress]
+                each = zip(s.port, s.weight, s.marks, strict=True)
+                members = tuple((*(marked if mark else hops)[p], w) for p, w, mark in each)
+                known[SHARED] = (said(members),)
+            choices[egress] = tuple(chain.from_iterable(map(known.__getitem__, ports)))
+        prefix, egress_of = self.routes(vertex)
+        kept = there[egress_of]
+        texts = map(self.prefixes[family].__getitem__, prefix[kept].tolist())
+        found = map(choices.__getitem__, egress_of[kept].tolist())
+        return dict(zip(texts, found, strict=True))
 
     def ways(self, vertex: int) -> Numbers:
         """int[C, W]: where packets in transit are shared, too, the ways of classes with several."""
@@ -239,17 +280,17 @@ class RoutedFabric:
 
     def shares(self, vertex: int) -> Iterator[IngressShare]:
         """Classes whose entering traffic does otherwise than that in transit."""
-        classes = self.build.tables.classes
+        classes, marked = self.build.tables.classes, self.build.marks
         if not classes.alternate.shape[2]:
             return
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
         weights = classes.weight[vertex] * (ports > 0)
-        for egress in np.flatnonzero(weights[:, 1:].any(axis=1)).tolist():
-            used = weights[egress] > 0
-            port, weight = ports[egress, used].tolist(), weights[egress, used].tolist()
-            minimal, marks = int(ports[egress, 0]), self.build.marks
-            marked = tuple(marks and p != minimal for p in port)
-            yield IngressShare(egress, tuple(port), tuple(weight), marked)
+        several = np.flatnonzero(weights[:, 1:].any(axis=1))
+        rows = several.tolist(), ports[several].tolist(), weights[several].tolist()
+        for egress, port, weight in zip(*rows, strict=True):
+            used = [(p, w) for p, w in zip(port, weight, strict=True) if w]
+            found, share = zip(*used, strict=True)
+            yield IngressShare(egress, found, share, tuple(marked and p != port[0] for p in found))
 
     def pools(self) -> list[str]:
         """See `fabric_pools`."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from compilers.topology.distance import BEYOND, distances, table_of
 from extensions.clusters.simulators import each_plane
 from extensions.clusters.simulators.ns3_program import table_text
@@ -69,8 +69,8 @@ def files(build: Build) -> Iterator[tuple[str, str]]:
     depth = distances(table_of(far), np.arange(len(far))).astype(np.int16)
     if (depth == BEYOND).any():
         raise InputError.of("a fabric in which all switches reach each other", "a damaged one")
-    walker = Walker.of(build.tables, build.wiring.cables())
-    minimal = walker.next_switch(np.arange(len(far)))
+    fib = Fib.of(build.tables, build.wiring.cables())
+    minimal = fib.next_switch(np.arange(len(far)))
     pairs = build.topology.endpoints & (depth > 0)
     alike = pairs & (minimal == _next_routers(far, depth))
     yield "network.anynet", "".join(_network(fabric, len(far)))

@@ -78,15 +78,18 @@ def _asked(given: dict[str, Any], hosts: int | None) -> tuple[str, dict[str, Any
         InputError: there is no terminal to ask at.
     """
     from compilers.topology.families import FAMILIES
+    from compilers.topology.supernodes import SUPERNODE_KINDS
     from inventory.problems import InputError
 
     if not sys.stdin.isatty():
         todo = f"say one of {', '.join(FAMILIES)}, and --q; on a terminal you are asked"
         raise InputError.of("a family", "none", todo, key="--family")
-    family = click.prompt("Family", type=click.Choice([*FAMILIES]), default="polarfly", err=True)
+    family = click.prompt(
+        "Family", type=click.Choice([*FAMILIES]), default=next(iter(FAMILIES)), err=True
+    )
     asked: dict[str, tuple[str, click.ParamType[Any]]] = {
         "q": ("q, a prime power; a switch has about q + 1 links", click.INT),
-        "supernode": ("Supernode", click.Choice(["inductive-quad", "paley", "complete"])),
+        "supernode": ("Supernode", click.Choice([*SUPERNODE_KINDS])),
         "degree": ("Degree of the supernode", click.INT),
     }
     for word in FAMILIES[family].parameters:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput, Saturation
     from compilers.tables.build import Build
 
-VALIANT = "valiant"
 OPTIMUM = ("optimum", "of it")
 REACHED = 0.98
 """Of the optimum: below that it is a bound that nothing is known to reach."""
@@ -80,6 +79,7 @@ def command(
     """
     from compilers.drawing.plots import WAYS
     from compilers.estimates import Size, throughput_works
+    from compilers.spec.balances import balance_named, own_balances
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
@@ -109,10 +109,11 @@ def command(
         whole = {"name": fabric.name, "ports": len(builds), "patterns": sums}
         print_json(merged_reports([build.name for build in builds], reports, whole))
         return
+    carrying = next(name for name in own_balances() if balance_named(name).carries)
     for build, found in zip(builds, each, strict=True):
         print_table(
             f"{build.name}: {title}; saturation",
-            ["pattern", "flows", *WAYS.values(), VALIANT, *OPTIMUM, "hottest minimal link"],
+            ["pattern", "flows", *WAYS.values(), carrying, *OPTIMUM, "hottest minimal link"],
             [_row(build, one, tuple(WAYS)) for one in found],
         )
     if len(builds) > 1:

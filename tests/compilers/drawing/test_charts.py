@@ -14,13 +14,12 @@ import pytest
 import polarfab
 from compilers.cabling.schedule_columns import CABLE_COLUMNS
 from compilers.drawing.chart import NAUGHT, Chart, Scale, short_number
-from compilers.drawing.link_matrix import Matrix, failure_chart, load_chart
+from compilers.drawing.link_matrix import LinkLosses, Matrix, failure_chart, load_chart
 from compilers.drawing.move_chart import changes_of, move_chart
 from compilers.drawing.picture import draw_chart
 from compilers.drawing.rack_chart import rack_chart
 from compilers.evaluation.saturation import throughput
 from compilers.proof.failures.failure_walks import walk_failures
-from compilers.proof.failures.link_losses import LinkLosses
 from compilers.tables.build import Build
 from compilers.update.move_plan import plan
 from compilers.update.move_report import MOVE_COUNTS, MOVE_PARTS, MoveReport

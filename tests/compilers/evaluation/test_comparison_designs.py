@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
-from compilers.evaluation.comparison.candidates import candidate
+from compilers.evaluation.comparison.candidates import candidate, packing
 from compilers.evaluation.comparison.designs import (
     families,
     fitting,
@@ -21,7 +21,6 @@ from compilers.evaluation.comparison.designs import (
     within,
 )
 from compilers.evaluation.comparison.formulas import ESTIMATE, EXACT, formulas
-from compilers.evaluation.comparison.packing import packing
 from compilers.evaluation.comparison.prices import prices
 from compilers.topology.families import BASELINES, FAMILIES, family_of
 from compilers.topology.layout import layout, links_between

@@ -15,9 +15,10 @@ from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import GAP, fit
 from compilers.evaluation.saturation import throughput
 from compilers.evaluation.traffic import PATTERNS, two_legs
+from compilers.forwarding.single_packets import SinglePackets
 from compilers.tables.build import Build
+from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import local
-from compilers.tables.walk import MOST_HOPS, Walker
 from tests.compilers.build_digests import Case
 from tests.compilers.routed import routed
 
@@ -27,17 +28,17 @@ IQ = {"family": "polarstar", "supernode": "inductive-quad"}
 def loads_by_hand(build: Build, pattern: str, hosts: int) -> Counter[tuple[int, int]]:
     """What each link carries each way: every flow split by the weights, every part walked."""
     cables = build.wiring.cables()
-    walker = Walker.of(build.tables, cables)
+    fib = Fib.of(build.tables, cables)
     traffic, classes = PATTERNS[pattern](build.topology, hosts, 0), build.tables.classes
     load: Counter[tuple[int, int]] = Counter()
     for s, d, amount in zip(traffic.source, traffic.destination, traffic.amount, strict=True):
-        k = int(walker.egress(np.array([d]))[s, 0])
+        k = int(fib.egress(np.array([d]))[s, 0])
         ports = [int(classes.port[s, k]), *classes.alternate[s, k].tolist()]
         weights = classes.weight[s, k].tolist()
         for port, weight in zip(ports, weights, strict=True):
             if weight:
                 after = int(cables[s, port])
-                rest, _ = walker.path(after, int(d))
+                rest, _ = SinglePackets(build, int(d)).minimal(after)
                 for link in pairwise([int(s), *rest]):
                     load[link] += amount * weight / sum(weights)
     return load
@@ -117,7 +118,7 @@ def test_fit_is_near_the_linear_program(q: int, pattern: str) -> None:
     """Shares a switch and class, and the peak, as the variables of scipy's solver."""
     build = routed(q=q, spread=True)
     fluid, traffic = Fluid.of(build), PATTERNS[pattern](build.topology, 3, 0)
-    egress = Walker.of(build.tables, build.wiring.cables()).egress(np.arange(build.tables.switches))
+    egress = Fib.of(build.tables, build.wiring.cables()).egress(np.arange(build.tables.switches))
     switch_class = traffic.source * 1000 + egress[traffic.source, traffic.destination]
     blocks, equal = [], []
     for key in np.unique(switch_class).tolist():

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from compilers.routing.marked_spread import onward_ports, sides
 from compilers.tables.build import Build
+from compilers.tables.fib import MOST_HOPS
 from compilers.tables.intermediate_form import local, no_route
-from compilers.tables.walk import MOST_HOPS
 
 Link = frozenset[int]
 Element = Link | int

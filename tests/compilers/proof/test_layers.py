@@ -9,7 +9,7 @@ import pytest
 from compilers.proof.lossless import layers as module
 from compilers.proof.lossless.layers import UNSET, Layers, layers
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}
@@ -27,7 +27,7 @@ CASES = [
 def circle(build: Build, found: Layers) -> list[tuple[int, int]]:
     """Links of one layer that wait for each other in a circle, or []."""
     order = build.tables.switches
-    after = Walker.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
+    after = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
     ends = np.flatnonzero(build.topology.endpoints)
     at, to = (side.ravel() for side in np.meshgrid(ends, ends))
     layer = found.layer[at, to].astype(np.int64)

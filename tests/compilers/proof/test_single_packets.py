@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from compilers.forwarding.many_packets import ManyPackets
-from compilers.forwarding.program import cable_ends, link_ends
+from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.forwarding.program import program_of
 from compilers.forwarding.rule import DELIVER, DROP
 from compilers.forwarding.single_packets import DROPPED, HOME, SinglePackets
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.risk_cases import link_numbers
 from compilers.tables.build import Build
-from compilers.tables.walk import MOST_HOPS, Walker
+from compilers.tables.fib import MOST_HOPS, Fib
 from tests.compilers.routed import routed
 
 FABRICS: list[dict[str, Any]] = [
@@ -28,12 +29,13 @@ FABRICS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("words", FABRICS)
 def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
     build = routed(**words)
-    hops, walker = ManyPackets.of(build), Walker.of(build.tables, build.wiring.cables())
+    hops, fib = ManyPackets.of(build), Fib.of(build.tables, build.wiring.cables())
     chance = np.random.default_rng(1)
     ends = np.flatnonzero(build.topology.endpoints)
     arcs = np.flatnonzero(hops.end >= 0)
     for destination in chance.choice(ends, 8):
         towards = np.array([destination])
+        minimal = minimal_hops(fib, towards)[:, 0]
         for arc in chance.choice(arcs, 30).tolist():
             switch, link = divmod(arc, hops.slots)
             dead = int(chance.integers(hops.program.cables + hops.switches))
@@ -42,23 +44,23 @@ def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
             path, at, column = [switch], np.array([arc]), np.zeros(1, np.int64)
             while len(path) <= MOST_HOPS:
                 down = np.array([[dead]])
-                out = hops.after(hops.egress(towards), towards, at, column, dead=down).arc
+                out = hops.after(hops.walks.egress(towards), towards, at, column, dead=down).arc
                 if out[0] < 0:
                     assert found.outcome == {DELIVER: HOME, DROP: DROPPED}[int(out[0])]
                     break
                 at = hops.end[out]
                 path.append(int(at[0]) // hops.slots)
             assert list(found.switches) == path
-            assert packets.minimal(switch) == walker.path(switch, int(destination))
+            assert packets.minimal(switch)[1] == minimal[switch]
 
 
 def test_links_are_numbered_by_their_ends() -> None:
     build = routed(q=4)
-    ends = cable_ends(build.wiring.far)
-    for number in range(0, len(ends), 7):
-        one, other = link_ends(build, number)
-        assert ends[number].tolist() == [one, other]
-        assert link_numbers(build.wiring.far)[one, other] == number
+    program = program_of(build)
+    for number, (one, other) in enumerate(build.wiring.link_ends().tolist()):
+        assert one < other
+        assert link_numbers(build)[one, other] == number
+        assert program.cable[one][program.far[one] == other].tolist() == [number]
 
 
 class _Counted(np.ndarray[Any, Any]):

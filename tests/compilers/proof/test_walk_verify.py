@@ -1,4 +1,4 @@
-"""The walker and the verifier, on good tables and on tables broken in every way they name."""
+"""Minimal paths and the verifier, on good tables and on tables broken in every way they name."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import networkx
 import numpy as np
 import pytest
 
+from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.forwarding.single_packets import SinglePackets
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
+from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED, Fib
 from compilers.tables.intermediate_form import Classes, Routes, local, no_route
-from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED, Walker
 from compilers.topology.adjacency import Graph
 from compilers.topology.distance import BEYOND, distances, neighbour_table
 from tests.compilers.fabrics import polarfly_build
 
 
-def walker(build: Build) -> Walker:
-    return Walker.of(build.tables, build.wiring.cables())
+def fib(build: Build) -> Fib:
+    return Fib.of(build.tables, build.wiring.cables())
 
 
 def with_egress(build: Build, changes: dict[tuple[int, int], int]) -> Build:
@@ -40,10 +42,10 @@ def test_every_pair_is_delivered_minimally(q: int) -> None:
 
 
 def test_one_path_is_that_of_all_packets() -> None:
-    found = walker(polarfly_build(3))
-    hops = found.hops(np.arange(13))
+    build = polarfly_build(3)
+    hops = minimal_hops(fib(build), np.arange(13))
     for (source, destination), links in np.ndenumerate(hops):
-        path, outcome = found.path(source, destination)
+        path, outcome = SinglePackets(build, destination).minimal(source)
         assert (path[0], path[-1], len(path) - 1, outcome) == (source, destination, links, links)
 
 
@@ -60,7 +62,7 @@ def test_a_missing_row_loses_the_pairs_behind_it() -> None:
     lost = 156 - report.delivered
     assert lost >= 1
     assert not report.passed
-    assert walker(with_egress(build, {(0, 5): none})).path(0, 5) == ([0], LOST)
+    assert SinglePackets(with_egress(build, {(0, 5): none}), 5).minimal(0) == ([0], LOST)
     assert any(
         f.source == 0 and f.destination == 5 and f.fault == "no route" for f in report.faults
     )
@@ -77,8 +79,8 @@ def test_two_switches_that_send_to_each_other_loop() -> None:
     report = verify(broken)
     assert report.loops >= 2
     assert all(fault.fault.startswith("looped") for fault in report.faults)
-    assert walker(broken).path(u, d)[1] == LOOPED
-    assert len(walker(broken).path(u, d)[0]) == MOST_HOPS + 1
+    assert SinglePackets(broken, d).minimal(u)[1] == LOOPED
+    assert len(SinglePackets(broken, d).minimal(u)[0]) == MOST_HOPS + 1
 
 
 def test_a_detour_is_delivered_but_not_minimal() -> None:
@@ -112,15 +114,15 @@ def test_a_class_on_a_port_without_a_cable_is_found(beyond: int) -> None:
         assert not report.passed
         assert "sent to a port without a cable" in {fault.fault for fault in report.faults}
     d = int(np.flatnonzero(build.tables.routes.egress[4] == 1)[0])
-    assert walker(broken).path(4, d) == ([4], UNCABLED)
+    assert SinglePackets(broken, d).minimal(4) == ([4], UNCABLED)
 
 
 def test_delivery_at_another_switch_is_a_fault() -> None:
     build = polarfly_build(3)
     here = local(build.tables.routes.egress)
     broken = with_egress(build, {(2, 9): here})
-    assert walker(broken).path(2, 9) == ([2], MISDELIVERED)
-    assert walker(broken).hops(np.array([9]))[2, 0] == MISDELIVERED
+    assert SinglePackets(broken, 9).minimal(2) == ([2], MISDELIVERED)
+    assert minimal_hops(fib(broken), np.array([9]))[2, 0] == MISDELIVERED
     report = verify(broken)
     assert not report.passed
     assert {fault.fault for fault in report.faults} == {"delivered at another switch"}
@@ -148,7 +150,7 @@ def test_aggregates_stand_in_where_no_exact_row_does() -> None:
         classes=Classes.minimal(np.array([[1, 0], [1, 2], [1, 0]], np.int32)),
     )
     cables = np.array([[-1, 1, -1], [-1, 0, 2], [-1, 1, -1]], np.int32)
-    hops = Walker.of(tables, cables).hops(np.arange(3))
+    hops = minimal_hops(Fib.of(tables, cables), np.arange(3))
     assert hops.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
 
 
@@ -169,5 +171,5 @@ def test_distances_are_those_of_networkx(seed: int) -> None:
 def test_a_value_that_is_no_class_is_found(value: int) -> None:
     build = polarfly_build(7)
     broken = with_egress(build, {(9, 18): value})
-    assert walker(broken).path(9, 18) == ([9], UNCABLED)
+    assert SinglePackets(broken, 18).minimal(9) == ([9], UNCABLED)
     assert not verify(broken).passed

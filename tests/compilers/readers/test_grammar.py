@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from compilers.readers.grammar.engine import TextEngine
 from compilers.readers.grammar.rules import ENGINE_VERBS, Grammar, GrammarRule, grammar
+from compilers.readers.grammar.text_engine import TextEngine
 from compilers.readers.grammar.trees import tree_lines
 from compilers.readers.routers.frr_reader import FrrActor
 from compilers.readers.routers.router_actor import RouterActor

@@ -23,9 +23,9 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import Policy
 from compilers.spec.share import share
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.intermediate_form import local, no_route
-from compilers.tables.walk import Walker
 from compilers.topology.polarity import cross
 from inventory.problems import InputError
 from tests.compilers.routed import routed, weights
@@ -220,8 +220,8 @@ def test_split_keeps_every_next_hop() -> None:
     spread = routed("polarstar", q=3, supernode="paley", degree=2, spread=True, protect="link")
     every = np.arange(build.topology.graph.order)
     cables = build.wiring.cables()
-    before = Walker.of(build.tables, cables).next_switch(every)
-    assert (Walker.of(spread.tables, cables).next_switch(every) == before).all()
+    before = Fib.of(build.tables, cables).next_switch(every)
+    assert (Fib.of(spread.tables, cables).next_switch(every) == before).all()
 
 
 def test_rows_are_two_bytes_wide_where_there_are_more_classes() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.proof.walks.delivery import verify
 from compilers.routing import link_repair
 from compilers.routing.exact_rows import nearer_links
@@ -15,7 +16,7 @@ from compilers.routing.minimal_routes import minimal
 from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from compilers.topology.distance import BEYOND, distances, neighbour_table
 from compilers.wiring.damage import Damage, remaining
 from tests.compilers.routed import routed
@@ -156,7 +157,7 @@ def test_alternates_of_a_row_that_changed_do_not_come_back(fabric: dict[str, obj
         damage = missing(build.wiring, [], [(u, k)])
         repair = repaired(intact, damage.links)
         cables, port = build.wiring.cables(), ports(replace(build, tables=repair.tables))
-        egress = Walker.of(repair.tables, cables).egress(everyone)
+        egress = Fib.of(repair.tables, cables).egress(everyone)
         moved = np.argwhere((port != ports(build)) & (port > 0)).tolist()
         for s, d in moved:
             for first in repair.tables.classes.alternate[s, egress[s, d]]:
@@ -238,9 +239,9 @@ def test_a_drained_switch_passes_nothing_on_and_gets_what_is_its_own(
         assert drained not in repair.switches
         near = build.wiring.far[drained]
         gone = {int(s): int(p) for s, p in zip(near, build.wiring.far_port[drained], strict=True)}
-        path = Walker.of(repair.tables, build.wiring.cables())
+        path = Fib.of(repair.tables, build.wiring.cables())
         ends = np.flatnonzero(build.topology.endpoints)
-        after, hops = path.next_switch(ends), path.hops(ends)
+        after, hops = path.next_switch(ends), minimal_hops(path, ends)
         others = np.delete(np.arange(order), drained)
         cut = repair.cut_off
         assert (hops[others] < 0).sum() == cut

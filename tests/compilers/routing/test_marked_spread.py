@@ -28,8 +28,8 @@ from compilers.routing.marked_spread import onward_links, onward_ports
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.features import KEPT_MARKS
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.folders.build_folder import save
-from compilers.tables.walk import Walker
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow.emitted_messages import check_messages
 from compilers.targets.openflow.encoder import Encoder
@@ -250,8 +250,8 @@ def test_grown_fabrics_refuse_marks_as_packets_would_come_back(method: str, faul
         grow(marked(3), method, 1)
     larger = grow(routed(q=3, spread=True), method, 1).build
     near = [set(row[row >= 0].tolist()) for row in larger.wiring.far]
-    walker = Walker.of(larger.tables, larger.wiring.cables())
-    after = walker.next_switch(np.arange(len(near)))
+    fib = Fib.of(larger.tables, larger.wiring.cables())
+    after = fib.next_switch(np.arange(len(near)))
     found = set()
     for r in range(len(near)):
         for s in near[r]:

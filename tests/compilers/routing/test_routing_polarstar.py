@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import (
     Classes,
     Routes,
@@ -15,7 +17,6 @@ from compilers.tables.intermediate_form import (
     local,
     no_route,
 )
-from compilers.tables.walk import Walker
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.families import FAMILIES, family_of
 from compilers.topology.labelled_graph import Topology
@@ -38,16 +39,16 @@ def polarstar(kind: str, q: int, degree: int) -> Topology:
     return FAMILIES["polarstar"].build({"q": q, "supernode": kind, "degree": degree})
 
 
-def walker(topology: Topology, routes: Routes) -> Walker:
+def fib(topology: Topology, routes: Routes) -> Fib:
     """Class k leaves by port k + 1, to the k-th neighbour."""
     far = topology.graph.padded()
     port = np.where(far >= 0, np.arange(1, far.shape[1] + 1), 0).astype(np.int32)
     cables = np.concatenate((np.full((len(far), 1), -1, np.int32), far), axis=1)
-    return Walker.of(Tables(routes, Classes.minimal(port)), cables)
+    return Fib.of(Tables(routes, Classes.minimal(port)), cables)
 
 
 def dense(topology: Topology, routes: Routes) -> Routes:
-    """One exact row per destination, by a look-up row by row: no walker, no arrays of all rows."""
+    """One exact row per destination, by a look-up row by row: no arrays of all rows."""
     order = topology.graph.order
     egress = empty_egress(order, order, int(topology.graph.degrees.max()))
     for s in range(order):
@@ -68,8 +69,8 @@ def shortest(topology: Topology) -> np.ndarray:
 @pytest.mark.parametrize(("kind", "q", "degree"), CASES)
 def test_every_pair_is_delivered_over_a_shortest_path(kind: str, q: int, degree: int) -> None:
     topology = polarstar(kind, q, degree)
-    hops = walker(topology, family_of("polarstar").routes(topology)).hops(
-        np.arange(topology.graph.order)
+    hops = minimal_hops(
+        fib(topology, family_of("polarstar").routes(topology)), np.arange(topology.graph.order)
     )
     assert (hops == shortest(topology)).all()
     assert hops.max() <= 3
@@ -78,7 +79,7 @@ def test_every_pair_is_delivered_over_a_shortest_path(kind: str, q: int, degree:
 def test_the_papers_example_has_no_pair_that_is_not_minimal() -> None:
     topology = polarstar("inductive-quad", 11, 3)
     routes = family_of("polarstar").routes(topology)
-    hops = walker(topology, routes).hops(np.arange(1064))
+    hops = minimal_hops(fib(topology, routes), np.arange(1064))
     assert np.count_nonzero(hops) == 1_131_032
     assert (hops == shortest(topology)).all()
     assert hops.max() == 3
@@ -95,9 +96,9 @@ def test_walking_aggregates_is_walking_the_dense_table(case: tuple[str, int, int
     assert not routes.exact
     assert flat.exact
     every = np.arange(topology.graph.order)
-    sparse = walker(topology, routes)
+    sparse = fib(topology, routes)
     assert (sparse.egress(every) == flat.egress).all()
-    assert (sparse.hops(every) == walker(topology, flat).hops(every)).all()
+    assert (minimal_hops(sparse, every) == minimal_hops(fib(topology, flat), every)).all()
     some = np.array([1, 4, 5, topology.graph.order - 1])
     assert (sparse.egress(some) == flat.egress[:, some]).all()
 
@@ -127,5 +128,5 @@ def test_an_aggregate_that_leads_astray_is_noticed() -> None:
     egress = routes.egress.copy()
     row = int(np.flatnonzero(routes.prefixes(5) >= topology.graph.order)[0])
     egress[5, row] = (egress[5, row] + 1) % 4
-    hops = walker(topology, replace(routes, egress=egress)).hops(np.arange(104))
+    hops = minimal_hops(fib(topology, replace(routes, egress=egress)), np.arange(104))
     assert (hops != shortest(topology)).any()

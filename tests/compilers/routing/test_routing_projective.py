@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.routing.plane_minimal import _correlation, meets
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Routes, Tables, local, no_route
-from compilers.tables.walk import Walker
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.families import FAMILIES, family_of
 from compilers.topology.labelled_graph import Topology
@@ -25,7 +26,7 @@ def hops(topology: Topology, routes: Routes, destinations: np.ndarray) -> np.nda
     far = topology.graph.padded()
     port = np.where(far >= 0, np.arange(1, far.shape[1] + 1), 0).astype(np.int32)
     cables = np.concatenate((np.full((len(far), 1), -1, np.int32), far), axis=1)
-    return Walker.of(Tables(routes, Classes.minimal(port)), cables).hops(destinations)
+    return minimal_hops(Fib.of(Tables(routes, Classes.minimal(port)), cables), destinations)
 
 
 def loads(topology: Topology, routes: Routes) -> np.ndarray:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 from compilers.evaluation.saturation import throughput
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from tests.compilers.routed import routed
 
 pytestmark = pytest.mark.long
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.long
 def peak(build: Build, random_links: int) -> float:
     """The most that a link carries under any permutation, in units of what a switch sends."""
     far, order = build.wiring.far, build.tables.switches
-    after = Walker.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
+    after = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
     tail, place = np.nonzero(far >= 0)
     head = far[tail, place]
     arc = np.full((order, order), -1)

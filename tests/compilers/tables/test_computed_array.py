@@ -20,10 +20,10 @@ from compilers.spec.policy import Policy
 from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
+from compilers.tables.fib import Fib
 from compilers.tables.folders.build_folder import identified, load, save
 from compilers.tables.line_rows import LineEgress
 from compilers.tables.star_rows import StarEgress, StarPrefixes
-from compilers.tables.walk import Walker
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
@@ -146,8 +146,8 @@ def test_computed_rows_are_walked_and_proved_as_stored_ones(kind: str) -> None:
         egress=np.asarray(tables.routes.egress),
     )
     cables = build.wiring.cables()
-    ours = Walker.of(tables, cables)
-    theirs = Walker.of(replace(tables, routes=routes), cables)
+    ours = Fib.of(tables, cables)
+    theirs = Fib.of(replace(tables, routes=routes), cables)
     ends = np.arange(build.topology.graph.order)
     assert np.array_equal(ours.egress(ends), theirs.egress(ends))
     reports = [

@@ -208,7 +208,11 @@ def main(build, outs, folder, wanted):
         since = time.monotonic()
         for fabric in fabrics:
             getattr(fabric, how)(*where)
-        down = [fabric.converged(since) for fabric in fabrics]
+        for fabric in fabrics * (how == "restart"):
+            fabric.settle()
+        for fabric in fabrics:
+            fabric.converged(since)
+        down = [round(fabric.lost_last(since) - since, 2) for fabric in fabrics]
         lost = [fabric.lost(since) for fabric in fabrics]
         since = time.monotonic()
         for fabric in fabrics:

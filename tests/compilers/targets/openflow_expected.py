@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
-import math
 
+import numpy as np
+
+from compilers.targets.openflow.class_groups import _finely
 from compilers.wiring.addressing import format_mac
 
 # Ericsson's class 0x1000 and the field: neither parser knows these two by name.
@@ -52,20 +54,8 @@ def class_rules(build, vertex):
         order = [port, *protection]
         rule(1, {"metadata": (k, 0xFFFF)}, failover(0, order))
         if set(weighted) - {port}:
-            total, ways = sum(weighted.values()), list(weighted.items())
-            dealt = 16
-            while dealt * min(weighted.values()) < total:
-                dealt *= 2
-            if dealt < 64 and dealt % (total // math.gcd(*weighted.values())):
-                scale = max(1, 64 // total)
-                ways = [(p, w * scale) for p, w in ways]
-                small = -(-total * scale // 64)
-                at = next((i for i, (_, w) in enumerate(ways) if w >= 2 * small), None)
-                if at is None:
-                    ways = list(weighted.items())
-                else:
-                    ways[at] = (ways[at][0], ways[at][1] - small)
-                    ways.append((ways[at][0], small))
+            split = _finely(*(np.array([list(part)]) for part in (weighted, weighted.values())))
+            ways = [(p, w) for p, w in zip(*(part[0].tolist() for part in split), strict=True) if w]
             way = [(w, p, ANY, ("output", p)) for p, w in ways]
             enter = group(1, 1, *way)
             if set(order) - set(weighted):

@@ -10,7 +10,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -48,7 +48,7 @@ def test_best_paths_are_the_compiled_ones(family, parameters, ties, tmp_path):
     build = routed(family, **parameters)
     target("frr").render(build, tmp_path, options=BGP)
     w, order = build.wiring, build.tables.switches
-    after = Walker.of(build.tables, w.cables()).next_switch(np.arange(order))
+    after = Fib.of(build.tables, w.cables()).next_switch(np.arange(order))
     graph = nx.Graph(build.topology.graph.edges().tolist())
     away = dict(nx.all_pairs_shortest_path_length(graph))
     tied = 0

@@ -8,7 +8,8 @@ from ipaddress import IPv6Address
 
 import numpy as np
 
-from compilers.tables.walk import Walker
+from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.tables.fib import Fib
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.routed.p2p_links import link_pairs
@@ -33,8 +34,8 @@ def ports_by_prefix(folder):
 
 def test_packets_take_classes_beyond_a_byte():
     build = classes_from(routed(q=3), 254)
-    walker = Walker.of(build.tables, build.wiring.cables())
-    assert walker.hops(np.arange(13)).max() == 2
+    fib = Fib.of(build.tables, build.wiring.cables())
+    assert minimal_hops(fib, np.arange(13)).max() == 2
 
 
 def test_every_link_has_its_own_pair_of_addresses():

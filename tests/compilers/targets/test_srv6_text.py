@@ -11,7 +11,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from compilers.targets.routed.segments.srv6_paths import Srv6Paths
 from compilers.targets.routed.segments.srv6_sids import Usids, require_numbers
 from compilers.targets.target_lookup import target
@@ -95,7 +95,7 @@ def test_every_carrier_is_a_path_of_the_set_and_is_followed(q, tmp_path):
 def test_other_families_by_their_tables(family, parameters, tmp_path):
     build = with_ipv6(routed(family, spread=True, **parameters))
     order = build.tables.switches
-    after = Walker.of(build.tables, build.wiring.cables()).next_switch(np.arange(order)).tolist()
+    after = Fib.of(build.tables, build.wiring.cables()).next_switch(np.arange(order)).tolist()
 
     def minimal(at, there):
         path = [at]

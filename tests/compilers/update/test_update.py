@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from compilers.forwarding.single_packets import SinglePackets
 from compilers.routing.link_repair import Intact, repaired
-from compilers.tables.walk import Walker
 from compilers.update import update_proof
 from compilers.update.loss import _exposed, loss
 from compilers.update.move_plan import plan
@@ -385,7 +384,6 @@ def test_renumbered_and_removed_hosts_are_lost():
 
 def _crossing(made, one, other):
     """Ordered pairs whose minimal path goes over a link, by walking each."""
-    walker = Walker.of(made.tables, made.wiring.cables())
     link = {made.wiring.names.index(one), made.wiring.names.index(other)}
-    paths = [walker.path(s, d)[0] for s in range(13) for d in range(13)]
+    paths = [SinglePackets(made, d).minimal(s)[0] for s in range(13) for d in range(13)]
     return sum(any({u, v} == link for u, v in pairwise(path)) for path in paths)

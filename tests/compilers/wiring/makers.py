@@ -10,8 +10,8 @@ from compilers.routing.choose import choices
 from compilers.routing.exact_rows import with_exceptions
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import local
-from compilers.tables.walk import Walker
 from compilers.wiring.damage import Damage, remaining, require_connected
 from compilers.wiring.wiring import Wiring
 from inventory.model import Inventory
@@ -48,7 +48,7 @@ def damaged(build: Build, damage: Damage, policy: Policy | None = None) -> Build
 
 def ports(build: Build) -> np.ndarray:
     """int[S, S]: the port of every switch for every destination; 0: none, -1: delivered."""
-    egress = Walker.of(build.tables, build.wiring.cables()).egress(np.arange(build.tables.switches))
+    egress = Fib.of(build.tables, build.wiring.cables()).egress(np.arange(build.tables.switches))
     port = np.pad(build.tables.classes.port, ((0, 0), (0, 1)))
     number = np.minimum(egress, port.shape[1] - 1).astype(np.intp)
     result = np.take_along_axis(port, number, axis=1)

@@ -19,9 +19,9 @@ from compilers.proof.walks.delivery import verify
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
+from compilers.tables.fib import Fib
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.intermediate_form import no_route
-from compilers.tables.walk import Walker
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.target_lookup import target
 from compilers.wiring.addressing import Addressing, default_host_macs
@@ -139,7 +139,7 @@ def test_rendered_rows_by_priority_are_what_the_walker_looks_up(
     build = compiled(tmp_path, topology)
     target("ovs").render(build, tmp_path / "out")
     ends = np.flatnonzero(build.topology.endpoints)
-    table = Walker.of(build.tables, build.wiring.cables()).egress(ends)
+    table = Fib.of(build.tables, build.wiring.cables()).egress(ends)
     hosts = [ip_address(build.addressing.host(v, 0)) for v in ends.tolist()]
     for switch, name in enumerate(build.wiring.names):
         text = (tmp_path / "out" / name / "flows.txt").read_text()

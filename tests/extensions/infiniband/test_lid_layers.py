@@ -12,8 +12,9 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from compilers.evaluation.traffic import PATTERNS
+from compilers.forwarding.single_packets import SinglePackets
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from extensions.infiniband.lid_layers import LidLayers, lid_layers, rankings
 from tests.compilers.routed import routed
 
@@ -27,12 +28,11 @@ def made(q: int, count: int, lanes: int = 8) -> tuple[Build, LidLayers]:
 
 @cache
 def ways(q: int, count: int, lanes: int = 8) -> dict[tuple[int, int], list[Way]]:
-    """The switches of each layer's way between two switches, by the walker's next hop."""
+    """The switches of each layer's way between two switches, by the tables' next hop."""
     build, found = made(q, count, lanes)
     every = np.arange(build.tables.switches)
     steps = [
-        Walker.of(tables, build.wiring.cables()).next_switch(every).tolist()
-        for tables in found.tables
+        Fib.of(tables, build.wiring.cables()).next_switch(every).tolist() for tables in found.tables
     ]
     walked: dict[tuple[int, int], list[Way]] = {}
     for s in every.tolist():
@@ -97,9 +97,8 @@ def test_ways_of_a_pair_share_no_link(
 @pytest.mark.parametrize(("q", "count"), [(4, 2), (5, 4), (7, 4)])
 def test_one_way_is_minimal_and_none_is_longer_than_four_links(q: int, count: int) -> None:
     build, _ = made(q, count)
-    walker = Walker.of(build.tables, build.wiring.cables())
     for (s, d), several in ways(q, count).items():
-        assert tuple(walker.path(s, d)[0]) in several
+        assert tuple(SinglePackets(build, d).minimal(s)[0]) in several
         assert max(map(len, several)) <= 5
         assert all(len({*way}) == len(way) for way in several)
 

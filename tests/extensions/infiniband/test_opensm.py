@@ -12,12 +12,13 @@ import networkx
 import numpy as np
 import pytest
 
+from compilers.forwarding.single_packets import SinglePackets
 from compilers.pipeline import compile_fabric
 from compilers.proof.lossless.layers import layers
 from compilers.readers.difference_list import DifferenceList
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from compilers.targets.target_lookup import target
 from extensions.infiniband import guids, opensm
 from extensions.infiniband.guids import Guids
@@ -32,10 +33,10 @@ IQ = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
 
 
 def expected(build: Build) -> dict[int, dict[int, int]]:
-    """Every switch's table, switch by switch from the walker's next hop: not the encoder's way."""
+    """Every switch's table, switch by switch from the tables' next hop: not the encoder's way."""
     w, guids = build.wiring, Guids.made_up(build)
     every = np.arange(build.tables.switches)
-    after = Walker.of(build.tables, w.cables()).next_switch(every)
+    after = Fib.of(build.tables, w.cables()).next_switch(every)
     tables: dict[int, dict[int, int]] = {}
     for s in every.tolist():
         table = tables[int(guids.switch[s])] = {}
@@ -251,7 +252,6 @@ def test_opensm_forwards_as_the_tables_say(tmp_path: Path) -> None:
     """q=3: every entry, every pair's trace and service level, and no deadlock on its lanes."""
     build = rendered(routed(q=3), tmp_path / "out")
     guids, found = Guids.made_up(build), layers(build)
-    walker = Walker.of(build.tables, build.wiring.cables())
     with subnet(tmp_path / "out", tmp_path / "run") as running:
         assert running.tables() == expected(build)
         lids = running.lids()
@@ -259,7 +259,7 @@ def test_opensm_forwards_as_the_tables_say(tmp_path: Path) -> None:
         for s in range(len(host)):
             for d in range(len(host)):
                 if s != d:
-                    path = [int(guids.switch[v]) for v in walker.path(s, d)[0]]
+                    path = [int(guids.switch[v]) for v in SinglePackets(build, d).minimal(s)[0]]
                     assert running.trace(host[s], host[d]) == path
                     assert running.service_level(host[s], host[d]) == found.layer[s, d]
         graph = waits(running, service_levels(tmp_path / "out" / "qos-policy.conf"))
@@ -274,7 +274,6 @@ def test_opensm_takes_larger_fabrics(tmp_path: Path, parameters: dict[str, int |
     """Every entry; traces and levels of pairs by chance; no deadlock (but for q=31: the time)."""
     build = rendered(routed(**parameters), tmp_path / "out")
     guids, found = Guids.made_up(build), layers(build)
-    walker = Walker.of(build.tables, build.wiring.cables())
     random = np.random.default_rng(1)
     with subnet(tmp_path / "out", tmp_path / "run", patience=300) as running:
         assert running.tables() == expected(build)
@@ -282,7 +281,7 @@ def test_opensm_takes_larger_fabrics(tmp_path: Path, parameters: dict[str, int |
         host = [lids[guid] for guid in guids.host[:, 0].tolist()]
         for s, d in random.integers(0, len(host), (40, 2)).tolist():
             if s != d:
-                path = [int(guids.switch[v]) for v in walker.path(s, d)[0]]
+                path = [int(guids.switch[v]) for v in SinglePackets(build, d).minimal(s)[0]]
                 assert running.trace(host[s], host[d]) == path
                 assert running.service_level(host[s], host[d]) == found.layer[s, d]
         if build.tables.switches < 200:

@@ -8,7 +8,7 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from extensions.infiniband.lid_layers import lid_layers
 from tests.compilers.routed import routed
 
@@ -25,13 +25,13 @@ from tests.compilers.routed import routed
 def test_ways_of_a_pair_share_no_link_and_lanes_have_no_cycle(
     supernode: str, q: int, degree: int, lanes: int
 ) -> None:
-    """By the walker through the tables: one minimal, both of at most 5 links."""
+    """Through the tables: one minimal, both of at most 5 links."""
     build = routed("polarstar", supernode=supernode, q=q, degree=degree)
     found = lid_layers(build, 2, lanes)
     assert found.count == lanes
     order, cables = build.tables.switches, build.wiring.cables()
-    walkers = [Walker.of(tables, cables) for tables in (build.tables, *found.tables)]
-    steps = [walker.next_switch(np.arange(order)).tolist() for walker in walkers]
+    fibs = [Fib.of(tables, cables) for tables in (build.tables, *found.tables)]
+    steps = [fib.next_switch(np.arange(order)).tolist() for fib in fibs]
     waits = [networkx.DiGraph() for _ in range(lanes)]
     for s in range(order):
         for d in set(range(order)) - {s}:

@@ -257,7 +257,7 @@ def test_marked_packets_are_spread_by_the_next_switch_and_links_go_down(
     seen = observed(build, tmp_path, cases, [source, [other], 800])
     for case, flows in [((), seen["up"]), *zip(cases, seen["down"], strict=True)]:
         pairs = (tuple(sorted((v, far(build, (v, k))))) for v, k in case)
-        dead = tuple(map(link_numbers(build.wiring.far).__getitem__, pairs))
+        dead = tuple(map(link_numbers(build).__getitem__, pairs))
         assert len(flows) == len(ends) * (len(ends) - 1) * 6
         for s, d, port, ttl in flows:
             ways = ways_by_hand(build, ends[s], ends[d], dead)

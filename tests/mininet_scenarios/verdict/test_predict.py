@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from compilers.routing.plane_choices import compact_valiant
 from compilers.routing.split_classes import split_direct
-from compilers.tables.walk import LOOPED, MOST_HOPS
+from compilers.tables.fib import LOOPED, MOST_HOPS
 from mininet_scenarios.verdict.predict import Prediction
 
 

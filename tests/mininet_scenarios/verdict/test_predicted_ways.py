@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.forwarding.program import link_count
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.proof.failures.risk_cases import link_numbers
@@ -59,17 +58,19 @@ def test_every_way_is_one_that_single_packets_take(name: str, protect: str, case
     if link:
         link = (0, int(build.wiring.far[0, 0]))
         outage = outage.after(LinkChange((names_of(build, *link),), up=False))
-        dead.append(link_numbers(build.wiring.far)[link])
+        dead.append(link_numbers(build)[link])
     if switch is not None:
         outage = outage.after(NodeChange(names_of(build, switch), up=False))
-        dead.append(link_count(build) + switch)
+        dead.append(len(build.wiring.link_ends()) + switch)
     known = Prediction.of(build, outage)
     ends = [v for v in np.flatnonzero(build.topology.endpoints).tolist() if v != switch]
     for source in ends[::2]:
         for destination in ends:
             if source == destination:
                 continue
-            told = explain(build, source, destination, dead or [link_count(build) + 10**6])
+            told = explain(
+                build, source, destination, dead or [len(build.wiring.link_ends()) + 10**6]
+            )
             wanted = {(way.path, not way.fault) for way in told.failing}
             found = predicted(known, source, destination)
             assert {path for path, arrives in found if arrives} == {

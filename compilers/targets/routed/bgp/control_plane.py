@@ -28,16 +28,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
 from compilers.spec.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
-from compilers.targets.routed.host_vrf import Way
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.wiring.as_numbers import OWN, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
@@ -183,11 +183,11 @@ class ControlPlane:
         if chosen[ROUTING] != "bgp":
             return None
         build = routed.build
-        walker = Walker.of(build.tables, build.wiring.cables())
+        fib = Fib.of(build.tables, build.wiring.cables())
         order = build.tables.switches
         blocks = np.array_split(np.arange(order), -(-order // BLOCK_OF_DESTINATIONS))
-        hops = np.concatenate([walker.hops(block) for block in blocks], axis=1)
-        egress = np.concatenate([walker.egress(block) for block in blocks], axis=1)
+        hops = np.concatenate([minimal_hops(fib, block) for block in blocks], axis=1)
+        egress = np.concatenate([fib.egress(block) for block in blocks], axis=1)
         numbers = as_numbers(build.base, build.wiring.names)
         shared = build.tables.classes.alternate.shape[2] and VIA[0] in chosen
         via = tuple(ip_network(chosen[name]) for name in VIA) if shared else ()
@@ -233,16 +233,15 @@ class ControlPlane:
                 continue
             yield Problem(f"{required} for next hops", given, key=f"{SET} {name}")
 
-    def next_hops(self, vertex: int, family: int) -> dict[int, Way]:
+    def next_hops(self, vertex: int, family: int) -> dict[int, tuple[str, str]]:
         """By port the address that leads to the neighbour there, and no interface."""
         w, pool = self.routed.build.wiring, self.via[family]
         ends = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)
         return {port: (str(pool[far + 1]), "") for port, far in ends if far >= 0}
 
-    def destinations(self, family: int) -> dict[int, Way]:
-        """By prefix the address that leads to its switch, and no interface."""
-        pool = self.via[family]
-        return {v: (str(pool[v + 1]), "") for v in range(len(self.numbers))}
+    def next_hop(self, prefix: int, family: int) -> tuple[str, str] | None:
+        """The address that leads to the switch of a prefix, and no interface; None: of several."""
+        return (str(self.via[family][prefix + 1]), "") if prefix < len(self.numbers) else None
 
     def at(self, vertex: int, numbered: Mapping[int, tuple[str, ...]] | None = None) -> BgpSpeaker:
         """The speaker of a switch.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.tables.walk import Walker
+from compilers.tables.fib import Fib
 from inventory.problems import InputError
 
 PATHS_AT_ONCE = 256
@@ -37,14 +37,14 @@ class Srv6Paths:
     def of(cls, build: Build) -> Srv6Paths:
         """Join the tables of a build with its cables."""
         cables = build.wiring.cables()
-        walker = Walker.of(build.tables, cables)
+        fib = Fib.of(build.tables, cables)
         order = build.tables.switches
         blocks = np.array_split(np.arange(order), -(-order // PATHS_AT_ONCE))
         return cls(
             build=build,
-            after=np.concatenate([walker.next_switch(block) for block in blocks], axis=1),
+            after=np.concatenate([fib.next_switch(block) for block in blocks], axis=1),
             cables=cables,
-            egress=np.concatenate([walker.egress(block) for block in blocks], axis=1),
+            egress=np.concatenate([fib.egress(block) for block in blocks], axis=1),
         )
 
     def destinations(self, source: int) -> NDArray[np.int64]:

@@ -1,8 +1,4 @@
-"""The packet walker: packets followed through the compiled tables, without a network.
-
-It looks up routes by longest prefix, turns the class into a port, and the port into the switch
-cabled to it. It uses neither the graph nor the algebra.
-"""
+"""Tables as packets use them: longest prefix, minimal port, the switch behind it."""
 
 from __future__ import annotations
 
@@ -26,8 +22,10 @@ FAULTS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Walker:
-    """Tables joined with the cables.
+class Fib:
+    """The forwarding information base of all switches: tables joined with the cables.
+
+    Neither with the graph nor with the algebra.
 
     step: int32[S, C + 3], the switch behind each egress value; the switch itself where it delivers,
     LOST or UNCABLED where nothing is forwarded. Its columns are `no_route`, `local`, the C classes,
@@ -42,7 +40,7 @@ class Walker:
     first: NDArray[np.int64]
 
     @classmethod
-    def of(cls, tables: Tables, cables: NDArray[np.int32]) -> Walker:
+    def of(cls, tables: Tables, cables: NDArray[np.int32]) -> Fib:
         """Join tables with `Wiring.cables()`, int32[S, ports + 1]: the switch at each port."""
         port = tables.classes.port
         step = np.full((len(port), port.shape[1] + 3), UNCABLED, np.int32)
@@ -97,60 +95,3 @@ class Walker:
         column = np.minimum(value + value.dtype.type(2), last)
         after: NDArray[np.int32] = self.step.ravel().take(here + column)
         return after
-
-    def hops(self, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
-        """int8[S, D]: links that a packet from every switch to each destination takes.
-
-        LOST, UNCABLED, LOOPED or MISDELIVERED where it does not arrive; 0 from a switch to itself.
-        All packets step together: each cell of `after` holds the flat index of the cell that its
-        packet moves to, so one look-up per hop moves every packet. Below the last switch there is
-        one row per fault, whose cells point to themselves.
-        """
-        order, count = len(self.step), len(destinations)
-        column = np.arange(count)
-        after = np.empty((order - MISDELIVERED, count), np.int64)
-        after[:order] = self.next_switch(destinations)
-        after[order:] = np.arange(order, len(after))[:, None]
-        after[after < 0] += len(after)
-        after *= count
-        after += column
-        home = destinations * count + column
-
-        at = after[:order]
-        away = at != np.arange(order)[:, None] * count + column
-        hops: NDArray[np.int8] = away.astype(np.int8)
-        delivers = bool((after[destinations, column] == home).all())
-        for _ in range(MOST_HOPS):
-            if delivers and (at == home).all():
-                return hops
-            moved = after.take(at)
-            moving = moved != at
-            if not moving.any():
-                break
-            hops += moving
-            at = moved
-        else:
-            hops[moving] = LOOPED
-        return _classify(hops, at // count, destinations, order)
-
-    def path(self, source: int, destination: int) -> tuple[list[int], int]:
-        """The switches from the source on, and the number of hops or the fault."""
-        after = self.next_switch(np.array([destination]))[:, 0].tolist()
-        path = [source]
-        while len(path) <= MOST_HOPS:
-            switch = after[path[-1]]
-            if switch < 0:
-                return path, switch
-            if switch == path[-1]:
-                return path, len(path) - 1 if switch == destination else MISDELIVERED
-            path.append(switch)
-        return path, LOOPED
-
-
-def _classify(
-    hops: NDArray[np.int8], at: NDArray[np.int64], destinations: NDArray[np.int64], order: int
-) -> NDArray[np.int8]:
-    """Replace the hops by the fault for packets that stopped anywhere but at their destination."""
-    strayed = (at != destinations) & (hops != LOOPED)
-    hops[strayed] = np.where(at < order, MISDELIVERED, at - order + MISDELIVERED)[strayed]
-    return hops
