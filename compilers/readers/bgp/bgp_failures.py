@@ -11,17 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.readers.bgp.bgp_outcome import NO_PATH, SpeakerFamily
+from compilers.readers.bgp.bgp_speaker import BgpSwitch
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_forwarding import VIA
-
-if TYPE_CHECKING:
-    from compilers.readers.bgp.bgp_reader import SpeakerFamily
-    from compilers.readers.bgp.bgp_speaker import BgpSwitch
 
 MOST_SWITCHES = 200
 """More are not tried: a case of 183 switches takes .1 s."""
@@ -113,7 +110,7 @@ class _FamilyCases:
         # Without any next hop that is found, packets of some systems are looked up as others are.
         pair = self.at * len(family.prefixes) + self.prefix
         left_alone = reached & ~np.isin(pair, pair[used])
-        found = self.through[self.at] & (away[self.at, self.prefix] < family.no_path)
+        found = self.through[self.at] & (away[self.at, self.prefix] < NO_PATH)
         lost = left_alone & ~found
         at, to = self.far[first[used]], self.prefix[used]
         links = np.ones(len(at), np.int64)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from compilers.readers.bgp.bgp_dialects import dialect
-from compilers.readers.bgp.bgp_reader import is_taken
+from compilers.readers.bgp.bgp_outcome import is_taken
 from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker
 from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop
 from compilers.readers.routers.frr_reader import NAME, read_frr_text
