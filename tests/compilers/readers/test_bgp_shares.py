@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
+from inventory.route_tables.route_table_file import read_routes
 from tests.compilers.readers.emitted import IQ, change, check, write
 from tests.compilers.readers.test_bgp_reader import build_of
 
@@ -186,6 +188,21 @@ def test_systems_that_cannot_say_why(name, reason, tmp_path):
 def test_pools_of_next_hops(name, options, wrong, tmp_path):
     with pytest.raises(InputError, match=wrong):
         write(name, build_of({"spread": True, "q": 3}), tmp_path, BGP | options)
+
+
+def test_frr_says_what_next_hops_resolve_to(tmp_path):
+    """As FRR 8.4.4 printed a share of table 5000 whose next hops static routes resolve."""
+    hops = []
+    ways = ("100.127.0.5", "192.168.7.2", "v0"), ("100.127.0.8", "fe80::1", "v1")
+    for found, way, port in ways:
+        hops.append({"flags": 5, "ip": found, "active": True, "recursive": True, "weight": 1})
+        known = {"ip": way, "interfaceName": port, "resolver": True, "fib": True}
+        hops.append({"flags": 3, "active": True, "weight": 1} | known)
+    route = {"prefix": "10.0.0.8/30", "selected": True, "installed": True, "table": 5000}
+    text = json.dumps({"10.0.0.8/30": [route | {"distance": 1, "nexthops": hops}]})
+    (tmp_path / "0.json").write_text(text)
+    held = read_routes([tmp_path / "0.json"]).tables
+    assert held["5000"]["10.0.0.8/30"] == ((("192.168.7.2", "v0", 1), ("fe80::1", "v1", 1)),)
 
 
 def test_management_addresses_are_no_next_hops(tmp_path):
