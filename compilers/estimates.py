@@ -24,11 +24,11 @@ from compilers.tables.intermediate_form import empty_egress
 from compilers.topology.families import (
     build_topology,
     check_topology,
+    family_named,
     family_of,
     parameters,
 )
 from compilers.topology.family import Family
-from compilers.topology.field import prime_powers_near
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import Finding, InputError, KeyPath
 
@@ -47,7 +47,7 @@ class Size:
     degree: the most links of a switch. graph: bytes while it is made. stored: bytes of the egress
     classes that are held, 0 where rows are computed. spread: whether there are alternates or
     repair. by_class: these are constructed for whole supernodes, three classes a link.
-    shares: of all classes of a build.
+    shares: of all classes of a build. given: parameters of the family, as far as they are known.
     """
 
     family: Family
@@ -58,6 +58,7 @@ class Size:
     spread: bool = False
     by_class: bool = False
     shares: int = field(default=0, compare=False)
+    given: Mapping[str, int | str] = field(default_factory=dict, compare=False)
 
     @property
     def ends(self) -> int:
@@ -74,8 +75,10 @@ class Size:
         if found.described:
             return cls(found, order)
         if links is None:
-            return cls(found, order, graph=64 * order * _most_links(known, order))
-        return cls(found, order, links, graph=order * links * (12 if found.holds_edges else 5))
+            graph = 64 * order * _most_links(known, order)
+            return cls(found, order, graph=graph, given=values)
+        graph = order * links * (12 if found.holds_edges else 5)
+        return cls(found, order, links, graph, given=values)
 
     @classmethod
     def of_spec(cls, spec: FabricSpec) -> Size:
@@ -103,7 +106,8 @@ class Size:
     def of_topology(cls, topology: Topology) -> Size:
         """A graph that is there."""
         degree = int(topology.graph.degrees.max(initial=0))
-        return cls(family_of(topology.family), topology.graph.order, degree)
+        family, given = family_of(topology.family), topology.parameters
+        return cls(family, topology.graph.order, degree, given=given)
 
     @classmethod
     def of_build(cls, build: Build) -> Size:
@@ -119,6 +123,7 @@ class Size:
             spread=spread,
             by_class=spread and constructs_classes(family, parameters, len(egress)),
             shares=prod(classes.weight.shape),
+            given=parameters,
         )
 
 
@@ -190,6 +195,10 @@ def _over_pairs(seconds: float) -> Callable[[Size], float]:
     return lambda size: seconds * size.switches * size.ends
 
 
+SCALES = ("q", "nodes", "h", "k", "n", "groups")
+"""Parameters that a family grows with, the first of them that it has."""
+WIDEST_GAP = 200
+"""Numbers in a row that may be no member of a family: prime powers, degrees that do not fit."""
 SMALLER = "take a smaller fabric, or a machine with more memory"
 SHARED = "take a smaller fabric, or share it: --scheduler ADDRESS"
 WORKS: dict[str, Work] = {
@@ -265,6 +274,12 @@ WORKS: dict[str, Work] = {
         lambda size: 8e-6 * size.switches**2,
         "render some switches: --node NODE, or share it: --scheduler ADDRESS",
     ),
+    "inventory export": Work(
+        "writing the hardware",
+        lambda size: size.graph + 250 * size.ends,
+        lambda size: 4e-6 * size.ends,
+        SMALLER,
+    ),
     "draw": Work("a picture", lambda size: 80 * size.ends, lambda size: 2e-6 * size.ends, SMALLER),
     "draw load": Work(
         "loads of all links", lambda size: 100 * size.switches**2, _over_pairs(1e-8), SMALLER
@@ -319,27 +334,37 @@ def require_graph(family: str, given: Mapping[str, int | str | None]) -> None:
     """
     if wrong := check_topology(family, given):
         raise InputError(wrong)
-    size = Size.of_family(family, given)
-    problems = [finding.problem() for finding in _beyond("topology", size, ())]
-    if problems and (largest := _largest(family, given)):
-        problems = [
-            replace(each, todo=f"{each.todo}; here q fits up to {largest}") for each in problems
-        ]
-    if problems:
-        raise InputError(problems)
+    require(Size.of_family(family, given), "topology")
 
 
-def _largest(family: str, given: Mapping[str, int | str | None]) -> int:
-    """The largest q whose graph fits into memory; 0 for families without one."""
-    q = int(given.get("q") or 0)
-    while q > 2:
-        q = prime_powers_near(q)[0]
-        smaller = {**given, "q": q}
-        if not check_topology(family, smaller) and fits(
-            Size.of_family(family, smaller), "topology"
-        ):
-            return q
-    return 0
+def _largest(work: str, size: Size) -> str:
+    """The largest fabric of a family that fits, as `q fits up to 127`; "" where none is found."""
+    family, given = size.family.name, size.given
+    name = next((name for name in SCALES if isinstance(given.get(name), int)), "")
+    if not name or family_named(family) is None:
+        return ""
+
+    def fitting(value: int) -> bool:
+        other = Size.of_family(family, {**given, name: value})
+        part = other.switches / size.switches
+        scaled = replace(
+            size,
+            switches=other.switches,
+            degree=other.degree or size.degree,
+            graph=other.graph,
+            stored=int(size.stored * part**2),
+            shares=int(size.shares * part),
+        )
+        return fits(scaled, work)
+
+    low, high = 1, int(given[name])
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fitting(middle) else (low, middle)
+    for value in range(low, max(1, low - WIDEST_GAP), -1):
+        if not check_topology(family, {**given, name: value}) and fitting(value):
+            return f"here {name} fits up to {value}"
+    return ""
 
 
 def beyond_memory(spec: FabricSpec) -> Iterator[Finding]:
@@ -352,7 +377,8 @@ def _beyond(work: str, size: Size, path: KeyPath) -> Iterator[Finding]:
         needed, have, declared = need(work, size), available(), WORKS[work]
         taken = f"{declared.what}, {size.switches:,} switches, takes {needed / GB:,.1f} GB"
         required = f"a fabric that fits into memory: {taken}"
-        yield Finding(path, required, f"{have / GB:,.1f} GB available", declared.instead)
+        todo = "; ".join(filter(None, (declared.instead, _largest(work, size))))
+        yield Finding(path, required, f"{have / GB:,.1f} GB available", todo)
 
 
 def long(work: str, size: Size, part: float = 1) -> str:

@@ -75,9 +75,12 @@ class CabledFabric(ABC):
             InputError: the inventory cannot hold the fabric, or it began as a build.
         """
         from compilers.cabling.netbox_export import files
+        from compilers.estimates import Size, require
 
         if self.loaded is None:
             raise InputError.of("a fabric from its spec", "a build")
+        topology = self.loaded.spec.topology
+        require(Size.of_family(topology.family, topology.parameters()), "inventory export")
         return dict(files(self.loaded, site or self.name, role, interfaces))
 
     def export(self, form: str) -> dict[str, str]:

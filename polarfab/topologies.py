@@ -49,8 +49,10 @@ def starter_files(
     Raises:
         InputError: there is no such family, or its parameters have no construction.
     """
+    from compilers.estimates import require_graph
     from compilers.wiring.starter_files import StarterFiles
 
+    require_graph(family, parameters)
     return StarterFiles.of(name, family, parameters, hosts, traffic=traffic).texts()
 
 
@@ -159,7 +161,7 @@ def analyse(
     from compilers.estimates import Size, require
     from compilers.evaluation.analysis.analyses import Options, applicable
     from compilers.evaluation.analysis.analyses import analyse as analysed
-    from compilers.workers.choice import workers_at
+    from compilers.workers.local_processes import workers_at
 
     _require_within(("runs", runs, 1, 10**6), ("clusters", clusters, 0, 1000))
     names = what or applicable(topology)

@@ -43,22 +43,21 @@ def cost(planned: Pairs, present: Pairs) -> int:
 
 
 def _votes(planned: Pairs, present: Pairs, width: int) -> dict[int, int]:
-    """The place of each misplaced vertex, by the votes of more than half of its cables."""
+    """The place of each misplaced vertex, by most of its votes; `relabelling` judges the cycles."""
     mate = {end: other for a, b in planned for end, other in ((a, b), (b, a))}
     votes: dict[int, Counter[int]] = defaultdict(Counter)
-    cables: Counter[int] = Counter()
     for pair in present:
         for port, seen_by in (pair, pair[::-1]):
-            cables[port // width] += 1
             expected = mate.get(seen_by)
             if expected is not None and expected % width == port % width:
                 votes[port // width][expected // width] += 1
     places = {}
     for vertex, counted in votes.items():
-        place, count = min(counted.items(), key=lambda item: (-item[1], item[0]))
-        if place != vertex and 2 * count > cables[vertex]:
+        place = min(counted, key=lambda place: (-counted[place], place))
+        if place != vertex:
             places[vertex] = place
-    return places | {y: x for x, y in places.items() if y not in cables and x not in places}
+    cabled = {port // width for pair in present for port in pair}
+    return places | {y: x for x, y in places.items() if y not in cabled and x not in places}
 
 
 def _rounds(places: dict[int, int], node_type: Sequence[int]) -> list[Cycle]:

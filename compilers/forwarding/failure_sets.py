@@ -204,7 +204,7 @@ def meets(p: Program, s: int, came: int, c: int, d: int, dead: Array) -> bool:
             return False
     if came >= 0 and not is_up(p, s, came, dead):
         return False
-    if came == HOST and c >= 0:
+    if came == HOST:  # which needs a link, so it has a class
         for k in p.shares[s, c]:
             if k >= 0 and is_up(p, s, k, dead):
                 return False

@@ -53,6 +53,8 @@ def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
             kind, ports, here, name = device.groups()
             if here in subnet.names:
                 found.add(file, line, f"{here} again", "one device of that id")
+            if kind == "Ca" and ports != "1":
+                found.add(file, line, f"host {name} with {ports} ports", "1")
             subnet.names[here], subnet.ports[here] = (name, line), int(ports)
             _attributes(file, line, (kind, here[2:]), above, found)
             above = {}

@@ -19,7 +19,7 @@ REMOTE_PORT = "lldp-remote-port-description", "lldp-remote-port-id"
 
 def fits(source: Source) -> bool:
     """Whether the table looks like this."""
-    return INFORMATION in mapping(source.data) or all(word in source.text for word in COLUMNS)
+    return INFORMATION in mapping(source.data) or bool(_table(source))
 
 
 def read(source: Source) -> Iterator[Seen]:
@@ -40,15 +40,21 @@ def _entries(source: Source) -> Iterator[tuple[tuple[str, ...], ...]]:
 
 def _lines(source: Source) -> Iterator[tuple[tuple[str, ...], ...]]:
     """Rows; columns begin where the words of the header do."""
-    lines = source.text.splitlines()
-    header = next(i for i, line in enumerate(lines) if all(word in line for word in COLUMNS))
-    starts = [lines[header].index(word) for word in COLUMNS]
-    for line in lines[header + 1 :]:
+    header, *lines = _table(source)
+    starts = [header.index(word) for word in COLUMNS]
+    for line in lines:
         # A long description moves the name to the right: it has no blanks, and is the last word.
         near, *_ = (line[: starts[1]].split(), "")
         port, _, name = line[starts[2] :].rstrip().rpartition(" ")
         if near and name:
             yield _bare(words(near[0])), words(name), _bare(words(re.sub(" +$", "", port)))
+
+
+def _table(source: Source) -> list[str]:
+    """The lines from the header on."""
+    lines = source.text.splitlines()
+    headers = (i for i, line in enumerate(lines) if all(word in line for word in COLUMNS))
+    return lines[next(headers, len(lines)) :]
 
 
 def _data(entry: object, key: str) -> tuple[str, ...]:

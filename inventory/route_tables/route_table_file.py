@@ -89,7 +89,7 @@ def read_routes(paths: Sequence[Path], known: AbstractSet[str] = frozenset()) ->
         held: HeldRoutes = ROUTE_FORMS[form].read(documents[form]) if form else HeldRoutes()
         held.rows |= kernel_routes.read(rules).rows
         return DeviceRoutes(form, held.whole, held.tables(known))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         text = str(error)
         short = text if len(text) <= MOST_WORDS else f"{text[: MOST_WORDS - 1]}…"
         given = f"values that it never has ({short})"

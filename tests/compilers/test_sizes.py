@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from time import process_time
 
 import pytest
 
 from compilers import estimates
-from compilers.estimates import require_graph
+from compilers.estimates import beyond_memory, require_graph
 from compilers.memory import GB
 from compilers.spec.fabric_file import load_fabric
 from compilers.topology.families import known_families
+from compilers.topology.field import prime_powers_near
 from inventory.problems import InputError
 
 HUGE = {
@@ -57,7 +59,26 @@ def test_what_memory_cannot_hold_is_refused_with_numbers(
     monkeypatch.setattr(estimates, "available", lambda: 4 * GB)
     with pytest.raises(InputError, match=r"takes [0-9,.]+ GB, given 4.0 GB available") as error:
         require_graph(family, given)
-    assert ("here q fits up to" in str(error.value)) == ("q" in given)
+    found = re.search(r"; here (\w+) fits up to ([0-9]+)$", str(error.value))
+    assert bool(found) == (family != "hyperx")  # its size is no number
+    if found:
+        require_graph(family, {**given, found[1]: int(found[2])})
+
+
+def test_the_largest_that_compiles_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimates, "available", lambda: 2 * GB)
+
+    def refusals(q: int) -> list[str]:
+        spec = {"name": "lab", "topology": {"family": "polarfly", "q": q}}
+        found = beyond_memory(load_fabric(spec).spec)
+        return [str(each.problem()) for each in found]
+
+    (said,) = refusals(509)
+    found = re.search(r"given 2.0 GB available; lower q, .*; here q fits up to ([0-9]+)$", said)
+    assert found
+    q = int(found[1])
+    assert refusals(q) == []
+    assert len(refusals(prime_powers_near(q)[1])) == 1
 
 
 def test_a_seed_may_be_large() -> None:

@@ -195,7 +195,7 @@ class FakeNetwork:
 
     def run(self):
         """Carry messages until nobody has anything to say."""
-        while out := self.fabric.take():
+        while out := self.fabric.send.take():
             for message in out:
                 if message.data is None:
                     self.fabric.closed(message.key)

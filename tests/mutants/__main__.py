@@ -1,6 +1,6 @@
 """Mutants of sources, and those that no test sees.
 
-    python -m tests.mutants --count 120 --seed 1 --keep
+    python -m tests.mutants --count 120 --seed 1 --minutes 60 --keep
     python -m tests.mutants --only compilers/proof/verification.py tests/compilers/proof/test_*.py
 
 First every test file runs once, and which functions each test calls is noted. Then every mutant
@@ -16,6 +16,7 @@ import os
 import sys
 import time
 from datetime import date
+from itertools import takewhile
 from pathlib import Path
 
 from tests.mutants.planting import killed, recorded
@@ -23,7 +24,10 @@ from tests.mutants.source_mutants import ROOT, SourceMutant, chosen, harmless
 
 SLOW = ("test_pushing.py", "test_rendering_cores.py", "test_targets_agree.py")
 """They take long, and see nothing that others do not."""
-MORE = ("polarfab/test_check_wiring.py", "polarfab/test_check_routes.py")
+MORE = (
+    *("polarfab/test_check_wiring.py", "polarfab/test_check_routes.py"),
+    *("extensions/scale/test_plane_lines.py", "extensions/scale/test_star_program.py"),
+)
 RUNS = Path(__file__).with_name("runs.txt")
 """A block a run: its day, seed and rooms, what was found, and the survivors of that day."""
 
@@ -32,6 +36,7 @@ def main() -> int:
     """Print the mutants that survive; 1 where nobody has judged one of them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--minutes", type=float, default=100.0, help="of processor time, most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="FOLDER/, FILE, or FILE:LINE:, with commas")
     parser.add_argument("--keep", action="store_true", help="write what was found to runs.txt")
@@ -42,16 +47,17 @@ def main() -> int:
     judged = harmless()
     tried = [mutant for mutant in mutants if str(mutant) not in judged]
     start = time.monotonic()
-    found = judge(tried, files, os.cpu_count() or 1)
+    found = judge(tried, files, os.cpu_count() or 1, words.minutes)
     if found is None:
         return 2
     survived = [str(mutant) for mutant, how in found.items() if how == "survived"]
+    untried = f", {len(tried) - len(found)} untried" * (len(found) < len(tried))
     report = (
         f"{date.today()}, seed {words.seed}, {words.only or 'compilers'}: {len(mutants)} mutants:"
-        f" {len(tried) - len(survived)} seen by a test"
+        f" {len(found) - len(survived)} seen by a test"
         f" ({[*found.values()].count('endless')} as it did not end),"
-        f" {len(mutants) - len(tried)} judged harmless, {len(survived)} survived,"
-        f" {(time.monotonic() - start) / 60:.0f} min"
+        f" {len(mutants) - len(tried)} judged harmless, {len(survived)} survived{untried},"
+        f" {(time.monotonic() - start) / 60:.0f} min, {_processor_minutes():.0f} of processor time"
     )
     print(report)
     if words.keep:
@@ -60,24 +66,39 @@ def main() -> int:
     return int(bool(survived))
 
 
+def _processor_minutes() -> float:
+    """Of this process and all that it waited for."""
+    return sum(os.times()[:4]) / 60
+
+
 def _files() -> list[Path]:
     tests = ROOT / "tests"
-    files = [file for file in tests.glob("compilers/**/test_*.py") if file.name not in SLOW]
+    rooms = (tests / "compilers", tests / "extensions/infiniband")
+    files = [f for room in rooms for f in room.glob("**/test_*.py") if f.name not in SLOW]
     return sorted([*files, tests / "mutants/test_array_mutants.py", *(tests / m for m in MORE)])
 
 
 def judge(
-    mutants: list[SourceMutant], files: list[Path], workers: int
+    mutants: list[SourceMutant], files: list[Path], workers: int, minutes: float
 ) -> dict[SourceMutant, str] | None:
-    """How the tests end on each mutant; None where a test fails on the sources as they are."""
+    """How the tests end on each mutant; None where a test fails on the sources as they are.
+
+    After so many minutes of processor time no mutant begins, so that a run ends in half as many on
+    two cores.
+    """
     start = time.monotonic()
     calls = recorded(files, workers)
     if failing := [f"{name}: {text}" for name, there in calls.items() for text in there.failed]:
         print("\n".join(["without any mutant these fail:", *failing]), file=sys.stderr)
         return None
-    print(f"{len(files)} test files read, {time.monotonic() - start:.0f} s", flush=True)
+    print(
+        f"{len(files)} test files read, {time.monotonic() - start:.0f} s,"
+        f" {_processor_minutes():.0f} min of processor time",
+        flush=True,
+    )
     found = {}
-    for mutant, how in killed(mutants, calls, workers):
+    soon = takewhile(lambda _: _processor_minutes() < minutes, mutants)
+    for mutant, how in killed(soon, calls, workers):
         found[mutant] = how
         if how == "survived":
             print(f"survived, NOT JUDGED: line {mutant.line}: {mutant}", flush=True)

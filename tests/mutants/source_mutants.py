@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -197,7 +198,7 @@ def all_mutants(only: str = "") -> list[list[SourceMutant]]:
 
 
 def chosen(seed: int, count: int, only: str = "") -> list[SourceMutant]:
-    """So many mutants, as many of each folder as far as it has them.
+    """So many mutants, as many of each folder as far as it has them, of each in turn.
 
     More of them are the same and others; a change of one function leaves those elsewhere chosen.
     """
@@ -205,11 +206,8 @@ def chosen(seed: int, count: int, only: str = "") -> list[SourceMutant]:
     def drawn(mutant: SourceMutant) -> bytes:
         return sha256(f"{seed} {mutant.key}".encode()).digest()
 
-    result: list[SourceMutant] = []
-    folders = sorted(all_mutants(only), key=len)
-    for number, found in enumerate(folders):
-        part = (count - len(result)) // (len(folders) - number)
-        result += sorted(found, key=drawn)[:part]
+    turns = zip_longest(*(sorted(found, key=drawn) for found in all_mutants(only)))
+    result = islice(filter(None, chain.from_iterable(turns)), count)
     return [mutant.named((ROOT / mutant.file).read_text()) for mutant in result]
 
 

@@ -60,6 +60,14 @@ def test_the_same_seed_chooses_the_same() -> None:
     assert [str(m) for m in chosen(3, 12)] == [str(m) for m in chosen(3, 12)]
 
 
+def test_each_room_has_its_turn_however_soon_a_run_ends() -> None:
+    rooms = [found for found in all_mutants() if found]
+    files = [m.file for m in chosen(3, 2 * len(rooms))]
+    for part in (files[: len(rooms)], files):
+        assert len({*part}) > len(rooms) / 2
+        assert all(any(m.file in part for m in found) for found in rooms)
+
+
 def test_what_was_judged_is_still_there_and_has_a_reason() -> None:
     judged = harmless()
     assert all(judged.values())

@@ -140,10 +140,6 @@ CASES = {
         lambda root: ["rollback", f"{root}/there"],
         lambda root: generations(root / "there"),
     ),
-    "render": Case(
-        lambda root: ["render", f"{root}/{{}}", "--target", "ovs", "-o", f"{root}/out"],
-        lambda root: rendered(root / "out"),
-    ),
     "cables": Case(
         lambda root: ["cables", f"{root}/{{}}", "--format", "csv", "-o", f"{root}/cables.csv"],
         lambda root: (root / "cables.csv").read_text(),
@@ -152,11 +148,36 @@ CASES = {
         lambda root: ["draw", f"{root}/{{}}", "-o", f"{root}/lab.svg"],
         lambda root: (root / "lab.svg").read_text(),
     ),
+    **{
+        verb: Case(
+            lambda root, words=words, out=f"out-{verb}": [
+                *(word.format(root=root) for word in words.split()),
+                *("-o", f"{root}/{out}"),
+            ],
+            lambda root, out=f"out-{verb}": rendered(root / out),
+        )
+        for verb, words in (
+            ("render", "render {root}/{{}} --target ovs"),
+            ("export", "export {root}/{{}} --format nccl"),
+            ("trees", "trees {root}/{{}} --format openflow"),
+            ("inventory export", "inventory export {root}/{{}}.yaml"),
+        )
+    },
+    "gc": Case(lambda root: ["gc", f"{root}/there"], lambda root: generations(root / "there")),
     "expand": Case(
         lambda root: f"expand {root}/part-{{}} --whole {root}/{{}}.yaml -o {root}/grown".split(),
         expanded,
     ),
 }
+
+
+BEFORE = {
+    **{"compile": ("before", "old"), "rollback": ("before", "old", "new")},
+    **{"gc": ("before", "old")},
+}
+"""What was compiled to one place; of other verbs the earlier artefact is made by themselves."""
+STEPS = {"compile": 13, "render": 13, "expand": 19, "rollback": 13, "gc": 13, "trees": 13}
+"""How far the points are from each other that are tried in CI."""
 
 
 @pytest.fixture(scope="module")
@@ -170,9 +191,12 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for case in CASES.values():  # imports what a child then has
         here(*(word.format("new") for word in case.words(root)))
         case.state(root)
-    for path in (".there.last", "there", "out", "cables.csv", "lab.svg", "grown"):
-        remove(root / path)
+    for path in (*root.glob("out-*"), *map(root.joinpath, MADE)):
+        remove(path)
     return root
+
+
+MADE = (".there.last", "there", "cables.csv", "lab.svg", "grown")
 
 
 def here(*words: str) -> None:
@@ -186,14 +210,25 @@ def prepared(verb: str, root: Path) -> tuple[list[str], Path, object]:
     """Make the earlier artefact; the words for a new one, a copy of it, the state."""
     case = CASES[verb]
     words = [[word.format(name) for word in case.words(root)] for name in ("old", "new")]
-    if verb in ("compile", "rollback"):
-        for name in ("before", "old") if verb == "compile" else ("before", "old", "new"):
-            in_child(["compile", f"{root}/{name}.yaml", "-o", f"{root}/there"], 0)
-    else:
+    for name in BEFORE.get(verb, ()):
+        in_child(["compile", f"{root}/{name}.yaml", "-o", f"{root}/there"], 0)
+    if verb == "gc":
+        killed_behind_the_exchange(["compile", f"{root}/new.yaml", "-o", f"{root}/there"])
+        assert [*root.glob(".there.*.part/.left.*")]
+    elif verb not in BEFORE:
         in_child(words[0], 0)
     kept = root.with_name(f"{root.name}-kept")
     shutil.copytree(root, kept, symlinks=True)
     return words[1], kept, case.state(root)
+
+
+def killed_behind_the_exchange(words: list[str]) -> None:
+    """What `polarfab gc` has to finish: the folder that left is not kept yet."""
+    if not (child := os.fork()):
+        artefact._keep = lambda *_: os._exit(0)
+        here(*words)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def restore(root: Path, kept: Path) -> None:
@@ -207,7 +242,7 @@ def kills(verb: str, root: Path, step: int) -> Iterator[object]:
     words, kept, old = prepared(verb, root)
     events = in_child(words, 0)
     new = case.state(root)
-    assert old != new
+    assert (old != new) == (verb != "gc")
     assert events >= 3
     for kill_at in range(1, events + 1, step):
         restore(root, kept)
@@ -238,7 +273,7 @@ def faults(verb: str, root: Path, step: int) -> Iterator[object]:
         found = case.state(root)
         assert found in (old, new), where
         in_place = code == "0" or "is in its place" in errors[0]
-        if verb != "expand":  # whose tables are files of their own
+        if verb not in ("expand", "gc"):  # whose tables are files of their own; that changes none
             assert (found == new) == in_place, where
         assert all(os.strerror(number) in line or "no room" in line for line in errors), where
         collect(root)
@@ -249,26 +284,24 @@ def faults(verb: str, root: Path, step: int) -> Iterator[object]:
 @pytest.mark.parametrize("verb", CASES)
 def test_some_kills(builds: Path, tmp_path: Path, verb: str) -> None:
     shutil.copytree(builds, tmp_path / "root")
-    step = {"compile": 13, "render": 13, "expand": 19, "rollback": 13}.get(verb, 2)
-    assert False in list(kills(verb, tmp_path / "root", step))
+    assert (verb == "gc") in list(kills(verb, tmp_path / "root", STEPS.get(verb, 2)))
 
 
 @pytest.mark.parametrize("verb", CASES)
 def test_some_faults(builds: Path, tmp_path: Path, verb: str) -> None:
     shutil.copytree(builds, tmp_path / "root")
-    step = {"compile": 13, "render": 13, "expand": 19, "rollback": 13}.get(verb, 1)
-    assert False in list(faults(verb, tmp_path / "root", step))
+    assert (verb == "gc") in list(faults(verb, tmp_path / "root", STEPS.get(verb, 1)))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("verb", CASES)
 def test_a_kill_at_every_event(builds: Path, tmp_path: Path, verb: str) -> None:
     shutil.copytree(builds, tmp_path / "root")
-    assert set(kills(verb, tmp_path / "root", 1)) == {False, True}
+    assert set(kills(verb, tmp_path / "root", 1)) == {verb == "gc", True}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("verb", CASES)
 def test_a_fault_at_every_event(builds: Path, tmp_path: Path, verb: str) -> None:
     shutil.copytree(builds, tmp_path / "root")
-    assert set(faults(verb, tmp_path / "root", 1)) == {False, True}
+    assert set(faults(verb, tmp_path / "root", 1)) == {verb == "gc", True}

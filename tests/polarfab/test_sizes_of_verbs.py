@@ -18,6 +18,15 @@ FABRICS = {
     "hyperx": "family: hyperx, sides: 99999999999999999999",
     "pn": "family: pn, q: 509",
     "oft": "family: oft, q: 509",
+    "polarfly": "family: polarfly, q: 1021",
+    "demi-pn": "family: demi-pn, q: 1000000007",
+    "polarstar": "family: polarstar, q: 1000000007, supernode: paley, degree: 6",
+    "fat-tree": "family: fat-tree, k: 1000000000000000",
+    "megafly": "family: megafly, h: 1000000000000000, a: 4",
+    "mlfm": "family: mlfm, n: 1000000000000000",
+    "bundlefly": "family: bundlefly, q: 1000000007, degree: 6",
+    "spectralfly": "family: spectralfly, p: 13, q: 1000000009",
+    "dring": "family: dring, groups: 1000000000000000, a: 4",
 }
 LARGE = {
     "oft q=509": ["analyse", "oft", "--q", "509"],
@@ -61,12 +70,37 @@ def test_graphs_that_are_too_large(
     assert "required" in err
 
 
-@pytest.mark.parametrize("verb", ["validate", "compile", "analyse", "topology", "draw"])
+VERBS = {
+    **{verb: [verb, "fabric.yaml"] for verb in ("validate", "analyse", "topology")},
+    **{verb: [verb, "fabric.yaml", "-o", "out"] for verb in ("compile", "draw")},
+    "inventory export": ["inventory", "export", "fabric.yaml"],
+    "expand": ["expand", "small", "--whole", "fabric.yaml"],
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("family", FABRICS)
 def test_fabrics_that_are_too_large(
-    at_once: Run, verb: str, family: str, monkeypatch: pytest.MonkeyPatch
+    at_once: Run, verb: str, family: str, polarfab: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if verb in ("topology", "draw"):  # the graph of an pn q=509 takes 3 GB, that of an oft 10 GB
+    if verb in ("topology", "draw", "inventory export"):  # the graph of a pn q=509 takes 3 GB
         monkeypatch.setattr(estimates, "available", lambda: 2 * GB)
+    if verb == "expand":
+        Path("small.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
+        assert polarfab("compile", "small.yaml", "-o", "small")[0] == 0
     Path("fabric.yaml").write_text(f"name: lab\ntopology: {{{FABRICS[family]}}}\n")
-    at_once(verb, "fabric.yaml", *["-o", "out"] * (verb in ("compile", "draw")))
+    at_once(*VERBS[verb])
+    assert not [path.name for path in Path().iterdir() if path.name not in {"fabric.yaml", *MADE}]
+
+
+MADE = ("small.yaml", "small")
+
+
+@pytest.mark.parametrize("family", ["polarfly", "pn", "oft"])
+def test_what_init_would_begin_is_not_too_large(
+    at_once: Run, family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimates, "available", lambda: 2 * GB)
+    _, _, err = at_once("init", "lab", "--family", family, "--q", "1021")
+    assert "given 2.0 GB available; write edges" in err
+    assert "here q fits up to" in err

@@ -34,7 +34,9 @@ STATES_AT_ONCE = 1 << 21
 class Channels:
     """The channels that a scheme needs, and whether they are free of deadlock.
 
-    count: channels, 0 if packets loop; with the scheme hop, the links of the longest path.
+    count: channels, 0 if packets loop; with the scheme hop, the links of the longest path. Where
+    packets go by intermediates the second leg has channels of its own, after those of the first: it
+    needs no more, whichever of the schemes goes on over the intermediate.
     dependencies: waits between links within one channel. cycle: the switches along a cycle of
     waits, first and last the same; empty if there is none, so that no deadlock can occur.
     """
@@ -109,7 +111,7 @@ def channels(
     waits &= changes == 0
     return Channels(
         scheme=scheme,
-        count=0 if looped else int(highest) + 1,
+        count=0 if looped else (1 + build.carries) * (int(highest) + 1),
         dependencies=int(np.count_nonzero(waits)),
         cycle=tuple(_cycle(waits, walks.program)),
     )

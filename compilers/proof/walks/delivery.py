@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.choices import Method
-from compilers.forwarding.minimal_hops import minimal_hops
-from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, packets
+from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, minimal_hops, packets
 from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
 from compilers.proof.failures.risk_cases import FAILURE_KINDS
@@ -237,18 +236,16 @@ def verify(
 def _over_intermediates(legs: Report) -> Report:
     """The report on ways over intermediates, by the report on their legs.
 
-    Both legs are ways of minimal routes, so their lengths add up, and the second one has channels
-    of its own. Nothing is lost where no leg is: one to an intermediate that is down ends at a
-    neighbour of it, with a packet that is then one of a host there.
+    Both legs are ways of minimal routes, so their lengths add up. Nothing is lost where no leg is:
+    one to an intermediate that is down ends at a neighbour of it, with a packet that is then one of
+    a host there.
     """
-    most, channels, dead = legs.max_hops, legs.channels, legs.to_dead_switch
+    most, dead = legs.max_hops, legs.to_dead_switch
     count = (1 + isqrt(1 + 4 * legs.pairs)) // 2  # n, of n(n - 1) pairs
-    if channels:
-        channels = replace(channels, count=2 * channels.count)
     if dead:
         dead = replace(dead, most=dead.most + most, mean=dead.mean + legs.mean_hops)
     ways = Ways(legs.pairs * count, 0, 2 * most)
-    return replace(legs, legs=True, ways=ways, channels=channels, to_dead_switch=dead)
+    return replace(legs, legs=True, ways=ways, to_dead_switch=dead)
 
 
 def _delivery(

@@ -5,10 +5,11 @@ rule: the pattern of a statement, and behind `=>` what it does, verbs with `;` b
 that stand below another, further to the right, are those of its section. `#` begins a comment.
 
 Patterns have fields: `<a>` is a word, `<a#>` a number of at most ten digits (without zeros before
-it, which `ip` takes for octal), `<a.>` an IPv4 and `<a:>` an IPv6 address, `<a...>` the rest of the
-line, `<a=REGEX>` what a regular expression fits; parts in `[ ]` may be left out. A field
-`<prefix>`, `<prefix4>` or `<prefix6>` makes a rule one of routes, which are read by numpy: before
-it stand no other fields. A rule that ends in `**` takes all lines of its section as statements.
+it, which `ip` takes for octal), `<a.>` an IPv4, `<a:>` an IPv6 and `<a@>` a MAC address, `<a...>`
+the rest of the line, `<a=REGEX>` what a regular expression fits; parts in `[ ]` may be left out. A
+field `<prefix>`, `<prefix4>` or `<prefix6>` makes a rule one of routes, which are read by numpy:
+before it are no other fields. A rule that ends in `**` takes all lines of its section as
+statements.
 
 Verbs of the engine, about order:
 
@@ -29,26 +30,29 @@ All others are methods of the actor (`engine.GrammarActor`), with a place and th
 Directives: `%comment CHARS` say nothing at the beginning of a line; `%close WORD [SECTION]` ends a
 section, and with it every section has to be ended so. `%facts [if D] KIND…` are the facts that the
 file has to state in full. `%tree json|yaml`: the lines are those of a tree (`trees`), and a line is
-part of what it is further right than; `%whole KEY…`: keys whose entries are one line each.
+part of what it is further right than; `%whole KEY…`: keys whose entries are one line each; `%keys
+LIST=KEY…`: what names the entries of a list, where it is not `name`.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from compilers.readers.grammar.trees import tree_lines
 from compilers.readers.text_lines import TextLines
 from templates import TEMPLATES
 
-FIELD = re.compile(r"<([a-z]+\d?)(#|\.\.\.|\.|:|=[^>]+)?>")
-TOKEN = re.compile(r"<[a-z]+\d?(?:#|\.\.\.|\.|:|=[^>]+)?>|\[|\]")
+FIELD = re.compile(r"<([a-z]+\d?)(#|@|\.\.\.|\.|:|=[^>]+)?>")
+TOKEN = re.compile(r"<[a-z]+\d?(?:#|@|\.\.\.|\.|:|=[^>]+)?>|\[|\]")
 PREFIX = re.compile(r"<prefix([46]?)>")
 KINDS = {
     "": r"\S+",
     "#": r"0|[1-9]\d{0,9}",
+    "@": r"(?:[\da-f]{2}:){5}[\da-f]{2}",
     "...": r".+",
     ".": r"[\d.]+",
     ":": r"[\da-f.]*:[\da-f:.]*",
@@ -118,7 +122,7 @@ class Grammar:
     any; where there is such a word every section ends so. rules: of statements in no section.
     heads: those of routes. plain: how other statements begin that begin as routes do. facts: kinds
     of facts that are stated in full, and what has to hold for that. tree: json, yaml, or "" for a
-    text of lines; whole: keys whose entries are one line each.
+    text of lines; whole, keys: of `tree_lines`.
     """
 
     comment: str
@@ -129,6 +133,7 @@ class Grammar:
     facts: tuple[tuple[str, str], ...] = ()
     tree: str = ""
     whole: tuple[str, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self, text: str) -> TextLines:
         """The lines of a file.
@@ -137,7 +142,7 @@ class Grammar:
             ValueError: (line, text) it is no such tree.
         """
         if self.tree:
-            return tree_lines(text, self.whole, in_yaml=self.tree == "yaml")
+            return tree_lines(text, self.whole, self.keys, in_yaml=self.tree == "yaml")
         return TextLines.of(text.encode())
 
     @classmethod
@@ -148,7 +153,7 @@ class Grammar:
             ValueError: a line is no rule.
         """
         comment, tree, whole = "#", "", tuple[str, ...]()
-        closes, facts = dict[str, str](), list[tuple[str, str]]()
+        closes, keys, facts = dict[str, str](), dict[str, str](), list[tuple[str, str]]()
         lines: list[tuple[int, str]] = []
         for line in text.splitlines():
             match shlex.split(line) if line.startswith("%") else line.split():
@@ -158,8 +163,10 @@ class Grammar:
                     closes[word] = " ".join(section)
                 case ["%tree", tree]:
                     comment = ""
-                case ["%whole", *keys]:
-                    whole = tuple(keys)
+                case ["%whole", *below]:
+                    whole = tuple(below)
+                case ["%keys", *named]:
+                    keys |= dict(each.split("=") for each in named)
                 case ["%facts", "if", condition, *kinds]:
                     facts += [(kind, condition) for kind in kinds]
                 case ["%facts", *kinds]:
@@ -171,7 +178,18 @@ class Grammar:
         starts = tuple(head.text for head in heads)
         others = (" " * r.indent + r.head for r in _all(rules) if not r.routes)
         plain = tuple(p for p in others if p.startswith(starts))
-        return cls(comment, closes, rules, heads, plain, tuple(facts), tree, whole)
+        return cls(comment, closes, rules, heads, plain, tuple(facts), tree, whole, keys)
+
+
+def first_rule(
+    rules: tuple[GrammarRule, ...], text: str
+) -> tuple[GrammarRule, Fields] | tuple[None, Fields]:
+    """The first rule that reads a statement, and its fields."""
+    for rule in rules:
+        fields = rule.fields(text)
+        if fields is not None:
+            return rule, fields
+    return None, {}
 
 
 @lru_cache

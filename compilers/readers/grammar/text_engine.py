@@ -17,7 +17,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from compilers.readers.emitted_forwarding import Interface
-from compilers.readers.grammar.rules import PREFIX, Fields, Grammar, GrammarRule, RouteHead, Verb
+from compilers.readers.grammar.rules import (
+    PREFIX,
+    Fields,
+    Grammar,
+    GrammarRule,
+    RouteHead,
+    Verb,
+    first_rule,
+)
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.statements import BETWEEN
 from compilers.readers.text_lines import TextLines
@@ -331,14 +339,7 @@ def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
         yield _Run(int(label[first]), first, last)
 
 
-@lru_cache(1 << 16)
-def _read(rules: tuple[GrammarRule, ...], text: str) -> tuple[GrammarRule | None, Fields]:
-    """The first rule that reads a statement, and its fields."""
-    for rule in rules:
-        fields = rule.fields(text)
-        if fields is not None:
-            return rule, fields
-    return None, {}
+_read = lru_cache(1 << 16)(first_rule)
 
 
 @lru_cache
@@ -351,11 +352,14 @@ def _behind_prefix(rule: GrammarRule) -> tuple[re.Pattern[str], tuple[str, ...]]
 
 
 def _filled(words: Sequence[str], fields: Mapping[str, str]) -> str:
-    return ARGUMENT.sub(lambda name: fields.get(name[1], ""), " ".join(words))
+    text = " ".join(words)
+    return ARGUMENT.sub(lambda name: fields.get(name[1], ""), text) if "<" in text else text
 
 
 def _argument(word: str, fields: Mapping[str, str]) -> str | int:
-    if word[:2] in ("#<", "@<"):
-        text = _filled([word[1:]], fields)
-        return int(text) if word[0] == "#" else Interface(text)
-    return ARGUMENT.sub(lambda name: fields.get(name[1], ""), word)
+    kind = word[0] if word[:2] in ("#<", "@<") else ""
+    if found := ARGUMENT.fullmatch(word, len(kind)):
+        text = fields.get(found[1], "")
+    else:
+        text = _filled([word[len(kind) :]], fields)
+    return int(text) if kind == "#" else Interface(text) if kind else text

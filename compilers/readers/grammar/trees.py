@@ -1,15 +1,17 @@
 """Trees of JSON and YAML as lines for the engine: a key a line, what it holds below, more right.
 
-An entry of a list of mappings is `KEY NAME`, its name that of the first of `NAMES` that it has;
-other values stand behind their key as JSON writes them. Below a key that a grammar takes whole each
-entry is one line, `KEY NAME {…}`, whose mapping has its keys in order.
+An entry of a list of mappings is `KEY NAME`, its name what it has at the key of the list, `name`
+unless a grammar has another; other values stand behind their key as JSON writes them. Below a key
+that a grammar takes whole each entry is one line, `KEY NAME {…}`, whose mapping has its keys in
+order.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,14 +20,10 @@ import yaml
 from compilers.readers.strict_json import parse
 from compilers.readers.text_lines import TextLines
 
-NAMES = (
-    *("name", "sequence", "prefix", "ip_address", "ip-prefix", "peer-address", "group-name"),
-    *("afi-safi-name", "id", "index", "address", "host"),
-)
-"""The keys of lists, in the models that are read here."""
 NUMBERS = "sequence", "id", "index"
-"""Those of them that are numbers, where all of their text is digits."""
+"""Keys of lists that are numbers, where all of their text is digits."""
 _encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+BLANK = re.compile(r"[\s\x00-\x1f]")
 FLOW = re.compile(r' *"([^"]+)": (\{.*\})')
 """A line of YAML that is a key and a whole mapping."""
 
@@ -36,19 +34,26 @@ class LineKey(str):
     line: int = 0
 
 
-def tree_lines(text: str, whole: Collection[str], *, in_yaml: bool = False) -> TextLines:
+def tree_lines(
+    text: str,
+    whole: Collection[str],
+    keys: Mapping[str, str] = MappingProxyType({}),
+    *,
+    in_yaml: bool = False,
+) -> TextLines:
     """The lines of a tree, each with the number that its key has in the text.
 
     Args:
         text: JSON, or YAML.
         whole: keys whose entries are one line each, or `ABOVE/KEY` where it is below another.
+        keys: by list, likewise, what names its entries.
         in_yaml: which of the two.
 
     Raises:
         ValueError: (line, text) it is neither, or a key is twice in a mapping.
     """
     tree = _yaml(text) if in_yaml else parse(text)
-    writer = _TreeWriter(text, frozenset(whole))
+    writer = _TreeWriter(text, frozenset(whole), keys)
     writer.below(tree if isinstance(tree, dict) else {"no mapping": tree}, 0)
     lines = TextLines.of("".join(f"{line}\n" for line in writer.lines).encode())
     return lines.numbered(np.array(writer.numbers, np.int64))
@@ -57,12 +62,12 @@ def tree_lines(text: str, whole: Collection[str], *, in_yaml: bool = False) -> T
 class _TreeWriter:
     """Writes lines in the order of the text, so that one pass over it finds where keys are."""
 
-    def __init__(self, text: str, whole: frozenset[str]) -> None:
-        self.text, self.whole = text, whole
+    def __init__(self, text: str, whole: frozenset[str], keys: Mapping[str, str]) -> None:
+        self.text, self.whole, self.keys = text, whole, keys
         self.lines: list[str] = []
         self.numbers: list[int] = []
         self._at, self._line = 0, 1
-        self._entries: dict[int, str] = {}
+        self._entries: dict[object, str] = {}
 
     def below(self, tree: dict[str, Any], depth: int, unnamed: str = "", above: str = "") -> None:
         """What a mapping holds, below a key, but for the key that names it."""
@@ -70,46 +75,57 @@ class _TreeWriter:
             line = self._found(key)
             if key == unnamed:
                 continue
-            name = json.dumps(key) if re.search(r"[\s\x00-\x1f]", key) else str(key)
+            name = json.dumps(key) if BLANK.search(key) else str(key)
             whole = key in self.whole or f"{above}/{key}" in self.whole
-            if whole and isinstance(value, dict | list):
-                self._whole(name, value, depth)
+            listed = isinstance(value, list) and all(isinstance(each, dict) for each in value)
+            if whole and (listed or isinstance(value, dict)):
+                self._whole(name, value, depth, self._key(above, key))
             elif isinstance(value, dict):
                 self._put(depth, name, line)
                 self.below(value, depth + 1, above=key)
             elif isinstance(value, list) and value:
-                self._entries_of(name, value, depth, line)
+                self._entries_of(name, value, depth, line, self._key(above, key))
             else:
                 self._put(depth, f"{name} {_text(value)}", line)
 
-    def _entries_of(self, name: str, entries: list[Any], depth: int, line: int) -> None:
+    def _key(self, above: str, name: str) -> str:
+        """What names the entries of a list."""
+        return self.keys.get(f"{above}/{name}", self.keys.get(name, "name"))
+
+    def _entries_of(self, name: str, entries: list[Any], depth: int, line: int, known: str) -> None:
         seen: set[str] = set()
         for entry in entries:
             if not isinstance(entry, dict):
                 self._put(depth, f"{name} {_text(entry)}", self._found(entry))
                 continue
-            known = next((key for key in NAMES if key in entry), "")
             word = str(entry.get(known, "without a name"))
-            if known in NUMBERS and entry[known] == word and word.isdecimal():
+            if known in NUMBERS and entry.get(known) == word and word.isdecimal():
                 word = _text(word)  # in quotes it is no number
             again = " again" * (word in seen)
             seen.add(word)
             self._put(depth, f"{name} {word}{again}", self._found(next(iter(entry), "")) or line)
             self.below(entry, depth + 1, known)
 
-    def _whole(self, name: str, entries: dict[str, Any] | list[Any], depth: int) -> None:
+    def _whole(
+        self, name: str, entries: dict[str, Any] | list[Any], depth: int, known: str
+    ) -> None:
         if isinstance(entries, dict):
             for key, entry in entries.items():
                 line = self._found(key)
-                if id(entry) not in self._entries:
-                    self._entries[id(entry)] = _text(entry)
-                self._put(depth, f"{name} {key} {self._entries[id(entry)]}", line)
+                self._put(depth, f"{name} {key} {self._entry(entry)}", line)
             return
         for entry in entries:
-            known = next((key for key in NAMES if key in entry), "")
-            rest = {key: value for key, value in entry.items() if key != known}
             line = self._found(word := entry.get(known, "without a name"))
-            self._put(depth, f"{name} {word} {_text(rest)}", line)
+            self._put(depth, f"{name} {word} {self._entry(entry, known)}", line)
+
+    def _entry(self, entry: Any, known: str = "") -> str:
+        """The text of an entry without a key; those of a file are few."""
+        rest = {k: value for k, value in entry.items() if k != known} if known else entry
+        plain = isinstance(entry, dict) and all(type(value) is str for value in rest.values())
+        key = tuple(rest.items()) if plain else id(entry)
+        if key not in self._entries:
+            self._entries[key] = _text(rest)
+        return self._entries[key]
 
     def _put(self, depth: int, words: str, line: int) -> None:
         self.lines.append(" " * depth + words)
@@ -162,7 +178,7 @@ def _set(tree: Any) -> Any:
     match tree:
         case [{"set": dict(commands), **more}] if not more:
             return commands
-    return tree
+    return {"no set": tree}
 
 
 def _value(node: yaml.Node | None, tail: dict[str, Any] | None = None) -> Any:

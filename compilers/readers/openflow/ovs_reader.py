@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,13 +32,7 @@ from compilers.readers.emitted_forwarding import (
     address_text,
     network_text,
 )
-from compilers.readers.openflow.carried_facts import (
-    OVS_FACTS,
-    ReadCarried,
-    carried_claims,
-    carried_row,
-)
-from compilers.readers.openflow.openflow_facts import FACTS_IN_CONSTANTS, MAC, FactForms
+from compilers.readers.grammar.rules import GrammarRule, first_rule, grammar
 from compilers.readers.route_tables import Numbers
 
 Entry = tuple[int, str]
@@ -54,21 +49,14 @@ SPREAD_PRIORITY = 3
 """Of the rows that spread marked packets: above all classes."""
 ALL = (1 << 64) - 1
 """The mask of metadata that is matched whole."""
-ROUTE_ROW = re.compile(
-    r"table=1,priority=(\d+),cookie=0x5046000000000004,(ip|ipv6),\2_dst=([0-9a-f.:]+/\1),"
-    r"actions=write_metadata:(\d+)(/0x4?ffff)?,goto_table:2"
-)
-CLASS_ROW = re.compile(
-    r"table=2,priority=(\d+),cookie=0x5046000000000006,(?:in_port=(\d+),)?"
-    r"metadata=(\d+)(?:/0x([0-9a-f]+))?,actions=(?:group:(\d+)|"
-    r"bundle\(symmetric_l3l4\+udp,(\d+),hrw,ofport,members:(\d+(?:,\d+)+)\))"
-)
+ROW_VERBS = frozenset({"in", "route", "class", "carried", "prefix", "claim"})
+"""Of the grammar of flows.txt: the forms that have such rows, and then what they say."""
 LARGEST_WEIGHT = (1 << 16) - 1
 GROUP = re.compile(r"group_id=(\d+),type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)")
 BUCKET = re.compile(
     r"(?:weight:(\d+),)?(?:watch_(port|group):(\d+),)?actions="
     r"(move:NXM_NX_IP_TTL\[1\.\.7\]->NXM_NX_IP_TTL\[0\.\.6\],load:0->NXM_NX_IP_TTL\[7\],)?"
-    rf"(?:set_field:({MAC})->eth_dst,)?(?:(output|group):(\d+)|(in_port))"
+    r"(?:set_field:((?:[0-9a-f]{2}:){5}[0-9a-f]{2})->eth_dst,)?(?:(output|group):(\d+)|(in_port))"
 )
 
 
@@ -84,20 +72,38 @@ class PipelineParts:
     masks: bool = True
 
     @property
-    def facts(self) -> FactForms:
-        """The rows that are not routes or classes."""
-        return OVS_FACTS if self.moves else FACTS_IN_CONSTANTS
+    def form(self) -> str:
+        """The word of the grammar for such switches."""
+        return "moves" if self.moves else "constants"
 
     @property
     def claimed(self) -> frozenset[str]:
         """The kinds of claims that are made in full."""
-        told = {"neighbour", "side", "intermediate", "shared class"}
-        kinds = frozenset({*told, *(kind for kind, _, _ in self.facts)})
+        kinds = claimed_by(self.form) | {"neighbour", "side", "intermediate", "shared class"}
         return kinds if self.masks else kinds - {"forwarded"} | {"dispatched"}
 
 
 WHOLE = PipelineParts()
 """Those of Open vSwitch."""
+
+
+class ReadCarried(NamedTuple):
+    """A row by an intermediate: its address, the class, the port that has to be up or 0."""
+
+    mac: str
+    egress: int
+    port: int
+
+
+class ReadPrefix(NamedTuple):
+    """A row of the only table; in_port 0: any. right: whether its priority follows its length."""
+
+    family: str
+    mac: str
+    prefix: str
+    in_port: int
+    group: int
+    right: bool
 
 
 class ReadRoute(NamedTuple):
@@ -123,6 +129,9 @@ class ReadClass:
     group: int
     basis: str = ""
     members: tuple[int, ...] = ()
+
+
+ReadRow = ReadRoute | ReadClass | ReadCarried | ReadPrefix | Fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +240,7 @@ def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
     routes: list[tuple[int, ReadRoute]] = []
     carried: list[tuple[int, ReadCarried]] = []
     for line, text in text_lines(Path(files[0])):
-        row = _row(text, parts.moves)
+        row = read_row(text, parts.form)
         if isinstance(row, ReadCarried) and parts.masks:
             carried.append((line, row))
         elif isinstance(row, ReadRoute) and row.masked == parts.masks:
@@ -248,7 +257,7 @@ def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
                 claims.append(Claim("shared class", value, files[0], line))
             of_class = program.rows.setdefault(row.metadata & CLASS, {})
             of_class.setdefault(row.in_port, []).append(row)
-        elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried):
+        elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried | ReadPrefix):
             claims.append(Claim(*row, files[0], line))
         else:
             wrong.append((files[0], line, text))
@@ -282,6 +291,25 @@ def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
         wrong=wrong,
         unused=list(_unused(program, files, parts.masks)),
     )
+
+
+def carried_claims(
+    rows: Iterable[tuple[int, ReadCarried]], routes: Iterable[tuple[str, int]], file: str
+) -> Iterator[Claim]:
+    """The rows by an intermediate as claims, which tell a class by the lowest of its networks.
+
+    Args:
+        rows: with their lines.
+        routes: prefixes of IPv4, and their classes.
+        file: of the rows.
+    """
+    lowest: dict[int, int] = {}
+    for prefix, egress in routes:
+        first = int(IPv4Network(prefix).network_address)
+        lowest[egress] = min(first, lowest.get(egress, first))
+    for line, row in rows:
+        network = str(IPv4Address(lowest[row.egress])) if row.egress in lowest else "no route"
+        yield Claim("intermediate", (row.mac, network, row.port), file, line)
 
 
 def _marks(
@@ -391,39 +419,52 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield line, text
 
 
+@lru_cache
+def _rules(form: str) -> tuple[GrammarRule, ...]:
+    """The rules of rows of a form of pipeline: moves, constants or single."""
+    rules = grammar("ovs", "flows.txt").rules
+    return tuple(rule for rule in rules if form in rule.verbs[0][1:])
+
+
+def claimed_by(form: str) -> frozenset[str]:
+    """The kinds of claims that rows of a form make."""
+    does = (rule.verbs[1] for rule in _rules(form))
+    return frozenset(words[1] for words in does if words[0] == "claim")
+
+
 @lru_cache(1 << 17)
-def _row(text: str, moves: bool) -> ReadRoute | ReadClass | ReadCarried | Fact | None:
+def read_row(text: str, form: str) -> ReadRow | None:
     """What a row of flows.txt says; switches share most of their rows, so most are known."""
-    if found := ROUTE_ROW.fullmatch(text):
-        number, sided = int(found[4]), found[5] == "/0x4ffff"
-        side = int(number & SIDE > 0) if sided else None
-        entry = number & ~SIDE if sided else number, found[2]
-        return ReadRoute(found[3], entry, found[5] is not None, side)
-    if found := CLASS_ROW.fullmatch(text):
-        priority, in_port, metadata, mask, group, basis, members = found.groups()
-        bits = int(mask, 16) if mask else ALL
-        ports = tuple(map(int, members.split(","))) if members else ()
-        way_in = int(priority), int(in_port or 0)
-        return ReadClass(*way_in, int(metadata), bits, int(group or 0), basis or "", ports)
-    return carried_row(text) or fact(text, OVS_FACTS if moves else FACTS_IN_CONSTANTS)
-
-
-def fact(text: str, facts: FactForms) -> Fact | None:
-    """What a row says that is one of these facts."""
-    for kind, pattern, parts in facts:
-        if found := pattern.fullmatch(text):
-            values = found.groupdict()
-            return kind, tuple(_value(part, values.get(part)) for part in parts) + (
-                (0,) if kind == "forwarded" and "port" not in parts else ()
-            )
+    rule, said = first_rule(_rules(form), text)
+    if rule is None:
+        return None
+    port, metadata = int(said.get("port", 0)), int(said.get("metadata", 0))
+    match rule.verbs[1]:
+        case ["route"]:
+            sided = said.get("mask") == "/0x4ffff"
+            side = int(metadata & SIDE > 0) if sided else None
+            entry = metadata & ~SIDE if sided else metadata, said["f"]
+            return ReadRoute(f"{said['a']}/{said['length']}", entry, "mask" in said, side)
+        case ["class"]:
+            bits = int(said["mask"], 16) if "mask" in said else ALL
+            ports = tuple(map(int, said["members"].split(","))) if "members" in said else ()
+            way_in, group = (int(said["priority"]), port), int(said.get("group", 0))
+            return ReadClass(*way_in, metadata, bits, group, said.get("basis", ""), ports)
+        case ["carried"]:
+            return ReadCarried(said["mac"], metadata, port)
+        case ["prefix"]:
+            right = int(said["priority"]) == 2 * int(said["length"]) + bool(port)
+            prefix = f"{said['a']}/{said['length']}"
+            return ReadPrefix(said["f"], said["mac"], prefix, port, int(said["group"]), right)
+        case [_, kind, *names]:
+            return kind, tuple(_value(name, said.get(name, "")) for name in names)
     return None
 
 
-def _value(part: str, text: str | None) -> str | int:
-    if part == "port":
+def _value(name: str, text: str) -> str | int:
+    if name == "port":
         return int(text or 0)
-    canonical = {"a": address_text, "own": address_text, "n": network_text}.get(part, str)
-    return canonical(text or "")
+    return {"a": address_text, "own": address_text, "n": network_text}.get(name, str)(text)
 
 
 @lru_cache(1 << 14)

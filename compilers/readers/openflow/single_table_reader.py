@@ -5,7 +5,6 @@ A row for packets that come in on some port stands before that of the same prefi
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,28 +18,17 @@ from compilers.readers.emitted_forwarding import (
     Lookup,
     Port,
 )
-from compilers.readers.openflow.openflow_facts import FACTS_IN_CONSTANTS, MAC
 from compilers.readers.openflow.ovs_reader import (
     OvsProgram,
-    fact,
+    ReadCarried,
+    ReadClass,
+    ReadPrefix,
+    ReadRoute,
+    claimed_by,
     read_groups,
+    read_row,
     text_lines,
 )
-
-PREFIX_ROW = re.compile(
-    r"table=0,priority=(\d+),cookie=0x5046000000000004,(ip|ipv6),(?:in_port=(\d+),)?"
-    rf"eth_dst=({MAC}),\2_dst=([0-9a-f.:]+/(\d+)),actions=dec_ttl,group:(\d+)"
-)
-HOST_ROW = re.compile(
-    r"table=0,priority=(?P<priority>64|256),cookie=0x5046000000000005,(?P<f>ip|ipv6),"
-    rf"eth_dst=(?P<gateway>{MAC}),(?P=f)_dst=(?P<a>[0-9a-f.:]+),actions=dec_ttl,"
-    rf"set_field:(?P=gateway)->eth_src,set_field:(?P<mac>{MAC})->eth_dst,output:(?P<port>\d+)"
-)
-SINGLE_FACTS = (
-    ("host", HOST_ROW, ("a", "mac", "gateway", "port")),
-    *(each for each in FACTS_IN_CONSTANTS if each[0] in ("answered address", "identity")),
-)
-CLAIMED = frozenset(kind for kind, _, _ in SINGLE_FACTS) | {"dispatched"}
 
 
 @dataclass(slots=True)
@@ -68,23 +56,24 @@ def read_single_table(folder: Path) -> EmittedSwitch:
     claims: list[Claim] = []
     dispatched: set[tuple[str, str]] = set()
     for line, text in text_lines(Path(files[0])):
-        if found := PREFIX_ROW.fullmatch(text):
-            priority, family, in_port, mac, prefix, length, group = found.groups()
-            port = int(in_port or 0)
-            row = prefixes.setdefault(prefix, _PrefixRow(family, line))
-            if int(priority) != 2 * int(length) + bool(port) or port in row.groups:
+        found = read_row(text, "single")
+        if isinstance(found, ReadPrefix):
+            row = prefixes.setdefault(found.prefix, _PrefixRow(found.family, line))
+            if not found.right or found.in_port in row.groups:
                 wrong.append((files[0], line, text))
                 continue
-            row.groups[port], row.lines[port] = int(group), line
-            if (family, mac) not in dispatched:
-                dispatched.add((family, mac))
-                claims.append(Claim("dispatched", (family, mac), files[0], line))
-        elif claimed := fact(text, SINGLE_FACTS):
-            claims.append(Claim(*claimed, files[0], line))
+            row.groups[found.in_port], row.lines[found.in_port] = found.group, line
+            if found[:2] not in dispatched:
+                dispatched.add(found[:2])
+                claims.append(Claim("dispatched", found[:2], files[0], line))
+        elif found and not isinstance(found, ReadRoute | ReadClass | ReadCarried):
+            claims.append(Claim(*found, files[0], line))
         else:
             wrong.append((files[0], line, text))
     table, by_ingress = _lookups(program, prefixes, files)
-    return EmittedSwitch((table,), by_ingress, CLAIMED, claims, wrong=wrong)
+    return EmittedSwitch(
+        (table,), by_ingress, claimed_by("single") | {"dispatched"}, claims, wrong=wrong
+    )
 
 
 def _lookups(

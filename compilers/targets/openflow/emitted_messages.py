@@ -15,7 +15,7 @@ from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.openflow.profiled_check import profiled_check
+from compilers.targets.openflow.ovs import profiled_check
 from compilers.targets.openflow.profiles import Profile
 from compilers.targets.target import Progress
 from compilers.workers.local_processes import on_all_cores

@@ -5,7 +5,7 @@ The same rows as `compilers.targets.openflow.encoder` sends, from the same pipel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_check import EmittedCheck, Reader
-from compilers.readers.openflow.ovs_reader import read_ovs
+from compilers.readers.emitted_forwarding import EmittedSwitch
+from compilers.readers.expected_forwarding import Ability
+from compilers.readers.openflow.ovs_reader import PipelineParts, read_ovs
+from compilers.readers.openflow.single_table_reader import read_single_table
 from compilers.tables.build import Build
 from compilers.targets.openflow.carried_rows import CarriedRows, carried_addresses, carries
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers
@@ -29,8 +32,7 @@ from compilers.targets.openflow.flow_tables import (
 )
 from compilers.targets.openflow.flow_tables import require as require_openflow
 from compilers.targets.openflow.group_and_flow_bytes import single_priority
-from compilers.targets.openflow.profiled_check import profiled_check
-from compilers.targets.openflow.profiles import profiles_of
+from compilers.targets.openflow.profiles import Profile, profiles_of
 from compilers.targets.openflow.protocol import IN_PORT, GroupType
 from compilers.targets.options import Chosen
 from compilers.targets.target import Target
@@ -358,3 +360,34 @@ class FabricTexts:
             return output
         watched = f"watch_port:{port},{output}"
         return f"weight:{weight},{watched}" if kind == GroupType.SELECT else watched
+
+
+def profiled_check(
+    build: Build,
+    folder: Path,
+    profiles: Sequence[Profile],
+    accept: tuple[str, ...] = (),
+    write: Callable[[Path], None] = lambda _: None,
+) -> EmittedCheck:
+    """The check of a folder of flows.txt and groups.txt for each switch.
+
+    Args:
+        build: that was emitted.
+        folder: of all switches.
+        profiles: of each vertex.
+        accept: see `DifferenceList`.
+        write: called with the folder of a switch before that is read.
+    """
+    by_name = dict(zip(build.wiring.names, profiles, strict=True))
+
+    def read(folder: Path) -> EmittedSwitch:
+        write(folder)
+        profile = by_name[folder.name]
+        if profile.single:
+            return read_single_table(folder)
+        return read_ovs(folder, PipelineParts(profile.answers_by_moves, profile.masks))
+
+    able = [
+        Ability(profile.repairs, profile.buckets, profile.experimenters) for profile in profiles
+    ]
+    return EmittedCheck(build, folder, read, accept, able)

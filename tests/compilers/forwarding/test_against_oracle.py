@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from compilers.forwarding import machine_code
+from compilers.forwarding.program import program_at, program_of
 from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.walks.delivery import _walk_minimal
 from compilers.tables.build import Build
-from compilers.tables.intermediate_form import no_route
+from compilers.tables.intermediate_form import local, no_route
 from inventory.problems import InputError
 from tests.compilers.build_digests import Case, cases
 from tests.compilers.proof.oracle import Element, Judgement, Losses, Oracle, judged, losses
@@ -158,3 +159,29 @@ def test_walks_of_broken_builds_are_those_of_the_oracle() -> None:
 def test_walks_of_many_broken_builds_are_those_of_the_oracle(seed: int) -> None:
     for build in mutants(seed, 20, MUTATED):
         assert_same(build)
+
+
+@pytest.mark.parametrize("name", ["pf3-spread-node", "oft3-spread-node"])
+def test_the_program_of_one_switch_is_that_of_all_at_its_row(name: str) -> None:
+    build = known()[name].compiled()
+    every = program_of(build)
+    for switch in range(build.tables.switches):
+        one = program_at(build, switch)
+        for part in ("far", "order", "bounce", "shares", "onward", "side"):
+            row = getattr(every, part)
+            row = row if part == "side" else row[switch : switch + 1]
+            assert np.array_equal(getattr(one, part), row), part
+
+
+@pytest.mark.parametrize("name", ["ft4-transit-node", "pf3-compact-valiant-node"])
+def test_a_switch_that_delivers_what_is_not_its_own_loses_packets(name: str) -> None:
+    build = known()[name].compiled()
+    routes = build.tables.routes
+    egress, d = np.array(routes.egress), int(np.flatnonzero(build.topology.endpoints)[1])
+    transit = int(build.wiring.far[d, 0])
+    egress[transit, d] = local(egress)
+    tables = replace(build.tables, routes=replace(routes, egress=egress))
+    broken = replace(build, tables=tables)
+    assert by_oracle(broken)[0].strays
+    assert_same(broken)
+    assert walk(broken, ()).ways.strays

@@ -193,6 +193,10 @@ def test_a_folder_that_another_user_makes_first_keeps_nothing_of_numbas(
     taken.chmod(0o700)
     machine_code.keep_somewhere()
     assert Path(os.environ["NUMBA_CACHE_DIR"]) == taken
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setattr("os.access", lambda *_: True)
+    machine_code.keep_somewhere()
+    assert "NUMBA_CACHE_DIR" not in os.environ
 
 
 @pytest.mark.parametrize("packets", [1, MANY])

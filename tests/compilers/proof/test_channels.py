@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import networkx
 import numpy as np
 import pytest
 
 from compilers.proof.lossless import channels as module
+from compilers.proof.lossless import priorities
 from compilers.proof.lossless.channels import along, channels, ranking
+from compilers.proof.lossless.priorities import HOP, VALLEY, PriorityPlan
 from compilers.tables.build import Build
+from inventory.problems import InputError
 from tests.compilers.proof.makers import one_alternate
 from tests.compilers.proof.oracle import ARRIVED, Oracle
 from tests.compilers.proof.test_walks_elsewhere import built
 from tests.compilers.routed import routed
+from tests.compilers.targets.lossless_fabrics import BUFFER, compiled
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}
 
@@ -29,6 +34,19 @@ def policed(balance: str, family: str = "polarfly", **keys: int | str) -> Build:
     """A build by a spec, whose routing is these keys and whose topology is the others."""
     routing = {key: keys.pop(key) for key in ("protect", "adjacent", "transit") if key in keys}
     return built({"family": family, **keys}, balance=balance, **routing)
+
+
+def over_intermediates(build: Build) -> list[list[int]]:
+    """The switches of every path over every intermediate, the two ends among them."""
+    legs = {(path[0], path[-1]): path for path in every_path(build, "none")}
+    order = range(build.tables.switches)
+    return [
+        legs.get((s, m), [s]) + legs.get((m, d), [d])[1:]
+        for s in order
+        for d in order
+        for m in order
+        if s != d
+    ]
 
 
 @cache
@@ -176,6 +194,44 @@ def test_channels_along_a_path_end_where_the_walk_does(build: Build, failures: s
     assert along(build, [5]) == []
     up, down = int(build.wiring.far[12, 0]), int(build.wiring.far[0, -2])
     assert along(build, [12, up]) == along(build, [0, down]) == [0]
+
+
+@pytest.mark.parametrize("scheme", [HOP, VALLEY])
+@pytest.mark.parametrize(
+    "build",
+    [
+        routed(q=3),
+        policed("compact-valiant", q=3, adjacent="bounce"),
+        policed("spread", q=3),
+        policed("spread", "oft", q=2),
+        policed("valiant", q=3),
+        policed("valiant", q=2, degree=3, **IQ),
+    ],
+    ids=lambda build: build.topology.title() + build.balance,
+)
+def test_packets_by_the_plan_of_priorities_cannot_wait_in_a_circle(
+    build: Build, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each packet by the ports that the plan marks alone, in plain Python."""
+    monkeypatch.setattr(priorities, "_able", lambda _: tuple(range(9)))
+    plan = PriorityPlan.of(build, scheme)
+    far, port = build.wiring.far.tolist(), build.wiring.port.tolist()
+    marked = [plan.marked(v) for v in range(len(far))]
+    graph: networkx.DiGraph = networkx.DiGraph()
+    for path in over_intermediates(build) if build.carries else every_path(build, "none"):
+        number, held = 0, []
+        for before, u, v in zip([None, *path], path, path[1:], strict=False):
+            ports = {port[u][far[u].index(there)] for there in (before, v) if there is not None}
+            number += before is not None and ports <= marked[u]
+            held.append((u, v, plan.priorities[number]))
+        networkx.add_path(graph, held)
+    assert networkx.is_directed_acyclic_graph(graph)
+
+
+def test_a_node_type_with_priorities_for_one_leg_has_too_few(tmp_path: Path) -> None:
+    """A leg needs two; one over an intermediate has another valley there, and the second leg's."""
+    with pytest.raises(InputError, match="which needs 4"):
+        PriorityPlan.of(compiled(tmp_path, "valiant", buffer=BUFFER), VALLEY)
 
 
 def test_progress_counts_to_the_end() -> None:

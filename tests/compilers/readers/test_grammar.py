@@ -8,6 +8,7 @@ import pytest
 from compilers.readers.grammar.rules import ENGINE_VERBS, Grammar, GrammarRule, grammar
 from compilers.readers.grammar.text_engine import TextEngine
 from compilers.readers.grammar.trees import tree_lines
+from compilers.readers.openflow.ovs_reader import ROW_VERBS
 from compilers.readers.routers.frr_reader import FrrActor
 from compilers.readers.routers.router_actor import RouterActor
 from compilers.readers.segments.segment_text import _SegmentActor
@@ -144,10 +145,11 @@ def test_every_verb_is_known_and_every_field_is_there(file) -> None:
         for rule in some:
             fields = outer | set(rule.pattern.groupindex)
             for verb, *words in (*rule.checks, *rule.verbs):
-                known = verb in ENGINE_VERBS or verb == "route"
+                known = verb in ENGINE_VERBS | ROW_VERBS
                 assert known or any(hasattr(actor, verb) for actor in actors), rule.text
                 named = set(re.findall(r"<([a-z]+\d?)>", " ".join(words)))
                 assert named <= fields, rule.text
+                assert verb != "claim" or {*words[1:]} <= {*fields, "port"}, rule.text
             look(rule.inside, fields)
 
     look(own.rules, set())
@@ -182,6 +184,10 @@ def test_a_tree_is_lines_with_the_numbers_of_its_keys() -> None:
         (6, " odd 2"),
         (7, 'list "text"'),
         (10, 'routes 10.0.0.0/8 {"a": "1", "b": "2"}'),
+    ]
+    assert list(tree_lines('{"routes": ["odd", 3]}', ["routes"])) == [
+        (1, 'routes "odd"'),
+        (1, "routes 3"),
     ]
     lines = [(2, "a"), (3, ' b "off"'), (5, 'routes 10.0.0.0/8 {"via": {"x": {}}}')]
     assert list(tree_lines(YAML, ["routes"], in_yaml=True)) == lines

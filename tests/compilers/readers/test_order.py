@@ -122,6 +122,7 @@ CHANGES = {
     ("subnet", "of its port 0"): lambda t: re.sub(r"(switchguid=.*\()2", r"\g<1>3", t, count=1),
     ("subnet", "of a system"): lambda t: re.sub("sysimgguid=0x02", "sysimgguid=0x03", t, count=1),
     ("subnet", "ports of a switch"): lambda t: re.sub("Switch\t5", "Switch\t2", t, count=1),
+    ("subnet", "ports of a host"): lambda t: re.sub("Ca\t1", "Ca\t2", t, count=1),
     ("subnet", "GUIDs last"): lambda t: moved(t, "switchguid"),
     # OpenSM takes no policy without it: "ERR AC10: Default qos-level (default) not defined".
     ("policy", "no default"): lambda t: t.replace("DEFAULT", "lane0"),
@@ -135,6 +136,9 @@ CHANGES = {
     ("nvue", "no VLAN"): lambda t: re.sub('(vlan|access: |vlan: |")2(?=[":\n])', r"\g<1>5000", t),
     ("junos", "no VLAN"): lambda t: re.sub(r"(irb\.|irb unit |vlan-id )2\b", r"\g<1>5000", t),
     ("srlinux", "no index"): lambda t: re.sub('(irb0.|"index": )2\\b', r"\g<1>10000", t),
+    ("srlinux", "a key"): lambda t: t.replace('"ip-prefix"', '"prefix"', 1),
+    ("srlinux", "the key of a number"): lambda t: t.replace('"index": 0', '"address": 0', 1),
+    ("nvue", "no set"): lambda t: t.replace("- set:\n", ""),
     ("srlinux", "a text"): lambda t: t.replace('"index": 0', '"index": "0"', 1),
     ("linux", "metric 0 is 1024"): lambda t: re.sub("(fd00::.*metric) 1 ", r"\1 0 ", t, count=1),
     ("linux", "a metric of 33 bits"): lambda t: t.replace("metric 3 ", "metric 4294967299 ", 1),

@@ -15,13 +15,57 @@ from typing import Any
 import pytest
 
 from compilers.tables.folders import artefact, generations
-from compilers.tables.folders.artefact import exchange, put_file, put_folder, remove
+from compilers.tables.folders.artefact import (
+    _confirmed,
+    claimed,
+    exchange,
+    put_file,
+    put_folder,
+    remove,
+)
 from compilers.tables.folders.build_folder import load, save
 from compilers.tables.folders.generations import collect, last, mark, mark_verified
 from compilers.tables.folders.plane_folders import load_planes, rollback, save_planes
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
+
+
+def test_a_file_is_whole_before_the_disk_is_asked_to_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: kept.append(os.fstat(file).st_size))
+    put_file(tmp_path / "cables.csv", [b"one", b"two"])
+    assert kept[0] == 6
+
+
+def test_a_disk_that_does_not_confirm_is_told_with_what_is_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the new one is in its place, but"), _confirmed(tmp_path):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_part_that_is_a_pipe_or_a_link_is_nobodys(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    file = tmp_path / "file"
+    file.touch()
+    (tmp_path / "link").symlink_to(file)
+    with file.open() as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        free = []
+        for name in ("pipe", "file", "link"):
+            with claimed(tmp_path / name) as ours:
+                free.append(ours)
+    assert free == [True, False, True]
+
+
+def test_what_cannot_be_cleared_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(generations, "_parts", refused)
+    with pytest.raises(InputError, match=f"^{tmp_path}: "):
+        collect(tmp_path)
 
 
 def test_a_file_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> None:

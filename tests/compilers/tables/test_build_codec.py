@@ -111,3 +111,11 @@ def test_builds_with_hardware_come_back_as_they_were(tmp_path: Path, name: str) 
     assert again.hardware.guid == build.hardware.guid
     assert again.addressing.ipv6 == build.addressing.ipv6
     assert save(again, tmp_path / "c").identity == again.identity
+
+
+def test_a_gateway_has_a_mac_address_of_48_bits() -> None:
+    build = polarfly_build(3)
+    require_declared(build)
+    addressing = replace(build.addressing, gateway_mac=1 << 48)
+    with pytest.raises(Misfit, match="gateway_mac is 281474976710656"):
+        require_declared(replace(build, addressing=addressing))

@@ -15,6 +15,7 @@ from compilers.tables.folders.build_folder import load, save
 from compilers.tables.folders.generations import mark_verified, require_verified
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
+from tests.compilers.signed import sign
 
 
 def test_round_trip_keeps_everything(tmp_path: Path) -> None:
@@ -114,4 +115,14 @@ def test_folders_that_are_no_build_are_refused_in_words(tmp_path: Path) -> None:
         load(tmp_path / "b")
     (tmp_path / "b" / "manifest.json").write_text("{")
     with pytest.raises(InputError, match="damaged"):
+        load(tmp_path / "b")
+
+
+def test_a_manifest_without_the_fabric_is_damaged(tmp_path: Path) -> None:
+    save(polarfly_build(3), tmp_path / "b")
+    manifest = json.loads((tmp_path / "b/manifest.json").read_text())
+    del manifest["files"]["fabric.json"]
+    (tmp_path / "b/manifest.json").write_text(json.dumps(manifest))
+    sign(tmp_path / "b")
+    with pytest.raises(InputError, match=r"a damaged file \(fabric.json\)"):
         load(tmp_path / "b")

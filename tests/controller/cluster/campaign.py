@@ -237,6 +237,8 @@ class Campaign:
                 self.dropping.add((end, port, flag.removeprefix("no-")))
         elif kind == "port flaps":
             self._flap(event)
+        elif kind == "switch reboots":
+            self._reboot(event)
         elif kind.startswith(("cable", "switch")):
             self._suffer(event)
         elif kind == "idle connections":
@@ -249,8 +251,6 @@ class Campaign:
                 self.report.checks["thieves sent away"] += 1
         elif kind == "thread killed":
             self._kill_thread()
-        elif kind == "switch reboots":
-            self._reboot(event)
         elif kind == "journal damaged":
             self._end(signal.SIGKILL)
             self.folder.with_name(f".{self.folder.name}.journal").write_text("{")
@@ -394,10 +394,12 @@ class Campaign:
         outage, amiss = self.fabric.outage, self.limited | self.hung
         dropping = {port for _, port, _ in self.dropping}
         left = networkx.Graph()
-        left.add_nodes_from(set(self.switches) - outage.switches - amiss)
+        names = self.build.wiring.names
+        left.add_nodes_from({v for v in self.switches if names[v] not in outage.switches} - amiss)
         for u, k in np.argwhere(self.build.wiring.far >= 0).tolist():
             link = u, int(self.build.wiring.far[u, k])
-            cut = {link, link[::-1]} & outage.links or self._ports(*link) & dropping
+            named = names[link[0]], names[link[1]]
+            cut = {named, named[::-1]} & outage.links or self._ports(*link) & dropping
             if not cut and {*link} <= left.nodes:
                 left.add_edge(*link)
         parts = list(networkx.connected_components(left))

@@ -156,7 +156,7 @@ def test_a_switch_whose_rows_have_other_numbers_meanwhile_is_read(monkeypatch):
         for message in block[:, 24:]:
             switch.change(message.tobytes())
     net.connect(u)
-    assert net.fabric.generation(u) == 1
+    assert net.fabric.present[u].generation == 1
     beside.finish()
     net.tick()
     encoder = Encoder(BUILD).with_tables(tables_for((u, k)))
@@ -164,7 +164,7 @@ def test_a_switch_whose_rows_have_other_numbers_meanwhile_is_read(monkeypatch):
     assert len(switch.flows) == sum(map(len, after.flows))
     assert len(switch.groups) == sum(map(len, after.groups))
     net.fabric.differences["none"] = 0
-    net.fabric.reconcile(u)
+    net.fabric.present[u].wait()
     net.run()
     assert net.fabric.differences["none"] == 1  # it holds just its program
 

@@ -241,6 +241,63 @@ def test_the_next_leader_knows_of_a_dead_switch(probe, folder, switches, tmp_pat
         loses_nothing(probe)
 
 
+OLDER = "89c620fe7dd505305dd7ac69106fd678f5069c52"
+"""A version from before most of what is tested here."""
+
+
+@pytest.fixture
+def older(tmp_path):
+    """`polarfab` of an older version, from the history of this checkout, and its environment."""
+    there = ["git", "-C", ROOT, "cat-file", "-e", f"{OLDER}^{{commit}}"]
+    if subprocess.run(there, capture_output=True).returncode:  # a shallow clone
+        subprocess.run(["git", "-C", ROOT, "fetch", "-q", "--depth=1", "origin", OLDER], check=True)
+    tree, archive = tmp_path / "older", tmp_path / "older.tar"
+    subprocess.run(["git", "-C", ROOT, "archive", "-o", archive, OLDER], check=True)
+    shutil.unpack_archive(archive, tree, filter="data")
+    return [sys.executable, "-P", "-m", "polarfab"], {"PYTHONPATH": str(tree)}
+
+
+def holds_all(status):
+    return status and status["complete"] and len(status["programmed"]) == SWITCHES
+
+
+def test_an_upgrade_from_an_older_version_and_back_loses_nothing(
+    older, probe, switches, run, tmp_path, monkeypatch
+):
+    """Each process goes on from what the other version has left: build, journal, switches.
+
+    Packets between all hosts are sent and counted while no process runs, and while one starts.
+    """
+    (python, environment), build = older, tmp_path / "build"
+    monkeypatch.setattr(conftest, "BRIDGES", {f"s{v}": v for v in range(SWITCHES)})
+    (tmp_path / "fabric.yaml").write_text(SPEC)
+    words = [*python, "compile", tmp_path / "fabric.yaml", "-o", build]
+    subprocess.run(words, env=os.environ | environment, check=True, capture_output=True)
+    now, port = polarfab(build, "os-ken"), next(conftest.PORTS)
+
+    def before(*where):
+        return [*python, *now(*where)[1:]]
+
+    def held():
+        return [sorted(conftest.rows(switches, f"s{v}")) for v in range(SWITCHES)]
+
+    running = run(before, port=port, **environment)
+    running.wait_for(SWITCHES, "complete")
+    loses_nothing(probe)
+    rows, sent = held(), 0
+    for command, how in ((now, {}), (before, environment)):
+        running.stop()
+        assert probe.lost() == set(), "no process runs"
+        running = run(command, port=port, bridges=(), **how)
+        while not holds_all(running.status()):
+            assert probe.lost() == set(), "one starts"
+            sent += len(probe.packets.source)
+        loses_nothing(probe)
+        assert held() == rows
+    assert sent
+    running.stop()
+
+
 UNIT = """#!/bin/sh -eu
 pid=$(cat ../pid 2> /dev/null || true)
 case "$*" in

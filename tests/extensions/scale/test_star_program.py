@@ -145,3 +145,11 @@ def test_rows_beside_it_tell_a_wrong_decoding(
     assert not report.passed
     assert report.local is None
     assert "local proof" in report.unsound.texts()[0]
+
+
+def test_the_most_rows_of_a_switch_in_a_large_fabric() -> None:
+    """Of 307 structure vertices with 18 lines, 20 members each: those of the 18, and the others."""
+    none: Any = np.zeros(0)
+    around, loop = np.zeros((307, 18), np.int32), np.zeros(20, np.int16)
+    program = StarProgram(around, none, none, none, none, loop, none, none, none)
+    assert program.width == 19 * 20 + 307 - 19
