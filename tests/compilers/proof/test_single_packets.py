@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from compilers.forwarding.many_packets import ManyPackets
-from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.forwarding.program import program_of
 from compilers.forwarding.rule import DELIVER, DROP
 from compilers.forwarding.single_packets import DROPPED, HOME, SinglePackets
+from compilers.forwarding.walks import minimal_hops
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.risk_cases import link_numbers
 from compilers.tables.build import Build
