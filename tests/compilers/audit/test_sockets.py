@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from compilers.audit.cable_moves import Component
-from compilers.audit.merged_planes import merged
 from compilers.audit.relabel import _votes
 from compilers.audit.resolve import PortFinder, Wired
 from compilers.audit.wiring_audit import _visible
+from compilers.audit.wiring_report import merged
 from tests.compilers.routed import routed
 
 
