@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib.util import find_spec
 from ipaddress import ip_network
 from itertools import count, product
 from pathlib import Path
@@ -35,14 +36,49 @@ from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import hostname
 from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
-from controller.devices.configured_device import ConfiguredDevice
+from controller.devices.configured_device import (
+    ConfiguredDevice,
+    EosDevice,
+    FrrDevice,
+    JunosDevice,
+    NxosDevice,
+    SrlinuxDevice,
+)
 from controller.devices.device_shell import SSH, DeviceError, DeviceShell
-from controller.devices.device_systems import device_kind
+from controller.devices.network_linux import NvueDevice, SonicDevice
 from controller.devices.push_report import MOST_NAMED, PushedSwitch, PushReport, named
 from controller.devices.push_rounds import BEFORE, PushRounds
 from controller.devices.router_device import LinuxDevice, RouterDevice
-from inventory.problems import InputError, Problem, few
+from inventory.problems import InputError, Problem, few, install_extra
 from inventory.route_tables.held_routes import DISCARD, Choices, RouteTables
+
+ROUTER_DEVICES: dict[str, type[RouterDevice]] = {
+    "frr": FrrDevice,
+    "linux": LinuxDevice,
+    "eos": EosDevice,
+    "nxos": NxosDevice,
+    "junos": JunosDevice,
+    "sonic": SonicDevice,
+    "srlinux": SrlinuxDevice,
+    "nvue": NvueDevice,
+}
+"""By target."""
+
+
+def device_kind(target: str) -> type[RouterDevice]:
+    """The devices of a target.
+
+    Raises:
+        InputError: they are none that a push configures, or there is no Nornir.
+    """
+    if target not in ROUTER_DEVICES:
+        required = f"one of {', '.join(ROUTER_DEVICES)}"
+        todo = "a controller programs Open vSwitch, and opensm InfiniBand"
+        raise InputError.of(required, target, todo, key="--target")
+    if not find_spec("nornir"):
+        raise InputError.of("Nornir", "none", install_extra("push"))
+    return ROUTER_DEVICES[target]
+
 
 AT_ONCE = 20
 """Switches that are spoken to at the same time."""

@@ -27,16 +27,15 @@ from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
 from controller.switches.current import Current
+from controller.switches.events import ClassShift, TablesRepaired, WeightsShifted
 from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
 from controller.switches.transaction import Outcome
 from controller.upkeep.adaptation import Adaptation
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.balance import Shifts, weighted
-from controller.upkeep.link_events import ClassShift, TablesRepaired, WeightsShifted
 from controller.upkeep.link_monitor import Watching
-from controller.upkeep.live_programs import LivePrograms
-from controller.upkeep.table_repair import Failures, TableRepair
+from controller.upkeep.live_programs import Failures, LivePrograms, TableRepair
 from inventory.problems import InputError, did_you_mean
 
 ROWS_AT_ONCE = 20_000

@@ -12,10 +12,9 @@ import pytest
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target_lookup import target
 from controller.devices import device_push
-from controller.devices.configured_device import EosDevice
+from controller.devices.configured_device import EosDevice, FrrDevice
 from controller.devices.device_push import DevicePush, PushWay
 from controller.devices.device_shell import DeviceError, DeviceShell
-from controller.devices.frr_device import FrrDevice
 from controller.devices.network_linux import SonicDevice
 from controller.devices.push_rounds import PushRounds
 from inventory.problems import InputError

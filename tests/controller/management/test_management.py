@@ -25,10 +25,15 @@ from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled
 from controller.rollout.rollout import Rollout
 from controller.switches.current import current_of, read_build
-from controller.switches.events import BuildLoaded, ProgramRefused, SwitchLeft, SwitchProgrammed
+from controller.switches.events import (
+    BuildLoaded,
+    LinkDown,
+    ProgramRefused,
+    SwitchLeft,
+    SwitchProgrammed,
+)
 from controller.switches.session import LiveFabric
 from controller.switches.switch import Switch
-from controller.upkeep.link_events import LinkDown
 from controller.upkeep.port_counters import COUNTED, PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
