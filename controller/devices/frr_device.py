@@ -1,0 +1,108 @@
+"""FRR on a Linux kernel: vtysh takes the routes, the kernel the policy rules."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from compilers.audit.route_differences import RouteDifference
+from compilers.audit.route_lines import RouteLine
+from controller.devices.configured_device import SPEAKS_BGP, ConfiguredDevice
+from controller.devices.router_device import RULES, Compare, DevicePlan, KernelDevice
+from inventory.route_tables.route_table_file import json_outputs
+
+TABLES = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
+OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
+"""Those of the routes that a configuration says itself."""
+RESTART = "systemctl restart frr, with "
+DAEMONS = (("bgpd", "router bgp"), ("bfdd", " bfd"))
+"""Daemons, and the words of a configuration that need them."""
+
+
+class FrrDevice(KernelDevice, ConfiguredDevice):
+    """Target frr."""
+
+    elsewhere = frozenset({"frr.conf"})
+    others = "protocols that frr.conf does not speak"
+
+    def running(self) -> str:
+        """See `ConfiguredDevice.running`."""
+        return self.shell.run("vtysh -c 'show running-config'")
+
+    def rendered(self) -> str:
+        """See `ConfiguredDevice.rendered`: without the name, vtysh shows the machine's."""
+        return re.sub(r"^hostname .*\n", "", self.text("frr.conf"), flags=re.M)
+
+    def all_lines(self, text: str) -> Iterable[RouteLine]:
+        """See `ConfiguredDevice.all_lines`: a next hop has one distance, the last that is typed."""
+        for line in super().all_lines(text):
+            words = line.add.split()
+            way = words[words.index("route") + 2 :][:2]
+            yield replace(line, leaf=" ".join(way))
+
+    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
+        """See `RouterDevice.foreign`: of protocols that the configuration does not speak."""
+        own = OWN_PROTOCOLS | ({"bgp"} if SPEAKS_BGP.search(self.rendered()) else set())
+        texts = []
+        for document in json_outputs(tables):
+            for prefix, routes in document.items() if isinstance(document, dict) else ():
+                if others := [one for one in routes if one.get("protocol") not in own]:
+                    texts.append(json.dumps({prefix: others}))
+        return [one for one in compare("\n".join(texts)) if one.found] if texts else []
+
+    def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
+        """See `ConfiguredDevice.plan`: with interfaces, which may be new, and daemons."""
+        kernel, conf = self.kernel_plan(), ConfiguredDevice.plan(self, wanted)
+        return replace(
+            kernel,
+            kernel=(*kernel.kernel, *self._daemons()),
+            lines=conf.lines,
+            stale=conf.stale,
+            kept=(*kernel.kept, *conf.kept),
+            shut=kernel.shut | conf.shut,
+        )
+
+    def _daemons(self) -> Iterator[str]:
+        """The daemons that the configuration needs, where /etc/frr/daemons does not start them."""
+        there = self.shell.run(self._quoted("cat {etc}/frr/daemons 2>&- || true")).splitlines()
+        for name, words in DAEMONS:
+            if words in self.rendered() and f"{name}=no" in there:
+                yield f"{RESTART}{name}=yes"
+
+    def load(self, plan: DevicePlan) -> None:
+        """See `RouterDevice.load`."""
+        restarts = [line for line in plan.kernel if line.startswith(RESTART)]
+        self.load_kernel(
+            replace(plan, kernel=tuple(line for line in plan.kernel if line not in restarts))
+        )
+        if restarts:
+            names = (line.removeprefix(RESTART).partition("=")[0] for line in restarts)
+            edits = " ".join(f"-e 's/^{name}=.*/{name}=yes/'" for name in names)
+            self.shell.run(self._quoted("sed -i {edits} {etc}/frr/daemons", edits=edits))
+            self.shell.run("systemctl restart frr")
+        self.change(plan.lines)
+        self.change_rules(plan.rules)
+
+    def remove(self, plan: DevicePlan) -> None:
+        """See `RouterDevice.remove`: rules first, while the tables that they lead to are there."""
+        self.change_rules(plan.stale_rules)
+        self.change(plan.stale)
+
+    def change(self, lines: Sequence[str]) -> None:
+        """See `ConfiguredDevice.change`: vtysh reads files only."""
+        if lines:
+            text = "".join(f"{line}\n" for line in lines)
+            self.shell.put(f"{self.etc}/polarfab", {"vtysh.conf": text})
+            self.shell.run(f"vtysh -f {shlex.quote(f'{self.etc}/polarfab/vtysh.conf')}")
+
+    def tables(self) -> str:
+        """See `RouterDevice.tables`."""
+        return "".join(map(self.shell.run, (TABLES, *RULES.values())))
+
+    def save(self, plan: DevicePlan) -> None:
+        """See `RouterDevice.save`."""
+        self.shell.run("vtysh -c 'write memory'")
+        super().save(plan)
