@@ -27,14 +27,6 @@ SECOND = 125_000
 """What a port carries: the stand-ins say 1 Mb/s."""
 
 
-@pytest.fixture(autouse=True)
-def _compared_as_values(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(
-        "controller.switches.reconcile.Held.__eq__",
-        lambda a, b: (a.rows, a.groups) == (b.rows, b.groups),
-    )
-
-
 def minimal(q: int, **more: bool):
     """A build whose compiled weights are those of minimal ports."""
     build = routed(q=q, spread=True, **more)
@@ -183,7 +175,7 @@ def test_counters_are_read_by_prefix_in_both_families() -> None:
     net, _ = network(Duties(damping=CALM, adapt=False), replace(star, identity="0123456789abcdef"))
     switch = net.switches[5]
     switch.carried = {int(n).to_bytes(4, "big"): 1000 + int(n) % 977 for n in networks4}
-    found = keys.bytes_of(switch.report(1))
+    found = keys.bytes_of(switch.report(1, b""))
     routes = star.tables.routes
     held = routes.prefixes(5)[routes.egress[5] < np.iinfo(routes.egress.dtype).max - 1]
     assert np.flatnonzero(found).tolist() == sorted(held.tolist())
