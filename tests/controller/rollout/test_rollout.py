@@ -21,9 +21,9 @@ from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
 from tests.controller.cluster.endpoint import TIMED_OUT, Endpoint
-from tests.controller.fake_switches import holds
-from tests.controller.upkeep.test_repair_keeper import links_of as links_of_network
-from tests.controller.upkeep.test_repair_keeper import network, tables_for
+from tests.controller.reported import holds
+from tests.controller.upkeep.makers import links_of as links_of_network
+from tests.controller.upkeep.makers import network, tables_for
 
 Q3 = "{family: polarfly, q: 3}"
 POLICY = ("compact-valiant", "link")

@@ -24,7 +24,7 @@ from controller.switches.session import ASK_AFTER, SILENCE, SLOW, LiveFabric
 from controller.switches.switch import FEATURES_PATIENCE
 from controller.upkeep.repair_keeper import Keeper
 from tests.compilers.routed import routed
-from tests.controller.conftest import compile_into
+from tests.controller.makers import compile_into
 from tests.controller.switches.conforming_fabric import InMemory, Loopback
 from tests.controller.switches.conforming_switch import ConformingSwitch, Shape
 from tests.controller.switches.session_talk import names

@@ -19,8 +19,7 @@ from controller.upkeep.measured_traffic import FabricWays
 from inventory.problems import InputError
 from tests.compilers.routed import routed, weights
 from tests.controller.upkeep.followed import followed
-from tests.controller.upkeep.test_large_repairs import Beside
-from tests.controller.upkeep.test_repair_keeper import hold, links_of, network, told
+from tests.controller.upkeep.makers import Beside, hold, links_of, network, told
 
 CALM = Damping(suppress=1e6)
 SECOND = 125_000

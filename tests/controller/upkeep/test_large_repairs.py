@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from threading import current_thread
 
 import numpy as np
@@ -19,37 +18,9 @@ from controller.upkeep.background import at_once, in_thread
 from controller.upkeep.repair_keeper import Keeper
 from tests.controller.switches.conforming_fabric import InMemory
 from tests.controller.switches.session_talk import names
-from tests.controller.upkeep.test_repair_keeper import (
-    BUILD,
-    CALM,
-    hold,
-    links_of,
-    tables_for,
-    told,
-)
+from tests.controller.upkeep.makers import BUILD, CALM, Beside, hold, links_of, tables_for, told
 
 GONE = (1, 4, 6, 9, 12)
-
-
-class Beside:
-    """Computations that wait until the test has them done."""
-
-    def __init__(self):
-        self.waiting = []
-
-    def start(self, work):
-        self.waiting.append((work, future := Future()))
-        return future
-
-    def finish(self):
-        for work, future in self.waiting:
-            future.set_result(work())
-        self.waiting.clear()
-
-    def fail(self, error):
-        ((_, future),) = self.waiting
-        self.waiting.clear()
-        future.set_exception(error)
 
 
 def network(monkeypatch, rows=0):

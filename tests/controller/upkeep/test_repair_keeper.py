@@ -12,57 +12,18 @@ import pytest
 from compilers.routing.link_repair import Intact, repaired
 from compilers.targets.openflow.encoder import Encoder
 from compilers.wiring.shared_risk import find, of_groups
-from controller.settings import Damping, Duties
+from controller.settings import Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
 from controller.upkeep import repair_keeper
-from controller.upkeep.background import at_once
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rounds import ROUND_PATIENCE
 from inventory.problems import InputError
 from tests.compilers.modular import modular
 from tests.compilers.routed import routed
-from tests.compilers.wiring.makers import missing
-from tests.controller.fake_switches import holds
 from tests.controller.switches.conforming_fabric import InMemory
 from tests.controller.switches.session_talk import names
-
-BUILD = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
-CALM = Damping(suppress=1e6)
-
-
-def network(duties=None, build=BUILD, start=at_once):
-    now, duties = [100.0], duties or Duties(damping=CALM)
-    current = Current(build.identity, build.wiring.names, Encoder(build), build)
-    fabric = LiveFabric(current, names, clock=lambda: now[0])
-    keeper = Keeper(fabric, duties, start)
-    net = InMemory(build, fabric, now)
-    net.connect()
-    assert fabric.complete
-    return net, keeper
-
-
-def links_of(build=BUILD):
-    far = build.wiring.far
-    return [(u, k) for u, k in np.argwhere(far >= 0).tolist() if far[u, k] > u]
-
-
-def tables_for(*links, build=BUILD):
-    return repaired(Intact.of(build), missing(build.wiring, [], list(links)).links).tables
-
-
-def hold(net, tables, only=None):
-    """The switches that do not hold just these tables."""
-    encoder = Encoder(replace(net.build, tables=tables))
-    return [
-        v
-        for v, switch in enumerate(net.switches)
-        if (only is None or v in only) and not holds(switch, encoder.program(v))
-    ]
-
-
-def told(net):
-    return [event.kind for event in net.sessions.drain()]
+from tests.controller.upkeep.makers import BUILD, CALM, hold, links_of, network, tables_for, told
 
 
 def mods(net):

@@ -134,14 +134,14 @@ def test_a_refusal_is_tried_again_with_growing_waits_and_new_limits():
     switch = net.fabric.switches[BAD]
     assert net.sessions.state(BAD) == "refused"
     assert "of which the switch holds 10" in net.sessions.errors[str(BAD)]
-    asked, report = [], switch._report
+    asked, report = [], switch.report
 
     def told(what, body):
         if what == 12:  # table features
             asked.append(net.now[0])
         return report(what, body)
 
-    switch._report = told
+    switch.report = told
     wait(net, 100)
     rests = [round(b - a) for a, b in pairwise(asked)]
     assert rests == sorted(rests)
