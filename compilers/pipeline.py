@@ -24,8 +24,7 @@ from compilers.spec.share import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
-from compilers.wiring.addressing import Addressing, plan
-from compilers.wiring.as_numbers import OWN
+from compilers.wiring.addressing import OWN, Addressing, plan
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.placed_fabric import Placed, place_fabric

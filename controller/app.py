@@ -1,28 +1,143 @@
-"""The app for Ryu and os-ken: passes messages of switches to the fabric and sends its answers."""
+"""The app for Ryu and os-ken: passes messages of switches to the fabric, and lets time pass.
+
+A thousand replies may arrive at once. If each were handled on receipt, the echo request of a switch
+would wait for all of them: they are handled in slices, in the order of their arrival.
+"""
 
 from __future__ import annotations
 
 import signal
+from collections import deque
+from contextlib import suppress
+from time import perf_counter
 from typing import Any
 
-from controller.cluster.roles import Roles
+from compilers.targets.openflow.protocol import Malformed
 from controller.composition import Controller
 from controller.switches.connections import connection
-from controller.switches.connections.inbox import ENDED, NAMED, Inbox
 from controller.switches.events import UnnamedPeer
 from controller.switches.framework import Framework
-from controller.switches.session import LiveFabric
 
 TICK = 0.25
 """Seconds between two reports."""
 TICKS_A_LOOK = 8
 """Ticks between two looks at the TLS files."""
+SLICE = 0.01
+"""Seconds of handling before the sockets are served again."""
+FULL = 128 << 20
+"""Waiting bytes above which receiving stops."""
+OWN_FULL = 8 << 20
+"""Waiting bytes of one connection above which receiving from it stops."""
+NAMED, ENDED = b"named", b"ended"
+"""In the place of a message: its switch has named itself, or the connection has ended."""
+
+
+class Inbox:
+    """What has arrived from switches and waits to be handled. hub: the framework's."""
+
+    def __init__(self, hub: Any, controller: Controller) -> None:
+        self._hub, self._controller, self._fabric = hub, controller, controller.fabric
+        member = controller.member
+        self._sessions = member.roles if member else controller.fabric
+        self._waiting: deque[tuple[Any, bytes, float]] = deque()
+        self._bytes = 0
+        self._own: dict[Any, int] = {}
+        self._arrived = hub.Event()
+
+    # Called by connections
+
+    def changed(self, datapath: Any, named: bool) -> None:
+        """A switch has named itself, or a connection has ended: a message among the others."""
+        if named and (entrance := self._controller.entrance):
+            entrance.identified(datapath.address, self.of_build(datapath))
+        self.put(datapath, NAMED if named else ENDED)
+
+    def of_build(self, datapath: Any) -> bool:
+        """Whether this is a switch of the build: messages of others are not kept."""
+        return datapath.id in self._fabric.current.programs.by_datapath_id
+
+    def put(self, datapath: Any, message: bytes) -> None:
+        """A message has arrived."""
+        self._waiting.append((datapath, message, self._fabric.clock()))
+        self._count(datapath, len(message))
+        if not self._arrived.is_set():
+            self._arrived.set()
+
+    def full(self, datapath: Any) -> bool:
+        """Whether receiving from a connection must pause."""
+        return self._bytes > FULL or self._own.get(datapath, 0) > OWN_FULL
+
+    @property
+    def silenced(self) -> bool:
+        """Whether sending is forbidden, because another controller leads."""
+        return self._controller.member is not None and self._controller.member.lapsed
+
+    def malformed(self, datapath: Any, text: str) -> None:
+        """A connection is being closed because of malformed data."""
+        self._fabric.malformed(datapath, text)
+
+    def bug(self, error: Exception) -> None:
+        """A connection is being closed because of a bug of ours."""
+        self._controller.pulse.bug("handling what switches say", error)
+
+    # Handling
+
+    @property
+    def oldest(self) -> float | None:
+        """When the first message came that waits, if any; time 0 while receiving stops for all."""
+        if self._bytes > FULL:
+            return 0.0
+        return self._waiting[0][2] if self._waiting else None
+
+    def work(self) -> None:
+        """Handle messages for ever; a bad message ends only its own connection."""
+        while True:
+            self._arrived.wait()
+            self._arrived.clear()
+            began = perf_counter()
+            while self._waiting:
+                datapath, message, _ = self._waiting.popleft()
+                self._count(datapath, -len(message))
+                try:
+                    if message is NAMED:
+                        self._named(datapath)
+                    elif message is ENDED:
+                        self._ended(datapath)
+                    else:
+                        self._sessions.received(datapath, message)
+                except Malformed as error:
+                    datapath.abort(str(error))
+                except Exception as error:
+                    with suppress(Exception):  # nothing may end this loop
+                        self.bug(error)
+                        datapath.end()
+                if perf_counter() - began > SLICE:
+                    self._hub.sleep(0)
+                    began = perf_counter()
+
+    def _count(self, datapath: Any, size: int) -> None:
+        self._bytes += size
+        own = self._own.pop(datapath, 0) + size
+        if own:
+            self._own[datapath] = own
+
+    def _named(self, datapath: Any) -> None:
+        host, port = datapath.address[:2]
+        entrance = self._controller.entrance
+        nodes = entrance.nodes(datapath.address) if entrance else None
+        self._sessions.connected(datapath, datapath.id, f"{host}:{port}", nodes)
+
+    def _ended(self, datapath: Any) -> None:
+        if datapath.id is None:
+            reason = "it disconnected before"
+            self._fabric.rejected.add(UnnamedPeer, str(datapath.address[0]), reason)
+        else:
+            self._sessions.closed(datapath)
 
 
 def app_class(framework: Framework) -> Any:
     """The app as a class of the framework: `App(controller=…)`."""
     handler, hub = framework.handler, framework.hub
-    main, dead = handler.MAIN_DISPATCHER, handler.DEAD_DISPATCHER
 
     class App(framework.app):  # type: ignore[misc, name-defined]
         """Programs the switches of a build. All threads are the hub's: one runs at a time.
@@ -36,14 +151,9 @@ def app_class(framework: Framework) -> Any:
             self, *args: Any, controller: Controller, others: bool = False, **kwargs: Any
         ) -> None:
             super().__init__(*args, **kwargs)
-            self.controller, self.fabric, self.hung_up = controller, controller.fabric, False
-            self.member, self.entrance = controller.member, controller.entrance
-            self.pulse = controller.pulse
-            self.sessions: Roles | LiveFabric = (
-                self.member.roles if self.member else controller.fabric
-            )
-            self.inbox = Inbox(hub, self, self.fabric.clock)
-            connection.use(framework, self, others)
+            self.controller, self.hung_up = controller, False
+            self.inbox = Inbox(hub, controller)
+            controller.fabric.send = connection.use(framework, self.inbox, others).enqueue
 
         def start(self) -> None:
             """Start handling and reporting."""
@@ -52,91 +162,24 @@ def app_class(framework: Framework) -> Any:
             signal.signal(signal.SIGHUP, self._hang_up)
             self.threads.append(hub.spawn(self._ticks))
             # It never ends, so nothing may wait for it.
-            self.pulse.follow("handling what switches say", hub.spawn(self.inbox.work))
+            work = hub.spawn(self.inbox.work)
+            self.controller.pulse.follow("handling what switches say", work)
 
         @handler.set_ev_cls(framework.ofp_event.EventOFPStateChange, handler.HANDSHAKE_DISPATCHER)
         def on_handshake(self, _: Any) -> None:
             """Nothing: for a handler of this the framework loads what greets switches."""
 
-        def changed(self, datapath: Any) -> None:
-            """A switch has named itself, or a connection has ended: a message among the others."""
-            if datapath.state == main:
-                if self.entrance:
-                    self.entrance.identified(datapath.address, self._of_build(datapath))
-                self.inbox.put(datapath, NAMED)
-            elif datapath.state == dead:
-                self.inbox.put(datapath, ENDED)
-
-        def _named(self, datapath: Any) -> None:
-            host, port = datapath.address[:2]
-            nodes = self.entrance.nodes(datapath.address) if self.entrance else None
-            self.sessions.connected(datapath, datapath.id, f"{host}:{port}", nodes)
-
-        def _ended(self, datapath: Any) -> None:
-            if datapath.id is None:
-                reason = "it disconnected before"
-                self.fabric.rejected.add(UnnamedPeer, str(datapath.address[0]), reason)
-            else:
-                self.sessions.closed(datapath)
-
-        def _of_build(self, datapath: Any) -> bool:
-            return datapath.id in self.fabric.current.programs.by_datapath_id
-
-        def received(self, datapath: Any, message: bytes) -> None:
-            """A switch has sent a message; those of other fabrics are not kept."""
-            if self._of_build(datapath):
-                self.inbox.put(datapath, message)
-
-        def handle(self, datapath: Any, message: bytes) -> None:
-            """Handle a message from the inbox."""
-            if message is NAMED:
-                self._named(datapath)
-            elif message is ENDED:
-                self._ended(datapath)
-            else:
-                self.sessions.received(datapath, message)
-            self.flush()
-
-        def busy(self, datapath: Any) -> bool:
-            """Whether receiving must pause: the inbox, or this one's part of it, is full."""
-            return self.inbox.full(datapath)
-
-        @property
-        def silenced(self) -> bool:
-            """Whether sending is forbidden, because another controller leads."""
-            return self.member is not None and self.member.lapsed
-
-        def malformed(self, datapath: Any, text: str) -> None:
-            """A connection is being closed because of malformed data."""
-            self.fabric.malformed(datapath, text)
-
-        def bug(self, error: Exception) -> None:
-            """A connection is being closed because of a bug of ours."""
-            self.pulse.bug("handling what switches say", error)
-
-        def flush(self) -> None:
-            """Send the contents of the fabric's outbox."""
-            for out in self.fabric.take():
-                connection.send(out.key, out.priority, out.data)
-
         def _hang_up(self, *_: Any) -> None:
             self.hung_up = True
 
         def _ticks(self) -> None:
-            step, ticks = self.pulse.step, 0
+            ticks = 0
             while self.is_active:
                 if self.hung_up:
                     self.hung_up = False
                     self.controller.hang_up()
-                self.fabric.heard.look(self.inbox.oldest)
-                step("repairing and moving", self.fabric.tick)
-                if self.entrance:
-                    step("ending idle connections", self.entrance.tick)
-                if ticks % TICKS_A_LOOK == 0:
-                    step("looking for new certificates", self.controller.follow_files)
-                step("sending", self.flush)
-                step("reporting", self.controller.reporter.tick)
-                self.pulse.round()
+                self.controller.fabric.heard.look(self.inbox.oldest)
+                self.controller.tick(files=ticks % TICKS_A_LOOK == 0)
                 ticks += 1
                 hub.sleep(TICK)
 

@@ -132,8 +132,8 @@ class Controller:
             tokens,
         )
 
-    def begin(self, flush: Callable[[], None]) -> None:
-        """Serve the API, and expect switches. flush sends the contents of the fabric's outbox."""
+    def begin(self) -> None:
+        """Serve the API, and expect switches."""
         if self._socket:
             self.api = management.start(
                 self._socket,
@@ -141,7 +141,6 @@ class Controller:
                 self._tokens,
                 self.reporter,
                 self.keeper,
-                flush,
                 self.mover,
                 self.actions,
                 self.pulse,
@@ -149,6 +148,17 @@ class Controller:
             )
         if self.member is None:
             self.fabric.expect()
+
+    def tick(self, files: bool) -> None:
+        """Time passes; files: look for new certificates, too."""
+        step = self.pulse.step
+        step("repairing and moving", self.fabric.tick)
+        if self.entrance:
+            step("ending idle connections", self.entrance.tick)
+        if files:
+            step("looking for new certificates", self.follow_files)
+        step("reporting", self.reporter.tick)
+        self.pulse.round()
 
     def hang_up(self) -> None:
         """SIGHUP: read build, certificates and tokens again; what is bad is only reported."""

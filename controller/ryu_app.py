@@ -39,7 +39,7 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
             controller = _controller()
             others = not os.environ.get(ALONE)
             super().__init__(*args, controller=controller, others=others, **kwargs)
-            controller.begin(self.flush)
+            controller.begin()
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
@@ -53,7 +53,7 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
     def _look(self) -> None:
         try:
             while True:
-                self.pulse.look()
+                self.controller.pulse.look()
                 RYU.hub.sleep(LOOK)
         except RuntimeError as error:
             print(f"error: {error}", file=sys.stderr, flush=True)

@@ -40,8 +40,8 @@ def serve(
         signal.signal(number, lambda received, _: stop.append(received))
     manager = framework.app_manager.AppManager.get_instance()
     manager.load_apps([framework.ofp_event.__name__.replace("ofp_event", "ofp_handler")])
-    app = manager.instantiate(app_class(framework), controller=controller)
-    controller.begin(app.flush)
+    manager.instantiate(app_class(framework), controller=controller)
+    controller.begin()
     services = manager.instantiate_apps()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):

@@ -119,7 +119,7 @@ def _simple(name: str, value: Any) -> Any:
     numpy = type(value).__module__ == "numpy" and hasattr(value, "item") and not value.shape
     plain = value.item() if numpy else value
     kinds: dict[str, Any] = {"bool": bool, "int": int, "float": (int, float), "str": str}
-    if name in ("Any", "object", "Progress"):
+    if name in ("Any", "object") or (name == "Progress" and callable(value)):
         return value
     if words := get_args(getattr(choices, name, None)):
         if isinstance(value, str) and value not in words:

@@ -299,7 +299,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """
         from compilers.estimates import Size, fits, require
         from compilers.proof.verification import judge
-        from compilers.workers.choice import workers_at
+        from compilers.workers.local_processes import workers_at
 
         size = Size.of_build(self.builds[0])
         if not scheduler:
@@ -399,7 +399,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """
         from compilers.estimates import Size, require
         from compilers.targets.rendering.plane_rendering import PlaneRendering
-        from compilers.workers.choice import workers_at
+        from compilers.workers.local_processes import workers_at
         from templates.sandbox import TrustedFolder
 
         if not nodes and not scheduler:
@@ -471,7 +471,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """
         from compilers.estimates import Size, require, throughput_works
         from compilers.evaluation.saturation import saturations
-        from compilers.workers.choice import workers_at
+        from compilers.workers.local_processes import workers_at
 
         if not scheduler:
             require(Size.of_build(self.build), *throughput_works(patterns, optimum))

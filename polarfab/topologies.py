@@ -161,7 +161,7 @@ def analyse(
     from compilers.estimates import Size, require
     from compilers.evaluation.analysis.analyses import Options, applicable
     from compilers.evaluation.analysis.analyses import analyse as analysed
-    from compilers.workers.choice import workers_at
+    from compilers.workers.local_processes import workers_at
 
     _require_within(("runs", runs, 1, 10**6), ("clusters", clusters, 0, 1000))
     names = what or applicable(topology)

@@ -6,7 +6,6 @@ tables are looked at: others are somebody else's.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,21 +15,16 @@ from ipaddress import ip_network
 from typing import Any
 
 from compilers.audit.route_remediation import Remediation
-from inventory.neighbours.facts import items, mapping
+from inventory.neighbours.facts import mapping
 from inventory.route_tables.held_routes import MAIN, prefix_text
 
 JUNOS_ROUTE = re.compile(
     r"set (?P<at>(?:routing-instances (?P<table>\S+) )?routing-options (?:rib \S+ )?static route "
     r"(?P<prefix>\S+)) (?P<leaf>\S+)(?P<value>.*)"
 )
-SRLINUX_ROUTE = re.compile(
-    r"set / (?P<at>network-instance (?P<table>\S+) static-routes route (?P<prefix>\S+)) "
-    r"(?P<leaf>\S+)(?P<value>.*)"
-)
 DEFAULTS = ("default", "")
 """What systems call the table of everybody."""
 STATIC_ROUTE = "STATIC_ROUTE"
-SET = "nv set "
 Place = tuple[str, str]
 """Table and prefix."""
 
@@ -133,59 +127,19 @@ def section_lines(text: str) -> Iterator[RouteLine]:
 
 def junos_lines(text: str) -> Iterator[RouteLine]:
     """Those of `show configuration | display set`."""
-    return _leaves(text, JUNOS_ROUTE, "delete ", {"next-hop"})
-
-
-def srlinux_lines(text: str) -> Iterator[RouteLine]:
-    """Those of `info flat from running`."""
-    return _leaves(text, SRLINUX_ROUTE, "delete / ", frozenset())
-
-
-def _leaves(
-    text: str, form: re.Pattern[str], delete: str, several: Iterable[str]
-) -> Iterator[RouteLine]:
     for line in text.splitlines():
-        if found := form.fullmatch(line.strip()):
+        if found := JUNOS_ROUTE.fullmatch(line.strip()):
             at, leaf, value = found["at"], found["leaf"], found["value"]
-            many = leaf in several
-            table = found["table"] or ""
+            many, table = leaf == "next-hop", found["table"] or ""
             yield RouteLine(
                 MAIN if table in DEFAULTS else table,
                 prefix_text(found["prefix"]),
                 (leaf, value.strip()),
                 leaf="" if many else leaf,
                 add=line.strip(),
-                drop=f"{delete}{at} {leaf}{value if many else ''}",
-                clear=f"{delete}{at}",
+                drop=f"delete {at} {leaf}{value if many else ''}",
+                clear=f"delete {at}",
             )
-
-
-def nvue_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
-    """Those of NVUE's model, by its commands."""
-    for vrf, known in mapping(tree.get("vrf")).items():
-        static = mapping(mapping(mapping(known).get("router")).get("static"))
-        for prefix, route in static.items():
-            at = f"vrf {vrf} router static {prefix}"
-            for words in _paths(mapping(route)):
-                several = words[0] in ("via", "distance")
-                yield RouteLine(
-                    MAIN if vrf in DEFAULTS else vrf,
-                    prefix_text(prefix),
-                    words,
-                    leaf="" if several else words[0],
-                    add=f"{SET}{at} {' '.join(words)}",
-                    drop=f"nv unset {at} {' '.join(words[: 2 if several else 1])}",
-                    clear=f"nv unset {at}",
-                )
-
-
-def _paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The keys that lead to each value, and the value."""
-    for key, inner in tree.items():
-        if isinstance(inner, Mapping) and inner:
-            yield from ((key, *path) for path in _paths(inner))
-        else:
-            yield (key,) if isinstance(inner, Mapping) else (key, str(inner))
 
 
 def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
@@ -203,39 +157,3 @@ def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
             add=f"sonic-db-cli CONFIG_DB HSET {at} {values}",
             drop=f"sonic-db-cli CONFIG_DB DEL {at}",
         )
-
-
-def srlinux_commands(tree: object) -> Iterator[str]:
-    """A configuration in SR Linux's JSON (RFC 7951) as the lines of `info flat`."""
-    yield from (f"set / {words}" for words in _srlinux(tree))
-
-
-KEYS = (
-    *("name", "index", "ip-prefix", "prefix", "address", "host"),
-    *("afi-safi-name", "group-name", "peer-address", "id"),
-)
-"""Of lists in the parts of SR Linux's model that are rendered; a second key follows as a leaf."""
-
-
-def _srlinux(tree: object) -> Iterator[str]:
-    for name, inner in mapping(tree).items():
-        word = name.rpartition(":")[2]
-        if isinstance(inner, Mapping):
-            yield from (f"{word} {rest}" for rest in _srlinux(inner))
-        elif isinstance(inner, list) and all(isinstance(entry, Mapping) for entry in inner):
-            for entry in items(inner):
-                key = next(one for one in KEYS if one in entry)
-                others = {k: value for k, value in entry.items() if k != key}
-                at = f"{word} {_value(entry[key])}"
-                yield from (f"{at} {rest}" for rest in _srlinux(others)) if others else (at,)
-        elif isinstance(inner, list):
-            yield f"{word} [ {' '.join(map(_value, inner))} ]"
-        else:
-            yield f"{word} {_value(inner)}"
-
-
-def _value(value: object) -> str:
-    if isinstance(value, str):
-        bare = value.rpartition(":")[2] if value.startswith("srl_nokia") else value
-        return json.dumps(bare) if re.search(r"[^\w./:@-]", bare) else bare
-    return json.dumps(value)

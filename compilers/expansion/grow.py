@@ -12,8 +12,15 @@ from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
 from compilers.expansion.base_fabric import BaseFabric
 from compilers.expansion.grown_racks import grown_hardware
 from compilers.expansion.grown_wiring import grown_wiring
-from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares, spares_taken
-from compilers.expansion.spare_ports import Spare, needed, require_room, room
+from compilers.expansion.spare_ports import (
+    Spare,
+    SpareNodes,
+    hosts_of_spares,
+    needed,
+    require_room,
+    room,
+    spares_taken,
+)
 from compilers.expansion.table_changes import changes, moved
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import LARGEST_SHORTEST, links_taken, routes

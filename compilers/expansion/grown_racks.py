@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of
 from compilers.cabling.schedule_columns import cable_name, labels_of
-from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares
+from compilers.expansion.spare_ports import SpareNodes, hosts_of_spares
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring, of_plane

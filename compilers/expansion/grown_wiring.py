@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.expansion.spare_nodes import SpareNodes
-from compilers.expansion.spare_ports import Spare, far_ports, grown_ports
+from compilers.expansion.spare_ports import Spare, SpareNodes, far_ports, grown_ports
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware, PortFacts
 from compilers.wiring.wiring import Wiring, host_names_at, of_plane

@@ -95,11 +95,19 @@ class RouteLines:
             for prefix, way, line in columns[:, np.isin(columns[1], numbers)].T.tolist():
                 yield prefixes[prefix], texts[way], line
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """The prefix and the way of every route."""
-        prefix, way, _ = self.columns().tolist()
-        texts = map(list(self.prefixes).__getitem__, prefix), map(list(self.ways).__getitem__, way)
-        return list(zip(*texts, strict=True))
+    def same(self, others: RouteLines) -> bool:
+        """Whether the routes are the same, in whatever order."""
+        prefix, way, _ = self.columns()
+        number, which, _ = others.columns()
+        known = (
+            np.array([own.get(text, -1) for text in all_of], np.int64)
+            for own, all_of in ((self.prefixes, others.prefixes), (self.ways, others.ways))
+        )
+        codes = prefix * len(self.ways) + way
+        number, which = (named[at] for named, at in zip(known, (number, which), strict=True))
+        if len(codes) != len(number) or (number < 0).any() or (which < 0).any():
+            return False
+        return np.array_equal(np.sort(codes), np.sort(number * len(self.ways) + which))
 
     def first_lines(self) -> dict[str, int]:
         """The line where each way stands first."""

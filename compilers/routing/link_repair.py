@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.class_repair import ClassParts, Left, arrives, refilled
+from compilers.routing.class_repair import ClassParts, CopyOnWrite, Left, arrives, refilled
 from compilers.routing.exact_rows import behind, nearer_links, with_rows
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
-from compilers.tables.copy_on_write import CopyOnWrite
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
 from compilers.topology.distance import BEYOND, distances, table_of

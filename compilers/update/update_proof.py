@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.forwarding.program import program_of
 from compilers.forwarding.rule import DROP, spreads
+from compilers.forwarding.walks import minimal_hops
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST, MOST_HOPS, Fib
 from compilers.update.move_plan import NO_ROUND, Update

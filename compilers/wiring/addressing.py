@@ -29,6 +29,10 @@ from inventory.problems import Finding
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from compilers.spec.fabric_spec import FabricSpec
     from inventory.model import Inventory
+from collections.abc import Sequence
+from typing import Any
+
+from inventory.asn_range import PRIVATE_AS
 
 MARK_IN_MAC = 1 << 23
 """Other than in the gateway's MAC address in the one that marked packets are sent to."""
@@ -238,3 +242,19 @@ def format_mac(mac: int) -> str:
 def parse_mac(text: str) -> int:
     """The 48-bit number of `02:50:46:00:00:01`."""
     return int(text.replace(":", ""), 16)
+
+
+FIRST, OWN = "asn", "node_asn"
+"""Keys of a build's `base`: the number of vertex 0, and those of nodes by name."""
+
+
+def as_numbers(base: Mapping[str, Any], names: Sequence[str]) -> NDArray[np.int64]:
+    """int64[S]: the AS number of every vertex.
+
+    Args:
+        base: of the build.
+        names: of the nodes.
+    """
+    own: dict[str, int] = base.get(OWN, {})
+    usual = range(base.get(FIRST, PRIVATE_AS), base.get(FIRST, PRIVATE_AS) + len(names))
+    return np.array([own.get(*each) for each in zip(names, usual, strict=True)], np.int64)

@@ -15,6 +15,14 @@ from compilers.workers.shards import groups, in_window
 
 if TYPE_CHECKING:
     from multiprocessing.pool import AsyncResult, Pool
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compilers.workers.shards import Workers
+
+if TYPE_CHECKING:
+    from compilers.tables.build import Build
 
 LEAST_SWITCHES = 64
 """Switches below which another process costs more than it saves."""
@@ -151,3 +159,23 @@ def _ready() -> None:
 
 def _call(group: tuple[Any, ...]) -> list[Any]:
     return [_work(piece) for piece in group]
+
+
+@contextmanager
+def workers_at(scheduler: str, folders: Iterable[tuple[Build, Path]] = ()) -> Iterator[Workers]:
+    """The workers of a Dask scheduler, or processes of this machine without one.
+
+    Args:
+        scheduler: its address, "" for none.
+        folders: of builds that are to be worked on, which workers may see as well.
+
+    Raises:
+        InputError: see `compilers.workers.dask_cluster.connected`.
+    """
+    if not scheduler:
+        yield LocalProcesses()
+        return
+    from compilers.workers.dask_cluster import connected
+
+    with connected(scheduler, tuple(folders)) as cluster:
+        yield cluster

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,7 +28,6 @@ from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import Mover
 from controller.rollout.shared_record import Record
 from controller.settings import Settings
-from controller.switches.connections.connection import send_urgent
 from controller.switches.current import Current
 from inventory.problems import InputError
 
@@ -57,14 +56,13 @@ class ClusterMember:
         history: BuildHistory,
         election: Election,
         jobs: StoreWorker,
-        send: Callable[[Hashable, bytes | None], None],
         again: Callable[[], None],
     ) -> None:
         self.mover, self.history = mover(self.agree), history
         self.fabric = self.mover.fabric
         self.state: Literal["follower", "preparing", "leader"] = "follower"
         self.term = 0
-        self.roles = Roles(self.fabric, send, self._refused, self.fabric.clock)
+        self.roles = Roles(self.fabric, self._refused, self.fabric.clock)
         self._election, self._jobs, self._again = election, jobs, again
         self._record: Record | None = None
         self._writing: Record | None = None
@@ -216,13 +214,6 @@ def join(
         sys.stdout.flush()
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - what we were started with
 
-    one = ClusterMember(
-        mover,
-        history,
-        election,
-        StoreWorker(stores[1]),
-        send_urgent,
-        again,
-    )
+    one = ClusterMember(mover, history, election, StoreWorker(stores[1]), again)
     one.fabric.ticks.append(campaign.tick)
     return one, campaign.end

@@ -22,6 +22,7 @@ from compilers.targets.openflow.protocol import (
     message,
 )
 from controller.openflow.messages import Error, SessionXid
+from controller.switches.connections.sending import SendPriority
 from controller.switches.session import LiveFabric
 
 AGAIN = 1.0
@@ -46,18 +47,16 @@ class _RolePeer:
 class Roles:
     """All connections, and those that the fabric knows.
 
-    send puts urgent bytes into a connection's queue; None closes it. refused gets the datapath id
-    of each switch that does not accept us as its master.
+    refused gets the datapath id of each switch that does not accept us as its master.
     """
 
     def __init__(
         self,
         fabric: LiveFabric,
-        send: Callable[[Hashable, bytes | None], None],
         refused: Callable[[int], None],
         clock: Callable[[], float],
     ) -> None:
-        self._fabric, self._send, self._refused, self._clock = fabric, send, refused, clock
+        self._fabric, self._refused, self._clock = fabric, refused, clock
         self._peers: dict[Hashable, _RolePeer] = {}
         self._term, self._leads = 0, False
 
@@ -103,7 +102,7 @@ class Roles:
         elif peer.master and not _contests(kind, message):
             self._fabric.received(key, message)
         elif peer.master:
-            self._send(key, None)
+            self._fabric.send(key, SendPriority.URGENT, None)
         elif self._leads and kind == MessageType.ERROR and xid == SessionXid.ROLE:
             self._refused(peer.datapath_id)
 
@@ -124,10 +123,8 @@ class Roles:
     def _ask(self, key: Hashable) -> None:
         if self._term:
             self._peers[key].asked = self._clock()
-            self._send(
-                key,
-                request(ControllerRole.MASTER if self._leads else ControllerRole.SLAVE, self._term),
-            )
+            role = ControllerRole.MASTER if self._leads else ControllerRole.SLAVE
+            self._fabric.send(key, SendPriority.URGENT, request(role, self._term))
 
     def _confirmed(self, key: Hashable, peer: _RolePeer, message: bytes) -> None:
         said = ROLE.read(message, HEADER.size)

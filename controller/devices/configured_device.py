@@ -1,45 +1,60 @@
-"""Routers with a configuration: its lines are compared with the rendered ones, typed, confirmed.
+"""Routers with a configuration: its lines are compared with the rendered ones, and typed.
 
-What is typed is a transaction that the device takes back by itself unless it is confirmed, where
-the system has such a thing. It is confirmed by a connection of its own: a device that cannot be
-reached any more is again what it was.
+Lines of others stay, also in the sections of the fabric, and so does a port that is shut by hand.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import time
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from secrets import token_hex
-from typing import ClassVar
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
 from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_lines import (
-    RouteLine,
-    fabric_lines,
-    junos_lines,
-    remediation,
-    section_lines,
-    srlinux_commands,
-    srlinux_lines,
-)
+from compilers.audit.route_lines import RouteLine, fabric_lines, remediation, section_lines
 from compilers.audit.route_remediation import Remediation
 from controller.devices.device_shell import DeviceError
-from controller.devices.router_device import Compare, DeviceNames, RouterDevice
+from controller.devices.router_device import (
+    LINES,
+    Compare,
+    DeviceNames,
+    DevicePlan,
+    RouterDevice,
+)
 
 SPEAKS_BGP = re.compile(r"\bbgp\b")
+PORT, SHUT, OPEN = "interface ", "shutdown", "no shutdown"
+ONCE = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "hostname"})
+"""What a section has once: another line that begins so replaces it."""
+FRAME = re.compile(r"\s*(!|#|$|end$|exit|Current configuration|Building configuration)")
+"""Lines of a text in sections that configure nothing."""
 CONFIRM_MINUTES = 10
 """Until a device takes an unconfirmed change back."""
+Section = tuple[str, ...]
+
+
+class Compared(NamedTuple):
+    """A configuration against the rendered one, but for routes.
+
+    missing: lines to type. gone: lines that take others' away, where that was asked for. kept,
+    shut: as in `DevicePlan`.
+    """
+
+    missing: tuple[str, ...]
+    gone: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    shut: frozenset[str] = frozenset()
 
 
 class ConfiguredDevice(RouterDevice):
-    """A router whose routes stand in a configuration of lines."""
+    """A router whose routes are in a configuration of lines."""
 
     others = "not from its configuration's static routes"
+    shut_at_first: ClassVar[bool] = False
+    """Whether ports are shut unless they are opened."""
     host_name: ClassVar[re.Pattern[str]] = re.compile(
-        r"^(?:hostname|switchname|set system host-name|set / system name host-name) (\S+)", re.M
+        r"^(?:hostname|switchname|set system host-name) (\S+)", re.M
     )
 
     def names(self) -> DeviceNames:
@@ -55,9 +70,9 @@ class ConfiguredDevice(RouterDevice):
     def rendered(self) -> str:
         """The rendered configuration."""
 
-    @abstractmethod
     def all_lines(self, text: str) -> Iterable[RouteLine]:
         """The static routes of a configuration, the fabric's and others."""
+        return section_lines(text)
 
     def lines(self, text: str) -> list[RouteLine]:
         """The static routes of the fabric in a configuration.
@@ -70,13 +85,69 @@ class ConfiguredDevice(RouterDevice):
         except (LookupError, ValueError) as error:
             raise DeviceError(f"a configuration that cannot be read: {error}") from error
 
-    def lacking(self, wanted: Iterable[RouteLine]) -> Remediation:
+    def lacking(self, wanted: Iterable[RouteLine], running: str = "") -> Remediation:
         """What to type so that the device has these routes."""
-        return remediation(self.lines(self.running()), wanted)
+        return remediation(self.lines(running or self.running()), wanted)
 
-    def routes(self) -> Remediation:
-        """See `RouterDevice.routes`."""
-        return self.lacking(self.lines(self.rendered()))
+    def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
+        """See `RouterDevice.plan`; wanted: other routes than the rendered ones."""
+        running = self.running()
+        routes = self.lacking(self.lines(self.rendered()) if wanted is None else wanted, running)
+        other = self.compared(running)
+        return DevicePlan(
+            lines=(*other.missing, *routes.add),
+            stale=(*routes.remove, *other.gone),
+            kept=other.kept,
+            shut=other.shut,
+        )
+
+    def compared(self, running: str) -> Compared:
+        """What the configuration lacks beside routes, and what others did there: by sections."""
+        text = self.rendered()
+        rendered = list(_by_section(text))
+        wanted, found = _grouped(rendered), _grouped(_by_section(running))
+        routes = self._route_lines(text)
+        ports = [section for section in wanted if section and section[0].startswith(PORT)]
+        shut = {section for section in ports if self._shut(wanted[section], found[section])}
+        missing = [
+            (section, line)
+            for section, line in rendered
+            if line not in routes
+            and line not in found[section]
+            and (line != OPEN or (self.opens if section in shut else self.shut_at_first))
+        ]
+        foreign = [
+            (section, line)
+            for section in wanted
+            for line in found[section]
+            if _foreign(line, section, wanted[section], found) and line not in routes
+        ]
+        inside = [(section, line) for section, line in foreign if section]
+        gone = [(section, _negated(line)) for section, line in inside if LINES in self.overrule]
+        kept = [": ".join((*section, line)) for section, line in foreign if not gone or not section]
+        held = set() if self.opens else shut
+        return Compared(
+            tuple(_typed(missing, wanted.keys())),
+            tuple(_typed(gone, ())),
+            (*(f"{section[-1]} is shut" for section in wanted if section in held), *kept),
+            frozenset(section[-1].removeprefix(PORT) for section in held),
+        )
+
+    def _shut(self, wanted: Iterable[str], found: Collection[str]) -> bool:
+        """Whether a port is shut by hand; where ports are shut unless opened, one that was ours."""
+        ours = any(line in found for line in wanted if line.startswith("description "))
+        return SHUT in found or (
+            self.shut_at_first and ours and OPEN in wanted and OPEN not in found
+        )
+
+    def _route_lines(self, text: str) -> set[str]:
+        """The lines about routes of the fabric."""
+        return {
+            " ".join(part.split())
+            for line in self.lines(text)
+            for part in line.add.splitlines()
+            if line.prefix in part
+        }
 
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: those that no static route of the configuration says.
@@ -89,24 +160,13 @@ class ConfiguredDevice(RouterDevice):
         said = {line.place for line in self.lines(self.running())}
         return [one for one in found if one.found and (one.table, one.prefix) not in said]
 
-    def load(self, add: Remediation) -> None:
-        """See `RouterDevice.load`: with all that is no route."""
-        self.change((*self.beside(), *add.add))
+    def load(self, plan: DevicePlan) -> None:
+        """See `RouterDevice.load`."""
+        self.change(plan.lines)
 
-    def remove(self, stale: Remediation) -> None:
+    def remove(self, plan: DevicePlan) -> None:
         """See `RouterDevice.remove`."""
-        self.change(stale.remove)
-
-    def beside(self) -> Sequence[str]:
-        """The rendered lines that are no routes of the fabric."""
-        text = self.rendered()
-        routes = {
-            part
-            for line in self.lines(text)
-            for part in line.add.splitlines()
-            if line.prefix in part
-        }
-        return [line for line in text.splitlines() if line not in routes]
+        self.change(plan.stale)
 
     @abstractmethod
     def change(self, lines: Sequence[str]) -> None:
@@ -117,238 +177,57 @@ class ConfiguredDevice(RouterDevice):
         """
 
 
-class TypedDevice(ConfiguredDevice):
-    """A system with a command line of its own, which takes a script from its standard input.
+def _by_section(text: str) -> Iterator[tuple[Section, str]]:
+    """Every line, and those that it is indented under; blanks in it count as one."""
+    above: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        if FRAME.match(line):
+            continue
+        indent, words = len(line) - len(line.lstrip()), " ".join(line.split())
+        while above and above[-1][0] >= indent:
+            above.pop()
+        yield tuple(word for _, word in above), words
+        above.append((indent, words))
 
-    file: the rendered one. shown: prints the configuration; held: print the routing tables. before:
-    what has to be taken first; open: begins a change called {change}; tried: ends one that is only
-    tried, committed: one that goes back in {minutes}; accepted, rejected: what follows. saved: has
-    it survive a reboot. refused: what the system says to a line that it does not take.
+
+def _grouped(lines: Iterable[tuple[Section, str]]) -> defaultdict[Section, dict[str, None]]:
+    """The lines of each section, in their order."""
+    found: defaultdict[Section, dict[str, None]] = defaultdict(dict)
+    for section, line in lines:
+        found[section][line] = None
+    return found
+
+
+def _foreign(
+    line: str, section: Section, wanted: Collection[str], found: Mapping[Section, Collection[str]]
+) -> bool:
+    """Whether a line is of others: at the top a section, in one of the fabric's any line.
+
+    Not one that the fabric's replaces.
     """
-
-    file: ClassVar[str]
-    shown: ClassVar[str]
-    held: ClassVar[tuple[str, ...]]
-    before: ClassVar[tuple[str, ...]] = ()
-    open: ClassVar[tuple[str, ...]]
-    tried: ClassVar[tuple[str, ...]] = ()
-    committed: ClassVar[tuple[str, ...]]
-    accepted: ClassVar[tuple[str, ...]]
-    rejected: ClassVar[tuple[str, ...]]
-    saved: ClassVar[tuple[str, ...]] = ()
-    refused: ClassVar[re.Pattern[str]]
-
-    def running(self) -> str:
-        """See `ConfiguredDevice.running`.
-
-        Raises:
-            DeviceError: what answers shows none; taken for an empty one, nothing would be stale.
-        """
-        shown = self.shell.run(self.shown).lstrip()
-        if not shown or self.refused.match(shown):
-            said = shown.partition("\n")[0] or "nothing"
-            raise DeviceError(f"{self.shown}: required a configuration, given {said}")
-        return shown
-
-    def rendered(self) -> str:
-        """See `ConfiguredDevice.rendered`."""
-        return self.text(self.file)
-
-    def all_lines(self, text: str) -> Iterable[RouteLine]:
-        """See `ConfiguredDevice.all_lines`."""
-        return section_lines(text)
-
-    def tables(self) -> str:
-        """See `RouterDevice.tables`."""
-        return "\n".join(map(self.shell.run, self.held))
-
-    def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`: tried first, where the system can."""
-        if not lines:
-            return
-        name = f"polarfab-{token_hex(4)}"
-        if self.tried:
-            self._type(f"{name}-try", (*self.open, *lines, *self.tried))
-        if self.before:
-            self._type(name, self.before)
-        self.pending = name
-        self._type(name, (*self.open, *lines, *self.committed))
-
-    def confirm(self) -> None:
-        """See `RouterDevice.confirm`."""
-        if self.pending:
-            self._type(self.pending, self.accepted)
-            self.pending = ""
-
-    def undo(self) -> None:
-        """See `RouterDevice.undo`."""
-        if self.pending:
-            self._type(self.pending, self.rejected)
-            self.pending = ""
-
-    def save(self) -> None:
-        """See `RouterDevice.save`."""
-        if self.saved:
-            self._type("", self.saved)
-
-    def _type(self, name: str, lines: Sequence[str]) -> None:
-        words = {"{change}": name, "{minutes}": str(CONFIRM_MINUTES)}
-        text = "".join(f"{line}\n" for line in lines)
-        for word, value in words.items():
-            text = text.replace(word, value)
-        said = self.shell.typed(text)
-        if found := self.refused.search(said):
-            raise DeviceError(f"it refuses a line: {found[0].strip()}")
+    if line in wanted or line in (SHUT, OPEN):
+        return False
+    if not section:
+        return (line,) in found
+    first, *rest = line.split()
+    heads = {first} if first in ONCE else {" ".join((first, *rest[:1]))}
+    return not any(f"{one} ".startswith(f"{head} ") for head in heads for one in wanted)
 
 
-class EosDevice(TypedDevice):
-    """Target eos: a configuration session with a commit timer (EOS manual, Session Management)."""
-
-    file = "eos.cfg"
-    shown = "show running-config"
-    held = ("show ip route vrf all | json", "show ipv6 route vrf all | json")
-    open = ("configure session {change}",)
-    tried = ("abort",)
-    committed = (f"commit timer 00:{CONFIRM_MINUTES}:00",)
-    accepted = ("configure session {change} commit",)
-    rejected = ("configure session {change} abort",)
-    saved = ("write memory",)
-    refused = re.compile(r"^.*% .*$", re.M)
+def _negated(line: str) -> str:
+    return line.removeprefix("no ") if line.startswith("no ") else f"no {line}"
 
 
-SPLIT = "interface breakout "
-PARTED = re.compile(r"interface Ethernet\d+/\d+/\d+")
-"""How NX-OS splits a cage, and begins the section of a part."""
-PORTS_PATIENCE, PORTS_POLL = 60.0, 1.0
-"""Seconds for the ports of cages that were split to come, and between looks."""
+def _typed(lines: Iterable[tuple[Section, str]], sections: Collection[Section]) -> Iterator[str]:
+    """Lines with those that lead to their sections; each section is left again.
 
-
-class NxosDevice(TypedDevice):
-    """Target nxos: a checkpoint to roll back to (Nexus 9000 System Management, Rollback).
-
-    Without a timer: a device that is not reached keeps the change until it is started again. Staged
-    commits with one are for interactive sessions only (Two-stage Configuration Commit, 10.5).
+    Else a line of the top would be about the section.
     """
-
-    file = "nxos.cfg"
-    shown = "show running-config"
-    held = ("show ip route vrf all | json", "show ipv6 route vrf all | json")
-    before = ("checkpoint {change}",)
-    open = ("configure terminal",)
-    committed = ("end",)
-    accepted = ("no checkpoint {change}",)
-    rejected = ("rollback running-config checkpoint {change}", "no checkpoint {change}")
-    saved = ("copy running-config startup-config",)
-    refused = re.compile(
-        r"^.*(% ?Invalid|% ?Incomplete|% ?Ambiguous|% ?Permission denied|ERROR:|Error:).*$", re.M
-    )
-
-    def beside(self) -> Sequence[str]:
-        """See `ConfiguredDevice.beside`: a port that is split is not split again, and stays up."""
-        there = set(map(str.strip, self.running().splitlines()))
-        return [
-            line
-            for line in super().beside()
-            if not line.startswith(SPLIT) or line.strip() not in there
-        ]
-
-    def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`: ports that are split first, which takes a while.
-
-        Each interface is entered from the top: lines below one that is refused would else be about
-        the interface before it.
-
-        Raises:
-            DeviceError: it refuses some, or ports do not come.
-        """
-        again = ("end", "configure terminal")
-        split = [line for line in lines if line.startswith(SPLIT)]
-        top = [
-            (*again, line) if line.startswith("interface ") else (line,)
-            for line in lines
-            if line not in split
-        ]
-        rest = [line for part in top for line in part]
-        if not split:
-            super().change(rest)
-            return
-        super().change(split)
-        self._await_ports({line for line in lines if PARTED.fullmatch(line)})
-        self._type(self.pending, (*self.open, *rest, *self.committed))
-
-    def _await_ports(self, ports: set[str]) -> None:
-        """Wait until the configuration has ports, by the lines that begin their sections."""
-        limit = time.monotonic() + PORTS_PATIENCE
-        while missing := ports - set(self.running().splitlines()):
-            if time.monotonic() > limit:
-                raise DeviceError(f"no {min(missing)}, {PORTS_PATIENCE:.0f} s after it was split")
-            time.sleep(PORTS_POLL)
-
-
-class FlatDevice(TypedDevice):
-    """A system whose configuration can be had as commands, each of which stands for itself."""
-
-    def beside(self) -> Sequence[str]:
-        """See `ConfiguredDevice.beside`: without those that the device has."""
-        there = set(map(str.strip, self.running().splitlines()))
-        return [line for line in super().beside() if line not in there]
-
-
-class JunosDevice(FlatDevice):
-    """Target junos: commit confirmed (Junos CLI User Guide)."""
-
-    file = "junos.set"
-    shown = "show configuration | display set | no-more"
-    held = ("show route | display json | no-more",)
-    open = ("configure exclusive",)
-    tried = ("commit check", "rollback 0", "exit")
-    committed = ("commit confirmed {minutes} comment {change}", "exit")
-    accepted = ("configure exclusive", "commit", "exit")
-    rejected = ("configure exclusive", "rollback 1", "commit", "exit")
-    refused = re.compile(r"^.*(error:|syntax error|unknown command|missing argument).*$", re.M)
-    commits = "show system commit | no-more"
-
-    def confirm(self) -> None:
-        """See `RouterDevice.confirm`: a commit says nothing of a change that has gone back."""
-        if self.pending and not self._latest():
-            raise DeviceError("the change has gone back: the last commit is another one")
-        super().confirm()
-
-    def undo(self) -> None:
-        """See `RouterDevice.undo`: `rollback 1` would take back what others committed."""
-        if self.pending and not self._latest():
-            self.pending = ""
-        super().undo()
-
-    def _latest(self) -> bool:
-        """Whether the last commit is the change; its comment stands below it."""
-        entry = re.search(r"^ *0 .*?(?=^ *1 |\Z)", self.shell.run(self.commits), re.M | re.S)
-        return bool(entry and self.pending in entry[0])
-
-    def all_lines(self, text: str) -> Iterable[RouteLine]:
-        """See `ConfiguredDevice.all_lines`."""
-        return junos_lines(text)
-
-
-class SrlinuxDevice(FlatDevice):
-    """Target srlinux: commit confirmed (SR Linux Configuration Basics)."""
-
-    file = "srlinux.json"
-    shown = "info flat from running"
-    held = ("info from state network-instance * route-table | as json",)
-    open = ("enter candidate private name {change}",)
-    tried = ("commit validate", "discard now")
-    committed = (f"commit confirmed timeout {60 * CONFIRM_MINUTES}",)
-    accepted = ("tools system configuration confirmed-accept",)
-    rejected = ("tools system configuration confirmed-reject",)
-    saved = ("save startup",)
-    refused = re.compile(r"^.*(Error|Parsing error|Unknown token|Invalid value).*$", re.M)
-
-    def rendered(self) -> str:
-        """See `ConfiguredDevice.rendered`: as commands."""
-        commands = srlinux_commands(json.loads(self.text(self.file)))
-        return "".join(f"{line}\n" for line in commands)
-
-    def all_lines(self, text: str) -> Iterable[RouteLine]:
-        """See `ConfiguredDevice.all_lines`."""
-        return srlinux_lines(text)
+    at: Section = ()
+    for section, line in (*lines, ((), "")):
+        if section != at:
+            yield from ("  " * depth + "exit" for depth in range(len(at), 0, -1))
+            yield from ("  " * depth + words for depth, words in enumerate(section))
+        if line:
+            yield "  " * len(section) + line
+        at = (*section, line) if (*section, line) in sections else section

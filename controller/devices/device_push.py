@@ -3,24 +3,28 @@
 Switches are done in batches. All of a batch have what is new before the first loses what is old.
 From a known build all switches go together, in the rounds that `plan` proves: each is done when
 the tables of every switch say so. A switch is saved once its own tables are those of the build: one
-that goes wrong takes the last change back, or is itself again after a reboot. Nornir holds the
-switches and the threads.
+that goes wrong takes the last change back, or is itself again after a reboot. What is typed is the
+plan that was made when the switch was read; one that has nothing to do is read only.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
+from getpass import getuser
 from ipaddress import ip_network
 from itertools import count, product
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -38,12 +42,15 @@ from compilers.targets.target_lookup import target
 from controller.devices.configured_device import ConfiguredDevice
 from controller.devices.device_shell import SSH, DeviceError, DeviceShell
 from controller.devices.device_systems import device_kind
+from controller.devices.napalm_device import NapalmSession
 from controller.devices.push_report import MOST_NAMED, PushedSwitch, PushReport, named
 from controller.devices.push_rounds import BEFORE, PushRounds
-from controller.devices.router_device import LinuxDevice, RouterDevice
+from controller.devices.router_device import DevicePlan, LinuxDevice, RouterDevice
 from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import DISCARD, Choices, RouteTables
 
+VARIABLE = "POLARFAB_PASSWORD"
+"""The environment variable with the password for NAPALM's drivers."""
 AT_ONCE = 20
 """Switches that are spoken to at the same time."""
 PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
@@ -60,7 +67,9 @@ class PushWay:
     run: the words that reach a device's shell, with {node} and {address}. etc: the folder for
     configuration there, with {node}. batch: switches at a time, 0 for one and then the others.
     stop_on: failures after which no switch begins a change, 0 for never. dry: read only. rename:
-    take switches that have a name that is none of the fabric's.
+    take switches that have a name that is none of the fabric's. overrule: what others did that does
+    not stay, PORTS_SHUT or LINES. user, options: of NAPALM's drivers, whose password is in the
+    environment variable VARIABLE.
     """
 
     run: str = SSH
@@ -69,6 +78,9 @@ class PushWay:
     stop_on: int = 1
     dry: bool = False
     rename: bool = False
+    overrule: frozenset[str] = frozenset()
+    user: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names_by_ssh(self) -> bool:
@@ -100,10 +112,13 @@ class DevicePush:
     old: tuple[Build, Path] | None = None
     devices: dict[str, RouterDevice] = field(default_factory=dict)
     found: dict[str, PushedSwitch] = field(default_factory=dict)
+    plans: dict[str, DevicePlan] = field(default_factory=dict)
     steps: Iterator[int] = field(default_factory=lambda: count(1))
     rounds: PushRounds | None = None
     standing: dict[str, int] = field(default_factory=dict)
     ports: dict[str, frozenset[str]] = field(default_factory=dict)
+    shut: set[tuple[str, str]] = field(default_factory=set)
+    named: Build | None = None
     converges: bool = False
     pools: tuple[str, ...] = ()
     nodes: dict[str, str] = field(default_factory=dict)
@@ -115,7 +130,7 @@ class DevicePush:
         """Push to these switches, or to all; Ctrl-C has what was begun end, and begins no more.
 
         Raises:
-            InputError: there is no such target or switch, no Nornir or ssh, or ssh would take the
+            InputError: there is no such target or switch, no NAPALM or ssh, or ssh would take the
                 name of a switch for another address; or the move from the old build has no rounds.
         """
         kind, system = device_kind(self.target), target(self.target)
@@ -130,7 +145,7 @@ class DevicePush:
             raise InputError([Problem(required, repr(name), key="--node") for name in unknown])
         wanted = [name for name in names if not only or name in only]
         self._reach(kind, wanted, getattr(system, "vrf", ""))
-        build, chosen = system.check(self.build, self.options)
+        self.named, chosen = build, chosen = system.check(self.build, self.options)
         self.wanted = system.routes_held(build, chosen)
         self.converges = chosen.get(ROUTING) == "bgp"
         if self.old:
@@ -201,17 +216,26 @@ class DevicePush:
         w = self.build.wiring
         for name, address in zip(w.names, w.management, strict=True):
             known = {"node": name, "address": address or name}
-            shell = DeviceShell(tuple(_filled("--run", self.way.run, known)))
-            if name in wanted and not address and self.way.names_by_ssh:
+            shell = self._shell(kind, known)
+            if name in wanted and not address and (kind.driver or self.way.names_by_ssh):
                 unreachable += _shorthand(name)
             (etc,) = _filled("--etc", shlex.quote(self.way.etc), known)
-            self.devices[name] = kind(shell, self.rendered / name, etc, self.pools, vrf)
+            files = self.rendered / name
+            self.devices[name] = kind(shell, files, etc, self.pools, vrf, self.way.overrule)
         if unreachable:
             raise InputError(few(unreachable))
         program = next(iter(shlex.split(self.way.run)), "")
-        if not which(program):
+        if not kind.driver and not which(program):
             debian = " (Debian: openssh-client)" * (program == "ssh")
             raise InputError.of(f"{program or 'a program'}{debian}", "none", key="--run")
+
+    def _shell(self, kind: type[RouterDevice], known: Mapping[str, str]) -> Any:
+        """What reaches a device."""
+        words = tuple(_filled("--run", self.way.run, known))
+        if not kind.driver:
+            return DeviceShell(words)
+        user, password = self.way.user or getuser(), os.environ.get(VARIABLE, "")
+        return NapalmSession(kind.driver, known["address"], user, password, self.way.options)
 
     @property
     def _tasks(self) -> list[Task]:
@@ -230,16 +254,9 @@ class DevicePush:
 
     def _each(self, names: Sequence[str], task: Task) -> None:
         """Do something on several switches; what fails there is noted."""
-        from nornir.core import Nornir
-        from nornir.core.inventory import Host, Hosts, Inventory
-        from nornir.plugins.runners import ThreadedRunner
-
         left = [name for name in names if self.found[name].state != "failed"]
-        if not left:
-            return
-        hosts = Hosts({name: Host(name=name) for name in left})
-        nornir = Nornir(Inventory(hosts=hosts), runner=ThreadedRunner(num_workers=AT_ONCE))
-        nornir.run(lambda one: self._try(one.host.name, task)).raise_on_error()
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            list(threads.map(lambda name: self._try(name, task), left))
 
     def _try(self, name: str, task: Task) -> None:
         with self.busy[name]:
@@ -256,15 +273,14 @@ class DevicePush:
 
     def _read(self, name: str) -> None:
         device, found = self.devices[name], self.found[name]
-        rules = device.rules().values()
-        every = [device.routes(), *rules]
         self._known(name)
         if lost := device.lost():
             given = f"{'; '.join(lost[:MOST_NAMED])}{'; …' * (len(lost) > MOST_NAMED)}"
             required = "no configuration of others that the saved files replace"
             raise DeviceError(f"required {required}, given {given}; take it away first")
-        found.add = tuple(line for one in every for line in one.add)
-        found.remove = tuple(line for one in every for line in one.remove)
+        self.plans[name] = plan = device.plan()
+        found.add, found.remove, found.kept = plan.add, plan.remove, plan.kept
+        self._note_shut(name, plan.shut)
         compare = cache(partial(self._differences, name, self._routes(name)))
         tables = device.tables()
         if tables.strip():
@@ -278,7 +294,16 @@ class DevicePush:
             )
         if self.rounds:
             self._stand(name)
-        found.state = "to do" if found.add or found.remove else "as built"
+        found.state = "to do" if plan else "as built"
+
+    def _note_shut(self, name: str, ports: frozenset[str]) -> None:
+        """Nothing is expected over ports that stay shut, at both ends of their cables."""
+        w, vertex = (self.named or self.build).wiring, self._vertex(name)
+        self.shut |= {(name, port) for port in ports}
+        columns = (column[vertex].tolist() for column in (w.port, w.far, w.far_port))
+        for port, far, far_port in zip(*columns, strict=True):
+            if far >= 0 and w.port_name(vertex, port) in ports:
+                self.shut.add((w.names[far], w.port_name(far, far_port)))
 
     def _known(self, name: str) -> None:
         """Whether the switch that answers is the one of that name.
@@ -316,27 +341,28 @@ class DevicePush:
 
     def _mark(self, name: str) -> None:
         device = self.devices[name]
-        if isinstance(device, LinuxDevice) and self.found[name].state == "to do":
-            device.load_marked()
+        if isinstance(device, LinuxDevice):
+            self.plans[name] = device.load_marked(self.plans[name])
 
     def _load(self, name: str) -> None:
-        self._add(name, self.devices[name].routes(), self._routes(name))
+        if self.plans[name]:
+            self._add(name, self.plans[name], self._routes(name))
 
-    def _add(self, name: str, change: Remediation, wanted: RouteTables) -> None:
+    def _add(self, name: str, plan: DevicePlan, wanted: RouteTables) -> None:
         """Have a switch what it lacks; it stays once routes over ports that had some are there.
 
         Others wait for the end: what is behind a new port may not be configured yet.
         """
         device = self.devices[name]
-        device.load(change)
+        device.load(plan)
         ports = frozenset() if self.converges else self.ports.get(name, frozenset())
         self._prove(name, wanted, lambda one: _lacks(one, ports))
         device.confirm()
 
     def _finish(self, name: str) -> None:
         """Proved and saved at once: others may take their time."""
-        device = self.devices[name]
-        device.remove(device.routes())
+        if self.plans[name]:
+            self.devices[name].remove(self.plans[name])
         self._end(name)
 
     def _prepare(self, name: str) -> None:
@@ -352,23 +378,34 @@ class DevicePush:
         if not rounds or not isinstance(device, ConfiguredDevice):
             return
         standing, vertex = self.standing[name], self._vertex(name)
-        change = device.lacking(rounds.lines(device, vertex)(max(number, standing)))
+        lines = rounds.lines(device, vertex)(max(number, standing))
+        change: DevicePlan | Remediation
         if whole:
-            self._add(name, change, rounds.tables(vertex, max(number, standing)))
-            device.remove(change)
-        elif standing < number:
-            device.change((*change.add, *change.remove))
+            change = plan = device.plan(lines)
+            if plan:
+                self._add(name, plan, rounds.tables(vertex, max(number, standing)))
+                device.remove(plan)
+        else:
+            change = device.lacking(lines)
+            if standing < number:
+                device.change((*change.add, *change.remove))
         if standing < number and (whole or change) and (device.pending or number < rounds.last):
             self._prove(name, rounds.tables(vertex, number))
             device.confirm()
 
     def _end(self, name: str) -> None:
-        """Prove from the switch's own tables, and save."""
+        """Prove from the switch's own tables, and save; then nothing is left to do."""
         found, device = self.found[name], self.devices[name]
         self._prove(name, self._routes(name))
+        if found.state == "as built":
+            return
         device.confirm()
-        device.save()
-        found.state = "pushed" if found.state == "to do" else found.state
+        device.save(self.plans[name])
+        if left := device.plan():
+            lines = [*left.add, *left.remove]
+            more = f" and {len(lines) - 1:,} more" * (len(lines) > 1)
+            raise DeviceError(f"it has not taken {' '.join(lines[0].split())}{more}")
+        found.state = "pushed"
 
     def _prove(
         self, name: str, wanted: RouteTables, wrong: Callable[[RouteDifference], bool] | None = None
@@ -379,14 +416,23 @@ class DevicePush:
             DeviceError: they are not.
         """
         limit = time.monotonic() + PROOF_PATIENCE
+        shut = {port for node, port in self.shut if node == name}
         while differences := tuple(
-            filter(wrong, self._differences(name, wanted, self.devices[name].tables()))
+            one
+            for one in self._differences(name, wanted, self.devices[name].tables())
+            if not self._excused(one, shut) and (wrong is None or wrong(one))
         ):
             if time.monotonic() > limit:
                 self.found[name].differences = differences
                 routes = f"{len(differences):,} routes are not the build's"
                 raise DeviceError(f"{routes} ({named(differences)}); it is not saved")
             time.sleep(PROOF_POLL)
+
+    def _excused(self, one: RouteDifference, shut: Collection[str]) -> bool:
+        """Whether only ways over ports that stay shut are missing; BGP finds others."""
+        wanted, found = ({hop for hops in way for hop in hops} for way in (one.wanted, one.found))
+        over = {hop for hop in wanted if hop[1] in shut}
+        return bool(over) and (self.converges or found <= wanted <= found | over)
 
     def _vertex(self, name: str) -> int:
         return self.build.wiring.names.index(name)

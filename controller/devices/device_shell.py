@@ -37,23 +37,10 @@ class DeviceShell:
         Raises:
             DeviceError: it fails, or does not end.
         """
-        return self._run((command,), text)
-
-    def typed(self, text: str) -> str:
-        """What a system with a command line of its own says when this text is typed.
-
-        Errors are part of it, wherever it prints them.
-
-        Raises:
-            DeviceError: it does not answer, or does not end.
-        """
-        return self._run((), text, errors_too=True)
-
-    def _run(self, command: tuple[str, ...], text: str, errors_too: bool = False) -> str:
         try:
             # In a session of its own, so that Ctrl-C does not cut a change in half.
             done = subprocess.run(
-                [*self.reach, *command],
+                [*self.reach, command],
                 input=text,
                 capture_output=True,
                 text=True,
@@ -66,9 +53,9 @@ class DeviceShell:
             raise DeviceError(f"{self.reach[0]}: {error}") from error
         if done.returncode:
             said = (done.stderr.strip() or done.stdout.strip())[-LAST_WORDS:]
-            asked = "".join(command).partition("\n")[0] or self.reach[0]
+            asked = command.partition("\n")[0] or self.reach[0]
             raise DeviceError(f"{asked}: {said or f'exit {done.returncode}'}")
-        return done.stdout + done.stderr * errors_too
+        return done.stdout
 
     def put(self, folder: str, files: Mapping[str, str]) -> None:
         """Write text files into a folder there, each whole or not at all.

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from controller.devices.configured_device import (
-    EosDevice,
-    JunosDevice,
-    NxosDevice,
-    SrlinuxDevice,
-)
 from controller.devices.frr_device import FrrDevice
-from controller.devices.network_linux import NvueDevice, SonicDevice
+from controller.devices.napalm_device import EosDevice, JunosDevice, NxosDevice
+from controller.devices.network_linux import SonicDevice
 from controller.devices.router_device import LinuxDevice, RouterDevice
 from inventory.problems import InputError, install_extra
 
 ROUTER_DEVICES: dict[str, type[RouterDevice]] = {
     "frr": FrrDevice,
     "linux": LinuxDevice,
+    "sonic": SonicDevice,
     "eos": EosDevice,
     "nxos": NxosDevice,
     "junos": JunosDevice,
-    "sonic": SonicDevice,
-    "srlinux": SrlinuxDevice,
-    "nvue": NvueDevice,
 }
 """By target."""
 
@@ -32,12 +25,13 @@ def device_kind(target: str) -> type[RouterDevice]:
     """The devices of a target.
 
     Raises:
-        InputError: they are none that a push configures, or there is no Nornir.
+        InputError: they are none that a push configures, or there is no NAPALM for them.
     """
     if target not in ROUTER_DEVICES:
         required = f"one of {', '.join(ROUTER_DEVICES)}"
-        todo = "a controller programs Open vSwitch, and opensm InfiniBand"
+        todo = "a controller programs Open vSwitch, opensm InfiniBand, and Ansible srlinux and nvue"
         raise InputError.of(required, target, todo, key="--target")
-    if not find_spec("nornir"):
-        raise InputError.of("Nornir", "none", install_extra("push"))
-    return ROUTER_DEVICES[target]
+    kind = ROUTER_DEVICES[target]
+    if kind.driver and not find_spec("napalm"):
+        raise InputError.of(f"NAPALM for target {target}", "none", install_extra("push"))
+    return kind

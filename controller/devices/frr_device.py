@@ -3,45 +3,45 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_lines import RouteLine, section_lines
-from compilers.audit.route_remediation import Remediation
+from compilers.audit.route_lines import RouteLine
 from controller.devices.configured_device import SPEAKS_BGP, ConfiguredDevice
-from controller.devices.router_device import RULES, UNIT, Compare, DeviceNames, RouterDevice
+from controller.devices.router_device import RULES, Compare, DevicePlan, KernelDevice
 from inventory.route_tables.route_table_file import json_outputs
 
 TABLES = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
 OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
 """Those of the routes that a configuration says itself."""
-DAEMON = """grep -q '^{name}=yes' {etc}/frr/daemons || {{
-  sed -i 's/^{name}=.*/{name}=yes/' {etc}/frr/daemons && systemctl restart frr
-}}"""
+RESTART = "systemctl restart frr, with "
+DAEMONS = (("bgpd", "router bgp"), ("bfdd", " bfd"))
+"""Daemons, and the words of a configuration that need them."""
 
 
-class FrrDevice(ConfiguredDevice):
+class FrrDevice(KernelDevice, ConfiguredDevice):
     """Target frr."""
 
     elsewhere = frozenset({"frr.conf"})
     others = "protocols that frr.conf does not speak"
-
-    def names(self) -> DeviceNames:
-        """See `RouterDevice.names`: FRR says the machine's until it has its own."""
-        return RouterDevice.names(self)
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`."""
         return self.shell.run("vtysh -c 'show running-config'")
 
     def rendered(self) -> str:
-        """See `ConfiguredDevice.rendered`."""
-        return self.text("frr.conf")
+        """See `ConfiguredDevice.rendered`: without the name, vtysh shows the machine's."""
+        return re.sub(r"^hostname .*\n", "", self.text("frr.conf"), flags=re.M)
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
-        """See `ConfiguredDevice.all_lines`."""
-        return section_lines(text)
+        """See `ConfiguredDevice.all_lines`: a next hop has one distance, the last that is typed."""
+        for line in super().all_lines(text):
+            words = line.add.split()
+            way = words[words.index("route") + 2 :][:2]
+            yield replace(line, leaf=" ".join(way))
 
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: of protocols that the configuration does not speak."""
@@ -53,20 +53,43 @@ class FrrDevice(ConfiguredDevice):
                     texts.append(json.dumps({prefix: others}))
         return [one for one in compare("\n".join(texts)) if one.found] if texts else []
 
-    def load(self, add: Remediation) -> None:
-        """See `RouterDevice.load`: with interfaces, which may be new, and BGP."""
-        self.load_links()
-        text = self.rendered()
-        for name, words in (("bgpd", "router bgp"), ("bfdd", " bfd")):
-            if words in text:
-                self.shell.run(self._quoted(DAEMON, name=name))
-        super().load(add)
-        self.add_rules()
+    def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
+        """See `ConfiguredDevice.plan`: with interfaces, which may be new, and daemons."""
+        kernel, conf = self.kernel_plan(), ConfiguredDevice.plan(self, wanted)
+        return replace(
+            kernel,
+            kernel=(*kernel.kernel, *self._daemons()),
+            lines=conf.lines,
+            stale=conf.stale,
+            kept=(*kernel.kept, *conf.kept),
+            shut=kernel.shut | conf.shut,
+        )
 
-    def remove(self, stale: Remediation) -> None:
+    def _daemons(self) -> Iterator[str]:
+        """The daemons that the configuration needs, where /etc/frr/daemons does not start them."""
+        there = self.shell.run(self._quoted("cat {etc}/frr/daemons 2>&- || true")).splitlines()
+        for name, words in DAEMONS:
+            if words in self.rendered() and f"{name}=no" in there:
+                yield f"{RESTART}{name}=yes"
+
+    def load(self, plan: DevicePlan) -> None:
+        """See `RouterDevice.load`."""
+        restarts = [line for line in plan.kernel if line.startswith(RESTART)]
+        self.load_kernel(
+            replace(plan, kernel=tuple(line for line in plan.kernel if line not in restarts))
+        )
+        if restarts:
+            names = (line.removeprefix(RESTART).partition("=")[0] for line in restarts)
+            edits = " ".join(f"-e 's/^{name}=.*/{name}=yes/'" for name in names)
+            self.shell.run(self._quoted("sed -i {edits} {etc}/frr/daemons", edits=edits))
+            self.shell.run("systemctl restart frr")
+        self.change(plan.lines)
+        self.change_rules(plan.rules)
+
+    def remove(self, plan: DevicePlan) -> None:
         """See `RouterDevice.remove`: rules first, while the tables that they lead to are there."""
-        self.remove_rules()
-        super().remove(stale)
+        self.change_rules(plan.stale_rules)
+        self.change(plan.stale)
 
     def change(self, lines: Sequence[str]) -> None:
         """See `ConfiguredDevice.change`: vtysh reads files only."""
@@ -79,7 +102,7 @@ class FrrDevice(ConfiguredDevice):
         """See `RouterDevice.tables`."""
         return "".join(map(self.shell.run, (TABLES, *RULES.values())))
 
-    def save(self) -> None:
+    def save(self, plan: DevicePlan) -> None:
         """See `RouterDevice.save`."""
         self.shell.run("vtysh -c 'write memory'")
-        self.shell.run(self._quoted(UNIT))
+        super().save(plan)

@@ -23,13 +23,15 @@ State = Literal["as built", "to do", "pushed", "failed", "not tried"]
 class PushedSwitch:
     """A switch, and how far it has come.
 
-    differences: what its own tables still have other than the build.
+    add, remove: what is typed. kept: what others did, and what stays so. differences: what its own
+    tables still have other than the build.
     """
 
     node: str
     state: State = "not tried"
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     differences: tuple[RouteDifference, ...] = ()
     error: str = ""
 
@@ -88,7 +90,7 @@ def typed_push(report: RouteReport) -> PushReport:
     hosts = getattr(target(report.target), "vrf", "")
     for node, differences in by_switch.items():
         lines = typed(report.target, differences, hosts)
-        found.append(PushedSwitch(node, "to do", lines.add, lines.remove, tuple(differences)))
+        found.append(PushedSwitch(node, "to do", lines.add, lines.remove, (), tuple(differences)))
     return PushReport(report.target, tuple(found), report.unread)
 
 

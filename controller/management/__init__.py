@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -48,7 +47,6 @@ def start(
     tokens: Tokens,
     reporter: Reporter,
     ports: Keeper,
-    flush: Callable[[], None],
     mover: Mover,
     actions: ActionLog,
     pulse: Pulse,
@@ -62,7 +60,6 @@ def start(
         tokens: the accepted ones.
         reporter: of the fabric; reports events.
         ports: state and load of links.
-        flush: sends the contents of the fabric's outbox.
         mover: moves the fabric to other builds.
         actions: where requests are written down.
         pulse: which health follows, and which follows the server.
@@ -82,7 +79,7 @@ def start(
     reporter.observers += [overview.happened, metrics.happened]
     private = settings.token_to_read
     breathe = partial(eventlet.sleep, 0)
-    api = Api(overview, metrics, tokens, flush, actions, mover, guesses, private, breathe)
+    api = Api(overview, metrics, tokens, actions, mover, guesses, private, breathe)
     server = serve(listener, api, tls)
     pulse.follow("answering HTTP requests", server)
     url = f"http{'s' * bool(tls)}://{settings.http}"

@@ -72,15 +72,13 @@ class _Request(Request):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The application. flush: sends the contents of the fabric's outbox. private: reading needs a
-    token, too, but for the page itself and for health. breathe: lets other work go on while a build
-    is proved, or much is drained.
+    """The application. private: reading needs a token, too, but for the page itself and for health.
+    breathe: lets other work go on while a build is proved, or much is drained.
     """
 
     overview: Overview
     metrics: Metrics
     tokens: Tokens
-    flush: Callable[[], None]
     actions: ActionLog
     mover: Mover | None = None
     guesses: Guesses = field(default_factory=Guesses)
@@ -160,13 +158,12 @@ class Api:
         fabric, node = self.overview.fabric, _body(request).get("node")
         if node is not None and node not in fabric.names:
             raise NotFound(f"node: there is no node {node!r}")
-        chosen = [v for v in sorted(fabric.connections) if node in (None, fabric.names[v])]
+        chosen = [v for v in sorted(fabric.present) if node in (None, fabric.names[v])]
         if node is not None and not chosen:
             raise ServiceUnavailable(f"switch {node} is not connected")
         with self.actions.asked(actor, "reconcile", node or "every switch"):
             for vertex in chosen:
-                fabric.reconcile(vertex)
-        self.flush()
+                fabric.present[vertex].wait()
         return _json({"switches": len(chosen)}, 202)
 
     def drain(self, request: _Request) -> Response:
@@ -187,7 +184,6 @@ class Api:
             raise ServiceUnavailable("this controller does not repair")
         with self.actions.asked(actor, action, what):
             answer = keeper.drain(what, action == "undrain", self.breathe)
-        self.flush()
         return _json(answer, 202)
 
     def build(self, request: _Request) -> Response:
@@ -216,7 +212,6 @@ class Api:
         with self.actions.asked(actor, "apply", identity_in(data)):
             target = self._moves.receive(data, unverified, self.breathe)
             self._moves.move(target, accept_loss, actor.name, within)
-        self.flush()
         return _json(self._moves.progress(), 202)
 
     def confirm(self, request: _Request) -> Response:
@@ -236,7 +231,6 @@ class Api:
             raise BadRequest("build: required the identity of a build")
         with self.actions.asked(actor, "rollback", build or "to the build before"):
             self._moves.roll_back(build, actor.name)
-        self.flush()
         return _json(self._moves.progress(), 202)
 
     def move(self, _: _Request) -> Response:

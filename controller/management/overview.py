@@ -96,7 +96,7 @@ class Overview:
             "name": self.build.name,
             "complete": fabric.complete,
             "switches": fabric.expected,
-            "connected": len(fabric.connections),
+            "connected": len(fabric.present),
             "in_sync": len(fabric.in_sync),
             "errors": len(fabric.errors) + len(fabric.duplicates),
             "shadowed": len(fabric.shadowed),
@@ -156,12 +156,12 @@ class Overview:
 
     def _switches(self, status: dict[str, Any]) -> list[dict[str, Any]]:
         fabric, drained = self.fabric, self.ports.drained if self.ports else np.zeros(0, np.bool_)
-        connections, ages = fabric.connections, fabric.ages
+        ages = fabric.ages
         return [
             {
                 "name": name,
                 "datapath_id": f"{datapath:016x}",
-                "peer": connections.get(vertex, ""),
+                "peer": fabric.present[vertex].peer if vertex in fabric.present else "",
                 "state": _state(fabric.state(vertex)),
                 # In a move there are switches that only the new build has.
                 "drained": bool(drained[vertex : vertex + 1].any()),

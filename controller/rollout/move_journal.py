@@ -126,8 +126,8 @@ class Survey:
             except InputError as error:
                 fabric.cannot_load(str(error))
         self.journal.put_aside()
-        for vertex in fabric.connections:
-            fabric.reconcile(vertex)
+        for switch in fabric.present.values():
+            switch.wait()
 
 
 def journalled(

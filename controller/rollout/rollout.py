@@ -11,8 +11,7 @@ lost either way.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,6 +21,7 @@ from controller.rollout.round_programs import RoundPrograms
 from controller.rollout.shared_record import Record
 from controller.switches.current import Current
 from controller.switches.events import BuildKept, MoveFinished, RoundStarted
+from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 from controller.switches.transaction import Outcome
@@ -62,14 +62,15 @@ class Rollout:
     _before: Current = field(init=False)
     _round_programs: RoundPrograms = field(init=False)
     _out: frozenset[int] = field(init=False, default=frozenset())
-    _waiting: deque[int] = field(init=False, default_factory=deque)
-    _sent: dict[int, float] = field(init=False, default_factory=dict)
+    _rounds: Rounds = field(init=False)
+    _undoes: bool = field(init=False, default=False)
     _since: float = field(init=False, default=0.0)
     _read_by_now: int = field(init=False, default=0)
     _rest: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
         self._before, self._round_programs = self.fabric.current, RoundPrograms(self.programs)
+        self._rounds = Rounds(self.fabric, self._answered, self._rests, MOVES_AT_ONCE)
         self._since = self.fabric.clock()
         if self.begun is not None:
             # Switches are at this round or next to it: reading evens that out.
@@ -95,7 +96,7 @@ class Rollout:
             "round": max(self.round, 0),
             "rounds": self.programs.update.rounds,
             "switches": len(self._round_programs.node),
-            "waiting": len(self._waiting) + len(self._sent),
+            "waiting": len(self._ahead()) if self._rounds.busy else 0,
             "reason": self.reason,
         }
 
@@ -107,7 +108,7 @@ class Rollout:
         if self.state == "reading":
             self._read(passed > self.patience)
         elif self.state == "forth":
-            oldest = next(iter(self._sent.values()), self._since)
+            oldest = next(iter(self._rounds.sent.values()), self._since)
             self._forth(self.fabric.clock() - min(oldest, self._since) > self.patience)
         else:
             self._back(passed > BACK)
@@ -115,7 +116,7 @@ class Rollout:
     # Going forth
 
     def _read(self, late: bool) -> None:
-        fabric, there = self.fabric, self.fabric.connections
+        fabric, there = self.fabric, self.fabric.present
         if self.all_or_none:
             known = fabric.complete or bool(fabric.errors)
         else:
@@ -127,7 +128,7 @@ class Rollout:
                 self._read_by_now, self._since = done, fabric.clock()
             return
         self._round_programs.generation = {
-            v: fabric.generation(v) for v in self._round_programs.node if v in there
+            v: there[v].generation for v in self._round_programs.node if v in there
         }
         self._rest = fabric.clock()
         if self.begun is None and (fabric.complete or not self.all_or_none):
@@ -142,7 +143,7 @@ class Rollout:
     def _missed(self) -> bool:
         """Whether a switch is away that traffic leads through: it may be about to connect."""
         upkeep, old = self.fabric.upkeep, len(self.programs.update.old.wiring.names)
-        away = self._round_programs.node.keys() - self.fabric.connections
+        away = self._round_programs.node.keys() - self.fabric.present
         return upkeep is not None and any(v < old and not upkeep.avoids(v) for v in away)
 
     def _cannot(self) -> None:
@@ -160,13 +161,11 @@ class Rollout:
     def _forth(self, late: bool) -> None:
         if self.reason or late or self._gone():
             self.reason = self.reason or self._silent()
-            self._waiting.clear()
+            self._rounds.stop()
             self.state = "back"
             self._since = self.fabric.clock()
             self._back(late=False)
-        elif self._waiting:
-            self._fill()
-        elif not self._sent and self._rested():
+        elif not self._rounds.busy and self._rested():
             self._next()
 
     def _next(self) -> None:
@@ -181,36 +180,45 @@ class Rollout:
 
     def _begin(self, round: int) -> None:
         self.round, self._since = round, self.fabric.clock()
-        self._waiting.extend(self._round_programs.node)
         rounds = self.programs.update.rounds
         self.fabric.tell(RoundStarted(self.target.identity, round + 1, rounds))
-        self._fill()
+        self._rounds.send([self._messages(self._round_programs.node, round)])
 
-    def _fill(self) -> None:
-        programs = self._round_programs
-        while self._waiting and len(self._sent) < MOVES_AT_ONCE and not self.reason:
-            vertex = self._waiting.popleft()
-            if vertex in self._out:
-                self._read_to(vertex, self.round)
-                continue
-            parts = programs.forth(vertex)
-            if not parts:
-                programs.done[vertex] = self.round
-                continue
-            self._send(vertex, parts, self._committed)
-        if not self._waiting and not self._sent:
-            self._rest = self.fabric.clock()
+    def _ahead(self) -> list[int]:
+        """The switches that are not where this round leads."""
+        done, undone = self._round_programs.done, self.round
+        return [v for v, last in done.items() if (last == undone) == self._undoes]
 
-    def _committed(self, vertex: int, outcome: Outcome) -> None:
-        if outcome.committed:
+    def _messages(self, vertices: Iterable[int], round: int) -> Messages:
+        """What switches get that are to come to hold a round; who takes no part is read."""
+        programs, fabric = self._round_programs, self.fabric
+        make = programs.back if self._undoes else programs.forth
+        for vertex in vertices:
+            absent = self._undoes and vertex not in fabric.present
+            parts = [] if absent or vertex in self._out else make(vertex)
+            if parts:
+                yield vertex, parts
+                continue
+            programs.done[vertex] = round
+            if vertex in self._out and (switch := fabric.present.get(vertex)):
+                switch.wait()
+
+    def _answered(self, vertex: int, outcome: Outcome) -> None:
+        """A switch that has given the bundle up gets it again; one that refuses ends the move."""
+        if self._undoes:  # who refuses or leaves is reconciled when the old build is loaded
+            self._round_programs.done[vertex] = self.round - 1
+        elif outcome.committed:
             self._round_programs.done[vertex] = self.round
             self._since = self.fabric.clock()
-        elif outcome.timed_out and self.state == "forth":
-            self._waiting.append(vertex)
+        elif outcome.timed_out and self.state == "forth" and not self.reason:
+            self._rounds.also(self._messages([vertex], self.round))
         else:
             self.reason = self.reason or self._words(vertex, outcome)
-        if self.state == "forth":
-            self._fill()
+            self._rounds.stop()
+
+    def _rests(self) -> None:
+        """All have answered: packets get time to leave the links."""
+        self._rest = self.fabric.clock()
 
     def _finish(self) -> None:
         self.state = "done"
@@ -220,73 +228,33 @@ class Rollout:
     # Coming back
 
     def _back(self, late: bool) -> None:
-        if self._sent and not late:
+        if self._rounds.busy and not late:
             return  # outstanding changes have to end first, one way or the other
-        programs = self._round_programs
         if late or self.round == BEGINNING:
             self._stop(self.reason)
-            return
-        if not self._agreed(self.round, "back"):
-            return
-        self._waiting.extend(v for v in programs.node if programs.done[v] == self.round)
-        if self._waiting:
-            self._since = self.fabric.clock()
-            self._take_back()
-        elif self._rested():
-            if self.round == 0:
-                self._stop(self.reason)
-            else:
-                self.round -= 1
-
-    def _take_back(self) -> None:
-        programs, connected = self._round_programs, self.fabric.connections
-        while self._waiting:
-            vertex = self._waiting.popleft()
-            if vertex in self._out:
-                self._read_to(vertex, self.round - 1)
-                continue
-            parts = programs.back(vertex) if vertex in connected else []
-            if not parts:
-                programs.done[vertex] = self.round - 1
-                continue
-            self._send(vertex, parts, self._taken_back)
-        self._rest = self.fabric.clock()
-
-    def _taken_back(self, vertex: int, outcome: Outcome) -> None:
-        # A switch that refuses or leaves is reconciled when the old build is loaded.
-        del outcome
-        self._round_programs.done[vertex] = self.round - 1
-        self._rest = self.fabric.clock()
+        elif self._agreed(self.round, "back"):
+            self._undoes = True
+            if again := self._ahead():
+                self._since = self.fabric.clock()
+                self._rounds.send([self._messages(again, self.round - 1)])
+            elif self._rested():
+                if self.round == 0:
+                    self._stop(self.reason)
+                else:
+                    self.round -= 1
 
     def _stop(self, reason: str) -> None:
         """Keep the old build; every switch is read again and reconciled."""
         self.state, self.reason = "failed", reason
+        self._rounds.forget()
         self.fabric.load(self._before, silent=True)
         self.fabric.tell(BuildKept(self._before.identity, reason))
 
     # Both
 
-    def _send(self, vertex: int, parts: list[bytes], done: Callable[[int, Outcome], None]) -> None:
-        self._sent[vertex] = self.fabric.clock()
-
-        def told(outcome: Outcome) -> None:
-            self._sent.pop(vertex, None)
-            done(vertex, outcome)
-
-        try:
-            self.fabric.change(vertex, parts, told)
-        except KeyError:
-            told(Outcome(False, lost=True))
-
-    def _read_to(self, vertex: int, round: int) -> None:
-        """A switch that takes no part comes to hold a round, if it can."""
-        self._round_programs.done[vertex] = round
-        if self.fabric.connected_now(vertex):
-            self.fabric.reconcile(vertex)
-
     def _gone(self) -> list[int]:
         """The switches that the update needs and that have left."""
-        connected = self.fabric.connections
+        connected = self.fabric.present
         return [v for v in self._round_programs.node if v not in connected and v not in self._out]
 
     def _rested(self) -> bool:
@@ -294,7 +262,7 @@ class Rollout:
 
     def _silent(self) -> str:
         gone = [self._round_programs.names[v] for v in self._gone()]
-        names = gone or [self._round_programs.names[v] for v in sorted(self._sent)]
+        names = gone or [self._round_programs.names[v] for v in sorted(self._rounds.sent)]
         what = "left" if gone else "did not answer in time"
         return f"{', '.join(names[:5])} {what} in round {self.round + 1}"
 

@@ -1,8 +1,4 @@
-"""Admission of switches to programming: a bounded number at a time, first come, first served.
-
-A program is computed when its switch is admitted, so memory holds only a few programs, and the
-first switches are ready early.
-"""
+"""Who is heard, who has the place of a switch, and whose turn it is. No I/O."""
 
 from __future__ import annotations
 
@@ -16,6 +12,13 @@ Both bound the memory used, and how long the answer of one waits behind those of
 switches: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection in each
 iteration, and an iteration costs the same for one bridge as for all.
 """
+PROBE_PATIENCE = 5.0
+"""Seconds that a switch may take to answer a probe; then its place goes to the claim."""
+DUPLICATE_TOLD = 10.0
+"""Seconds without another claim after which a duplicate counts as gone; Open vSwitch tries again
+after 8 s."""
+MOST_BETWEEN = 1.0
+"""Seconds between two looks that count as heard at most."""
 
 
 def most_at_once(switches: int) -> int:
@@ -25,7 +28,11 @@ def most_at_once(switches: int) -> int:
 
 @dataclass(slots=True)
 class Admission:
-    """At most `most` keys are admitted at once; begin is called with a key when it is admitted."""
+    """Admission to programming: first come, first served; begin is called with an admitted key.
+
+    A program is computed when its switch is admitted, so memory holds only a few programs, and the
+    first switches are ready early. At most `most` keys are admitted at once.
+    """
 
     most: int
     begin: Callable[[Hashable], None]
@@ -50,3 +57,82 @@ class Admission:
             del self._waiting[key]
             self._now.add(key)
             self.begin(key)
+
+
+@dataclass(slots=True)
+class Claims:
+    """Connections that name the datapath id of a switch that is connected already.
+
+    The switch that has the place keeps it until it is dead: until its connection has ended, or
+    until it has not answered a probe. A switch that returns may come before its old connection is
+    known to be dead; one that was given another's datapath id comes while that one lives.
+
+    At most one claim a vertex. duplicates: a message for each whose switch has answered.
+    """
+
+    clock: Callable[[], float]
+    duplicates: dict[int, str] = field(default_factory=dict)
+    _claims: dict[int, tuple[Hashable, float]] = field(default_factory=dict)
+    _answered: dict[int, float] = field(default_factory=dict)
+
+    def add(self, vertex: int, key: Hashable) -> bool:
+        """A connection claims a place; False if another one does already."""
+        if vertex in self._claims:
+            return False
+        self._claims[vertex] = key, self.clock()
+        return True
+
+    def take(self, vertex: int) -> Hashable | None:
+        """The connection that claims this place, if any; the claim is over."""
+        return self._claims.pop(vertex, (None, 0.0))[0]
+
+    def ended(self, key: Hashable) -> None:
+        """A connection has ended, and with it its claim."""
+        for vertex in [v for v, (other, _) in self._claims.items() if other == key]:
+            del self._claims[vertex]
+
+    def answered(self, vertex: int, text: str) -> bool:
+        """The switch that has the place is alive; whether this is news."""
+        news = vertex not in self.duplicates
+        self.duplicates[vertex], self._answered[vertex] = text, self.clock()
+        return news
+
+    def unanswered(self) -> list[int]:
+        """Places whose switches have not answered in time; forgets duplicates that are gone."""
+        now = self.clock()
+        for vertex in [v for v, at in self._answered.items() if now - at > DUPLICATE_TOLD]:
+            del self._answered[vertex], self.duplicates[vertex]
+        return [v for v, (_, since) in self._claims.items() if now - since > PROBE_PATIENCE]
+
+    def clear(self) -> None:
+        """Forget all."""
+        for kept in (self.duplicates, self._claims, self._answered):
+            kept.clear()
+
+
+@dataclass(slots=True)
+class ListeningClock:
+    """Seconds in which switches could be heard, on a machine that may be very busy.
+
+    Not counted is the time in which we did other work, or fell behind with what they had said. Who
+    is behind by the same all the time hears everybody, so that one who never stops talking does not
+    keep others that are dead from being missed.
+    """
+
+    clock: Callable[[], float]
+    _deaf: float = 0.0
+    _looked: float | None = None
+    _behind: float = 0.0
+
+    def __call__(self) -> float:
+        """The time by this clock."""
+        return self.clock() - self._deaf
+
+    def look(self, oldest: float | None) -> None:
+        """Called a few times a second; oldest: when the first message came that waits, if any."""
+        now = self.clock()
+        looked = now if self._looked is None else self._looked
+        behind = 0.0 if oldest is None else max(0.0, looked - oldest)
+        heard = min(now - looked, MOST_BETWEEN) - max(0.0, behind - self._behind)
+        self._deaf += now - looked - max(0.0, heard)
+        self._looked, self._behind = now, behind

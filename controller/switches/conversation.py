@@ -52,7 +52,7 @@ class Conversation:
         fault: Callable[[Error], None],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._send, self._fault, self._clock = send, fault, clock
+        self.send, self._fault, self.clock = send, fault, clock
         self.bundles = True
         self._numbers = count(0, 2)
         self._xids = count()
@@ -61,18 +61,18 @@ class Conversation:
         self._waiting: deque[Change] = deque()
         self._requests: dict[int, _PendingRequest] = {}
 
-    def bundle(self, parts: Sequence[bytes], done: Done) -> None:
+    def change(self, parts: Sequence[bytes], done: Done) -> None:
         """Apply these messages (bundled adds), atomically if the switch can, after earlier ones."""
         number = next(self._numbers) & MOST_NUMBER
         self._waiting.append(Change(number, parts, done, self.bundles))
-        if self._running is None:
-            self._next()
+        for part in self._begin():
+            self.send(SendPriority.BULK, part)
 
     def ask(self, kind: Multipart, body: bytes, answer: Answer, patience: float = inf) -> None:
         """Send a multipart request, ahead of bulk."""
         number = xid(REQUEST, next(self._xids) & MOST_NUMBER)
-        self._requests[number] = _PendingRequest(kind, answer, self._clock(), patience)
-        self._send(SendPriority.URGENT, multipart.request(kind, number, body))
+        self._requests[number] = _PendingRequest(kind, answer, self.clock(), patience)
+        self.send(SendPriority.URGENT, multipart.request(kind, number, body))
 
     def ask_all(
         self, requests: Mapping[Multipart, bytes], answer: Answers, patience: float = inf
@@ -103,7 +103,7 @@ class Conversation:
         elif kind == MessageType.MULTIPART_REPLY:
             self._reply(number, message)
         elif self._running is not None:
-            self._since = self._clock()
+            self._since = self.clock()
             self._go_on(self._running.received(message))
 
     def lost(self) -> None:
@@ -118,7 +118,7 @@ class Conversation:
 
     def tick(self) -> None:
         """Time passes: requests that have waited for longer than their patience are refused."""
-        now = self._clock()
+        now = self.clock()
         late = [n for n, one in self._requests.items() if now - one.since > one.patience]
         for number in late:
             self._requests.pop(number).answer(None)
@@ -127,7 +127,7 @@ class Conversation:
         """Whether an answer has been outstanding for longer than `patience` seconds."""
         oldest = [request.since for request in self._requests.values()]
         oldest += [self._since] if self._running else []
-        return bool(oldest) and self._clock() - min(oldest) > patience
+        return bool(oldest) and self.clock() - min(oldest) > patience
 
     @property
     def awaits(self) -> bool:
@@ -144,19 +144,21 @@ class Conversation:
         """The bytes of the change that the switch is carrying out."""
         return self._running.size if self._running else 0
 
-    def _next(self) -> None:
-        self._running = self._waiting.popleft() if self._waiting else None
-        if self._running is not None:
-            self._since = self._clock()
-            for part in self._running.start():
-                self._send(SendPriority.BULK, part)
+    def _begin(self) -> list[bytes]:
+        """What the next change begins with, unless one is running."""
+        if self._running is not None or not self._waiting:
+            return []
+        self._running, self._since = self._waiting.popleft(), self.clock()
+        return self._running.start()
 
     def _go_on(self, answer: bytes) -> None:
         """Send the running bundle's next message; start the next bundle when it is done."""
         if answer:
-            self._send(SendPriority.BULK, answer)
+            self.send(SendPriority.BULK, answer)
         if self._running is not None and self._running.over:
-            self._next()
+            self._running = None
+            for part in self._begin():
+                self.send(SendPriority.BULK, part)
 
     def _error(self, error: Error) -> None:
         if error.xid == SessionXid.DISCARD:
@@ -176,7 +178,7 @@ class Conversation:
         kind, body, last = multipart.part(message)
         request.parts.append(body)
         request.size += len(body)
-        request.since = self._clock()
+        request.since = self.clock()
         if kind != request.kind or request.size > MOST_REPLY:
             raise Malformed(f"a reply of type {kind} with {request.size} bytes")
         if last:

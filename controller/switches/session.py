@@ -12,15 +12,13 @@ from functools import partial
 from time import monotonic
 from typing import Any, Protocol
 
-from compilers.targets.openflow.protocol import MessageType, Multipart, header, message
+from compilers.targets.openflow.protocol import MessageType, header
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
-from controller.switches.admission import Admission, most_at_once
-from controller.switches.connections.claims import Claims
-from controller.switches.connections.inbox import ListeningClock
+from controller.switches.admission import Admission, Claims, ListeningClock, most_at_once
 from controller.switches.connections.rejected_peers import RejectedPeers
-from controller.switches.connections.sending import Out, SendPriority
-from controller.switches.conversation import Answer, Conversation
+from controller.switches.connections.sending import Outbox, SendPriority
+from controller.switches.conversation import Conversation
 from controller.switches.current import Current
 from controller.switches.events import (
     BuildKept,
@@ -45,10 +43,8 @@ from controller.switches.events import (
 from controller.switches.fault_reports import fault_report, lesser_profiles
 from controller.switches.reconcile import Difference
 from controller.switches.switch import AMISS, MOST_DRIFTS, Switch
-from controller.switches.transaction import Done, Outcome
+from controller.switches.transaction import Outcome
 
-PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
-"""Asks a switch whether it is alive, when another connection claims its datapath id."""
 MOST_UNKNOWN = 1000
 """Datapath ids that are not in the build and are kept for the status."""
 SWITCH_PATIENCE = 120.0
@@ -105,7 +101,8 @@ class LiveFabric:
     called a few times a second. survey: gets each switch that is read and the cookie of its marker,
     while nothing is to be changed.
     rejected: peers that were turned away. heard: the clock by which switches are silent or gone.
-    Outgoing data is collected in an outbox, which the app empties with `take` after each call.
+    present: the connected switches by vertex. send: puts bytes into a connection's queue, or closes
+    it where there are none (None).
     """
 
     current: Current
@@ -121,15 +118,15 @@ class LiveFabric:
         default_factory=lambda: {"added": 0, "changed": 0, "removed": 0, "none": 0}
     )
     parts: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    present: dict[int, Switch] = field(default_factory=dict)
+    send: Callable[[Any, SendPriority, bytes | None], None] = field(default_factory=Outbox)
     _switches: dict[Hashable, Switch] = field(default_factory=dict)
-    _present: dict[int, Hashable] = field(default_factory=dict)
     _programmed: set[int] = field(default_factory=set)
     _retries: dict[Hashable, float] = field(default_factory=dict)
     _connected: dict[int, float] = field(default_factory=dict)
     _began: float | None = None
     _silent_load: bool = False
     _events: list[Event] = field(default_factory=list)
-    _outbox: list[Out] = field(default_factory=list)
     _admission: Admission = field(init=False)
     _claims: Claims = field(init=False)
     rejected: RejectedPeers = field(init=False)
@@ -163,11 +160,6 @@ class LiveFabric:
 
     # Called by the app
 
-    def take(self) -> list[Out]:
-        """The data to send, in order; each item is returned once."""
-        out, self._outbox = self._outbox, []
-        return out
-
     def connected(
         self,
         key: Hashable,
@@ -186,11 +178,7 @@ class LiveFabric:
             peer: its address.
             certificate: the nodes that its certificate names; None without TLS.
         """
-
-        def send(priority: SendPriority, data: bytes) -> None:
-            self._outbox.append(Out(key, priority, data))
-
-        talk = Conversation(send, partial(self._fault, key), self.heard)
+        talk = Conversation(partial(self.send, key), partial(self._fault, key), self.heard)
         switch = Switch(key, datapath_id, peer, talk, self, certificate, heard=self.heard())
         self._switches[key] = switch
         self._place(key, switch)
@@ -210,7 +198,7 @@ class LiveFabric:
             self._alive(switch)
         elif kind in _ANSWERS:
             switch.talk.received(message)
-        elif self.upkeep is None or self._present.get(switch.vertex) != key:
+        elif self.upkeep is None or self.present.get(switch.vertex) is not switch:
             return
         elif kind == MessageType.PORT_STATUS:
             self.upkeep.port_status(switch.vertex, message)
@@ -222,8 +210,7 @@ class LiveFabric:
         switch = self._switches.pop(key, None)
         if switch is None:
             return
-        if switch.vertex is not None:
-            self._one_less(key, switch.vertex)
+        self._one_less(switch)
         self._claims.ended(key)
         self._retries.pop(key, None)
         switch.lost()
@@ -243,10 +230,10 @@ class LiveFabric:
         """
         self.rejected.tick()
         for vertex in self._claims.unanswered():
-            dead = self._present[vertex]
-            self._close(dead)
-            self._one_less(dead, vertex)
-            self._switches[dead].vertex = None
+            dead = self.present[vertex]
+            self._close(dead.key)
+            self._one_less(dead)
+            dead.vertex = None
         self._look_for_silence()
         now = self.clock()
         for key in [key for key, at in self._retries.items() if at <= now]:
@@ -271,14 +258,13 @@ class LiveFabric:
             if switch.talk.overdue(patience):
                 self._silent(switch, patience)
         now, load = self.heard(), 1 + len(awaited) // WORKING
-        rest = max(ASK_AFTER, len(self._present) / MOST_ASKED)
-        for vertex, key in self._present.items():
-            switch = self._switches[key]
+        rest = max(ASK_AFTER, len(self.present) / MOST_ASKED)
+        for switch in self.present.values():
             if switch.told:
                 continue
             if switch.asked is None:
                 if now - switch.heard >= rest:
-                    self.probe(vertex)
+                    switch.probe()
                 continue
             work = switch.talk.changing / WORK_RATE
             switch.slow |= now - switch.asked > SLOW * load + work
@@ -299,17 +285,10 @@ class LiveFabric:
         if self.upkeep:
             self.upkeep.expect()
 
-    def probe(self, vertex: int) -> None:
-        """Ask a connected switch whether it is alive, unless it is asked already."""
-        switch = self._switches[self._present[vertex]]
-        if switch.asked is None:
-            switch.asked = self.heard()
-            self._outbox.append(Out(switch.key, SendPriority.URGENT, PROBE))
-
     @property
     def slow(self) -> frozenset[int]:
         """The connected switches that have not answered for a while, and may be hung."""
-        return frozenset(v for v, key in self._present.items() if self._switches[key].slow)
+        return frozenset(v for v, switch in self.present.items() if switch.slow)
 
     def load(self, current: Current, silent: bool = False) -> None:
         """Make this build the current one: every switch is read again and reconciled.
@@ -319,7 +298,7 @@ class LiveFabric:
         self.current = self.upkeep.adopt(current) if self.upkeep else current
         self._admission.most = most_at_once(self.expected)
         self._programmed.clear()
-        self._present.clear()
+        self.present.clear()
         self._claims.clear()
         self.errors.clear()
         self.unknown.clear()
@@ -339,51 +318,13 @@ class LiveFabric:
         """A build could not be loaded: the current one stays."""
         self.tell(BuildKept(self.identity, text))
 
-    def reconcile(self, vertex: int) -> None:
-        """Read a switch again, and undo changes that others made.
-
-        Raises:
-            KeyError: it is not connected.
-        """
-        self._switches[self._present[vertex]].wait()
-
-    def compare(self, vertex: int, done: Callable[[Difference | None], None]) -> None:
-        """Read a switch that is in sync and compare it with its program, but change nothing.
-
-        Raises:
-            KeyError: it is not connected.
-        """
-        self._switches[self._present[vertex]].compare(done)
-
-    def change(self, vertex: int, parts: Sequence[bytes], done: Done) -> None:
-        """Apply these messages (bundled adds) to a switch atomically, after earlier changes.
-
-        The audit reads it in full soon.
-
-        Raises:
-            KeyError: it is not connected.
-        """
-        switch = self._switches[self._present[vertex]]
-        # A reading in progress is out of date.
-        switch.again |= switch.state in ("reading", "checking")
-        switch.unread = True
-        switch.talk.bundle(parts, done)
-
-    def ask(self, vertex: int, kind: Multipart, body: bytes, answer: Answer) -> None:
-        """Send a multipart request; answer is called with the joined reply, or None.
-
-        Raises:
-            KeyError: it is not connected.
-        """
-        self._switches[self._present[vertex]].talk.ask(kind, body, answer)
-
     def drifted(self, vertex: int, found: Difference) -> None:
         """The audit has found that a switch in sync does not hold its program any more.
 
         Raises:
             KeyError: it is not connected.
         """
-        switch = self._switches[self._present[vertex]]
+        switch = self.present[vertex]
         self._programmed.discard(vertex)
         self.tell(DriftFound(self.names[vertex], found.added, found.changed, found.removed))
         if switch.drifted():
@@ -397,14 +338,6 @@ class LiveFabric:
         """Report an event."""
         self._events.append(event)
 
-    def send(self, vertex: int, data: bytes) -> None:
-        """Send a message that needs no answer (packet-out), ahead of bulk.
-
-        Raises:
-            KeyError: it is not connected.
-        """
-        self._outbox.append(Out(self._present[vertex], SendPriority.URGENT, data))
-
     @property
     def in_sync(self) -> frozenset[int]:
         """The vertices whose switches were read to hold their program."""
@@ -414,57 +347,31 @@ class LiveFabric:
         """What is known of a switch: "absent", or the state of its connection."""
         if vertex in self._programmed:
             return "in sync"
-        key = self._present.get(vertex)
-        return "absent" if key is None else self._switches[key].state
-
-    def due(self, vertex: int, rest: float) -> bool:
-        """Whether a switch in sync has confirmed changes and is to be read in full; one that had
-        drifted is left alone for so many seconds.
-        """
-        switch = self._switches[self._present[vertex]]
-        at = switch.compared
-        return switch.unread and (not switch.drifts or at is None or self.clock() - at >= rest)
-
-    def generation(self, vertex: int) -> int:
-        """The generation of the class and group numbers in a switch that is in sync.
-
-        Raises:
-            KeyError: it is not connected.
-        """
-        return self._switches[self._present[vertex]].generation
+        switch = self.present.get(vertex)
+        return "absent" if switch is None else switch.state
 
     @property
     def ages(self) -> dict[int, float]:
         """Seconds since each connected switch was last compared with its program, by vertex."""
-        now, present = self.clock(), self._present.items()
-        compared = {vertex: self._switches[key].compared for vertex, key in present}
+        now, compared = self.clock(), {v: one.compared for v, one in self.present.items()}
         return {vertex: round(now - at, 1) for vertex, at in compared.items() if at is not None}
 
     @property
     def shadowed(self) -> dict[int, int]:
         """How many rows of others stand over rows of ours in each switch that has some."""
-        found = {vertex: self._switches[key].shadowing for vertex, key in self._present.items()}
+        found = {vertex: switch.shadowing for vertex, switch in self.present.items()}
         return {vertex: count for vertex, count in sorted(found.items()) if count}
 
     @property
     def held(self) -> dict[str, tuple[int, int]]:
         """Rows and groups in each connected switch, by name, as it was read last."""
-        found = ((v, self._switches[key].holds) for v, key in self._present.items())
+        found = ((v, switch.holds) for v, switch in self.present.items())
         return {self.names[v]: holds for v, holds in found if holds is not None}
 
     @property
     def duplicates(self) -> dict[int, str]:
         """A message for each vertex whose datapath id another switch has as well."""
         return self._claims.duplicates
-
-    def connected_now(self, vertex: int) -> bool:
-        """Whether a switch is connected."""
-        return vertex in self._present
-
-    @property
-    def connections(self) -> dict[int, str]:
-        """The address of each connected switch, by vertex."""
-        return {vertex: self._switches[key].peer for vertex, key in self._present.items()}
 
     # Called by reports
 
@@ -480,22 +387,18 @@ class LiveFabric:
 
     def status(self) -> dict[str, Any]:
         """The state as the status file has it."""
-        switches = {v: self._switches[key] for v, key in self._present.items()}
+        switches = sorted(self.present.items())
         return {
             "build": self.identity,
             **self.proved(),
             "expected": self.expected,
             "programmed": [self.names[v] for v in sorted(self._programmed)],
             "complete": self.complete,
-            "amiss": {
-                self.names[v]: one.state
-                for v, one in sorted(switches.items())
-                if one.state in AMISS
-            },
+            "amiss": {self.names[v]: one.state for v, one in switches if one.state in AMISS},
             "errors": self.errors | {self.names[v]: text for v, text in self.duplicates.items()},
             "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
-            "foreign": {self.names[v]: s.foreign for v, s in sorted(switches.items()) if s.foreign},
-            "profiles": lesser_profiles(self.current, self._present),
+            "foreign": {self.names[v]: one.foreign for v, one in switches if one.foreign},
+            "profiles": lesser_profiles(self.current, self.present),
             "shadowed": {self.names[v]: count for v, count in self.shadowed.items()},
             "differences": dict(self.differences),
             **{name: part() for name, part in self.parts.items()},
@@ -523,18 +426,18 @@ class LiveFabric:
             reason = f"it has the datapath id of switch {name} and a certificate that names {named}"
             self.rejected.add(PeerMisnamed, switch.peer.rpartition(":")[0], reason)
             self._close(key)
-        elif vertex in self._present:
+        elif vertex in self.present:
             if self._claims.add(vertex, key):
-                self.probe(vertex)
+                self.present[vertex].probe()
             else:
                 self._close(key)
         else:
-            self._settle(key, switch, vertex)
+            self._settle(switch, vertex)
 
-    def _settle(self, key: Hashable, switch: Switch, vertex: int) -> None:
+    def _settle(self, switch: Switch, vertex: int) -> None:
         """A connection is that of a switch from now on."""
         switch.vertex = vertex
-        self._present[vertex] = key
+        self.present[vertex] = switch
         self._programmed.discard(vertex)
         self._connected[vertex] = now = self.clock()
         self._began = now if self._began is None else self._began
@@ -544,11 +447,12 @@ class LiveFabric:
             self.upkeep.arrived(vertex)
         switch.wait()
 
-    def _one_less(self, key: Hashable, vertex: int) -> None:
+    def _one_less(self, switch: Switch) -> None:
         """A connection of a switch has ended: the one that claims its place gets it, if any."""
-        if self._present.get(vertex) != key:
+        vertex = self._place_of(switch)
+        if vertex is None:
             return
-        del self._present[vertex]
+        del self.present[vertex]
         self._programmed.discard(vertex)
         if self.upkeep:
             self.upkeep.left(vertex)
@@ -556,12 +460,12 @@ class LiveFabric:
         if claims is None:
             self.tell(SwitchLeft(self.names[vertex]))
         else:
-            self._settle(claims, self._switches[claims], vertex)
+            self._settle(self._switches[claims], vertex)
 
     def _alive(self, switch: Switch) -> None:
         """A switch has answered while another connection claims its place: it keeps it."""
-        vertex = switch.vertex
-        if vertex is None or self._present.get(vertex) != switch.key:
+        vertex = self._place_of(switch)
+        if vertex is None:
             return
         claims = self._claims.take(vertex)
         if claims is None:
@@ -573,15 +477,20 @@ class LiveFabric:
         self._close(claims)
 
     def _close(self, key: Hashable) -> None:
-        self._outbox.append(Out(key, SendPriority.URGENT, None))
+        self.send(key, SendPriority.URGENT, None)
+
+    def _place_of(self, switch: Switch) -> int | None:
+        """The vertex of a connection if it is the one of its switch."""
+        vertex = switch.vertex
+        return vertex if vertex is not None and self.present.get(vertex) is switch else None
 
     # Called by switches
 
     def described(self, switch: Switch, ports: bytes) -> None:
         """A switch has described its ports."""
-        mine = switch.vertex is not None and self._present.get(switch.vertex) == switch.key
-        if mine and switch.vertex is not None and self.upkeep:
-            self.upkeep.described(switch.vertex, ports)
+        vertex = self._place_of(switch)
+        if vertex is not None and self.upkeep:
+            self.upkeep.described(vertex, ports)
 
     def compared(self, switch: Switch, found: Difference, corrects: bool) -> None:
         """A switch has been read; if `corrects`, it gets the difference now."""
@@ -609,8 +518,8 @@ class LiveFabric:
 
     def synced(self, switch: Switch) -> None:
         """A switch holds its program, as it was read to do."""
-        vertex = switch.vertex
-        if vertex is None or self._present.get(vertex) != switch.key:
+        vertex = self._place_of(switch)
+        if vertex is None:
             return
         name = self.names[vertex]
         self._programmed.add(vertex)

@@ -13,18 +13,22 @@ from typing import Literal, Protocol
 from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.profiles import OVS, Profile
-from compilers.targets.openflow.protocol import Multipart
+from compilers.targets.openflow.protocol import MessageType, Multipart, message
 from controller.openflow.abilities import asks_too_much, lowered
+from controller.openflow.messages import SessionXid
 from controller.openflow.multipart import flows_wanted
 from controller.openflow.switch_features import Limits, features, is_open_vswitch
 from controller.settings import ForeignRows
 from controller.switches import reconcile
+from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import Conversation
 from controller.switches.current import Current
 from controller.switches.events import Event
 from controller.switches.fault_reports import profile_report
 from controller.switches.transaction import Outcome
 
+PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
+"""Asks a switch whether it is alive."""
 CONTENT = {Multipart.FLOW: flows_wanted(), Multipart.GROUP_DESC: b""}
 """Requests for what a switch holds."""
 TOTAL = {Multipart.AGGREGATE: reconcile.COUNTED, Multipart.GROUP_DESC: b""}
@@ -160,6 +164,23 @@ class Switch:
         first = {} if self._known else {Multipart.DESC: b""}
         self.talk.ask_all(first | CONTENT, self._told)
 
+    def probe(self) -> None:
+        """Ask whether it is alive, unless it is asked already."""
+        if self.asked is None:
+            self.asked = self.talk.clock()
+            self.talk.send(SendPriority.URGENT, PROBE)
+
+    def touched(self) -> None:
+        """It gets a change: a reading in progress is out of date, the audit reads it soon."""
+        self.again |= self.state in ("reading", "checking")
+        self.unread = True
+
+    def due(self, before: float) -> bool:
+        """Whether it has confirmed changes and is to be read in full; one that had drifted is left
+        alone if it was read after this time.
+        """
+        return self.unread and (not self.drifts or self.compared is None or self.compared <= before)
+
     def compare(self, done: Callable[[reconcile.Difference | None], None]) -> None:
         """Read the switch and compare it with its program, but change nothing.
 
@@ -264,7 +285,7 @@ class Switch:
             return
         self.state, self._total = "changing", reconcile.Total.of(program)
         self._sent = found.added + found.changed
-        self.talk.bundle(found.parts, self._changed)
+        self.talk.change(found.parts, self._changed)
 
     def drifted(self) -> bool:
         """A reading has found something else than was confirmed; whether that is too often."""
@@ -320,7 +341,7 @@ class Switch:
             if now is None or self._before is None:
                 self._refuse(refusal)
             else:
-                self.talk.bundle(reconcile.restored(self._before, now), refuse)
+                self.talk.change(reconcile.restored(self._before, now), refuse)
 
         self.talk.ask_all(CONTENT, told)
 

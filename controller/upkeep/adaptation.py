@@ -79,9 +79,11 @@ class Adaptation:
         for vertex in self._there:
             if now - self._asked[vertex] >= METER_PERIOD:
                 self._asked[vertex] = now
-                switches.ask(vertex, Multipart.PORT_STATS, ports_wanted(), self._told(vertex))
+                talk = switches.present[vertex].talk
+                talk.ask(Multipart.PORT_STATS, ports_wanted(), self._told(vertex))
         for vertex in self._rows.due(self._there, now) if self._counting else ():
-            switches.ask(vertex, Multipart.FLOW, flows_wanted(), self._counted(vertex))
+            talk = switches.present[vertex].talk
+            talk.ask(Multipart.FLOW, flows_wanted(), self._counted(vertex))
 
     def left(self, vertex: int) -> None:
         """A switch has left."""

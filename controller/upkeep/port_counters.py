@@ -40,19 +40,15 @@ class PortCounters:
         fabric, now = self.fabric, self.fabric.clock()
         if (names := tuple(fabric.names)) != self._names:  # another build has other numbers
             self._names, self.known, self._asked = names, {}, {}
-        there = fabric.connections
+        there = fabric.present
         for gone in self._asked.keys() - there.keys():
             del self._asked[gone]
             self.known.pop(gone, None)
         due = [v for v in there if now - self._asked.get(v, -PERIOD) >= PERIOD]
         for vertex in due[:A_TICK]:
             self._asked[vertex] = now
-            fabric.ask(
-                vertex,
-                Multipart.PORT_STATS,
-                ports_wanted(),
-                partial(self._counted, self.known, vertex),
-            )
+            answer = partial(self._counted, self.known, vertex)
+            there[vertex].talk.ask(Multipart.PORT_STATS, ports_wanted(), answer)
 
     def _counted(
         self, known: dict[int, dict[str, np.ndarray]], vertex: int, body: bytes | None

@@ -21,23 +21,28 @@ from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow.encoder import Encoder
+from compilers.update.repair_messages import Round
 from compilers.update.repair_rounds import RepairRounds
 from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Duties
+from controller.switches.connections.sending import SendPriority
 from controller.switches.current import Current
+from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
+from controller.switches.transaction import Outcome
 from controller.upkeep.adaptation import Adaptation
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.balance import Shifts, weighted
 from controller.upkeep.link_events import ClassShift, TablesRepaired, WeightsShifted
 from controller.upkeep.link_monitor import Watching
 from controller.upkeep.live_programs import LivePrograms
-from controller.upkeep.rounds import Rounds
 from controller.upkeep.table_repair import Failures, TableRepair
 from inventory.problems import InputError, did_you_mean
 
 ROWS_AT_ONCE = 20_000
 """Rows that a repair may change if the loop that hears switches is to wait for it."""
+ROUND_PATIENCE = 5.0
+"""Seconds that a round waits for its slowest switch."""
 
 
 @dataclass(slots=True)
@@ -70,7 +75,7 @@ class Keeper:
         self, fabric: LiveFabric, duties: Duties | None = None, start: Start = at_once
     ) -> None:
         self.fabric, self.duties, self._start = fabric, duties or Duties(), start
-        self.rounds = Rounds(fabric, self._finished, fabric.heard)
+        self.rounds = Rounds(fabric, self._answered, self._finished, patience=ROUND_PATIENCE)
         self._kept: _Kept | None = None
         self.repairs, self._expects = 0, False
         fabric.ticks.append(self._tick)
@@ -111,7 +116,7 @@ class Keeper:
     @property
     def change(self) -> int | None:
         """The number of the last change of tables; None while one, or a move, is under way."""
-        return self.rounds.number if self._active() else None
+        return self.rounds.number if self._active() and not self.rounds.busy else None
 
     def status(self) -> dict[str, Any]:
         """Failures, miswires and weights, for the status file."""
@@ -307,10 +312,9 @@ class Keeper:
         if kept is None:
             return
         self.rounds.tick()
-        self._send(kept)
         for vertex, frames in kept.watching.frames():
-            if self.fabric.connected_now(vertex):
-                self.fabric.send(vertex, frames)
+            if switch := self.fabric.present.get(vertex):
+                switch.talk.send(SendPriority.URGENT, frames)
         kept.watching.look()
         self._settle(kept)
         if kept.adaptation:
@@ -325,16 +329,21 @@ class Keeper:
     # Reactions
 
     def _settle(self, kept: _Kept) -> None:
-        """Report link events and repair, unless the fabric is being moved."""
+        """Report link events; unless the fabric is being moved, compute what tables follow, and
+        send what has been computed.
+        """
         changed, events = kept.watching.settle()
         for event in events:
             self.fabric.tell(event)
         kept.stale |= changed and self.duties.repair
-        due = kept.stale and (changed or kept.backoff.over)
-        if due and not self._changing(kept) and self._active():
-            self._repair(kept)
+        if not self._active():
+            return
+        if kept.stale and (changed or kept.backoff.over) and not self._changing(kept):
+            self._compute(kept)
+        if (change := self._computed(kept)) is not None:
+            self.rounds.send(map(self._messages, change.rounds))
 
-    def _repair(self, kept: _Kept) -> None:
+    def _compute(self, kept: _Kept) -> None:
         """Compute other tables, at once if these are few rows."""
         failures = Failures.of(kept.watching.links)
         shifts = kept.adaptation.shifts if kept.adaptation else None
@@ -351,13 +360,12 @@ class Keeper:
         kept.stale, kept.since = False, self.fabric.clock()
         self.repairs += 1
         kept.computing = (self._start if large else at_once)(work)
-        self._send(kept)
 
-    def _send(self, kept: _Kept) -> None:
-        """Send the rounds that have been computed, if they have."""
+    def _computed(self, kept: _Kept) -> TableRepair | None:
+        """The change that has been computed, if it has; the programs are those of its tables."""
         computing = kept.computing
         if computing is None or not computing.done():
-            return
+            return None
         kept.computing = None
         try:
             change = computing.result()
@@ -365,22 +373,37 @@ class Keeper:
             kept.stale = True
             if kept.backoff.failed(error):
                 raise
-            return
+            return None
         kept.backoff.succeeded()
         kept.repair, kept.report = change.found, change.done
         kept.programs.hold(change.tables)
         self._leave_out(kept.programs, change)
-        self.rounds.start(change.rounds)
+        return change
 
     def _leave_out(self, programs: LivePrograms, change: TableRepair) -> None:
         """Switches whose rows have got other numbers meanwhile: they are read instead."""
         there = self.fabric.in_sync
         for vertex in there & set().union(*change.rounds):
             known = change.programs.profile(vertex), change.generations[vertex]
-            if (programs.profile(vertex), self.fabric.generation(vertex)) != known:
+            if (programs.profile(vertex), self.fabric.present[vertex].generation) != known:
                 for messages in change.rounds:
                     messages.pop(vertex, None)
-                self.fabric.reconcile(vertex)
+                self.fabric.present[vertex].wait()
+
+    def _messages(self, messages: Round) -> Messages:
+        """What the switches of a round get that are in sync; others are read instead."""
+        there = self.fabric.in_sync
+        for vertex, parts in messages.items():
+            if vertex in there:
+                yield vertex, parts
+            elif switch := self.fabric.present.get(vertex):
+                switch.wait()
+
+    def _answered(self, vertex: int, outcome: Outcome) -> None:
+        """A switch that refuses a round is read; the others go on."""
+        refuses = not outcome.committed and not outcome.lost
+        if refuses and (switch := self.fabric.present.get(vertex)):
+            switch.wait()
 
     def _finished(self) -> None:
         """All switches have confirmed the last round of a change."""
@@ -390,7 +413,7 @@ class Keeper:
         self.fabric.tell(kept.report(self.fabric.clock() - kept.since))
         kept.report = None
         if kept.stale:
-            self._repair(kept)
+            self._settle(kept)
 
     def _adapt(self, kept: _Kept, adaptation: Adaptation, now: float) -> None:
         classes = kept.repair.tables.classes
@@ -412,13 +435,13 @@ class Keeper:
                 for number, port, parts in np.stack((numbers, ports, moved), axis=1).tolist()
             )
             self.fabric.tell(WeightsShifted(self.fabric.names[vertex], shifts))
-        self.rounds.start(rounds)
+        self.rounds.send(map(self._messages, rounds))
 
     def _generations(self, vertices: Iterable[int]) -> NDArray[np.int64]:
         """int64[S]: the generation of the numbers in these switches."""
         generations = np.zeros(len(self.fabric.names), np.int64)
         for vertex in vertices:
-            generations[vertex] = self.fabric.generation(vertex)
+            generations[vertex] = self.fabric.present[vertex].generation
         return generations
 
 

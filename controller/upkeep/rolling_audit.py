@@ -44,7 +44,7 @@ class RollingAudit:
         if room < 1 or self._change() is None:
             return
         there, ages = fabric.in_sync - self._asked, fabric.ages
-        urgent = sorted(vertex for vertex in there if fabric.due(vertex, REST))[:room]
+        urgent = sorted(v for v in there if fabric.present[v].due(now - REST))[:room]
 
         def last(vertex: int) -> tuple[float, int]:
             return max(now - ages.get(vertex, now), self._begun.get(vertex, 0)), vertex
@@ -54,7 +54,7 @@ class RollingAudit:
         for vertex in urgent + nsmallest(turn, there.difference(urgent), key=last):
             self._asked.add(vertex)
             self._begun[vertex] = now
-            fabric.compare(vertex, partial(self._compared, vertex, self._change()))
+            fabric.present[vertex].compare(partial(self._compared, vertex, self._change()))
 
     def _compared(self, vertex: int, change: int | None, found: Difference | None) -> None:
         """Correct a switch that differs, if it is not the tables that have changed meanwhile."""

@@ -8,7 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
-from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.forwarding.walks import minimal_hops
 from compilers.routing.minimal_routes import minimal
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Tables

@@ -40,6 +40,7 @@ from compilers.targets.openflow.protocol import (
     message,
 )
 from controller.settings import Damping, Duties
+from controller.switches.connections.sending import Outbox
 from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from controller.switches.transaction import COMMIT
@@ -58,11 +59,12 @@ def repair_timings(build: Build) -> list[Timing]:
         ValueError: the build was never saved, so it has no identity.
     """
     encoder = Encoder(build)
-    fabric = LiveFabric(current_of(build, encoder), lambda kind, code: (str(kind), str(code)))
+    outbox = Outbox()
+    fabric = LiveFabric(current_of(build, encoder), _names, send=outbox)
     keeper = Keeper(fabric, Duties(damping=Damping(suppress=1e9), adapt=False))
     for vertex, datapath_id in enumerate(build.wiring.datapath_id.tolist()):
         fabric.connected(vertex, datapath_id)
-    _confirm(fabric, encoder)
+    _confirm(fabric, outbox, encoder)
     if not fabric.complete:
         raise ValueError("simulated switches that do not hold their programs")
     intact, found = Intact.of(build), []
@@ -71,9 +73,9 @@ def repair_timings(build: Build) -> list[Timing]:
         end, port = int(switch[number]), int(build.wiring.port[switch[number], link[number]])
         times = []
         for _ in range(REPAIR_REPEATS):
-            down = _timed(fabric, end, port, up=False)
+            down = _timed(fabric, outbox, end, port, up=False)
             tables = _tables(intact, keeper.dead)
-            times.append((tables, down, _timed(fabric, end, port, up=True)))
+            times.append((tables, down, _timed(fabric, outbox, end, port, up=True)))
         found.append(np.min(times, axis=0))
     tables, down, up = np.transpose(found).tolist()
     base = median(tables)
@@ -86,24 +88,28 @@ def repair_timings(build: Build) -> list[Timing]:
     return [Timing(what, seconds, seconds / base) for what, seconds in rows.items()]
 
 
+def _names(kind: int, code: int) -> tuple[str, str]:
+    return str(kind), str(code)
+
+
 def _tables(intact: Intact, dead: NDArray[np.bool_]) -> float:
     start = perf_counter()
     repaired(intact, dead)
     return perf_counter() - start
 
 
-def _timed(fabric: LiveFabric, vertex: int, port: int, up: bool) -> float:
+def _timed(fabric: LiveFabric, outbox: Outbox, vertex: int, port: int, up: bool) -> float:
     said = PORT_STATUS.pack(reason=PORT_MODIFIED, port=port, state=0 if up else PORT_DOWN)
     status = message(MessageType.PORT_STATUS, 0, said)
     start = perf_counter()
     fabric.received(vertex, status)
-    _confirm(fabric)
+    _confirm(fabric, outbox)
     return perf_counter() - start
 
 
-def _confirm(fabric: LiveFabric, encoder: Encoder | None = None) -> None:
+def _confirm(fabric: LiveFabric, outbox: Outbox, encoder: Encoder | None = None) -> None:
     """Answer messages until the outbox stays empty; encoder: of the programs that switches hold."""
-    while out := fabric.take():
+    while out := outbox.take():
         for sent in out:
             program = encoder.program(int(str(sent.key)), 0) if encoder else None
             for answer in _answers(sent.data or b"", program):

@@ -51,7 +51,7 @@ def command(
         polarfab reproduce projective-fig7 -o figures
         polarfab reproduce --all --quick -o figures
     """
-    from compilers.workers.choice import workers_at
+    from compilers.workers.local_processes import workers_at
     from extensions.papers.catalogue import exhibit, exhibits, reproduce
     from extensions.papers.exhibit_files import files, known_row
 

@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.local.local_proof import LocalProof, sharing
-from compilers.proof.soundness.port_use import PortUse
-from compilers.proof.walks.link_sets import Bits, Numbers, bits, first_two, has
+from compilers.proof.soundness.port_use import Bits, Numbers, PortUse, bits, first_two, has
 from compilers.tables.build import Build
 from compilers.tables.switch_blocks import classes_of, switch_blocks
 from extensions.scale.star_choices import BESIDE, BEYOND, DIRECT

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.walks.link_sets import Bits, Sets, bits
+from compilers.proof.soundness.port_use import Bits, Sets, bits
 from compilers.tables.star_rows import OVER_Z
 from extensions.scale.star_choices import BESIDE, BEYOND
 from extensions.scale.star_classes import StarClasses

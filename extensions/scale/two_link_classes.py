@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.port_use import PortUse
-from compilers.proof.walks.link_sets import Numbers, first_two
+from compilers.proof.soundness.port_use import Numbers, PortUse, first_two
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress
 from compilers.topology import polarity

@@ -53,7 +53,7 @@ def simulate(
             memory.
     """
     from compilers.estimates import Size, require
-    from compilers.workers.choice import workers_at
+    from compilers.workers.local_processes import workers_at
     from extensions.simulation.build_simulation import settings_for, simulate_build
 
     require(Size.of_build(fabric.build), "simulate")

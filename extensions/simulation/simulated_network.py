@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
-from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import DROP, Program
+from compilers.forwarding.walks import minimal_hops
 from compilers.proof.lossless.channels import rising
 from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import require_short_marks

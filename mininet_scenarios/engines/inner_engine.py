@@ -54,8 +54,8 @@ class InnerEngine(Engine):
         return time.monotonic()
 
     def wait(self, seconds: float) -> None:
-        """Sleep."""
-        time.sleep(seconds)
+        """Sleep, unless that time has passed."""
+        time.sleep(max(0.0, seconds))
 
     def divert(self, diversion: Diversion) -> None:
         """Change a group of a switch."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from compilers import memory
-from compilers.cgroup_memory import lines_of
+from compilers.memory import lines_of
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.scenario.engine import HostSample

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compilers import cgroup_memory, memory
+from compilers import memory
 
 
 def write(folder: Path, **files: str) -> None:
@@ -24,9 +24,9 @@ def test_the_tightest_group_of_version_2(
     stat = "anon 1\ninactive_file 100\n"
     write(mount / "a", memory__max="1000\n", memory__current="700\n", memory__stat=stat)
     write(tmp_path, groups=f"0::{path}\n", mounts=f"1 2 0:3 {root} {mount} rw - cgroup2 none rw\n")
-    monkeypatch.setattr(cgroup_memory, "GROUPS", tmp_path / "groups")
-    monkeypatch.setattr(cgroup_memory, "MOUNTS", tmp_path / "mounts")
-    assert cgroup_memory.left() == 400
+    monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(memory, "MOUNTS", tmp_path / "mounts")
+    assert memory.of_control_groups() == 400
     assert memory.available() == 400
 
 
@@ -35,8 +35,8 @@ def test_version_1_and_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     write(mount / "a", memory__limit_in_bytes="1000\n", memory__usage_in_bytes="1200\n")
     line = f"1 2 0:3 / {mount} rw - cgroup cgroup rw,memory\n"
     write(tmp_path, groups="4:memory:/a\n3:cpu:/a\n", mounts=line)
-    monkeypatch.setattr(cgroup_memory, "GROUPS", tmp_path / "groups")
-    monkeypatch.setattr(cgroup_memory, "MOUNTS", tmp_path / "mounts")
-    assert cgroup_memory.left() == 0
-    monkeypatch.setattr(cgroup_memory, "MOUNTS", tmp_path / "nothing")
-    assert cgroup_memory.left() is None
+    monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(memory, "MOUNTS", tmp_path / "mounts")
+    assert memory.of_control_groups() == 0
+    monkeypatch.setattr(memory, "MOUNTS", tmp_path / "nothing")
+    assert memory.of_control_groups() is None

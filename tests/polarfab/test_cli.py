@@ -121,7 +121,7 @@ def test_compile_verify_explain(polarfab, lab: Path, tmp_path: Path) -> None:
     assert [hop["node"] for hop in found["hops"]] == ["9", "28"]
 
 
-@pytest.mark.parametrize("target", ["ovs", "linux", "frr", "ansible", "containerlab", "nornir"])
+@pytest.mark.parametrize("target", ["ovs", "linux", "frr", "ansible", "containerlab"])
 def test_render_as_json(polarfab, lab: Path, tmp_path: Path, target: str) -> None:
     build, folder = tmp_path / "build", tmp_path / "out"
     identity = json.loads(polarfab("compile", lab, "-o", build, "--json")[1])["build"]

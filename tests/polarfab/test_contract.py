@@ -107,12 +107,28 @@ def test_junk_ends_in_documented_errors(tmp_path: Path, monkeypatch: pytest.Monk
     assert [said for each in chosen if (said := tried(*each))] == []
 
 
+def test_those_that_talk_to_machines_check_types_first(tmp_path: Path) -> None:
+    """No port is opened, no switch asked: a wrong type of any argument is refused at the door."""
+    tried = 0
+    for call in calls(tmp_path):
+        kinds = inspect.signature(call.function).parameters if call.name in ELSEWHERE else {}
+        for name, parameter in kinds.items():
+            if any(word in str(parameter.annotation) for word in ("Any", "object")):
+                continue
+            tried += 1
+            with pytest.raises(TypeError, match=" is to be "):
+                call.function(**{**call.given, name: object()})
+    assert tried > 30
+
+
 @pytest.mark.long
 def test_ten_minutes_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One or two arguments of junk."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    every = [call for call in calls(tmp_path) if call.name not in ELSEWHERE]
+    every = [
+        call for call in calls(tmp_path) if call.name not in ELSEWHERE and [*wrong_calls(call)]
+    ]
 
     def case(chance: random.Random) -> str:
         call = chance.choice(every)

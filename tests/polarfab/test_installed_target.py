@@ -94,7 +94,7 @@ def test_targets_tells_people_of_one(site):
     assert code == 0, err
     for word in ("at most 10,000 a switch", "routes.csv", "every switch", "header"):
         assert word in out
-    code, out, err = polarfab(site, words=("targets", "nornir"))
+    code, out, err = polarfab(site, words=("targets", "ansible"))
     assert code == 0, err
     assert "the whole fabric" in out
 

@@ -88,7 +88,7 @@ def test_render_one_switch(polarfab: Run, build: Path, tmp_path: Path) -> None:
     assert len(err.splitlines()) == 2
 
 
-@pytest.mark.parametrize("target", ["ansible", "containerlab", "nornir", "opensm"])
+@pytest.mark.parametrize("target", ["ansible", "containerlab", "opensm"])
 def test_no_node_of_what_is_for_the_whole_fabric(
     polarfab: Run, build: Path, tmp_path: Path, target: str
 ) -> None:

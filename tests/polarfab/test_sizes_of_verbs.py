@@ -18,6 +18,15 @@ FABRICS = {
     "hyperx": "family: hyperx, sides: 99999999999999999999",
     "pn": "family: pn, q: 509",
     "oft": "family: oft, q: 509",
+    "polarfly": "family: polarfly, q: 1021",
+    "demi-pn": "family: demi-pn, q: 1000000007",
+    "polarstar": "family: polarstar, q: 1000000007, supernode: paley, degree: 6",
+    "fat-tree": "family: fat-tree, k: 1000000000000000",
+    "megafly": "family: megafly, h: 1000000000000000, a: 4",
+    "mlfm": "family: mlfm, n: 1000000000000000",
+    "bundlefly": "family: bundlefly, q: 1000000007, degree: 6",
+    "spectralfly": "family: spectralfly, p: 13, q: 1000000009",
+    "dring": "family: dring, groups: 1000000000000000, a: 4",
 }
 LARGE = {
     "oft q=509": ["analyse", "oft", "--q", "509"],

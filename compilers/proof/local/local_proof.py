@@ -16,8 +16,7 @@ from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import DELIVER, DROP, PROGRAM_TYPES, Program
 from compilers.forwarding.walks import Progress, packets
 from compilers.proof.local.state_proof import CASES, MOST, SEVERAL
-from compilers.proof.soundness.port_use import PortUse
-from compilers.proof.walks.link_sets import bits, packed_alternates
+from compilers.proof.soundness.port_use import PortUse, bits, packed_alternates
 from compilers.routing.marked_spread import fewest_onward, keeps_marks
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib

@@ -8,10 +8,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.port_use import Ports, PortUse
+from compilers.proof.soundness.port_use import Bits, Ports, PortUse, Sets, has, packed_alternates
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.detours import ANYTHING, BACK, LATER, NEXT_HOP, ClassDetours
-from compilers.proof.walks.link_sets import Bits, Sets, has, packed_alternates
 from compilers.spec.balances import Balance, balance_named, balance_names, own_balances
 from compilers.spec.policy import EVERY_HOP, PROMISED
 from compilers.spec.share import share

@@ -8,9 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.port_use import FABRIC, Ports, PortUse
+from compilers.proof.soundness.port_use import FABRIC, Ports, PortUse, has, packed_alternates
 from compilers.proof.soundness.unsound import Unsound, repeated, where
-from compilers.proof.walks.link_sets import has, packed_alternates
 from compilers.tables.build import Build
 from compilers.tables.computed_array import blocks_of
 from compilers.tables.intermediate_form import local, no_route

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.choices import Method
-from compilers.forwarding.minimal_hops import minimal_hops
-from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, packets
+from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, minimal_hops, packets
 from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
 from compilers.proof.failures.risk_cases import FAILURE_KINDS

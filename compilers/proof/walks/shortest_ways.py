@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.soundness.policy_soundness import given_alternates, wrong_links
-from compilers.proof.soundness.port_use import PortUse
+from compilers.proof.soundness.port_use import Bits, PortUse
 from compilers.proof.soundness.unsound import Unsound, where
-from compilers.proof.walks.link_sets import Bits
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.topology.distance import distances, neighbour_table

@@ -352,11 +352,14 @@ def _behind_prefix(rule: GrammarRule) -> tuple[re.Pattern[str], tuple[str, ...]]
 
 
 def _filled(words: Sequence[str], fields: Mapping[str, str]) -> str:
-    return ARGUMENT.sub(lambda name: fields.get(name[1], ""), " ".join(words))
+    text = " ".join(words)
+    return ARGUMENT.sub(lambda name: fields.get(name[1], ""), text) if "<" in text else text
 
 
 def _argument(word: str, fields: Mapping[str, str]) -> str | int:
-    if word[:2] in ("#<", "@<"):
-        text = _filled([word[1:]], fields)
-        return int(text) if word[0] == "#" else Interface(text)
-    return ARGUMENT.sub(lambda name: fields.get(name[1], ""), word)
+    kind = word[0] if word[:2] in ("#<", "@<") else ""
+    if found := ARGUMENT.fullmatch(word, len(kind)):
+        text = fields.get(found[1], "")
+    else:
+        text = _filled([word[len(kind) :]], fields)
+    return int(text) if kind == "#" else Interface(text) if kind else text

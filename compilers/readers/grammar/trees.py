@@ -23,6 +23,7 @@ from compilers.readers.text_lines import TextLines
 NUMBERS = "sequence", "id", "index"
 """Keys of lists that are numbers, where all of their text is digits."""
 _encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+BLANK = re.compile(r"[\s\x00-\x1f]")
 FLOW = re.compile(r' *"([^"]+)": (\{.*\})')
 """A line of YAML that is a key and a whole mapping."""
 
@@ -66,7 +67,7 @@ class _TreeWriter:
         self.lines: list[str] = []
         self.numbers: list[int] = []
         self._at, self._line = 0, 1
-        self._entries: dict[int, str] = {}
+        self._entries: dict[object, str] = {}
 
     def below(self, tree: dict[str, Any], depth: int, unnamed: str = "", above: str = "") -> None:
         """What a mapping holds, below a key, but for the key that names it."""
@@ -74,9 +75,10 @@ class _TreeWriter:
             line = self._found(key)
             if key == unnamed:
                 continue
-            name = json.dumps(key) if re.search(r"[\s\x00-\x1f]", key) else str(key)
+            name = json.dumps(key) if BLANK.search(key) else str(key)
             whole = key in self.whole or f"{above}/{key}" in self.whole
-            if whole and isinstance(value, dict | list):
+            listed = isinstance(value, list) and all(isinstance(each, dict) for each in value)
+            if whole and (listed or isinstance(value, dict)):
                 self._whole(name, value, depth, self._key(above, key))
             elif isinstance(value, dict):
                 self._put(depth, name, line)
@@ -110,14 +112,20 @@ class _TreeWriter:
         if isinstance(entries, dict):
             for key, entry in entries.items():
                 line = self._found(key)
-                if id(entry) not in self._entries:
-                    self._entries[id(entry)] = _text(entry)
-                self._put(depth, f"{name} {key} {self._entries[id(entry)]}", line)
+                self._put(depth, f"{name} {key} {self._entry(entry)}", line)
             return
         for entry in entries:
-            rest = {key: value for key, value in entry.items() if key != known}
             line = self._found(word := entry.get(known, "without a name"))
-            self._put(depth, f"{name} {word} {_text(rest)}", line)
+            self._put(depth, f"{name} {word} {self._entry(entry, known)}", line)
+
+    def _entry(self, entry: Any, known: str = "") -> str:
+        """The text of an entry without a key; those of a file are few."""
+        rest = {k: value for k, value in entry.items() if k != known} if known else entry
+        plain = isinstance(entry, dict) and all(type(value) is str for value in rest.values())
+        key = tuple(rest.items()) if plain else id(entry)
+        if key not in self._entries:
+            self._entries[key] = _text(rest)
+        return self._entries[key]
 
     def _put(self, depth: int, words: str, line: int) -> None:
         self.lines.append(" " * depth + words)

@@ -92,8 +92,7 @@ def agree(first: RouterText, second: RouterText) -> None:
 def _agree_on_routes(
     first: RouterText, own: RouteLines, second: RouterText, others: RouteLines
 ) -> None:
-    pairs = own.pairs(), others.pairs()
-    if pairs[0] == pairs[1] or sorted(pairs[0]) == sorted(pairs[1]):
+    if own.same(others):
         return
     rows = _with_lines(own), _with_lines(others)
     for prefix in rows[0].keys() | rows[1].keys():

@@ -37,17 +37,6 @@ def check_ansible(build: Build, folder: Path, progress: Progress = None) -> Emit
     return check.report("ansible")
 
 
-def check_nornir(build: Build, folder: Path, progress: Progress = None) -> EmittedReport:  # noqa: ARG001
-    """Compare an inventory of Nornir with the build."""
-    check = _ToolCheck(build, folder, "hosts.yaml")
-    names = _tree(folder / "groups.yaml").get("fabric", {}).get("data", {}).get("files", [])
-    for name, facts in check.tree.items():
-        there = facts["data"]["folder"]
-        files = tuple(f"{there}/{file}" for file in names)
-        check.node(NamedNode(name, facts.get("hostname", ""), files))
-    return check.report("nornir")
-
-
 def check_containerlab(build: Build, folder: Path, progress: Progress = None) -> EmittedReport:  # noqa: ARG001
     """Compare the nodes and the links of a lab with the build."""
     check = _ToolCheck(build, folder, "topology.clab.yml")

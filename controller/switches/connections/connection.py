@@ -8,14 +8,14 @@ replies go first. The framework still handles hello, features and messages for o
 from __future__ import annotations
 
 import socket
-from contextlib import closing
-from typing import Any, Protocol
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from typing import Any
 
 from compilers.targets.openflow.protocol import HEADER, Malformed, MessageType, header
 from controller.openflow.messages import SessionXid, datapath_id, echo_reply
 from controller.switches.connections.listening import shut_down
 from controller.switches.connections.sending import Overflow, SendPriority, SendQueue
-from controller.switches.connections.shared_connection import shared
 from controller.switches.framework import Framework
 
 RECEIVE_BYTES = 256 * 1024
@@ -28,65 +28,40 @@ PAUSE = 0.05
 """Seconds between a receiver's checks whether the inbox has room again."""
 MESSAGES_A_TURN = 64
 """Messages handled before other connections are served."""
+THEIRS, MOST_THEIRS = 0xC0000000, 0xCFFFFFFF
+"""The xids of messages of other apps; ours are lower, or begin with 0xFF."""
+TOLD = frozenset({MessageType.PORT_STATUS, MessageType.PACKET_IN, MessageType.FLOW_REMOVED})
+"""What a switch tells without having been asked."""
 
 
-class Edge(Protocol):
-    """The receiver of a connection's messages."""
-
-    def busy(self, connection: Any) -> bool:
-        """Whether the inbox, or this connection's part, is full, so that receiving must pause."""
-
-    @property
-    def silenced(self) -> bool:
-        """Whether sending is forbidden, because another controller leads."""
-
-    def changed(self, connection: Any) -> None:
-        """The connection's state is another: its switch has named itself, or it has ended."""
-
-    def received(self, connection: Any, message: bytes) -> None:
-        """A message has arrived from an identified switch."""
-
-    def malformed(self, connection: Any, text: str) -> None:
-        """The connection is being closed because of malformed data."""
-
-    def bug(self, error: Exception) -> None:
-        """The connection is being closed because of a bug of ours."""
-
-
-def send(datapath: Any, priority: SendPriority, data: bytes | None) -> None:
-    """Send whole messages over one of our connections; close it if data is None."""
-    if data is None:
-        datapath.end()
-    else:
-        datapath.enqueue(priority, data)
-
-
-def send_urgent(datapath: Any, data: bytes | None) -> None:
-    """Send messages ahead of bulk; close the connection if data is None."""
-    send(datapath, SendPriority.URGENT, data)
-
-
-def use(framework: Framework, edge: Edge, others: bool = False) -> None:
+def use(framework: Framework, edge: Any, others: bool = False) -> Any:
     """Make the framework use our datapath class for every connection it accepts from now on.
 
-    others: whether other apps run beside ours and are to get their events.
+    Args:
+        framework: of the connections.
+        edge: gets what arrives (`controller.app.Inbox`).
+        others: whether other apps run beside ours and are to get their events.
+
+    Returns:
+        The class, whose instances are the keys of connections.
     """
-    own = _datapath_class(framework, edge)
-    own = shared(framework, own, edge) if others else own
+    own = datapath_class(framework, edge, others)
 
     def serve(sock: Any, address: Any) -> None:
         with closing(own(sock, address)) as datapath:
             datapath.serve()
 
     framework.controller.datapath_connection_factory = serve  # type: ignore[attr-defined]
+    return own
 
 
-def _probed(message: bytes) -> bool:
-    """Whether an echo reply answers a probe of the session, and not the framework's own."""
-    return header(message)[2] == SessionXid.PROBE
+def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any:
+    """Our class of connections; with `others`, other apps get their events, too.
 
-
-def _datapath_class(framework: Framework, edge: Edge) -> Any:
+    What a switch tells of itself goes to us and to them, an answer to who has asked: the framework
+    numbers their messages in a range of their own. Switches of no build are theirs alone, and hello
+    and features take the framework's own way.
+    """
     hub, main = framework.hub, framework.handler.MAIN_DISPATCHER
     dead = framework.handler.DEAD_DISPATCHER
     config = framework.handler.CONFIG_DISPATCHER
@@ -104,12 +79,31 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
 
         def set_state(self, state: str) -> None:
             """Tell the edge at once: the framework's queue of events holds up who fills it."""
-            if state != self.state:
-                self.state = state
-                edge.changed(self)
+            if state == self.state:
+                return
+            if others:
+                super().set_state(state)
+            self.state = state
+            if state in (main, dead):
+                edge.changed(self, named=state == main)
 
-        def enqueue(self, priority: SendPriority, data: bytes) -> None:
-            """Queue whole messages; a switch that does not read them is disconnected."""
+        def set_xid(self, msg: Any) -> int:
+            """Number a message of another app."""
+            if not others:
+                return int(super().set_xid(msg))
+            self.theirs = THEIRS | (self.theirs + 1) & (MOST_THEIRS - THEIRS)
+            msg.set_xid(self.theirs)
+            return self.theirs
+
+        theirs = THEIRS
+
+        def enqueue(self, priority: SendPriority, data: bytes | None) -> None:
+            """Queue whole messages, or close the connection if there are none (None); a switch that
+            does not read them is disconnected.
+            """
+            if data is None:
+                self.end()
+                return
             if self.send_q is None:
                 return
             try:
@@ -163,7 +157,22 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
 
         def _recv_loop(self) -> None:
             try:
-                self._receive()
+                for kind, message in self._messages():
+                    if kind == MessageType.ECHO_REQUEST:
+                        self.enqueue(SendPriority.URGENT, echo_reply(message))
+                    elif self.state == main:
+                        xid, told = header(message)[2], kind in TOLD
+                        theirs = others and THEIRS <= xid <= MOST_THEIRS
+                        echo = kind == MessageType.ECHO_REPLY and xid != SessionXid.PROBE
+                        if (told or not theirs) and not echo and edge.of_build(self):
+                            edge.put(self, message)
+                        if others and (told or theirs):
+                            with suppress(Malformed):  # it is nothing to other apps
+                                self._framework(message)
+                    elif self.state == config and kind == MessageType.FEATURES_REPLY and not others:
+                        self._named(message)
+                    else:
+                        self._framework(message)
             except Malformed as error:
                 self.abort(str(error))
             except OSError:
@@ -174,10 +183,15 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
             finally:
                 self.socket.close()
 
-        def _receive(self) -> None:
+        def _messages(self) -> Iterator[tuple[int, bytes]]:
+            """What the switch says, until the connection ends.
+
+            Raises:
+                Malformed: it is no message.
+            """
             rest, count = b"", 0
             while self.state != dead:
-                while edge.busy(self):
+                while edge.full(self):
                     self.unreplied_echo_requests.clear()  # its answer may wait here unread
                     hub.sleep(PAUSE)
                 try:
@@ -195,7 +209,7 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                         raise Malformed(f"a message of {length} bytes")
                     if len(rest) - place < length:
                         break
-                    self._message(kind, rest[place : place + length])
+                    yield kind, rest[place : place + length]
                     place += length
                     count += 1
                     if count % MESSAGES_A_TURN == 0:
@@ -203,16 +217,6 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                     if self.state == dead:
                         return
                 rest = rest[place:]
-
-        def _message(self, kind: int, message: bytes) -> None:
-            if kind == MessageType.ECHO_REQUEST:
-                self.enqueue(SendPriority.URGENT, echo_reply(message))
-            elif self.state == main and (kind != MessageType.ECHO_REPLY or _probed(message)):
-                edge.received(self, message)
-            elif self.state == config and kind == MessageType.FEATURES_REPLY:
-                self._named(message)
-            else:
-                self._framework(message)
 
         def _named(self, message: bytes) -> None:
             """The switch has sent its datapath id; modules that need its ports request them."""

@@ -35,6 +35,20 @@ class Out:
     data: bytes | None
 
 
+class Outbox(list[Out]):
+    """Collects what is sent where there are no sockets, in order."""
+
+    def __call__(self, key: Any, priority: SendPriority, data: bytes | None) -> None:
+        """Add data."""
+        self.append(Out(key, priority, data))
+
+    def take(self) -> list[Out]:
+        """What has been sent since the last call."""
+        out = self[:]
+        self.clear()
+        return out
+
+
 class Overflow(Exception):
     """A switch sends requests and does not read the replies."""
 

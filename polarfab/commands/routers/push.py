@@ -14,7 +14,6 @@ from polarfab.output.verb_output import (
     print_json,
     print_table,
     progress,
-    say,
     say_unread,
     volume,
     warn,
@@ -34,7 +33,7 @@ MOST_NAMED = 3
 
 @click.command("push")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@target_options(required=True, more="frr, linux, eos, nxos, junos, sonic, srlinux or nvue")
+@target_options(required=True, more="frr, linux, sonic, eos, nxos or junos")
 @click.option(
     "--from",
     "before",
@@ -58,6 +57,20 @@ MOST_NAMED = 3
     is_flag=True,
     help="Take switches whose host name is no node's, before their first push.",
 )
+@click.option(
+    "--overrule",
+    type=click.Choice(["ports", "lines"]),
+    multiple=True,
+    help="Open ports that are shut by hand; take lines of others out of the fabric's sections.",
+)
+@click.option("--user", default="", help="The user on eos, nxos and junos; else yours here.")
+@click.option(
+    "--napalm",
+    "options",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="An argument of NAPALM's driver, such as port=8443.",
+)
 @click.option("--dry-run", is_flag=True, help="Print what would be done on each switch.")
 @click.option(
     "--tables",
@@ -80,6 +93,9 @@ def command(
     batch: int | None,
     stop_on: int,
     rename: bool,
+    overrule: tuple[str, ...],
+    user: str,
+    options: tuple[str, ...],
     dry_run: bool,
     files: tuple[Path, ...],
     run: str,
@@ -92,12 +108,14 @@ def command(
     Reads every switch, adds what is missing on all of a batch, then takes away what is stale,
     compares their own tables with the build, and saves. Stale are static routes in the fabric's
     address pools; for linux, routes, next hops and rules of protocol 80. A switch with routes of
-    others in those pools fails before anything is changed there. Where the system can, a change
-    goes back by itself unless it is confirmed. --from goes in rounds that lose no packet.
+    others in those pools fails before anything is changed there. Ports that are shut by hand and
+    lines of others stay, unless --overrule names them. Where the system can, a change goes back by
+    itself unless it is confirmed. --from goes in rounds that lose no packet.
 
-    In --run and --etc, {node} and {address} stand for the name of a switch and its management
-    address. --dry-run prints what would be done; with --tables it does so from tables of eos, nxos,
-    junos, sonic and srlinux, without the switches.
+    A shell reaches frr, linux and sonic: in --run and --etc, {node} and {address} stand for the
+    name of a switch and its management address. NAPALM reaches eos, nxos and junos, with the
+    password in POLARFAB_PASSWORD. --dry-run prints what would be typed; with --tables it does
+    so from tables of eos, nxos, junos, sonic and srlinux, without the switches.
     """
     from compilers.targets.options import read
     from controller.devices.device_push import PushWay
@@ -113,7 +131,9 @@ def command(
         with progress("comparing") as bar:
             found = typed_push(fabric.check_routes(files, target, read(words), bar))
     else:
-        way = PushWay(run, etc, batch or 0, stop_on, dry_run, rename)
+        way = PushWay(
+            run, etc, batch or 0, stop_on, dry_run, rename, frozenset(overrule), user, read(options)
+        )
         with progress("reading" if dry_run else "pushing") as bar:
             old = Fabric.load(before) if before else None
             found = fabric.push(target, way, read(words), names, unverified, bar, old)
@@ -122,8 +142,6 @@ def command(
     else:
         _print(found, dry_run)
         _say_unnamed(fabric.build, found)
-        if dry_run and not files and found.good:
-            say("a push also loads the interfaces, addresses and the rest of the rendered files")
     if found.interrupted:
         raise KeyboardInterrupt
     if not found.good:
@@ -133,19 +151,23 @@ def command(
 def _print(found: PushReport, dry: bool) -> None:
     if dry:
         for one in found.switches:
-            if one.add or one.remove:
-                click.echo("\n".join((f"# {one.node}", *one.add, *one.remove)))
+            kept = [f"# kept: {line}" for line in one.kept]
+            if one.add or one.remove or kept:
+                click.echo("\n".join((f"# {one.node}", *kept, *one.add, *one.remove)))
     else:
-        done = ("as built", "pushed")
+        done, any_kept = ("as built", "pushed"), any(one.kept for one in found.switches)
         rows = [
-            (s.node, s.state, *((len(s.add), len(s.remove)) if s.state in done else ("", "")))
+            (
+                *(s.node, s.state),
+                *((len(s.add), len(s.remove)) if s.state in done else ("", "")),
+                *([len(s.kept)] if any_kept else []),
+            )
             for s in found.switches
         ]
         states = Counter(row[1] for row in rows)
         title = ", ".join(f"{count} {state}" for state, count in states.items())
-        print_table(
-            f"push, target {found.target}: {title}", ("switch", "state", "added", "removed"), rows
-        )
+        head = ("switch", "state", "added", "removed", *["kept"] * any_kept)
+        print_table(f"push, target {found.target}: {title}", head, rows)
     _say_errors(found)
     say_unread(found.unread)
 

@@ -1,6 +1,5 @@
 """What to add and what to take away: lines for FRR, for ip -batch, and for people."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -8,12 +7,9 @@ import pytest
 from compilers.audit.route_lines import (
     fabric_lines,
     junos_lines,
-    nvue_lines,
     remediation,
     section_lines,
     sonic_lines,
-    srlinux_commands,
-    srlinux_lines,
 )
 from compilers.audit.route_remediation import (
     kernel_remediation,
@@ -69,41 +65,13 @@ def test_what_a_route_has_once_is_replaced():
     delete = route.replace("set", "delete")
     assert found.remove == (f"{delete} discard", f"{delete} next-hop 10.0.0.9")
     assert by_lines(there, "", junos_lines).remove == (delete,)
-    one = "set / network-instance default static-routes route 10.0.0.8/29 next-hop-group {}\n"
-    assert not by_lines(one.format("a"), one.format("b"), srlinux_lines).remove
 
 
-def test_routes_of_trees():
-    static = {"10.0.0.8/29": {"address-family": "a", "via": {"10.0.0.9": {"type": "b"}}}}
-    tree = {"vrf": {"default": {"router": {"static": static}}}}
-    at = "vrf default router static 10.0.0.8/29"
-    found = by_lines({}, tree, nvue_lines)
-    assert found.add == (f"nv set {at} address-family a", f"nv set {at} via 10.0.0.9 type b")
-    other = {"vrf": {"default": {"router": {"static": {"10.0.0.8/29": {"address-family": "a"}}}}}}
-    assert by_lines(tree, other, nvue_lines).remove == (f"nv unset {at} via 10.0.0.9",)
-    assert by_lines(tree, {}, nvue_lines).remove == (f"nv unset {at}",)
+def test_routes_of_config_db():
     entry = {"STATIC_ROUTE": {"default|10.0.0.8/29": {"nexthop": "a,b", "ifname": "c,d"}}}
     key = "sonic-db-cli CONFIG_DB {} 'STATIC_ROUTE|default|10.0.0.8/29'"
     assert by_lines({}, entry, sonic_lines).add == (f"{key.format('HSET')} ifname c,d nexthop a,b",)
     assert by_lines(entry, {}, sonic_lines).remove == (key.format("DEL"),)
-    tree = {"srl:a": [{"name": "b c", "type": "srl_nokia:ip"}, {"index": 1}], "d": {"e": [True]}}
-    assert list(srlinux_commands(tree)) == [
-        'set / a "b c" type ip',
-        "set / a 1",
-        "set / d e [ true ]",
-    ]
-
-
-def test_commands_of_every_list(tmp_path):
-    """Each list of the rendered model has a key that is known."""
-    build = replace(routed(q=3, hosts=2), identity="0123456789abcdef")
-    target("srlinux").render(build, tmp_path, options={"routing": "bgp"})
-    lines = list(srlinux_commands(json.loads((tmp_path / "5" / "srlinux.json").read_text())))
-    assert len(lines) == len(set(lines)) > 100
-    name = "set / routing-policy prefix-set fabric-ipv4 prefix"
-    assert sum(line.startswith(name) for line in lines) == 1
-    group = "set / network-instance default protocols bgp group fabric-ipv4"
-    assert f"{group} import-policy [ fabric-ipv4 ]" in lines
 
 
 BATCH = """nexthop replace id 500001 via fe80::2 dev eth1 protocol 80

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -312,6 +313,26 @@ def test_several_kinds_at_once():
     for wrong in ("modul", "module+", "4", "module+2"):
         with pytest.raises(InputError, match="required"):
             require_kind(wrong)
+
+
+TABLE = [
+    (("module",), "| a module | {} | 0 | {} links |"),
+    (("rack", "trunk"), "| a rack; all cables between two | {}; {} | 0 | {}; {} |"),
+    (
+        ("module+module", "module+node"),
+        "| two modules; a module and a node | {}; {} | 0 | {}; {} |",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kinds", "row"), TABLE)
+def test_the_table_of_the_page_is_what_is_measured(kinds, row):
+    root = Path(__file__).parents[3]
+    build = compile_fabric(load_fabric(root / "examples/q7-copackaged/fabric.yaml"))
+    found = [walk_failures(build, kind, sample=10**6) for kind in kinds]
+    assert not any(report.lost_pairs or report.cut_off for report in found)
+    figures = *(f"{report.cases:,}" for report in found), *(report.max_hops for report in found)
+    assert row.format(*figures) in (root / "docs/concepts/protection.md").read_text()
 
 
 def test_modules_are_called_by_what_their_ports_begin_with():

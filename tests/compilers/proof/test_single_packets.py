@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 from compilers.forwarding.many_packets import ManyPackets
-from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.forwarding.program import program_of
 from compilers.forwarding.rule import DELIVER, DROP
 from compilers.forwarding.single_packets import DROPPED, HOME, SinglePackets
+from compilers.forwarding.walks import minimal_hops
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.risk_cases import link_numbers
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
+from tests.compilers.proof.oracle import Oracle
+from tests.compilers.proof.test_walks_elsewhere import built
 from tests.compilers.routed import routed
 
 FABRICS: list[dict[str, Any]] = [
@@ -86,3 +88,17 @@ def test_an_explanation_reads_few_rows() -> None:
     assert len(found.alternates) == 7
     assert 0 < _Counted.read <= 30 * 57
     assert find_failure(counted, "9-28") < build.topology.graph.size
+
+
+def test_a_path_over_an_intermediate_is_its_legs() -> None:
+    build = built({"family": "polarfly", "q": 3}, balance="valiant")
+    oracle, source, destination = Oracle(build), 2, 9
+
+    def leg(one: int, other: int) -> list[int]:
+        return next(oracle.paths(one, other))[0]
+
+    found = dict(SinglePackets(build, destination).over_intermediates(source))
+    assert [*found] == [*range(13)]
+    for via, path in found.items():
+        assert list(path.switches) == leg(source, via) + leg(via, destination)[1:]
+        assert path.outcome == HOME

@@ -8,8 +8,8 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.forwarding.minimal_hops import minimal_hops
 from compilers.forwarding.single_packets import SinglePackets
+from compilers.forwarding.walks import minimal_hops
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
 from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED, Fib

@@ -8,6 +8,7 @@ or without.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,11 +17,13 @@ from compilers.pipeline import compile_fabric, compile_placed
 from compilers.planes import compile_planes
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.spec.fabric_file import load_fabric
+from compilers.targets.rendering.plane_rendering import PlaneRendering
 from compilers.wiring.placed_fabric import place_fabric
 from tests.compilers.build_digests import damaged
-from tests.compilers.proof.oracle import ARRIVED, Oracle
+from tests.compilers.proof.oracle import ARRIVED, MOST_HOPS, Oracle
+from tests.compilers.targets.test_targets_agree import every_destination, read
 
-POLARFLY = {"family": "polarfly", "q": 4}
+POLARFLY, Q3 = ({"family": "polarfly", "q": q} for q in (4, 3))
 FAMILIES = {
     "polarfly": POLARFLY,
     "polarfly5": {"family": "polarfly", "q": 5},
@@ -74,25 +77,53 @@ def test_damaged_fabrics_of_every_balance(family, balance, protect):
     agree(compile_placed(damaged(placed, seed, 1, 2)))
 
 
-@pytest.mark.parametrize("balance", ["minimal", "compact-valiant"])
-def test_planes(balance):
-    """Each host has a port in every plane; the second is damaged, and has tables of its own."""
+def two_planes(topology, balance, protect):
+    """Each host is on a switch of every plane; the second is damaged, and has its own tables."""
     spec = {
         "name": "lab",
-        "topology": POLARFLY,
+        "topology": topology,
         "planes": 2,
-        "routing": {"balance": balance, "protect": "node"},
+        "routing": {"balance": balance, "protect": protect},
         "inventory": {
             "node_types": {"leaf": {"ports": PORTS}},
             "generate": {"type": "leaf"},
-            "dead_links": [{"a": "p2-n0", "b": f"p2-n{_near(POLARFLY, 0)}"}],
+            "dead_links": [{"a": "p2-n0", "b": f"p2-n{_near(topology, 0)}"}],
         },
     }
-    builds = compile_planes(load_fabric(spec))
+    return compile_planes(load_fabric(spec))
+
+
+@pytest.mark.parametrize("balance", ["minimal", "compact-valiant"])
+def test_planes(balance):
+    builds = two_planes(POLARFLY, balance, "node")
     assert len(builds) == 2
     assert builds[0].topology.graph.size == builds[1].topology.graph.size + 1
     for build in builds:
         agree(build)
+
+
+@pytest.mark.parametrize("balance", ["minimal", "compact-valiant"])
+@pytest.mark.parametrize("name", ["linux", "ovs"])
+def test_packets_by_files_that_were_not_checked(name, balance, tmp_path):
+    """As `render --no-check` writes them, of hosts on several switches: by the text and cables."""
+    builds = [replace(b, identity="0" * 16) for b in two_planes(Q3, balance, "none")]
+    assert builds[0].wiring.host_names == builds[1].wiring.host_names
+    PlaneRendering(builds, name, check=False).into(tmp_path)
+    for plane, build in enumerate(builds, 1):
+        order, folder = range(13), tmp_path / f"plane-{plane}"
+        cables = Oracle(build).cable
+        tables = [every_destination(build, read(name, build, v, folder)) for v in order]
+        most = 0
+        for s in order:
+            for prefix, (_, entering) in tables[s].items():
+                for port in entering:
+                    at, links = cables[s, port][0], 1
+                    while prefix in tables[at] and links < MOST_HOPS:
+                        (port,) = tables[at][prefix][0]
+                        at, links = cables[at, port][0], links + 1
+                    assert prefix == str(build.addressing.network(at))
+                    most = max(most, links)
+        assert most == 2 + (balance != "minimal") + (plane - 1)
 
 
 def _near(topology, vertex):

@@ -60,6 +60,7 @@ LIVE = {
     ),
 }
 BENIGN = (
+    ("frr.*", "delete", r" description hosts", "", "a description"),
     ("nxos|eos", "delete", r" +name hosts", "", "the name of a VLAN"),
     ("junos", "delete", r"set interfaces irb unit 2 description hosts", "", "a description"),
     ("opensm", "alter", r"qos_sl2vl 0,1,", r"(?<=0,1,).*", "the lane of a level that no pair has"),
@@ -128,7 +129,7 @@ def changed(name, folder, case, options, files, count, seed):
         path = place / file
         share = max(1, (count - total) // (len(files) - number))
         try:
-            for mutant in mutants(text, min(share, 6 * text.count("\n")), seed + number):
+            for mutant in mutants(text, min(share, 15 * text.count("\n")), seed + number):
                 path.write_text(mutant.text)
                 total += 1
                 more = {"only": {2}} if alone else {}

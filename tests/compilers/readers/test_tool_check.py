@@ -6,7 +6,7 @@ import pytest
 
 from tests.compilers.readers.emitted import change, check, fabric, write
 
-FILES = {"ansible": "inventory.yaml", "nornir": "hosts.yaml", "containerlab": "topology.clab.yml"}
+FILES = {"ansible": "inventory.yaml", "containerlab": "topology.clab.yml"}
 SYSTEM = {"system": "frr"}
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.forwarding.walks import minimal_hops
 from compilers.proof.walks.delivery import verify
 from compilers.routing import link_repair
 from compilers.routing.exact_rows import nearer_links

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.forwarding.walks import minimal_hops
 from compilers.routing.plane_minimal import _correlation, meets
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Routes, Tables, local, no_route

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.forwarding.walks import minimal_hops
 from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, UNCABLED, Fib
 from compilers.tables.intermediate_form import (
     Classes,

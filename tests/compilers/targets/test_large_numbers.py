@@ -8,7 +8,7 @@ from ipaddress import IPv6Address
 
 import numpy as np
 
-from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.forwarding.walks import minimal_hops
 from compilers.tables.fib import Fib
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.routed.linux_tables import ENTER

@@ -1,4 +1,4 @@
-"""Targets that push another target's files: containerlab, Ansible, Nornir, by their own tools."""
+"""Targets that push another target's files: containerlab and Ansible, by their own tools."""
 
 import json
 import os
@@ -149,25 +149,6 @@ def test_playbooks_name_files_that_are_there(system, tmp_path):
     )
 
 
-@pytest.mark.parametrize("system", PUSHED)
-def test_nornir_reads_the_inventory(system, tmp_path, monkeypatch):
-    from nornir import InitNornir
-
-    folder = pushed(managed(), tmp_path, "nornir", system)
-    monkeypatch.chdir(folder)
-    nornir = InitNornir(config_file="config.yaml", logging={"enabled": False})
-    hosts = nornir.inventory.hosts
-    assert list(hosts) == list("0123456")
-    assert hosts["0"].hostname == "192.0.2.10"
-    assert (hosts["2"].hostname, hosts["2"]["vertex"]) == (None, 2)
-    assert hosts["2"].platform == {
-        **{"sonic": "linux", "frr": "linux", "nvue": "linux"},
-        **{"nxos": "nxos_ssh", "srlinux": "srl"},
-    }.get(system, system)
-    folders = {Path(host["folder"]) for host in hosts.values()}
-    assert all((folder / name).is_file() for folder in folders for name in hosts["2"]["files"])
-
-
 @pytest.mark.parametrize("system", LABS)
 def test_containerlab_has_the_fabric(system, tmp_path):
     """Nodes and links against the wiring; the published schema: docs/targets/containerlab.md."""
@@ -241,7 +222,7 @@ def test_containerlab_refuses(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["ansible", "nornir", "containerlab"])
+@pytest.mark.parametrize("name", ["ansible", "containerlab"])
 def test_no_name_or_folder_gets_into_a_file_unchecked(name, tmp_path):
     build = managed()
     wiring = replace(build.wiring, names=("a\n- x: y", *build.wiring.names[1:]))
@@ -253,9 +234,7 @@ def test_no_name_or_folder_gets_into_a_file_unchecked(name, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "system"), [("containerlab", "frr"), ("ansible", "frr"), ("nornir", "frr")]
-)
+@pytest.mark.parametrize(("name", "system"), [("containerlab", "frr"), ("ansible", "frr")])
 def test_golden(name, system, tmp_path, golden):
     folder = pushed(managed(), tmp_path, name, system)
     for path in sorted(folder.iterdir()):

@@ -210,7 +210,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "targets"
     ("name", "page"),
     [
         *(("linux", "linux"), ("frr", "frr"), ("srv6", "srv6"), ("containerlab", "containerlab")),
-        *(("ansible", "automation"), ("nornir", "automation")),
+        *(("ansible", "automation"),),
     ],
 )
 def test_the_example_of_the_page_is_what_comes_out(name, page, tmp_path):

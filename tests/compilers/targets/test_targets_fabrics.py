@@ -28,7 +28,7 @@ CASES += [
     ("frr", {"routing": "bgp", "bfd": "on"}),
     ("frr", {"version": "10.7"}),
 ]
-WHOLE = {"ansible", "containerlab", "nornir", "opensm"}
+WHOLE = {"ansible", "containerlab", "opensm"}
 
 
 @cache

@@ -21,7 +21,6 @@ PAGES = {
     "nvue": ("numbered-links.md",),
     "ovs": ("openflow.md",),
     "ansible": ("automation.md",),
-    "nornir": ("automation.md",),
 }
 MADE_UP = {"opensm": {"guids": "made-up"}}
 BUILD = replace(fabric(q=2), identity="0123456789abcdef")

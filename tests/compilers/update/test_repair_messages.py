@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.forwarding.walks import minimal_hops
 from compilers.routing.link_repair import Intact, repaired
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan

@@ -89,7 +89,7 @@ def test_a_row_of_its_own_is_another_than_the_aggregates_that_does_the_same():
         for column, d in enumerate(routes.prefixes(s))
         if d < len(egress) and egress[s, column] == none
     )
-    egress[s, column] = TableDifference.of(old, old).walker.egress(np.array([d]))[s, 0]
+    egress[s, column] = TableDifference.of(old, old).fib.egress(np.array([d]))[s, 0]
     tables = replace(old.tables, routes=replace(routes, egress=egress))
     changed, _ = TableDifference.of(old, replace(old, tables=tables)).compare(np.array([d]))
     assert np.flatnonzero(changed).tolist() == [s]
@@ -117,7 +117,7 @@ def test_links_between_switches_at_the_end_of_a_move_are_those_of_the_new_tables
     update = plan(build(), hurt)
     ends = np.arange(13)
     found = hops_between(update, np.full(13, update.last, np.uint8))
-    assert np.array_equal(found, update.difference.walker.hops(ends))
+    assert np.array_equal(found, update.difference.fib.hops(ends))
     assert found.max() > 2
 
 

@@ -29,12 +29,8 @@ def world():
     class World:
         def __init__(self):
             self.now, self.fabric, self.sent, self.refused = 0.0, Fabric(), [], []
-            self.roles = Roles(
-                self.fabric,
-                lambda *out: self.sent.append(out),
-                self.refused.append,
-                lambda: self.now,
-            )
+            self.fabric.send = lambda key, _, data: self.sent.append((key, data))
+            self.roles = Roles(self.fabric, self.refused.append, lambda: self.now)
 
         def take(self):
             sent, self.sent = self.sent, []

@@ -121,7 +121,7 @@ class Later:
 
 class Instance:
     def __init__(self, site, name, folder):
-        self.site, self.name, self.anew, self.sent = site, name, 0, []
+        self.site, self.name, self.anew = site, name, 0
         current = read_build(folder, unverified=True)
         words = lambda kind, code: (f"error {kind}", f"code {code}")  # noqa: E731
         self.fabric = LiveFabric(current, words, clock=lambda: site.time)
@@ -132,7 +132,6 @@ class Instance:
             history,
             self.election,
             Later(site.store),
-            lambda *out: self.sent.append(out),
             self.again,
         )
         for number in site.ends:
@@ -150,11 +149,10 @@ class Instance:
         self.election.step()
         self.fabric.tick()
         while not self.several.lapsed:
-            out = [(o.key, o.data) for o in self.fabric.take()] + self.sent
-            self.sent = []
+            out = self.fabric.send.take()
             if not out:
                 return
-            for key, data in out:
+            for key, data in ((one.key, one.data) for one in out):
                 if data is None or (only is not None and key not in only):
                     continue
                 for answer in self.site.hear(self.name, key, data):
@@ -264,7 +262,7 @@ def test_a_successor_goes_on_taking_back(tmp_path, part):
     site, a = moving(tmp_path, "policy")
     site.start("b", "old")
     site.until(lambda: a.rollout.round == 2)
-    site.until(lambda: not a.rollout._sent)
+    site.until(lambda: not a.rollout._rounds.sent)
     a.rollout.reason = "for this test"
     site.until(lambda: a.rollout.state == "back" and a.rollout.round == 1)
     site.step(only=sorted(site.ends)[: int(part * len(site.ends))])
@@ -343,7 +341,7 @@ def test_a_leader_without_the_build_waits_for_it(tmp_path):
     a = site.instances["a"]
     for _ in range(20):
         site.step(seconds=LEADER_PERIOD)
-    assert (a.several.state, a.fabric.connections) == ("preparing", {})
+    assert (a.several.state, a.fabric.present) == ("preparing", {})
     texts = [event.text for event in a.fabric.drain() if event.kind == "not-ready"]
     assert "build 0000000000000000 is neither on this machine nor in the store" in texts[0]
     del site.store.values["record"]
@@ -377,7 +375,7 @@ def test_a_leader_does_not_take_a_build_that_loses_packets_from_the_store(tmp_pa
     a = site.instances["a"]
     for _ in range(20):
         site.step(seconds=LEADER_PERIOD)
-    assert (a.several.state, a.fabric.connections) == ("preparing", {})
+    assert (a.several.state, a.fabric.present) == ("preparing", {})
     texts = [event.text for event in a.fabric.drain() if event.kind == "not-ready"]
     assert (f"required build {name}" if other else "1 of 156 pairs fail") in texts[0]
 

@@ -8,8 +8,13 @@ than that: what a real system says to these commands is not shown by them.
 import copy
 import json
 import shlex
+from hashlib import sha256
+from types import SimpleNamespace
 
-import yaml
+from lxml import etree
+from napalm import get_network_driver
+from napalm.eos.utils.versions import EOSVersion
+from pyeapi.eapilib import CommandError
 
 from controller.devices.device_shell import DeviceError
 from tests.compilers.audit import device_tables
@@ -48,124 +53,217 @@ class StandIn:
             raise DeviceError("no route to host")
 
 
-class Typed(StandIn):
-    """A command line; `candidate` is what is being changed."""
+class Sections(StandIn):
+    """EOS and NX-OS: {section: lines}; a section is left by `exit`, or by the header of another."""
 
-    candidate = None
+    system, file, section = "eos", "eos.cfg", ""
+    hidden = "no shutdown"
 
-    def typed(self, text):
-        self.answer(text)
-        return "\n".join(filter(None, map(self.word, text.splitlines())))
+    def running(self):
+        """Lines that are usual are not shown, as on the device."""
+        return "! a switch\n" + "".join(
+            f"{section}\n" * bool(section)
+            + "".join(f"{' ' * 3 * bool(section)}{one}\n" for one in lines if one != self.hidden)
+            for section, lines in self.config.items()
+        )
 
-
-class Sections(Typed):
-    """EOS and NX-OS: {section: lines}; a VRF's section takes routes until `exit`."""
-
-    system, file = "eos", "eos.cfg"
-    section = ""
-
-    def run(self, command):
-        self.answer(command)
-        if command == "show running-config":
-            return "! a switch\n" + "".join(
-                f"{section}\n" * bool(section)
-                + "".join(f"{' ' * 3 * bool(section)}{one}\n" for one in lines)
-                for section, lines in self.config.items()
-            )
-        if "ipv6" in command:
-            return ""
-        (self.folder / self.file).write_text(self.run("show running-config"))
+    def tables(self):
+        (self.folder / self.file).write_text(self.running())
         return self.show(self.system, device_tables.rendered(self.system, self.folder))
 
     def put_line(self, config, line):
+        """Take a line; whether the system knows it."""
         words = line.split()
-        if not words or words[0] == "!":
-            return None
-        if line[0] != " " and (
-            words[0] == "interface" or words[:2] in (["vrf", "context"], ["vrf", "instance"])
-        ):
-            self.section = line
-        elif words == ["exit"]:
+        body = " ".join(words)
+        header = words[0] == "interface" or words[:2] in (["vrf", "context"], ["vrf", "instance"])
+        if header and not body.startswith("interface breakout"):
+            self.section = body
+            config.setdefault(body, [])
+            return True
+        if words == ["exit"]:
             self.section = ""
-        else:
-            route = "route" in words[:3]
-            top = line[0] != " " and not (route and self.section.startswith("vrf context"))
-            lines = config.setdefault("" if top else self.section, [])
-            body = " ".join(words)
-            if words[0] == "hostname" and body not in lines:
-                lines[:] = [one for one in lines if not one.startswith("hostname ")]
-            if body.startswith("no ip") and body[3:] not in lines:
-                return "% Invalid input"
-            if body.startswith("no ip"):
-                lines.remove(body[3:])
-            elif body not in lines:
-                lines.append(body)
-        return None
+            return True
+        lines = config.setdefault(self.section, [])
+        if body.startswith("no ") and body[3:] in lines:
+            lines.remove(body[3:])
+        elif body.startswith(("no ip route", "no ipv6 route")) or body.startswith("bogus"):
+            return False
+        once = words[0] if words[0] in ("hostname", "description") else None
+        if once:
+            lines[:] = [one for one in lines if not one.startswith(f"{once} ")]
+        if body not in lines and not body.startswith(("no ip", "no description")):
+            lines.append(body)
+        return True
 
 
 class Eos(Sections):
-    def word(self, line):
+    """A node of pyeapi; `candidate` is what the session has."""
+
+    candidate = session = None
+
+    def run_commands(self, commands, **_):
+        return [self.command(one if isinstance(one, str) else one["cmd"]) for one in commands]
+
+    def command(self, line):
+        self.answer(line)
         match line.split():
-            case ["configure", "session", _]:
-                self.candidate, self.section = copy.deepcopy(self.config), ""
+            case ["show", "version"]:
+                return {"version": "4.30.1F", "uptime": 100.0}
+            case ["show", "configuration", "sessions", *_]:
+                held = {"state": "pendingCommitTimer", "commitBy": 700.0}
+                return {"sessions": {self.session: held} if self.before is not None else {}}
+            case ["show", "running-config"]:
+                return {"output": self.running()}
+            case ["show", "session-config", "named", _, "diffs"]:
+                return {
+                    "output": f"--- system\n+++ session\n{changes(self.config, self.candidate)}"
+                }
+            case ["show", "ip" | "ipv6" as family, "route", "vrf", "all"]:
+                shown = self.tables().splitlines() if family == "ip" else []
+                merged = {"vrfs": {}}
+                for one in map(json.loads, shown):
+                    for name, vrf in one["vrfs"].items():
+                        there = merged["vrfs"].setdefault(name, {"routes": {}})
+                        there["routes"] |= vrf["routes"]
+                return merged
+            case ["configure", "session", name]:
+                self.candidate, self.session, self.section = copy.deepcopy(self.config), name, ""
             case ["configure", "session", _, "commit"]:
                 self.before = None
+            case ["configure", "session", _, "commit", "timer", _]:
+                self.commit(self.candidate)
             case ["configure", "session", _, "abort"]:
                 self.expire()
-            case ["abort"]:
-                self.candidate = None
-            case ["commit", "timer", _]:
-                self.commit(self.candidate)
             case ["write", "memory"]:
                 assert self.before is None
                 self.saved = copy.deepcopy(self.config)
+            case ["copy", *_] | ["end"]:
+                pass
             case _:
-                return self.put_line(self.candidate, line)
-        return None
+                if not self.put_line(self.candidate, line):
+                    raise CommandError(1002, f"invalid command: {line}")
+        return {"output": ""}
 
 
 class Nxos(Sections):
-    system, file = "nxos", "nxos.cfg"
-    full = False
+    """A connection of Netmiko."""
 
-    def word(self, line):
-        match line.split():
-            case ["checkpoint", _] if self.full:
-                return "ERROR: there are ten checkpoints already"
-            case ["checkpoint", _]:
-                self.before = copy.deepcopy(self.config)
-            case ["rollback", "running-config", "checkpoint", _]:
-                self.expire()
-            case ["no", "checkpoint", _]:
-                self.before = None
-            case ["configure", "terminal"] | ["end"]:
-                self.section = ""
-            case ["copy", "running-config", "startup-config"]:
-                self.saved = copy.deepcopy(self.config)
-            case _:
-                return self.put_line(self.config, line)
-        return None
+    system, file, hidden, full = "nxos", "nxos.cfg", "shutdown", False
 
-    def expire(self):
-        """There is no timer; a roll-back is asked for."""
-        if self.before is not None:
-            self.config = self.before
+    def running(self):
+        """Every port has a section, also one that nobody configured."""
+        ports = (f"interface Ethernet1/{port}" for port in range(1, 41))
+        return super().running() + "".join(f"{one}\n" for one in ports if one not in self.config)
+
+    def send_command(self, command, **_):
+        self.answer(command)
+        if "ipv6" in command:
+            return ""
+        if command.startswith("show running-config"):
+            return self.running()
+        return "rollback_config.txt" if command.startswith("dir ") else self.tables()
+
+    def send_multiline(self, commands, **_):
+        for command in commands:
+            self.answer(command)
+            match command.split():
+                case ["checkpoint", "file", _] if self.full:
+                    raise OSError("there are ten checkpoints already")
+                case ["checkpoint", "file", _]:
+                    self.before = self.checkpoint = copy.deepcopy(self.config)
+                case ["rollback", "running-config", "file", _]:
+                    self.config = copy.deepcopy(self.checkpoint)
+        return "Rollback completed successfully."
+
+    def send_config_set(self, commands):
+        self.answer("\n".join(commands))
+        self.section = ""
+        said = [self.put_line(self.config, line) for line in commands]
+        return "" if all(said) else "% Invalid command at '^' marker."
+
+    def save_config(self):
+        self.answer("copy running-config startup-config")
+        self.saved, self.before = copy.deepcopy(self.config), None
+        return "Copy complete."
+
+    def set_base_prompt(self):
+        """See Netmiko."""
 
 
-class Commands(Typed):
-    """Junos and SR Linux: a list of `set` commands."""
+class Junos(StandIn):
+    """A device of PyEZ, with its candidate `cu`: a list of `set` commands.
 
-    once = ()
+    commits: (comment, configuration) of each, the last one last; locked: by somebody else.
+    """
+
+    once = ("preference", "host-name", "description")
+    commits, locked, candidate, timeout = (("", []),), False, None, 0
+
+    @property
+    def cu(self):
+        return self
+
+    rpc = cu
+
+    def get_config(self, **_):
+        self.answer("get-config")
+        return SimpleNamespace(text=self.running())
+
+    def running(self):
+        return "set version 1\n" + "".join(f"set {one}\n" for one in self.config)
+
+    def get_commit_revision_information(self, **_):
+        note = "<comment>commit confirmed, rollback in 10mins</comment>" * (self.before is not None)
+        return etree.fromstring(f"<r><revision>re0-1</revision><date-time seconds='1'/>{note}</r>")
+
+    def get_system_uptime_information(self):
+        return etree.fromstring("<r><current-time><date-time seconds='2'/></current-time></r>")
+
+    def lock(self):
+        if self.locked:
+            raise OSError("configuration database locked by somebody")
+
+    def unlock(self):
+        """See PyEZ."""
+
+    def load(self, text, **_):
+        self.answer(f"load {text}")
+        self.candidate = list(self.config)
+        for line in text.splitlines():
+            self.change(line)
+
+    def diff(self, **_):
+        return changes({"": self.config}, {"": self.candidate})
+
+    def rollback(self, rb_id, **_):
+        self.answer(f"rollback {rb_id}")
+        self.candidate = list(self.before if rb_id and self.before is not None else self.config)
+
+    def commit(self, confirm=0, **_):
+        self.answer(f"commit {confirm}")
+        if confirm:
+            self.commit_timed()
+            return
+        if self.before is not None and self.candidate == self.before:
+            self.config = self.candidate
+        self.before, self.saved = None, list(self.config)
+
+    def commit_timed(self):
+        StandIn.commit(self, self.candidate)
+
+    def cli(self, command, **_):
+        self.answer(command)
+        (self.folder / "junos.set").write_text(self.running())
+        return self.show("junos", device_tables.rendered("junos", self.folder))
 
     def change(self, line):
         word, _, rest = line.partition(" ")
-        rest = rest.removeprefix("/ ")
         lines = self.candidate
         there = [one for one in lines if f"{one} ".startswith(f"{rest} ")]
         if word == "delete":
             for one in there:
                 lines.remove(one)
-            return None if there else "warning: statement not found"
+            return
         assert word == "set", line
         words = rest.split()
         if any(leaf in words for leaf in self.once):
@@ -175,87 +273,39 @@ class Commands(Typed):
                 lines.remove(one)
         if rest not in lines:
             lines.append(rest)
-        return None
 
 
-class Junos(Commands):
-    """commits: (comment, configuration) of each, the last one last; locked: by somebody else."""
-
-    once = ("preference",)
-    commits, locked = (), False
-
-    def run(self, command):
-        self.answer(command)
-        if command.startswith("show system commit"):
-            last = enumerate(reversed(self.commits))
-            return "".join(f"{number}   by me via cli\n    {one[0]}\n" for number, one in last)
-        if command.startswith("show configuration"):
-            return "set version 1\n" + "".join(f"set {one}\n" for one in self.config)
-        (self.folder / "junos.set").write_text("".join(f"set {one}\n" for one in self.config))
-        return self.show("junos", device_tables.rendered("junos", self.folder))
-
-    def word(self, line):
-        match line.split():
-            case ["configure", "exclusive"]:
-                self.candidate = list(self.config)
-            case ["commit", "confirmed", *_] if self.locked:
-                return "error: configuration database locked by somebody"
-            case ["commit", "confirmed", _, "comment", name]:
-                self.commits = (*self.commits, ("", self.config), (name, self.candidate))
-                self.commit(self.candidate)
-            case ["commit"]:
-                self.config, self.before = self.candidate, None
-                self.saved = list(self.config)
-                self.commits = (*self.commits, ("", self.config))
-            case ["rollback", "0"]:
-                self.candidate = list(self.config)
-            case ["rollback", "1"]:
-                self.candidate = list(self.commits[-2][1])
-            case ["commit", "check"] | ["exit"]:
-                pass
-            case _:
-                return self.change(line)
-        return None
+def changes(before, after):
+    """As a device shows them."""
+    lines = [[f"{s} {one}" for s, part in tree.items() for one in part] for tree in (before, after)]
+    gone = [f"-{one}" for one in lines[0] if one not in lines[1]]
+    return "\n".join(gone + [f"+{one}" for one in lines[1] if one not in lines[0]])
 
 
-class Srlinux(Commands):
-    once = ("next-hop-group", "preference", "description", "admin-state", "type")
+DRIVERS = {"eos": "eos", "nxos": "nxos_ssh", "junos": "junos"}
 
-    def run(self, command):
-        self.answer(command)
-        if command == "info flat from running":
-            return "set / system\n" + "".join(f"set / {one}\n" for one in self.config)
-        groups, routes = {}, {}
-        for words in map(str.split, self.config):
-            match words:
-                case ["network-instance", _, "next-hop-groups", "group", name, *rest]:
-                    if "ip-address" in rest:
-                        groups[name] = (rest[-1], name.rpartition("-")[0], 1)
-                    elif rest[:1] == ["blackhole"]:
-                        groups[name] = ("discard", "", 1)
-        for words in map(str.split, self.config):
-            match words:
-                case [_, _, "static-routes", "route", prefix, "next-hop-group", name]:
-                    routes["main", prefix] = [[groups[name]]]
-        return self.show("srlinux", routes)
 
-    def word(self, line):
-        match line.split():
-            case ["enter", "candidate", "private", "name", _]:
-                self.candidate = list(self.config)
-            case ["commit", "confirmed", "timeout", _]:
-                self.commit(self.candidate)
-            case ["tools", "system", "configuration", "confirmed-accept"]:
-                self.before = None
-            case ["tools", "system", "configuration", "confirmed-reject"]:
-                self.expire()
-            case ["save", "startup"]:
-                self.saved = list(self.config)
-            case ["commit", "validate"] | ["discard", "now"]:
-                pass
-            case _:
-                return self.change(line)
-        return None
+def drivers(devices):
+    """`get_network_driver` of NAPALM with these devices by address, under its own drivers."""
+
+    def driver(name):
+        real = get_network_driver(name)
+
+        def made(address, user, password, optional_args):
+            found = real(address, user, password, optional_args=optional_args)
+
+            def opened():
+                found.device = devices[address]
+                found.device.answer("opened")
+                if name == "eos":
+                    found._eos_version = EOSVersion("4.30.1F")
+
+            found.open, found._netmiko_device = opened, devices[address]
+            return found
+
+        return made
+
+    return driver
 
 
 class Shell(StandIn):
@@ -272,44 +322,99 @@ class Shell(StandIn):
         return ""
 
 
-class Frr(Shell):
+class Kernel:
+    """What `ip` and `sysctl` see of a kernel: links by name, rules by family, settings."""
+
+    def __init__(self):
+        self.links, self.settings = {"lo": {"flags": [], "addr_info": []}}, {}
+        self.rules = {"-4": [], "-6": []}
+
+    def run(self, command, text):
+        """The answer, None if it is no command of theirs."""
+        words = command.split()
+        if command == "ip -json -details address":
+            return json.dumps([{"ifname": name} | link for name, link in self.links.items()])
+        if words[:2] == ["ip", "-json"] and words[3:] == ["rule"]:
+            return json.dumps(self.rules[words[2]])
+        if "xargs grep" in command:
+            return "".join(f"{k}:{self.settings.get(k, '?')}\n" for k in text.splitlines())
+        if command.startswith("sysctl"):
+            self.settings |= dict(line.split(" = ") for line in text.splitlines())
+            return ""
+        if "-batch -" not in command:
+            return None
+        for line in text.splitlines():
+            self.type(words[1], line.split())
+        return ""
+
+    def type(self, family, words):
+        match words:
+            case ["rule", word, "iif", port, "lookup", table, "pref", pref, *_]:
+                rule = {"iif": port, "table": table, "priority": int(pref), "protocol": "80"}
+                getattr(self.rules[family], {"add": "append", "delete": "remove"}[word])(rule)
+            case ["link", "add", name, *_]:
+                self.links[name] = {"flags": [], "addr_info": []}
+            case ["link", "set", name, *rest]:
+                link = self.links.setdefault(name, {"flags": [], "addr_info": []})
+                if rest[-1] == "up":
+                    link["flags"] = ["UP"]
+                names = {"alias": "ifalias"}
+                pairs = zip(rest[::2], rest[1::2], strict=False)
+                link |= {names.get(word, word): value for word, value in pairs}
+            case ["address", "replace", address, "dev", name, *_]:
+                local, _, length = address.partition("/")
+                self.links[name]["addr_info"].append({"local": local, "prefixlen": int(length)})
+            case _:
+                raise AssertionError(words)
+
+
+class Frr(Sections):
     """What is seen of FRR without its daemons; test_push_live.py has real ones."""
+
+    system, file, hidden = "frr", "frr.conf", ""
+
+    def __init__(self, folder, config):
+        super().__init__(folder, config)
+        self.kernel = Kernel()
+
+    def put_line(self, config, line):
+        """A next hop has one distance: the last that was typed."""
+        words = line.split()
+        table = words[words.index("table") :][:2] if "table" in words else []
+        if words[1:2] == ["route"]:
+            lines = config.setdefault("", [])
+            lines[:] = [
+                one
+                for one in lines
+                if one.split()[:5] != words[:5]
+                or ("table" in one) != bool(table)
+                or not set(table) <= set(one.split())
+            ]
+        return super().put_line(config, line)
 
     def run(self, command, text=""):
         self.answer(command)
+        if (said := self.kernel.run(command, text)) is not None:
+            return said
         match command.split()[:3]:
             case ["vtysh", "-c", "'write"]:
-                self.saved = list(self.config)
+                self.saved = copy.deepcopy(self.config)
             case ["vtysh", "-c", _] if "running" in command:
-                return "".join(f"{line}\n" for line in self.config)
+                return self.running()
             case ["vtysh", "-c", _]:
-                (self.folder / "frr.conf").write_text("".join(f"{line}\n" for line in self.config))
-                return self.show("frr", device_tables.rendered("frr", self.folder))
+                return self.tables()
             case ["vtysh", "-f", file]:
-                self.configure(self.files[file].splitlines())
-            case ["ip", "-json", _]:
-                return json.dumps(self.rules())
-            case ["ip", _, "-batch"]:
-                raise AssertionError(text)
+                config, self.section = copy.deepcopy(self.config), ""
+                assert all(self.put_line(config, line) for line in self.files[file].splitlines())
+                self.commit(config)
+                self.before = None
+            case ["sha256sum", *_]:
+                files = (item for item in self.files.items() if "vtysh" not in item[0])
+                texts = ((place, text.rstrip("\n") + "\n") for place, text in files)
+                return "".join(f"{sha256(t.encode()).hexdigest()}  {p}\n" for p, t in texts)
+            case ["cat", file, *_]:
+                return self.files.get(file, "")
         return ""
-
-    def configure(self, lines):
-        config = list(self.config)
-        for line in lines:
-            if line.startswith("no "):
-                config.remove(line[3:])
-            elif line.startswith(("ip route", "ipv6 route")) and line not in config:
-                config.append(line)
-        self.commit(config)
-        self.before = None
-
-    def rules(self):
-        text = self.files.get("/etc/polarfab/rules.batch", "")
-        rules = [line.split() for line in text.splitlines() if line.startswith("rule add iif")]
-        return [
-            {"iif": words[3], "table": words[5], "priority": int(words[7]), "protocol": "80"}
-            for words in rules
-        ]
 
 
 class Sonic(Shell):
@@ -371,12 +476,10 @@ class Sonic(Shell):
                 pass
             case ["config", "delete-checkpoint", _]:
                 self.before = None
-            case ["config", "load", "-y", file]:
-                for name, table in json.loads(self.files[file]).items():
-                    self.config.setdefault(name, {}).update(table)
             case ["sonic-db-cli", "CONFIG_DB", "HSET", key, *pairs]:
                 name, _, entry = key.partition("|")
                 values = dict(zip(pairs[::2], pairs[1::2], strict=True))
+                values.pop("NULL", None)
                 self.config.setdefault(name, {}).setdefault(entry, {}).update(values)
             case ["sonic-db-cli", "CONFIG_DB", "HDEL", key, *fields]:
                 name, _, entry = key.partition("|")
@@ -391,78 +494,10 @@ class Sonic(Shell):
                 raise AssertionError(words)
 
 
-class Nvue(Shell):
-    candidate = None
-
-    def shown(self, command):
-        if command == "nv config show -o json":
-            return json.dumps([{"header": {"model": "vx"}}, {"set": self.config}])
-        interfaces = self.config.get("interface", {})
-        routes = {}
-        default = self.config.get("vrf", {}).get("default", {})
-        static = default.get("router", {}).get("static", {})
-        for prefix, entry in static.items():
-            routes["main", prefix] = (
-                [[(via, self.through(interfaces, via), 1) for via in entry["via"]]]
-                if "via" in entry
-                else [[("discard", "", 1)]]
-            )
-        return self.show("frr", routes)
-
-    @staticmethod
-    def through(interfaces, via):
-        from ipaddress import ip_address, ip_interface
-
-        for name, interface in interfaces.items():
-            for address in interface.get("ip", {}).get("address", {}):
-                if ip_address(via) in ip_interface(address).network:
-                    return name
-        raise AssertionError(via)
-
-    def do(self, words):
-        if words[:1] == ["nv"] and words[1] in ("set", "unset"):
-            words, tree = words[1:], self.candidate
-            *path, last = words[1:]
-            for key in path[:-1] if words[0] == "set" else path:
-                tree = tree.setdefault(key, {})
-            if words[0] == "set":
-                tree[path[-1]] = last
-            else:
-                del tree[last]
-            return
-        match words:
-            case ["nv", "config", "detach"]:
-                self.candidate = copy.deepcopy(self.config)
-            case ["nv", "config", "patch", file]:
-                for part in yaml.safe_load(self.files[file]):
-                    merge(self.candidate, part.get("set", {}))
-            case ["nv", "config", "apply", "--confirm", _, "-y"]:
-                self.commit(self.candidate)
-            case ["nv", "config", "apply", "--confirm-yes"]:
-                self.before = None
-            case ["nv", "config", "apply", "--confirm-no"]:
-                self.expire()
-            case ["nv", "config", "save"]:
-                assert self.before is None
-                self.saved = copy.deepcopy(self.config)
-            case _:
-                raise AssertionError(words)
-
-
-def merge(tree, other):
-    for key, value in other.items():
-        if isinstance(value, dict) and isinstance(tree.get(key), dict):
-            merge(tree[key], value)
-        else:
-            tree[key] = copy.deepcopy(value)
-
-
 SYSTEMS = {
     "eos": (Eos, dict),
     "nxos": (Nxos, dict),
     "junos": (Junos, list),
-    "srlinux": (Srlinux, list),
     "sonic": (Sonic, dict),
-    "nvue": (Nvue, dict),
 }
 """The stand-in of each system, and the configuration of an empty one."""

@@ -25,6 +25,7 @@ from controller.rollout.rollout import Rollout
 from controller.switches.current import current_of, read_build
 from controller.switches.events import BuildLoaded, ProgramRefused, SwitchLeft, SwitchProgrammed
 from controller.switches.session import LiveFabric
+from controller.switches.switch import Switch
 from controller.upkeep.link_events import LinkDown
 from controller.upkeep.port_counters import COUNTED, PortCounters
 from controller.upkeep.repair_keeper import Keeper
@@ -48,15 +49,10 @@ def overview():
 
 
 @pytest.fixture
-def flushed():
-    return []
-
-
-@pytest.fixture
-def api(overview, flushed, tmp_path):
+def api(overview, tmp_path):
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", overview.fabric.tell)
-    return Client(Api(overview, Metrics(overview), tokens, lambda: flushed.append(1), actions))
+    return Client(Api(overview, Metrics(overview), tokens, actions))
 
 
 def bearer(token):
@@ -137,17 +133,17 @@ def test_state_and_metrics_are_told_while_the_fabric_grows(tmp_path):
     Rollout(fabric, SwitchPrograms(plan(old, new)), current_of(new, Encoder(new)))
     for datapath_id in fabric.current.programs.by_datapath_id:
         fabric.connected(datapath_id, datapath_id)
-    fabric._programmed.update(fabric.connections)
+    fabric._programmed.update(fabric.present)
     for switch in fabric._switches.values():
         switch.compared = 0.0
-    assert len(fabric.connections) > len(old.wiring.names)
+    assert len(fabric.present) > len(old.wiring.names)
     fabric.tick()
     assert counters.known == {}, "numbers may be those of other switches now"
     every = {"port": np.ones(1, int), **dict.fromkeys(COUNTED, np.ones(1))}
-    counters.known |= dict.fromkeys(fabric.connections, every)
+    counters.known |= dict.fromkeys(fabric.present, every)
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    api = Client(Api(overview, metrics, Tokens(()), lambda: None, actions))
-    assert len(api.get("/api/state").json["switches"]) == len(fabric.connections)
+    api = Client(Api(overview, metrics, Tokens(()), actions))
+    assert len(api.get("/api/state").json["switches"]) == len(fabric.present)
     assert "polarfab_port_errors_total{port=" in api.get("/metrics").text
 
 
@@ -213,20 +209,20 @@ def test_metrics_time_from_connection_to_program(overview):
     assert metrics.registry.get_sample_value("polarfab_sync_seconds_sum") == 2.5
 
 
-def test_changes_need_a_token(api, flushed):
+def test_changes_need_a_token(api, overview):
+    overview.fabric.send.take()
     for headers in ({}, bearer("0123456789abcdee"), {"Authorization": TOKEN}, bearer("")):
         answer = api.post("/api/reconcile", headers=headers)
         assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
     assert api.get("/api/reconcile", headers=bearer(TOKEN)).status_code == 405
-    assert not flushed
+    assert not overview.fabric.send.take()
     answer = api.post("/api/reconcile", headers=bearer(TOKEN))
     assert (answer.status_code, answer.json) == (202, {"switches": 2})
-    assert flushed
 
 
 def test_one_switch_is_read_again(api, monkeypatch):
     read = []
-    monkeypatch.setattr(LiveFabric, "reconcile", lambda _, vertex: read.append(vertex))
+    monkeypatch.setattr(Switch, "wait", lambda switch: read.append(switch.vertex))
     answer = api.post("/api/reconcile", headers=bearer(TOKEN), json={"node": "4"})
     assert (answer.json, read) == ({"switches": 1}, [4])
     for node, status in (("nobody", 404), ("7", 503), ({}, 404)):
@@ -248,7 +244,7 @@ def test_a_body_that_is_too_long_is_not_read(api):
 
 def test_without_tokens_nothing_is_changed(overview, tmp_path):
     actions = ActionLog(tmp_path / "build", overview.fabric.tell)
-    api = Client(Api(overview, Metrics(overview), Tokens(), lambda: None, actions))
+    api = Client(Api(overview, Metrics(overview), Tokens(), actions))
     answer = api.post("/api/reconcile", headers=bearer(""))
     assert answer.status_code == 403
     assert "--token-file" in answer.json["error"]
@@ -377,12 +373,12 @@ def test_logrotate_may_move_the_log(tmp_path):
     assert actions.last() == []
 
 
-def test_nothing_is_done_that_cannot_be_written_down(api, flushed, tmp_path):
+def test_nothing_is_done_that_cannot_be_written_down(api, overview, tmp_path):
     (tmp_path / ".build.actions").mkdir()
     answer = api.post("/api/reconcile", headers=bearer(OPERATOR))
     assert answer.status_code == 400
     assert "nothing is done without a record" in answer.json["error"]
-    assert not flushed
+    assert overview.fabric.drain()[-1].kind == "connected", "and nothing after"
 
 
 def test_ages(api, overview):
@@ -431,7 +427,7 @@ def test_who_guesses_tokens_is_not_listened_to_for_a_while(overview, tmp_path):
     guesses = Guesses(lambda: now[0])
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()),))
     metrics = Metrics(overview, guesses)
-    app = Api(overview, metrics, tokens, lambda: None, actions, guesses=guesses)
+    app = Api(overview, metrics, tokens, actions, guesses=guesses)
     api = Client(app)
     overview.fabric.drain()
     for number in range(MOST_GUESSES):
@@ -458,7 +454,7 @@ def test_tokens_are_read_again(overview, tmp_path):
     file.write_text(f"alice apply {TOKEN}\nrita read {READER}\n")
     file.chmod(0o600)
     actions = ActionLog(tmp_path / "build", overview.fabric.tell)
-    app = Api(overview, Metrics(overview), Tokens.read(file), lambda: None, actions, private=True)
+    app = Api(overview, Metrics(overview), Tokens.read(file), actions, private=True)
     api = Client(app)
     overview.fabric.drain()
     assert api.get("/api/health").status_code == 503
@@ -480,7 +476,7 @@ def test_drains_are_asked_for_by_operators(tmp_path):
     overview = Overview(fabric, Keeper(fabric))
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    api = Client(Api(overview, Metrics(overview), tokens, lambda: None, actions))
+    api = Client(Api(overview, Metrics(overview), tokens, actions))
     names = build.wiring.names
     ends = names[3], names[int(build.wiring.far[3, 0])]
     link = {"what": "-".join(ends)}

@@ -59,7 +59,7 @@ class Site:
     def step(self, only=None):
         self.now += SETTLE
         self.fabric.tick()
-        while out := self.fabric.take():
+        while out := self.fabric.send.take():
             for o in out:
                 if o.data is None or (only is not None and o.key not in only):
                     continue
@@ -124,7 +124,7 @@ def test_the_next_process_goes_on_with_a_move(site):
 
 def test_a_move_that_was_taken_back_is_taken_back_further(site):
     site.move()
-    site.until(lambda: site.mover.rollout.round == 2 and not site.mover.rollout._sent)
+    site.until(lambda: site.mover.rollout.round == 2 and not site.mover.rollout._rounds.sent)
     site.walking = True
     site.mover.rollout.reason = "for this test"
     site.until(lambda: site.mover.rollout.state == "back" and site.mover.rollout.round == 1)

@@ -54,7 +54,7 @@ class Site:
 
     def settle(self):
         """Carry messages until nobody has anything to say; switches answer in any order."""
-        while out := self.fabric.take():
+        while out := self.fabric.send.take():
             for key in self.chance.sample(sorted({o.key for o in out}), len({o.key for o in out})):
                 data = b"".join(o.data for o in out if o.key == key and o.data)
                 end = self.ends.get(key)

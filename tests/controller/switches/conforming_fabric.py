@@ -128,7 +128,7 @@ class InMemory:
 
     def run(self):
         """Carry messages until nobody has anything to say."""
-        while out := self.sessions.take():
+        while out := self.sessions.send.take():
             for one in out:
                 if one.data is None:
                     self.sessions.closed(one.key)

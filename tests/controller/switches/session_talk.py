@@ -62,7 +62,7 @@ def entries(program):
 
 def sent(fabric, key):
     """What has been sent to a connection since the last look, together."""
-    return b"".join(out.data for out in fabric.take() if out.key == key)
+    return b"".join(out.data for out in fabric.send.take() if out.key == key)
 
 
 def questions(fabric, key):

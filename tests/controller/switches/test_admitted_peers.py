@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import pytest
 import trustme
 
+from controller.app import FULL, OWN_FULL, Inbox
 from controller.pulse import Pulse
 from controller.switches.connections import half_open
 from controller.switches.connections.half_open import HalfOpen
-from controller.switches.connections.inbox import FULL, OWN_FULL, Inbox
 from controller.switches.connections.listening import Entrance
 from controller.switches.connections.rejected_peers import MOST_REASONS, RETELL, RejectedPeers
 from controller.switches.events import PeerRejected
@@ -94,12 +94,28 @@ def test_many_hosts_do_not_fill_memory_or_the_log(rejected, told):
 
 class Hub:
     class Event:
+        turns = iter(())
+
         def is_set(self):
-            return True
+            return False
+
+        def set(self):
+            self.turns = iter([1])
+
+        def wait(self):
+            next(self.turns)
+
+        def clear(self):
+            pass
+
+
+def controller(clock, **parts):
+    fabric = SimpleNamespace(clock=clock, **parts)
+    return SimpleNamespace(fabric=fabric, member=None, entrance=None)
 
 
 def test_one_connection_does_not_fill_the_inbox():
-    inbox = Inbox(Hub, None, monotonic)
+    inbox = Inbox(Hub, controller(monotonic))
     while not inbox.full("flood"):
         inbox.put("flood", bytes(1 << 20))
     assert inbox._bytes <= OWN_FULL + (1 << 20) < FULL
@@ -108,7 +124,7 @@ def test_one_connection_does_not_fill_the_inbox():
 
 def test_the_inbox_knows_how_long_its_first_message_has_waited():
     times = iter((3.0, 4.0))
-    inbox = Inbox(Hub, None, lambda: next(times))
+    inbox = Inbox(Hub, controller(lambda: next(times)))
     assert inbox.oldest is None
     inbox.put("switch", b"one")
     inbox.put("switch", b"other")
@@ -131,10 +147,15 @@ def test_a_message_that_we_cannot_handle_is_our_bug_and_ends_its_connection(told
     def handle(*_):
         raise KeyError("crafted")
 
-    receiver = SimpleNamespace(handle=handle, bug=lambda error: pulse.bug("handling", error))
-    Inbox(Hub, receiver, monotonic)._handle(peer, b"")
+    ours = controller(monotonic, received=handle)
+    ours.pulse = pulse
+    inbox = Inbox(Hub, ours)
+    inbox.put(peer, b"one")
+    with pytest.raises(StopIteration):
+        inbox.work()
     assert (pulse.bugs, peer.ended) == (1, True)
-    assert [str(event) for event in told] == ["a bug of ours in: handling: KeyError('crafted')"]
+    said = "a bug of ours in: handling what switches say: KeyError('crafted')"
+    assert [str(event) for event in told] == [said]
 
 
 @pytest.fixture

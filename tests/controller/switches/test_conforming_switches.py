@@ -109,7 +109,7 @@ def test_a_switch_gets_the_program_that_it_can_do(shape):
     assert net.fabric.unanswered() == []
     before = [switch.changes for switch in net.fabric.switches]
     for vertex in range(len(before)):
-        net.sessions.reconcile(vertex)
+        net.sessions.present[vertex].wait()
     net.run()
     assert net.sessions.complete
     assert [switch.changes for switch in net.fabric.switches] == before
@@ -151,7 +151,7 @@ def test_a_switch_that_never_tells_its_features_gets_its_program(monkeypatch):
     assert net.fabric.lost() == []
     for vertex, switch in enumerate(net.fabric.switches):
         net.sessions.received(vertex, take(switch, kept[switch.datapath_id]))
-    assert net.sessions.take() == []
+    assert net.sessions.send.take() == []
 
 
 QUICK = {
@@ -228,7 +228,7 @@ def test_no_packet_is_lost_while_a_program_changes_in_steps():
     current = Current(ONE_HOST.identity, ONE_HOST.wiring.names, Encoder(ONE_HOST), ONE_HOST)
     net.sessions.load(current)
     seen = 0
-    while out := net.sessions.take():
+    while out := net.sessions.send.take():
         for one in out:
             data = bytes(one.data)
             while data:

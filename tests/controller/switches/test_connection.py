@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from compilers.targets.openflow.protocol import FEATURES, MessageType, message
-from controller.switches.connections.connection import _datapath_class
+from controller.switches.connections.connection import datapath_class
 from controller.switches.connections.sending import SEND_CHUNK_BYTES, SendPriority
 
 
@@ -34,11 +34,12 @@ def pair() -> Iterator[tuple[Any, socket.socket]]:
     hub = SimpleNamespace(Event=lambda: SimpleNamespace(**event), sleep=lambda _: None)
     framework: Any = SimpleNamespace(hub=hub, handler=handler, datapath=FrameworkDatapath)
     states: list[str] = []
-    said = {"changed": lambda one: states.append(one.state), "received": lambda *_: None}
-    edge: Any = SimpleNamespace(busy=lambda _: False, silenced=False, **said)
+    said = {"changed": lambda one, **_: states.append(one.state), "put": lambda *_: None}
+    can = {"of_build": lambda _: True, "full": lambda _: False}
+    edge: Any = SimpleNamespace(silenced=False, **said, **can)
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        connection = _datapath_class(framework, edge)(ours, ("127.0.0.1", 1))
+        connection = datapath_class(framework, edge)(ours, ("127.0.0.1", 1))
         connection.told = states
         yield connection, theirs
 

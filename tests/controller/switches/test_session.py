@@ -12,20 +12,18 @@ from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.profiles import PROFILES
 from controller.openflow.messages import SessionXid
-from controller.switches.admission import SWITCHES_AT_ONCE
-from controller.switches.connections.claims import DUPLICATE_TOLD, PROBE_PATIENCE
+from controller.switches.admission import DUPLICATE_TOLD, PROBE_PATIENCE, SWITCHES_AT_ONCE
 from controller.switches.current import Current
 from controller.switches.events import FabricComplete, ProgramRefused, SwitchProgrammed
 from controller.switches.session import (
     ASK_AFTER,
     MOST_UNKNOWN,
-    PROBE,
     SILENCE,
     SLOW,
     SWITCH_PATIENCE,
     LiveFabric,
 )
-from controller.switches.switch import MOST_TIMEOUTS
+from controller.switches.switch import MOST_TIMEOUTS, PROBE
 from tests.controller.reported import as_entries
 from tests.controller.switches.session_talk import (
     BAD_GROUP_TYPE,
@@ -102,7 +100,7 @@ def test_rows_of_others_are_kept_and_counted_or_removed(fabric):
     assert tell(fabric, "k", had) == b""
     assert fabric.status()["foreign"] == {"b": 1}
     fabric.foreign = "remove"
-    fabric.reconcile(1)
+    fabric.present[1].wait()
     data = tell(fabric, "k", had)
     assert data.count(struct.pack("!II", protocol.ONF, 2301)) == 1
 
@@ -146,7 +144,7 @@ def test_events_tell_how_long_programming_took(fabric, now):
     commit(fabric, 2)
     identity = fabric.identity
     assert fabric.drain()[-2:] == [SwitchProgrammed("b", 0.5), FabricComplete(identity, 2, 2.5)]
-    fabric.reconcile(1)
+    fabric.present[1].wait()
     assert tell(fabric, 2, entries(Programs().program(1))) == b""
     assert fabric.drain() == [SwitchProgrammed("b", None), FabricComplete(identity, 2, 0.0)]
 
@@ -225,11 +223,11 @@ def test_a_switch_that_leaves_while_it_gets_back_what_it_had_is_not_asked_again(
     fabric.received("k", error(*BAD_GROUP_TYPE, 50))
     fabric.received("k", protocol.message(21, OPENED))
     tell(fabric, "k", entries(FlowProgram((), (MARKER,))))
-    fabric.reconcile(0)
+    fabric.present[0].wait()
     fabric.drain()
     fabric.closed("k")
     assert kinds(fabric) == [("left", "a")]
-    assert fabric.take() == []
+    assert fabric.send.take() == []
 
 
 @pytest.mark.parametrize("answered", [[], [OPENED]])
@@ -240,7 +238,7 @@ def test_a_barrier_that_is_refused_is_an_answer(fabric, answered):
     fabric.received("k", error(1, 6, COMMITTED if answered else OPENED))
     assert sent(fabric, "k") == rows.discard(SessionXid.DISCARD)
     assert list(fabric.errors) == ["a"]
-    fabric.reconcile(0)
+    fabric.present[0].wait()
     assert row(0).tobytes() in tell(fabric, "k")
 
 
@@ -270,7 +268,7 @@ def test_an_unknown_datapath_gets_nothing_and_is_told_once(fabric):
     barrier(fabric, "k", OPENED)
     fabric.closed("k")
     fabric.connected("l", 99)
-    assert fabric.take() == []
+    assert fabric.send.take() == []
     assert kinds(fabric) == [("unknown", "0000000000000063")]
     assert fabric.status()["unknown"] == ["0000000000000063"]
 
@@ -284,9 +282,9 @@ def test_a_switch_keeps_its_place_while_it_answers(fabric, now):
     fabric.drain()
     for _ in range(2):
         fabric.connected("two", 11, "192.0.2.2:2000")
-        assert [(out.key, out.data) for out in fabric.take()] == [("one", PROBE)]
+        assert [(out.key, out.data) for out in fabric.send.take()] == [("one", PROBE)]
         fabric.received("one", ALIVE)
-        assert [(out.key, out.data) for out in fabric.take()] == [("two", None)]
+        assert [(out.key, out.data) for out in fabric.send.take()] == [("two", None)]
         fabric.closed("two")
     (event,) = fabric.drain()
     assert (event.kind, event.node) == ("duplicate", "a")
@@ -304,7 +302,7 @@ def test_a_claim_gets_the_place_when_the_connection_before_has_ended(fabric):
     program(fabric, "old", 11)
     fabric.connected("new", 11)
     assert fabric.status()["programmed"] == ["a"]
-    fabric.take()
+    fabric.send.take()
     fabric.closed("old")
     assert row(0).tobytes() in tell(fabric, "new")
     assert fabric.status()["programmed"] == []
@@ -315,14 +313,14 @@ def test_a_claim_gets_the_place_when_the_connection_before_has_ended(fabric):
 def test_a_switch_that_does_not_answer_loses_its_place(fabric, now):
     program(fabric, "old", 11)
     fabric.connected("new", 11)
-    fabric.take()
+    fabric.send.take()
     now[0] += PROBE_PATIENCE + 0.1
     fabric.tick()
-    assert ("old", None) in [(out.key, out.data) for out in fabric._outbox]
+    assert ("old", None) in [(out.key, out.data) for out in fabric.send]
     assert row(0).tobytes() in tell(fabric, "new")
     fabric.received("old", ALIVE)
     fabric.closed("old")
-    assert list(fabric.connections) == [0]
+    assert list(fabric.present) == [0]
 
 
 def test_an_old_connection_cannot_confirm_for_the_new_one(fabric, now):
@@ -332,7 +330,7 @@ def test_an_old_connection_cannot_confirm_for_the_new_one(fabric, now):
     fabric.connected("new", 11)
     now[0] += PROBE_PATIENCE + 0.1
     fabric.tick()
-    fabric.take()
+    fabric.send.take()
     barrier(fabric, "old", COMMITTED)
     assert fabric.status()["programmed"] == []
 
@@ -340,24 +338,24 @@ def test_an_old_connection_cannot_confirm_for_the_new_one(fabric, now):
 def test_of_many_claims_one_waits(fabric):
     program(fabric, "one", 11)
     fabric.connected("two", 11)
-    fabric.take()
+    fabric.send.take()
     fabric.connected("three", 11)
-    assert [(out.key, out.data) for out in fabric.take()] == [("three", None)]
+    assert [(out.key, out.data) for out in fabric.send.take()] == [("three", None)]
     fabric.closed("two")
     fabric.received("one", ALIVE)
-    assert fabric.take() == []
+    assert fabric.send.take() == []
     assert fabric.status()["errors"] == {}
 
 
 def test_a_datapath_id_is_accepted_from_its_certificate_only(fabric):
     """A stolen certificate of one switch does not make a peer another one."""
     fabric.connected("thief", 11, "192.0.2.9:1000", frozenset({"b"}))
-    assert [(out.key, out.data) for out in fabric.take()] == [("thief", None)]
+    assert [(out.key, out.data) for out in fabric.send.take()] == [("thief", None)]
     (event,) = fabric.drain()
     assert (event.kind, event.node) == ("misnamed", "192.0.2.9")
     assert "datapath id of switch a and a certificate that names b" in event.text
     fabric.connected("a", 11, "192.0.2.1:1000", frozenset({"a", "b"}))
-    assert list(fabric.connections) == [0]
+    assert list(fabric.present) == [0]
 
 
 def test_a_handler_that_fails_does_not_keep_the_others_from_their_work(fabric):
@@ -393,10 +391,10 @@ def test_so_many_switches_at_once_and_the_next_when_one_is_done():
     fabric = LiveFabric(build, names)
     for number in ids:
         fabric.connected(number, number)
-    asked = {out.key for out in fabric.take()}
+    asked = {out.key for out in fabric.send.take()}
     assert asked == set(range(1, SWITCHES_AT_ONCE + 1))
     fabric.closed(1)
-    assert {out.key for out in fabric.take()} == {SWITCHES_AT_ONCE + 1}
+    assert {out.key for out in fabric.send.take()} == {SWITCHES_AT_ONCE + 1}
 
 
 def test_fewer_switches_at_once_the_more_rows_each_has():
@@ -405,23 +403,23 @@ def test_fewer_switches_at_once_the_more_rows_each_has():
     fabric = LiveFabric(build, names)
     for number in ids:
         fabric.connected(number, number)
-    read = len({out.key for out in fabric.take()})
+    read = len({out.key for out in fabric.send.take()})
     assert SWITCHES_AT_ONCE / 5 < read < SWITCHES_AT_ONCE / 3
-    assert fabric.connected_now(ids[-1] - 1)
-    assert not fabric.connected_now(ids[-1])
+    assert ids[-1] - 1 in fabric.present
+    assert ids[-1] not in fabric.present
 
 
 def test_a_silent_switch_is_cut_off_and_told_once(fabric, now):
     connect(fabric, "k", 11)
     now[0] = SWITCH_PATIENCE - 1
     fabric.tick()
-    assert [out.data for out in fabric.take()] == [PROBE]
+    assert [out.data for out in fabric.send.take()] == [PROBE]
     fabric.received("k", ALIVE)
     now[0] = SWITCH_PATIENCE + 1
     fabric.drain()
     fabric.tick()
     fabric.tick()
-    assert [out.data for out in fabric.take()] == [None]
+    assert [out.data for out in fabric.send.take()] == [None]
     assert kinds(fabric) == [("silent", "a")]
 
 
@@ -431,21 +429,21 @@ def test_a_switch_that_says_nothing_is_asked_and_cut_off_within_seconds(fabric, 
     fabric.drain()
     now[0] = ASK_AFTER
     fabric.tick()
-    assert {(out.key, out.data) for out in fabric.take()} == {("k", PROBE), ("l", PROBE)}
+    assert {(out.key, out.data) for out in fabric.send.take()} == {("k", PROBE), ("l", PROBE)}
     fabric.received("l", ALIVE)
     now[0] += SLOW + 0.1
     fabric.tick()
     assert fabric.slow == {0}
     now[0] = ASK_AFTER + SILENCE + 0.1
     fabric.tick()
-    assert {(out.key, out.data) for out in fabric.take()} == {("k", None), ("l", PROBE)}
+    assert {(out.key, out.data) for out in fabric.send.take()} == {("k", None), ("l", PROBE)}
     assert kinds(fabric) == [("silent", "a")]
 
 
 def test_nobody_is_silent_whose_messages_wait_or_while_we_do_other_work(fabric, now):
     """Hundreds of 3,783 were cut off on a busy machine, with their answers in our hands."""
     fabric.connected(1, 11)
-    fabric.take()
+    fabric.send.take()
     fabric.heard.look(None)
     for _ in range(int(SILENCE)):
         now[0] += 10.0  # a long step of ours, then messages that wait
@@ -455,24 +453,24 @@ def test_nobody_is_silent_whose_messages_wait_or_while_we_do_other_work(fabric, 
             now[0] += 1.0
             fabric.heard.look(came)
         fabric.tick()
-        assert None not in [out.data for out in fabric.take()]
+        assert None not in [out.data for out in fabric.send.take()]
     for _ in range(4):
         now[0] += 1.0
         fabric.heard.look(None)
         fabric.tick()
-    assert [out.data for out in fabric.take()] == [None]
+    assert [out.data for out in fabric.send.take()] == [None]
 
 
 def test_one_who_never_stops_talking_keeps_nobody_from_being_silent(fabric, now):
     """While some message always waited no time passed: a dead switch was never repaired around."""
     fabric.connected(1, 11)
-    fabric.take()
+    fabric.send.take()
     tick, waited = 0.25, 3.0
     for _ in range(int((ASK_AFTER + SILENCE + waited) / tick) + 2):
         now[0] += tick
         fabric.heard.look(now[0] - min(now[0], waited))
         fabric.tick()
-    assert [out.data for out in fabric.take()] == [PROBE, None]
+    assert [out.data for out in fabric.send.take()] == [PROBE, None]
 
 
 def test_a_switch_that_does_its_work_slowly_is_not_silent(fabric, now):
@@ -484,4 +482,4 @@ def test_a_switch_that_does_its_work_slowly_is_not_silent(fabric, now):
         fabric.received("k", multipart(1, asked[1], entries(FlowProgram((), (row(1),))), more=1))
         fabric.received("k", multipart(7, asked[7], more=1))
         fabric.tick()
-        assert None not in [out.data for out in fabric.take()]
+        assert None not in [out.data for out in fabric.send.take()]

@@ -56,8 +56,8 @@ def test_a_build_loaded_in_the_middle_of_a_push_comes_after_it(fabric):
 def test_changes_of_others_come_one_after_the_other_and_are_told_apart(fabric):
     program(fabric, "k", 11)
     outcomes = []
-    fabric.change(0, [row(5).tobytes()], outcomes.append)
-    fabric.change(0, [row(6).tobytes()], outcomes.append)
+    fabric.present[0].talk.change([row(5).tobytes()], outcomes.append)
+    fabric.present[0].talk.change([row(6).tobytes()], outcomes.append)
     assert row(6).tobytes() not in sent(fabric, "k")
     fabric.received("k", error(*BAD_GROUP_TYPE, 55))
     assert row(6).tobytes() in barrier(fabric, "k", 11 << 24 | 2)
@@ -70,8 +70,8 @@ def test_a_change_that_a_switch_takes_along_is_told_when_the_switch_has_left(fab
     """Who hears of it may want to change other switches at once, and this one not any more."""
     program(fabric, "k", 11)
     seen = []
-    fabric.change(
-        0, [row(5).tobytes()], lambda _: seen.append((fabric.in_sync, fabric.connections))
+    fabric.present[0].talk.change(
+        [row(5).tobytes()], lambda _: seen.append((fabric.in_sync, fabric.present))
     )
     fabric.closed("k")
     assert seen == [(frozenset(), {})]
@@ -109,14 +109,16 @@ def test_messages_of_a_kind_go_to_those_who_want_them(fabric):
 def test_questions_of_others_are_answered(fabric):
     program(fabric, "k", 12)
     answers = []
-    fabric.ask(1, protocol.Multipart.PORT_STATS, reading.ports_wanted(), answers.append)
+    fabric.present[1].talk.ask(
+        protocol.Multipart.PORT_STATS, reading.ports_wanted(), answers.append
+    )
     (xid,) = questions(fabric, "k").values()
     stats = np.zeros(3, protocol.PORT_STATS.dtype)
     stats["port"], stats["sent_bytes"] = [1, 2, 3], [10, 20, 30]
     fabric.received("k", multipart(4, xid, stats.tobytes()))
     (body,) = answers
     assert reading.records(body, protocol.PORT_STATS)["sent_bytes"].tolist() == [10, 20, 30]
-    fabric.ask(1, protocol.Multipart.PORT_DESC, b"", answers.append)
+    fabric.present[1].talk.ask(protocol.Multipart.PORT_DESC, b"", answers.append)
     fabric.closed("k")
     assert answers[1:] == [None]
 
@@ -135,4 +137,4 @@ def test_a_build_that_cannot_be_loaded_changes_nothing(fabric):
     fabric.drain()
     fabric.cannot_load("not verified")
     assert fabric.drain() == [BuildKept(fabric.identity, "not verified")]
-    assert (fabric.status()["programmed"], fabric.take()) == (["b"], [])
+    assert (fabric.status()["programmed"], fabric.send.take()) == (["b"], [])

@@ -123,7 +123,7 @@ def test_a_switch_whose_rows_have_other_numbers_meanwhile_is_read(monkeypatch):
     program = net.sessions.current.programs.program(u, 1)
     switch.apply((*program.groups, *program.flows))
     net.connect(u)
-    assert net.sessions.generation(u) == 1
+    assert net.sessions.present[u].generation == 1
     beside.finish()
     net.tick()
     encoder = Encoder(BUILD).with_tables(tables_for((u, k)))
@@ -131,7 +131,7 @@ def test_a_switch_whose_rows_have_other_numbers_meanwhile_is_read(monkeypatch):
     assert len(switch.rows) == sum(map(len, after.flows))
     assert len(switch.groups) == sum(map(len, after.groups))
     net.sessions.differences["none"] = 0
-    net.sessions.reconcile(u)
+    net.sessions.present[u].wait()
     net.run()
     assert net.sessions.differences["none"] == 1  # it holds just its program
 

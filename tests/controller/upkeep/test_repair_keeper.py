@@ -16,8 +16,7 @@ from controller.settings import Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
 from controller.upkeep import repair_keeper
-from controller.upkeep.repair_keeper import Keeper
-from controller.upkeep.rounds import ROUND_PATIENCE
+from controller.upkeep.repair_keeper import ROUND_PATIENCE, Keeper
 from inventory.problems import InputError
 from tests.compilers.modular import modular
 from tests.compilers.routed import routed
@@ -84,7 +83,7 @@ def test_a_switch_that_connects_gets_the_tables_that_hold_now():
     net.connect(u)
     assert not hold(net, tables_for((u, k)))
     mods(net)
-    net.sessions.reconcile(u)
+    net.sessions.present[u].wait()
     net.run()
     assert mods(net) == 0
 
@@ -111,7 +110,7 @@ def test_a_switch_that_refuses_is_read_and_put_right():
     assert u in hold(net, tables_for((u, k)))
     assert BUILD.wiring.names[u] in net.sessions.errors
     net.switches[u].refuses = False
-    net.sessions.reconcile(u)
+    net.sessions.present[u].wait()
     net.run()
     assert not hold(net, tables_for((u, k)))
 

@@ -79,7 +79,7 @@ def test_a_switch_that_confirms_everything_and_holds_nothing_is_found_at_once(bu
 def test_what_was_counted_only_is_read_in_full_soon():
     net = network()
     wait(net, TICK * (len(net.fabric.switches) // READINGS_AT_ONCE + 2))
-    assert not any(net.sessions.due(v, REST) for v in range(13))
+    assert not any(net.sessions.present[v].due(net.now[0] - REST) for v in range(13))
     switch = net.fabric.switches[BAD]
     key, row = next((k, r) for k, r in switch.tables.rows.items() if r.table == 1)
     kept, commit = replace(row, instructions=b""), switch._changed
@@ -99,7 +99,7 @@ def test_what_was_counted_only_is_read_in_full_soon():
     altered()
     wait(net, 3 * REST + 2)
     assert net.sessions.state(BAD) in ("drifting", "in sync")
-    net.sessions.reconcile(BAD)
+    net.sessions.present[BAD].wait()
     net.run()
     wait(net, 1)
     assert net.sessions.state(BAD) == "drifting", "a count proves nothing for ever"
@@ -169,7 +169,7 @@ def test_a_hung_switch_is_cut_off_in_seconds_and_delays_no_other():
     assert not net.keeper.rounds.busy, "all others are repaired, and at once"
     assert "repaired" in [event.kind for event in net.sessions.drain()]
     wait(net, SILENCE)
-    assert not net.sessions.connected_now(BAD)
+    assert BAD not in net.sessions.present
     wait(net, 6)
     assert drained(net) == [BAD]
     assert lost(net) == []
@@ -239,7 +239,7 @@ def test_a_switch_that_returns_while_the_others_move_follows():
     tick = net.tick
 
     def returns(seconds):
-        if net.now[0] > began + 0.1 and not net.sessions.connected_now(BAD):
+        if net.now[0] > began + 0.1 and BAD not in net.sessions.present:
             net.sessions.connected(BAD, net.fabric.switches[BAD].datapath_id)
         tick(seconds)
 
@@ -258,16 +258,16 @@ def test_a_switch_that_carries_out_a_large_change_is_neither_slow_nor_silent():
     net.hung.add(BAD)
     many = [bytes(row) for row in Encoder(BUILD).program(BAD).parts] * 3000
     size = sum(map(len, many))
-    net.sessions.change(BAD, many, lambda _: None)
+    net.sessions.present[BAD].talk.change(many, lambda _: None)
     net.run()
     net.sessions.drain()
     wait(net, SLOW + size / WORK_RATE - 1)
     assert net.sessions.slow == set()
-    assert net.sessions.connected_now(BAD)
+    assert BAD in net.sessions.present
     wait(net, ASK_AFTER + 2)
     assert net.sessions.slow == {BAD}
     wait(net, SILENCE)
-    assert not net.sessions.connected_now(BAD), "but not for ever"
+    assert BAD not in net.sessions.present, "but not for ever"
 
 
 def test_a_busy_process_of_many_switches_is_given_more_time():
@@ -278,7 +278,7 @@ def test_a_busy_process_of_many_switches_is_given_more_time():
     every = range(len(net.fabric.switches))
     net.hung.update(every)
     for vertex in every:
-        net.sessions.change(vertex, [b""], lambda _: None)
+        net.sessions.present[vertex].talk.change([b""], lambda _: None)
     wait(net, ASK_AFTER + SLOW + 2 * TICK)
     assert len(every) > WORKING
     assert net.sessions.slow == set()
@@ -322,10 +322,11 @@ def test_without_an_audit_what_was_changed_is_read_in_full_all_the_same():
     """Wrong rows of the right number stayed for ever."""
     net = network(audit=0.0)
     wait(net, 2)
-    assert not any(net.sessions.due(v, REST) for v in range(13))
+    assert not any(net.sessions.present[v].due(net.now[0] - REST) for v in range(13))
     switch = net.fabric.switches[BAD]
     key, row = next((k, r) for k, r in switch.tables.rows.items() if r.table == 1)
-    net.sessions.change(BAD, [], lambda _: None)
+    net.sessions.present[BAD].touched()
+    net.sessions.present[BAD].talk.change([], lambda _: None)
     net.run()
     switch.tables.rows[key] = replace(row, instructions=b"")
     wait(net, 1)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from inventory.problems import InputError
+from mininet_scenarios.engines.inner_engine import InnerEngine
 from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_counts
 from mininet_scenarios.run.rehearsal_plan import RehearsalPlan
@@ -252,3 +253,7 @@ def test_what_ping_prints():
 def test_the_histogram_leaves_out_what_does_not_arrive():
     hops = np.array([[0, 1], [-3, 2]])
     assert histogram(hops, np.ones((2, 2), bool)) == {0: 1, 1: 1, 2: 1}
+
+
+def test_an_event_whose_time_has_passed_comes_at_once():
+    InnerEngine.wait(None, -0.5)

@@ -10,6 +10,7 @@ import pytest
 
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from mininet_scenarios.traffic.probing import decode
+from tests.mininet_scenarios.scenario.test_scenario import GROUPS, RISKS
 
 pytestmark = pytest.mark.live
 POLARFAB = Path(sys.executable).with_name("polarfab")
@@ -48,6 +49,16 @@ def test_a_quadrics_link_fails_under_traffic():
 def test_failures_are_as_the_tables_say(name, reached):
     report = passed(name)
     assert [event["reached"] for event in report["timeline"]] == reached
+
+
+@pytest.mark.long
+def test_a_module_that_fails_loses_nothing(tmp_path):
+    file = tmp_path / "scenario.yaml"
+    file.write_text(GROUPS.replace("engine: model\n", "").replace("q: 4", "q: 3"))
+    (tmp_path / "inventory.yaml").write_text(RISKS)
+    report = passed(file)
+    assert [event["reached"] for event in report["timeline"][:6]] == [156] * 6
+    assert report["passed"]
 
 
 @pytest.mark.long

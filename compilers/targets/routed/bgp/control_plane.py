@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.minimal_hops import minimal_hops
+from compilers.forwarding.walks import minimal_hops
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
 from compilers.spec.features import AGGREGATES
@@ -28,7 +28,7 @@ from compilers.tables.fib import Fib
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
 from compilers.targets.routed.static_routes import RoutedFabric
-from compilers.wiring.as_numbers import OWN, as_numbers
+from compilers.wiring.addressing import OWN, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 

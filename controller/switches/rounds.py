@@ -1,0 +1,108 @@
+"""Rounds of changes of many switches: one begins when all have confirmed the one before. No I/O.
+
+What follows an answer is for the one who sends them to say: a repair goes on, a move is taken back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from math import inf
+
+from controller.switches.session import LiveFabric
+from controller.switches.transaction import Outcome
+
+Messages = Iterable[tuple[int, Sequence[bytes]]]
+"""What each switch of a round gets, by vertex; made one after the other, as there is room."""
+
+
+class Rounds:
+    """The rounds being sent.
+
+    Args:
+        fabric: of the switches.
+        answered: gets how the change of each switch has ended.
+        finished: called when the last round is done.
+        at_once: switches that get a round at the same time.
+        patience: seconds that a round waits for its slowest switch; then, and where one seems to be
+            hung, the next one follows. Infinite: all are waited for.
+
+    sent: the switches that have not answered, and since when, the oldest first. number: of the last
+    round.
+    """
+
+    def __init__(
+        self,
+        fabric: LiveFabric,
+        answered: Callable[[int, Outcome], None],
+        finished: Callable[[], None],
+        at_once: float = inf,
+        patience: float = inf,
+    ) -> None:
+        self.fabric, self._answered, self._finished = fabric, answered, finished
+        self._at_once, self._patience = at_once, patience
+        self.sent: dict[int, float] = {}
+        self.busy, self.number, self._until = False, 0, inf
+        self._left: deque[Messages] = deque()
+        self._round: Iterator[tuple[int, Sequence[bytes]]] = iter(())
+
+    def send(self, rounds: Iterable[Messages] | None = None) -> None:
+        """Send what may be sent now; with rounds, these follow, be it that there are none."""
+        if rounds is not None:
+            self._left.extend(rounds)
+            self.busy = True
+        while self.busy and len(self.sent) < self._at_once:
+            if (some := next(self._round, None)) is not None:
+                vertex, parts = some
+                if (switch := self.fabric.present.get(vertex)) is None:
+                    self._answered(vertex, Outcome(False, lost=True))
+                    continue
+                if self._patience == inf or not switch.slow:
+                    self.sent[vertex] = self.fabric.clock()
+                switch.touched()
+                switch.talk.change(parts, partial(self._done, vertex, self.number))
+            elif self.sent:
+                return
+            elif self._left:
+                self._round, self.number = iter(self._left.popleft()), self.number + 1
+                self._until = self.fabric.heard() + self._patience
+            else:
+                self.busy = False
+                self._finished()
+
+    def tick(self) -> None:
+        """Time passes: those that are waited for are asked whether they live."""
+        if self._patience == inf or not self.sent:
+            return
+        late = self.fabric.heard() >= self._until
+        for vertex in list(self.sent):
+            switch = self.fabric.present.get(vertex)
+            if switch is not None:
+                switch.probe()
+            if late or (switch is not None and switch.slow):
+                del self.sent[vertex]
+        if not self.sent:
+            self.send()
+
+    def also(self, messages: Messages) -> None:
+        """These belong to the round under way."""
+        self._round = chain(self._round, messages)
+
+    def stop(self) -> None:
+        """Send nothing more; what was sent is waited for."""
+        self._left.clear()
+        self._round = iter(())
+
+    def forget(self) -> None:
+        """Drop all rounds: other programs are current now."""
+        self.stop()
+        self.sent.clear()
+        self.busy, self.number = False, self.number + 1
+
+    def _done(self, vertex: int, number: int, outcome: Outcome) -> None:
+        waited = number == self.number and self.sent.pop(vertex, None) is not None
+        self._answered(vertex, outcome)
+        if waited:
+            self.send()
