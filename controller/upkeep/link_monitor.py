@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from compilers.audit.move_text import sentence
 from compilers.audit.resolve import PortFinder
 from compilers.audit.wiring_audit import WiringAudit
 from compilers.targets.openflow.protocol import (
@@ -153,7 +152,7 @@ class Watching:
         self.links.unseen(*self.discovery.unseen(now), now)
         self._miswired = self.discovery.miswired(now)
         moves = self._miswired.moves if self._miswired else ()
-        told = tuple(sentence(move, self._ports) for move in moves)
+        told = tuple(move.sentence(self._ports) for move in moves)
         if told != self._found:
             self._found, self._since = told, now
         # One turn of all switches: before that, some of several moved cables may not be seen.
