@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from compilers.forwarding.minimal_hops import minimal_hops
 
+from compilers.forwarding.walks import minimal_hops
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.intermediate_form import no_route
 from compilers.update import move_plan, repair_rounds
