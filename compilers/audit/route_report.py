@@ -89,13 +89,11 @@ class RouteReport:
         check = SwitchRoutes(build, files, routes_of, pools)
         results: list[Compared] = []
         problems: list[Problem] = []
-        for done, result in enumerate(on_all_cores(check.compared, sorted(files)), 1):
+        for result in on_all_cores(check.compared, sorted(files), progress):
             if isinstance(result, InputError):
                 problems += result.problems
             else:
                 results.append(result)
-            if progress:
-                progress(done, len(files))
         if problems:
             raise InputError(few(problems))
         results.sort(key=lambda one: -one.vertex)

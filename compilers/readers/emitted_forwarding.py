@@ -175,6 +175,14 @@ def with_mark(port: str) -> str:
     return f"{port} with a mark"
 
 
+VIA = "via "
+
+
+def found_by(address: str) -> str:
+    """In the place of a port: the one by which another table reaches an address."""
+    return f"{VIA}{address}"
+
+
 def bare(port: Port) -> Port:
     """The port, whatever becomes of the TTL, and whether packets are marked."""
     return port % HALVED if isinstance(port, int) else port

@@ -253,11 +253,7 @@ class Target(ABC):
         check = self.emitted_check(build, chosen, folder, accept)
         vertices = np.flatnonzero(build.topology.present).tolist()
         wanted = [v for v in vertices if only is None or v in only]
-        checked = []
-        for done, switch in enumerate(on_all_cores(check.switch, wanted), 1):
-            checked.append(switch)
-            if progress:
-                progress(done, len(wanted))
+        checked = list(on_all_cores(check.switch, wanted, progress))
         report = check.report(self.name, checked, whole=len(wanted) == len(vertices))
         more = self.more_differences(build, chosen, folder, only)
         return report.also(more) if more else report

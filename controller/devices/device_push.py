@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 
 from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_lines import remediation
-from compilers.audit.route_remediation import Remediation
+from compilers.audit.route_lines import Remediation, remediation
 from compilers.audit.route_report import SwitchRoutes
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen

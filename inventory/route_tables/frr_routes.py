@@ -45,12 +45,12 @@ def _table(number: int, vrf: str) -> str:
 
 
 def _hops(entries: list[dict[str, Any]]) -> Hops:
-    """The active next hops."""
+    """The active next hops; of those that other routes resolve, what they resolve to."""
     found = []
     for entry in entries:
         get = entry.get
         if get("blackhole") or get("reject") or get("unreachable"):
             return DISCARD
-        if get("active") and not get("resolver") and not get("duplicate"):
+        if get("active") and not get("recursive") and not get("duplicate"):
             found.append((get("ip", ""), get("interfaceName", ""), get("weight", 1)))
     return shared(tuple(found))

@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from ipaddress import IPv6Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compilers.tables.build import Build
+from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.routed.static_routes import LINK_LOCAL
 from mininet_scenarios.scenario.engine import EngineError
 
@@ -102,10 +104,15 @@ class FrrRouter(RouterProcesses):
         self._vtysh("-f", str(self.files / "frr.conf"))
 
     def ready(self, dead: set[str]) -> bool:
-        """Static: a route for each prefix and table, or none over a dead link; BGP: as compiled."""
+        """Static: a route for each prefix and table, or none over a dead link; BGP: as compiled.
+
+        With BGP static routes share what enters: every way of each is there.
+        """
         if "bgpd" in self._more():
             found = {str(route["dst"]): str(route.get("dev")) for route in self.routes(BGP)}
-            return bool(dead) or found == self._compiled()
+            compiled = self._compiled()
+            right = {dst: dev for dst, dev in found.items() if dst in compiled} == compiled
+            return bool(dead) or (right and self.shares() == self._shares())
         if dead and self.build.protect == "none":
             return not self._over(dead, FRRS)
         return len(self.routes(FRRS)) == len(self._static())
@@ -123,6 +130,16 @@ class FrrRouter(RouterProcesses):
         text = (self.files / "frr.conf").read_text()
         words = (("bfdd", " bfd"), ("bgpd", "router bgp"))
         return [daemon for daemon, word in words if word in text]
+
+    def shares(self) -> dict[str, int]:
+        """{prefix: ways} of the table of entering packets in the kernel."""
+        entering = [r for r in self.routes(FRRS) if str(r.get("table")) == str(ENTER)]
+        return {str(route["dst"]): len(route.get("nexthops", [0])) for route in entering}
+
+    def _shares(self) -> dict[str, int]:
+        """The same by its configuration."""
+        lines = map(str.split, (self.files / "frr.conf").read_text().splitlines())
+        return Counter(line[2] for line in lines if line[-2:] == ["table", str(ENTER)])
 
     def _static(self) -> set[tuple[str, str]]:
         """The prefixes and tables of its static routes."""

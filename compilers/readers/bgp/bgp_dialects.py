@@ -20,20 +20,21 @@ class BgpDialect:
     """A system's words; every template has to be there where nothing else is said.
 
     once: with the fields number, id and most, the length of the longest path, or less, one less.
-    family: of each address family, the first one where there is such a family: pool, least,
-    longest of its prefixes. own: a prefix that the switch announces. session: of each neighbour,
-    the first one where there is such a neighbour: peer, far. override: policy, of a neighbour with
-    one of its own. entry: place, list and metric of an entry of a policy; six: the rest of one for
-    IPv6. preferred: of each prefix of a list, the first one names it. everyone: of the entry for
-    all other prefixes. bfd, watched: where BFD watches links, once and of each family. rooted:
-    announces a prefix only while a route of its own has it. made: what makes a neighbour or a
-    group, before which the system takes no other statement about it; none: the order is free.
-    both: where there are sessions of both address families. links: of each link that BFD watches:
-    port.
+    family: of each address family, the first one where there is such a family: pool, least, longest
+    of its prefixes. via: where next hops of shares are announced, of their pool. own: a prefix that
+    the switch announces. session: of each neighbour, the first one where there is such a neighbour:
+    peer, far. override: policy, of a neighbour with one of its own. entry: place, list and metric
+    of an entry of a policy; six: the rest of one for IPv6. preferred: of each prefix of a list, the
+    first one names it. everyone: of the entry for all other prefixes. bfd, watched: where BFD
+    watches links, once and of each family. rooted: announces a prefix only while a route of its own
+    has it. made: what makes a neighbour or a group, before which the system takes no other
+    statement about it; none: the order is free. both: where there are sessions of both address
+    families. links: of each link that BFD watches: port.
     """
 
     once: tuple[str, ...] = ()
     family: tuple[str, ...] = ()
+    via: tuple[str, ...] = ()
     session: tuple[str, ...] = ()
     override: tuple[str, ...] = ()
     entry: tuple[str, ...] = ()

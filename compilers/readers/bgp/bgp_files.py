@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from compilers.readers.bgp.bgp_dialects import dialect
-from compilers.readers.bgp.bgp_reader import is_taken
+from compilers.readers.bgp.bgp_outcome import is_taken
 from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker
 from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop
 from compilers.readers.routers.frr_reader import NAME, read_frr_text
@@ -38,7 +38,8 @@ def frr(folder: Path, bfd: bool) -> BgpSwitch:
     files, actor, engine = read_frr_text(folder, bfd)
     file = str(folder / NAME)
     speaker = Speaker.read(Statements(engine.said), dialect("frr", NAME), bfd)
-    return speaker.switch(file, files.switch(file, files.tables(NAME, engine, actor.ways), ()))
+    rest = files.switch(file, files.tables(NAME, engine, actor.ways), ())
+    return replace(speaker.switch(file, rest), falls_through=True)
 
 
 def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] = ()) -> BgpSwitch:
@@ -74,14 +75,14 @@ def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] 
         speaker.said.need(speaker.dialect.links, {"port": ends.get(session.port, "")})
     if Path(where.file).name in ANNOUNCING:
         _announce(router, speaker)
-    return numbered(router, speaker, forwarding(*routers), where.file)
+    return numbered(router, speaker, forwarding(*routers, recursive=True), where.file)
 
 
 def _say_the_same(first: Speaker, second: Speaker) -> bool:
     """Whether two files say the same of BGP."""
     told = [
         [
-            (f.own, f.taken, {s.port: (s.number, s.usual, s.preferred) for s in f.sessions})
+            (f.own, f.taken, f.via, {s.port: (s.number, s.usual, s.preferred) for s in f.sessions})
             for f in each.families
         ]
         for each in (first, second)

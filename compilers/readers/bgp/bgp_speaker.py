@@ -14,8 +14,8 @@ from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.statements import Found, Statements
 
 FAMILIES = (
-    {"family": "ipv4", "word": "ip", "inet": "inet", "avd": ""},
-    {"family": "ipv6", "word": "ipv6", "inet": "inet6", "avd": "ipv6_"},
+    {"family": "ipv4", "word": "ip", "inet": "inet", "avd": "", "full": "32"},
+    {"family": "ipv6", "word": "ipv6", "inet": "inet6", "avd": "ipv6_", "full": "128"},
 )
 """The names of address families, and the words for them."""
 
@@ -40,12 +40,14 @@ class SpokenFamily:
     """What a switch says of an address family.
 
     own: the prefixes that it announces. taken: (pool, least, longest) of what it accepts and
-    announces.
+    announces; via: the pool of the single addresses that it accepts and announces, too, to be next
+    hops; "" without any.
     """
 
     own: tuple[str, ...]
     sessions: tuple[BgpNeighbour, ...]
     taken: tuple[str, int, int]
+    via: str = ""
 
 
 LARGEST_METRIC = (1 << 32) - 1
@@ -55,7 +57,9 @@ LARGEST_METRIC = (1 << 32) - 1
 class BgpSwitch:
     """A switch that speaks BGP; most: the systems that a path may have.
 
-    rest: everything but its routes. line: of its number.
+    rest: everything but its routes; ports `via ADDRESS` of it are those that BGP finds for the
+    address. line: of its number. falls_through: whether packets that the table of their ingress has
+    no route for are looked up as others are.
     """
 
     file: str
@@ -65,6 +69,7 @@ class BgpSwitch:
     most: int
     families: tuple[SpokenFamily, ...]
     line: int
+    falls_through: bool = False
 
 
 @dataclass(slots=True)
@@ -96,7 +101,11 @@ class Speaker:
             found["prefix"] for each in self.dialect.own for found, _ in self.said.find(each, known)
         ]
         taken = known["pool"], _number(known["least"]), _number(known["longest"])
-        return SpokenFamily(tuple(own), sessions, taken)
+        via = self.said.need(self.dialect.via, known)["via"] if self._has_via(known) else ""
+        return SpokenFamily(tuple(own), sessions, taken, via)
+
+    def _has_via(self, known: Found) -> bool:
+        return any(any(self.said.find(each, known)) for each in self.dialect.via)
 
     def _sessions(self, known: Found) -> Iterator[BgpNeighbour]:
         first, *others = self.dialect.session

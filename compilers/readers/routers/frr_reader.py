@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop, address_text
+from compilers.readers.emitted_forwarding import (
+    EmittedSwitch,
+    NextHop,
+    address_text,
+    found_by,
+)
 from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.routers.iproute_marks import way_to
@@ -33,6 +38,8 @@ class FrrActor(KernelActor):
         if "gateway" not in said:
             return None if "table" in said and table == MAIN else RouteWay(table, 254, ())
         distance, gateway = int(said.get("distance", 1)), address_text(said["gateway"])
+        if "interface" not in said:
+            return None if table == MAIN else RouteWay(table, 1, ((found_by(gateway), 1),))
         if ("bfd" in said) is not self.watched or not 0 < distance <= LARGEST_DISTANCE:
             return None
         if "." in gateway and "onlink" not in said:

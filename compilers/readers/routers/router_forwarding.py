@@ -14,6 +14,7 @@ from compilers.readers.emitted_forwarding import (
     Lookup,
     NextHop,
     OwnAddress,
+    found_by,
 )
 from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.routers.router_text import DISCARD, RouterText
@@ -22,12 +23,13 @@ SMALL = 4
 """Addresses of a network below which all of them are listed."""
 
 
-def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
+def forwarding(router: RouterText, *others: RouterText, recursive: bool = False) -> EmittedSwitch:
     """What a router does with packets; with what is wrong in its files.
 
     Args:
         router: its configuration.
         others: more files, of which only the faults count.
+        recursive: whether next hops of entering packets may be addresses that another table finds.
     """
     ends = dict(far_ends(router))
     for rows in (router.transit, router.entering):
@@ -42,7 +44,8 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
         line = min(router.entering.first_lines().values(), default=0)
         router.fault(line, f"routes of VRF {router.vrf}, in which no packet comes in")
     ports = {port for name in (*router.ingress.values(), *inside) for port in router.ports(name)}
-    hops = [*_next_hops(router, router.transit, ends), *_next_hops(router, router.entering, ends)]
+    hops = list(_next_hops(router, router.transit, ends))
+    hops += _next_hops(router, router.entering, ends, recursive)
     file = router.file
     hosts = list(_hosts(router))
     alone = not hosts or any(claim.kind == "loopback" for claim in hosts)
@@ -152,16 +155,18 @@ def _lookup(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> tuple
 
 
 def _interface(hop: str, ends: dict[str, str]) -> str:
-    """The interface of a next hop, "" where there is none."""
+    """The interface of a next hop, or what is found by its address."""
     gateway, _, interface = hop.partition(" ")
-    return interface or ends.get(gateway, "")
+    return interface or ends.get(gateway) or found_by(gateway)
 
 
-def _next_hops(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> Iterator[NextHop]:
+def _next_hops(
+    router: RouterText, rows: RouteLines, ends: dict[str, str], recursive: bool = False
+) -> Iterator[NextHop]:
     """Each next hop once, where it is first said; those that nobody can reach are faults."""
     for text, line in rows.first_lines().items():
         gateway, _, interface = text.partition(" ")
-        if text == DISCARD:
+        if text == DISCARD or (recursive and not interface and gateway not in ends):
             continue
         through = ends.get(gateway, interface)
         at_end = gateway in ends and interface in ("", through)

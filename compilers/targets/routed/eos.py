@@ -66,6 +66,7 @@ class Eos(P2pTarget):
     hier_config = dict.fromkeys(("eos.cfg",), "ARISTA_EOS")
     interfaces = EOS
     vrf = "hosts"
+    not_found = "the examples of its manual, Static Inter-VRF Route, have next hops on links alone"
     options = MappingProxyType(
         {
             **P2P_OPTIONS,

@@ -6,14 +6,16 @@ tables of their own for what depends on where a packet came in (`linux_tables`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
 from compilers.readers.bgp import bgp_files
+from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.frr_reader import read_frr
 from compilers.spec.features import (
@@ -32,10 +34,12 @@ from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
+    SHARING_OPTIONS,
     BgpSpeaker,
     ControlPlane,
     bgp_options,
     bgp_reader,
+    failed_shares,
     require_bgp,
 )
 from compilers.targets.routed.interfaces import LINUX
@@ -46,6 +50,7 @@ from compilers.targets.routed.kernel_marks import (
     require_devices,
 )
 from compilers.targets.routed.linux_tables import (
+    ENTER,
     MAIN,
     PROTOCOL,
     LookupRule,
@@ -60,7 +65,15 @@ from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRow
 from compilers.targets.routed.static_routes import SHARED, Numbers, RoutedFabric, StaticSwitch
 from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError
-from inventory.route_tables.held_routes import ANY, DISCARD, Choices, RouteTables, shared
+from inventory.route_tables.held_routes import (
+    ANY,
+    DISCARD,
+    IPV4_RULES,
+    IPV6_RULES,
+    Choices,
+    RouteTables,
+    shared,
+)
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
 STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
@@ -107,6 +120,7 @@ class Frr(Target):
         {
             "version": Option.choice("The oldest FRR that is to take it.", "8.4", "10.7"),
             **bgp_options("off", "on"),
+            **SHARING_OPTIONS,
         }
     )
 
@@ -135,6 +149,16 @@ class Frr(Target):
             return bgp_reader(bgp_files.frr, chosen)
         return partial(read_frr, bfd=chosen[BFD] == "on")
 
+    def more_differences(
+        self,
+        build: Build,  # noqa: ARG002
+        chosen: Chosen,
+        folder: Path,
+        only: Collection[int] | None,
+    ) -> DifferenceList | None:
+        """See `Target.more_differences`: shares that BGP repairs, under failures."""
+        return failed_shares(self.reader(chosen), folder, only)
+
     def unreadable(self, chosen: Chosen, *, part: bool) -> str:
         """See `Target.unreadable`: what BGP finds is decided by all switches."""
         return NEEDS_ALL if part and chosen[ROUTING] == "bgp" else ""
@@ -143,7 +167,7 @@ class Frr(Target):
         """See `Target.routes_held`."""
         routed = RoutedFabric.of(build)
         if chosen[ROUTING] == "bgp":
-            return partial(_bgp_routes, routed)
+            return partial(_bgp_routes, routed, ControlPlane.of(routed, chosen))
         gateway = {4: _gateway(chosen, 4), 6: _gateway(chosen, 6)}
         return partial(kernel_tables, routed, gateway=gateway, batches=False)
 
@@ -159,11 +183,18 @@ def _variables(
     switch = routed.switch(vertex)
     if plane:  # a fixed link-local address beside an automatic one is fatal to next hops
         switch = replace(switch, link_local="")
-    orders = {} if plane else in_order(routed, vertex, each=False)
+    orders = in_order(routed, vertex, each=False)
+    if plane:
+        orders = {t: order for t, order in orders.items() if t == ENTER and plane.via}
     marks = None if plane else kernel_marks(routed, vertex, _gateway(chosen, 4) == "ipv4")
     none = RouteRows.of(routed.both, ())
     routes = [
-        RouteRows.of(names, _routes(routed, vertex, family, orders, chosen))
+        RouteRows.of(
+            names,
+            _entering(routed, plane, vertex, family)
+            if plane
+            else _routes(routed, vertex, family, orders, chosen),
+        )
         for family, names in enumerate(routed.named)
     ]
     dropped = [RouteRows.of(names, discards(routed, vertex, orders)) for names in routed.named]
@@ -213,14 +244,36 @@ def _onward(
     return RouteRows(PrefixTexts([pool]), said, np.zeros_like(every), every)
 
 
-def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
+def _entering(
+    routed: RoutedFabric, plane: ControlPlane, vertex: int, family: int
+) -> Iterator[RoutePart]:
+    """The static routes of a family whose next hops BGP finds, a line each way of each share."""
+    prefix, egress = routed.routes(vertex)
+    ways = plane.next_hops(vertex, family) if plane.via else {}
+    for share in routed.shares(vertex) if plane.via and routed.switch(vertex).hosts else ():
+        members: list[Way] = [(ways[port][0], f"table {ENTER}", "") for port in share.port]
+        these = prefix[egress == share.egress]
+        every = np.tile(np.arange(len(members)), len(these))
+        yield np.repeat(these, len(members)), members, every
+
+
+def _bgp_routes(routed: RoutedFabric, plane: ControlPlane | None, vertex: int) -> RouteTables:
     """The paths that BGP chooses; it learns the gateways from the sessions."""
-    hops = {link.port: (ANY, link.interface) for link in routed.switch(vertex).links}
+    switch, plan = routed.switch(vertex), in_order(routed, vertex, each=False)
+    hops = {link.port: (ANY, link.interface) for link in switch.links}
     minimal = routed.build.tables.classes.port[vertex, :, None]
     routes: dict[str, Choices] = {}
+    entering: dict[str, Choices] = {}
+    shares = ENTER in plan and plane is not None and bool(plane.via)
     for family in range(len(routed.prefixes)):
         routes |= routed.table(vertex, family, minimal, shared, hops)
-    return {MAIN_TABLE: routes | dict.fromkeys(routed.pools(), (DISCARD,))}
+        if shares:
+            entering |= routed.table(vertex, family, plan[ENTER], shared, hops)
+    tables = {MAIN_TABLE: routes | dict.fromkeys(routed.pools(), (DISCARD,))}
+    if not shares:
+        return tables
+    led: dict[str, Choices] = {f"iif {switch.hosts}": (((f"table {ENTER}", "", 1),),)}
+    return tables | {str(ENTER): entering, IPV4_RULES: led, IPV6_RULES: led}
 
 
 def _routes(

@@ -28,6 +28,7 @@ class Junos(P2pTarget):
     capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
     interfaces = JUNOS
     vrf = "polarfab"
+    not_found = "Junos documents no shares of static routes that another table resolves"
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""

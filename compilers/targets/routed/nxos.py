@@ -23,3 +23,4 @@ class Nxos(P2pTarget):
     hier_config = dict.fromkeys(("nxos.cfg",), "CISCO_NXOS")
     interfaces = NXOS
     vrf = "hosts"
+    not_found = "its unicast routing guide has no next hop of another VRF that BGP finds"

@@ -19,10 +19,11 @@ whole block through one of its own addresses (zebra_nhg.c, commits 4dcc227611 an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, TypeVar
 
@@ -30,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.bgp.bgp_files import read_speaker
+from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.router_files import read_router
 from compilers.tables.build import Build
@@ -38,10 +40,12 @@ from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
+    VIA,
     BgpSpeaker,
     ControlPlane,
     bgp_options,
     bgp_reader,
+    failed_shares,
     require_bgp,
 )
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
@@ -235,6 +239,8 @@ class P2pFabric:
         ]:
             raise InputError(few(problems))
         plane = ControlPlane.of(routed, chosen)
+        if problems := list(_reached(plane, pools, pair)):
+            raise InputError(few(problems))
         return cls(routed, interfaces, names, *pools, pair, vrf, plane)
 
     def router(self, vertex: int) -> P2pRouter:
@@ -311,7 +317,7 @@ class P2pFabric:
 
     def variables(self, vertex: int) -> P2pVariables:
         """The variables of a router's templates."""
-        values = self._static(vertex)
+        values = self._static(vertex, self.plane)
         if self.plane is None:
             return values
         ends = {port: (k.gateway4, k.gateway6) for port, k in self.links(vertex).items()}
@@ -319,11 +325,16 @@ class P2pFabric:
             values, ipv4_routes=[], ipv6_routes=[], bgp=self.plane.at(vertex, numbered=ends)
         )
 
-    def _static(self, vertex: int) -> P2pVariables:
-        """The variables with static routes: those that BGP finds are the same."""
+    def _static(self, vertex: int, plane: ControlPlane | None = None) -> P2pVariables:
+        """The variables with static routes: those that BGP finds are the same.
+
+        Args:
+            vertex: of the router.
+            plane: finds the next hops of entering packets; None: they are those of the links.
+        """
         routed, links = self.routed, self.links(vertex)
         families = range(len(routed.prefixes))
-        tables = [self._tables(vertex, family, links, _pairs) for family in families]
+        tables = [self._tables(vertex, family, links, _pairs, plane) for family in families]
         routes: list[list[Route]] = [
             [(prefix, *hop) for prefix, ((hop,),) in minimal.items()] for minimal, _ in tables
         ]
@@ -350,11 +361,17 @@ class P2pFabric:
         )
 
     def _tables(
-        self, vertex: int, family: int, links: Mapping[int, P2pLink], said: Callable[[Hops], T]
+        self,
+        vertex: int,
+        family: int,
+        links: Mapping[int, P2pLink],
+        said: Callable[[Hops], T],
+        plane: ControlPlane | None = None,
     ) -> tuple[dict[str, tuple[T, ...]], dict[str, tuple[T, ...]]]:
         """The routes of a family, 0 for IPv4, and those of packets from hosts if these share.
 
-        said: see `RoutedFabric.table`.
+        said: see `RoutedFabric.table`. plane: finds the next hops of entering packets; None: they
+        are those of the links.
         """
         routed, w = self.routed, self.routed.build.wiring
         hops = {p: ((k.gateway4, k.gateway6)[family], k.interface) for p, k in links.items()}
@@ -364,7 +381,15 @@ class P2pFabric:
         if not (shares and self.vrf and w.host_port[vertex].any()):
             return minimal, {}
         order[shares] = SHARED
-        return minimal, routed.table(vertex, family, order, said, hops)
+        if plane is None or not plane.via:
+            return minimal, routed.table(vertex, family, order, said, hops)
+        inside = routed.table(vertex, family, order, said, plane.next_hops(vertex, family))
+        # A VRF does not fall through to what BGP finds.
+        prefix, egress = routed.routes(vertex)
+        for alone in prefix[~np.isin(egress, shares)].tolist():
+            if hop := plane.next_hop(alone, family):
+                inside[routed.prefixes[family][alone]] = (said(((*hop, 1),)),)
+        return minimal, inside
 
 
 def _pairs(hops: Hops) -> tuple[tuple[str, str], ...]:
@@ -376,13 +401,15 @@ class P2pTarget(Target):
     """A system of routers whose links have addresses.
 
     interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
-    ports, "" on a system that cannot do it.
+    ports, "" on a system that cannot do it. not_found: why next hops of that VRF cannot be those
+    that BGP finds, "" where they can.
     """
 
     options = P2P_OPTIONS
     host_name = staticmethod(hostname)
     interfaces: ClassVar[Interfaces]
     vrf: ClassVar[str] = ""
+    not_found: ClassVar[str] = "it has no VRF for hosts"
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """What its grammars take for defined, see `router_files.read_router`."""
@@ -430,11 +457,21 @@ class P2pTarget(Target):
             InputError: they do not, or the system cannot do what the build asks for.
         """
         if chosen[ROUTING] == "bgp":
-            require_bgp(build, self.name, chosen)
+            require_bgp(build, self.name, chosen, self.not_found)
         else:
             super().require(build, chosen)
-        if problems := list(beyond_tables(build, self.name)):
+        if problems := list(beyond_tables(build, self.name, chosen[ROUTING] == "bgp")):
             raise InputError(few(problems))
+
+    def more_differences(
+        self,
+        build: Build,  # noqa: ARG002
+        chosen: Chosen,
+        folder: Path,
+        only: Collection[int] | None,
+    ) -> DifferenceList | None:
+        """See `Target.more_differences`: shares that BGP repairs, under failures."""
+        return failed_shares(self.reader(chosen), folder, only)
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""
@@ -450,6 +487,21 @@ def link_pairs(build: Build) -> NDArray[np.int64]:
     port = np.where(lower, w.port, w.far_port)
     widest = max(len(names) for names in w.port_names)
     return np.where(w.far >= 0, first * widest + port, -1)
+
+
+def _reached(
+    plane: ControlPlane | None,
+    pools: tuple[IPv4Network | IPv6Network, ...],
+    pair: NDArray[np.int64],
+) -> Iterator[Problem]:
+    """Pools of next hops with addresses that links have."""
+    last = 2 * int(pair.max()) + 1
+    for name, via, links in zip(VIA, plane.via if plane else (), pools, strict=False):
+        if via[0] in links and int(via[0]) - int(links[0]) <= last:
+            yield Problem("addresses apart from those of links", f"{via}", key=f"{SET} {name}")
+        elif links[0] in via:
+            required = "addresses apart from those of links"
+            yield Problem(required, f"{via}, and links in {links}", key=f"{SET} {name}")
 
 
 def _alike(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
@@ -494,11 +546,16 @@ def _pools(
     return problems
 
 
-def beyond_tables(build: Build, target: str) -> Iterator[Problem]:
+def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Problem]:
     """Limits of node types that routes in two VRFs and their ECMP groups do not fit, with numbers.
 
     Each VRF has a route to every other prefix and to every host of the switch. A class that shares
     its traffic takes an ECMP group per address family: its members have the family's addresses.
+
+    Args:
+        build: whose node types.
+        target: its name.
+        found: whether BGP finds the next hops, by a route to every other switch.
     """
     if build.hardware is None or not build.tables.classes.alternate.shape[2]:
         return
@@ -507,8 +564,9 @@ def beyond_tables(build: Build, target: str) -> Iterator[Problem]:
     hosts = np.count_nonzero(w.host_port, axis=1)
     ports: Numbers = np.concatenate((c.port[..., None], c.alternate), axis=2)
     members: Numbers = np.count_nonzero(c.weight * (ports > 0), axis=2)
+    others = build.tables.routes.rows() - 1
     needed = {
-        "lpm_rows": ("routes in two VRFs", (build.tables.routes.rows() - 1 + hosts) * 2 * families),
+        "lpm_rows": ("routes in two VRFs", ((others + hosts) * 2 + others * found) * families),
         "groups": ("ECMP groups", (members > 1).sum(axis=1) * families),
         "ecmp_width": ("members per ECMP group", members.max(axis=1, initial=0)),
     }

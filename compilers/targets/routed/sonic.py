@@ -26,7 +26,7 @@ from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
-from compilers.targets.routed.bgp.control_plane import BFD, ROUTING
+from compilers.targets.routed.bgp.control_plane import BFD, ROUTING, SHARING_OPTIONS
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.lossless.sonic_qos import SonicQos
 from compilers.targets.routed.p2p_links import (
@@ -79,9 +79,11 @@ class Sonic(P2pTarget):
     capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, WEIGHTS}))
     interfaces = SONIC
     vrf = "Vrf-hosts"
+    not_found = ""
     options = MappingProxyType(
         {
             **P2P_OPTIONS,
+            **SHARING_OPTIONS,
             HWSKU: Option(
                 "The hardware's name in DEVICE_METADATA; empty leaves it out.",
                 "",
@@ -123,7 +125,7 @@ class Sonic(P2pTarget):
             return check_priorities(plan, qos.tables, folder, only)
         if chosen[SRV6] != OFF and only is None:
             return check_sonic_segments(build, folder)
-        return None
+        return super().more_differences(build, chosen, folder, only)
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
         """See `Target.options_in`."""
@@ -277,9 +279,10 @@ def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
 def _between_vrfs(ways: Sequence[tuple[str, str]], vrf: str) -> Entry:
     """The entry of a route whose next hops are in another VRF."""
     gateways, interfaces = zip(*ways, strict=True)
+    named = {"ifname": ",".join(interfaces)} if all(interfaces) else {}
     return {
         "nexthop": ",".join(gateways),
-        "ifname": ",".join(interfaces),
+        **named,
         "nexthop-vrf": ",".join([vrf] * len(ways)),
         "advertise": "false",
     }

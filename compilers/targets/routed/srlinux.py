@@ -60,7 +60,7 @@ class Srlinux(P2pTarget):
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`: static routes of both families count together."""
         if chosen[ROUTING] == "bgp":
-            require_bgp(build, self.name, chosen)
+            require_bgp(build, self.name, chosen, self.not_found)
             return
         families = 2 if build.addressing.ipv6 else 1
         replace(self.capabilities, rows=MOST_ROUTES // families).require(build, self.name)

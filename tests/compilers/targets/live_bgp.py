@@ -1,8 +1,9 @@
 """Run in namespaces of its own by test_bgp_live.py: cables fail under target frr with eBGP.
 
-live_bgp.py BUILD OUT JSON: a build with one host per switch, its rendering, and what to do; prints
-JSON. Every cable goes through a patch panel, where it is pulled (both ends lose their carrier) or
-falls silent (both keep it). Hosts send each other datagrams all the time.
+live_bgp.py BUILD JSON OUT…: a build with one host per switch, what to do, and renderings of it,
+each of which becomes a fabric; what happens to one happens to all. Prints JSON. Every cable goes
+through a patch panel, where it is pulled (both ends lose their carrier) or falls silent (both keep
+it). Hosts send each other datagrams all the time.
 """
 
 import json
@@ -21,11 +22,21 @@ from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample
 
 TALKER = Path(__file__).with_name("live_talker.py")
-GAP = 0.35
-"""Seconds without a datagram of a flow after which one was lost."""
+PERIOD, GAP = 0.1, 0.35
+"""Seconds between datagrams of a flow, and without any after which one was lost."""
 CALM, LATE = 1.5, 1.0
 """Seconds without a lost datagram after which the fabric has converged, and for news to come."""
 PATIENCE = 60
+BACK = {
+    **{"pull": "mend", "silence": "mend", "shut": "open", "kill": "revive"},
+    **{"pull_two": "mend_two", "restart": "nothing"},
+}
+
+
+def bgp_part(text):
+    """The lines of frr.conf that bgpd takes."""
+    start = min(at for word in ("ip prefix-list", "router bgp") if (at := text.find(word)) >= 0)
+    return text[start:]
 
 
 class Panel(Routers):
@@ -35,7 +46,7 @@ class Panel(Routers):
         super().__init__(*args)
         self.panel, self.ends = Space(), {}
         self.heard = defaultdict(list)
-        self.talkers = []
+        self.talkers, self.dead = [], None
 
     def _cables(self):
         wiring, lines = self.build.wiring, []
@@ -78,6 +89,44 @@ class Panel(Routers):
             self.panel.run("ip", "link", "set", port, "master", bridge)
             self.panel.run("ip", "link", "set", port, "up")
 
+    def kill(self, u):
+        """A switch dies: no cable of it has a carrier."""
+        self.dead = u
+        for end in self.at(u):
+            self.pull(*end)
+
+    def revive(self, u):
+        for end in self.at(u):
+            self.mend(*end)
+        self.dead = None
+
+    def at(self, u):
+        return [(u, v) for v in self.build.wiring.far[u].tolist() if v >= 0]
+
+    def pull_two(self, u, v, w, x):
+        self.pull(u, v)
+        self.pull(w, x)
+
+    def mend_two(self, u, v, w, x):
+        self.mend(u, v)
+        self.mend(w, x)
+
+    def restart(self, u):
+        """bgpd is killed, and starts again after a second with its configuration."""
+        router = self.routers[u]
+        pid = (router.daemons / "bgpd.pid").read_text().strip()
+        self.switches[u].run("kill", "-9", pid)
+        (router.daemons / "bgpd.vty").unlink()
+        time.sleep(1)
+        router._start("bgpd")
+        text = (router.files / "frr.conf").read_text()
+        only = router.daemons / "bgpd.conf"
+        only.write_text(bgp_part(text))
+        router._vtysh("-f", str(only))
+
+    def nothing(self, u):
+        pass
+
     def shut(self, u, v):
         """An administrator takes one end down, not by vtysh."""
         self.switches[u].run("ip", "link", "set", self.port(u, v), "down")
@@ -105,18 +154,24 @@ class Panel(Routers):
                 self.heard[source, me, six].append(sent / 1000)
 
     def flows(self):
-        everyone = range(len(self.hosts))
+        everyone = [v for v in range(len(self.hosts)) if v != self.dead]
         return [(s, d, six) for s in everyone for d in everyone for six in (0, 1) if s != d]
 
-    def lost_last(self, since):
-        """When the last datagram that did not arrive was sent, `since` if all did; by any flow."""
-        now, last = time.monotonic() - LATE, since
+    def gaps(self, since):
+        """Begins and ends of times in which no datagram of a flow arrived, of every flow."""
+        now = time.monotonic() - LATE
         for flow in self.flows():
             times = [since, *(t for t in self.heard[flow][-4000:] if t > since)]
             times.append(max(now, times[-1]))
-            gaps = [b for a, b in pairwise(times) if b - a > GAP]
-            last = max([last, *gaps])
-        return last
+            yield from ((a, b) for a, b in pairwise(times) if b - a > GAP)
+
+    def lost_last(self, since):
+        """When the last datagram that did not arrive was sent, `since` if all did; by any flow."""
+        return max([since, *(b for _, b in self.gaps(since))])
+
+    def lost(self, since):
+        """How many datagrams did not arrive, about."""
+        return sum(round((b - a) / PERIOD) - 1 for a, b in self.gaps(since))
 
     def converged(self, since):
         """Seconds from then to the last lost datagram, once none was lost for some time."""
@@ -133,37 +188,48 @@ class Panel(Routers):
             time.sleep(0.2)
 
 
-def main(build, out, folder, wanted):
-    fabric = Panel(build, out, "frr", HostSample.of(build), folder)
-    run("ip", "-batch", "-", text="\n".join(fabric._cables()))
-    fabric.panel.run("ip", "-batch", "-", text="\n".join(fabric.inside))
-    fabric._cables = list
-    if wanted["live"]:
-        fabric.up_before()
-    start = time.monotonic()
-    fabric.start()
-    seen = {"start": round(time.monotonic() - start, 1)}
-    fabric.converse()
-    seen["quiet"] = fabric.converged(time.monotonic())
-    seen["failures"] = []
-    for how, u, v in wanted["failures"]:
-        back = {"pull": "mend", "silence": "mend", "shut": "open"}[how]
+def main(build, outs, folder, wanted):
+    fabrics = []
+    for number, out in enumerate(outs):
+        daemons = folder / str(number)
+        daemons.mkdir(mode=0o755)
+        fabric = Panel(build, out, "frr", HostSample.of(build), daemons)
+        run("ip", "-batch", "-", text="\n".join(fabric._cables()))
+        fabric.panel.run("ip", "-batch", "-", text="\n".join(fabric.inside))
+        fabric._cables = list
+        if wanted["live"]:
+            fabric.up_before()
+        fabric.start()
+        fabrics.append(fabric)
+    for fabric in fabrics:
+        fabric.converse()
+    seen = {"quiet": [fabric.converged(time.monotonic()) for fabric in fabrics], "failures": []}
+    for how, *where in wanted["failures"]:
         since = time.monotonic()
-        getattr(fabric, how)(u, v)
-        down = fabric.converged(since)
+        for fabric in fabrics:
+            getattr(fabric, how)(*where)
+        for fabric in fabrics * (how == "restart"):
+            fabric.settle()
+        for fabric in fabrics:
+            fabric.converged(since)
+        down = [round(fabric.lost_last(since) - since, 2) for fabric in fabrics]
+        lost = [fabric.lost(since) for fabric in fabrics]
         since = time.monotonic()
-        getattr(fabric, back)(u, v)
-        fabric.settle()
+        for fabric in fabrics:
+            getattr(fabric, BACK[how])(*where)
+            fabric.settle()
         up = round(time.monotonic() - since, 2)
-        again = fabric.converged(since)
-        seen["failures"].append([how, u, v, down, up, again])
-        print(seen["failures"][-1], file=sys.stderr, flush=True)
+        again = [fabric.converged(since) for fabric in fabrics]
+        seen["failures"].append(
+            {"event": [how, *where], "down": down, "lost": lost, "again": again}
+        )
+        print({**seen["failures"][-1], "up": up}, file=sys.stderr, flush=True)
     return seen
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(dir="/tmp") as daemons:
         Path(daemons).chmod(0o755)  # FRR's daemons are a user of their own
-        build, out = Path(sys.argv[1]), Path(sys.argv[2])
-        result = main(load(build), out, Path(daemons), json.loads(sys.argv[3]))
+        build, todo, *outs = sys.argv[1:]
+        result = main(load(Path(build)), map(Path, outs), Path(daemons), json.loads(todo))
     print(json.dumps(result))

@@ -109,7 +109,7 @@ def test_what_cannot_be_is_refused(name, options, told, tmp_path):
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_alternates_and_repair_are_refused(name, tmp_path):
+def test_protection_is_refused(name, tmp_path):
     with pytest.raises(InputError) as error:
         target(name).render(routed(q=3, protect="link", spread=True), tmp_path / "x", options=BGP)
-    assert f"target {name} with routing=bgp cannot do" in str(error.value)
+    assert f"protect: required none, as target {name} with routing=bgp" in str(error.value)

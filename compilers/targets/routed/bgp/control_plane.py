@@ -6,12 +6,21 @@ it is the only one. Where there are several, the compiled one is preferred by it
 compares after the length (RFC 4271, section 9.1.2.2): what is preferred is always among the
 shortest, so it cannot make routes oscillate, and after a failure the shortest paths left decide.
 The values are those of no system; the template of each prints them.
+
+Where traffic from hosts is shared, it is by static routes whose next hops are addresses that the
+neighbours announce as hosts of their own: BGP finds them, so a next hop that a link has lost is
+found over another neighbour, and one that is dead is none. What enters leaves for a neighbour, and
+then follows the shortest path that is left, which has no loop. No packet goes to these addresses,
+and no interface has them. No route that discards may be near them: it would be found, and a kernel
+takes no group with a member that discards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -22,7 +31,9 @@ from numpy.typing import NDArray
 from compilers.forwarding.walks import minimal_hops
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
-from compilers.spec.features import AGGREGATES
+from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_check import Reader
+from compilers.spec.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.targets.capabilities import Capabilities
@@ -33,6 +44,8 @@ from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 
 ROUTING, BFD = "routing", "bfd"
+VIA = ("nexthops", "nexthops6")
+"""The options with the pools of addresses that next hops of shares have."""
 BLOCK_OF_DESTINATIONS = 256
 """Destinations that are walked to at once."""
 FAMILIES = (("ipv4", "ip"), ("ipv6", "ipv6"))
@@ -47,6 +60,29 @@ def bgp_options(*bfd: str) -> Options:
             BFD: Option.choice("Whether BFD watches every link.", *bfd),
         }
     )
+
+
+def _pool(text: str, six: bool) -> bool:
+    try:
+        return str(network := ip_network(text)) == text and (network.version == 6) is six
+    except ValueError:
+        return False
+
+
+SHARING_OPTIONS: Options = MappingProxyType(
+    {
+        name: Option(
+            f"With alternates and routing=bgp: the pool of next hops, IPv{4 + 2 * six}.",
+            default,
+            f"an IPv{4 + 2 * six} network such as {default}",
+            partial(_pool, six=six),
+        )
+        for name, default, six in (
+            (VIA[0], "100.127.0.0/16", False),
+            (VIA[1], "fd64:0:0:1::/64", True),
+        )
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +105,8 @@ class BgpFamily:
     """An address family. name, word: ipv4 and ip, or ipv6 twice.
 
     pool, length: every prefix of the fabric is of this length and in this network. own: the prefix
-    of the switch, "" where nobody has a route to it.
+    of the switch, "" where nobody has a route to it. via: the address of next hops that lead to
+    it, with its length, "" without shares; via_pool: where those of all switches are.
     """
 
     name: str
@@ -78,6 +115,13 @@ class BgpFamily:
     length: int
     own: str
     peers: tuple[BgpPeer, ...]
+    via: str = ""
+    via_pool: str = ""
+
+    @property
+    def full(self) -> int:
+        """The length of an address."""
+        return 32 if self.name == "ipv4" else 128
 
     def policies(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The policies for what neighbours announce, and the prefixes that each prefers."""
@@ -118,7 +162,7 @@ class ControlPlane:
     """All speakers of a build.
 
     hops: int8[S, S], links of the compiled paths. egress: int[S, S], their classes. numbers:
-    int64[S], of their systems.
+    int64[S], of their systems. via: the pools of the addresses of next hops, () without shares.
     """
 
     routed: RoutedFabric
@@ -126,6 +170,7 @@ class ControlPlane:
     egress: NDArray[np.integer]
     numbers: NDArray[np.int64]
     bfd: bool
+    via: tuple[IPv4Network | IPv6Network, ...] = ()
 
     @classmethod
     def of(cls, routed: RoutedFabric, chosen: Chosen) -> ControlPlane | None:
@@ -144,9 +189,12 @@ class ControlPlane:
         hops = np.concatenate([minimal_hops(fib, block) for block in blocks], axis=1)
         egress = np.concatenate([fib.egress(block) for block in blocks], axis=1)
         numbers = as_numbers(build.base, build.wiring.names)
-        plane = cls(routed, hops, egress, numbers, chosen[BFD] == "on")
+        shared = build.tables.classes.alternate.shape[2] and VIA[0] in chosen
+        via = tuple(ip_network(chosen[name]) for name in VIA) if shared else ()
+        plane = cls(routed, hops, egress, numbers, chosen[BFD] == "on", via)
         counted = np.setdiff1d(numbers, list(build.base.get(OWN, {}).values()))
-        if problems := [*_wrong_numbers(counted), *plane._longer_paths()]:
+        wrong = [*_wrong_numbers(counted), *plane._longer_paths(), *plane._wrong_pools()]
+        if problems := wrong:
             raise InputError(few(problems))
         return plane
 
@@ -165,6 +213,35 @@ class ControlPlane:
                 for there in longer.tolist()
             ]
         return problems
+
+    def _wrong_pools(self) -> Iterator[Problem]:
+        """Pools of next hops that are too small, or hold addresses of others."""
+        a, count = self.routed.build.addressing, len(self.numbers)
+        reached = [ip_address(text) for text in self.routed.build.wiring.management if text]
+        for name, pool, hosts in zip(VIA, self.via, (a.ipv4, a.ipv6), strict=False):
+            if hosts is None:
+                continue
+            given = f"{pool}"
+            if pool.num_addresses <= count:
+                required = f"a network of at least {count + 1:,} addresses"
+            elif pool.version == hosts.version and pool.overlaps(hosts):
+                required, given = "addresses apart from those of hosts", f"{pool}, and {hosts}"
+            elif inside := [address for address in reached if address in pool]:
+                required = "addresses apart from those of management"
+                given = f"{pool}, and {inside[0]}"
+            else:
+                continue
+            yield Problem(f"{required} for next hops", given, key=f"{SET} {name}")
+
+    def next_hops(self, vertex: int, family: int) -> dict[int, tuple[str, str]]:
+        """By port the address that leads to the neighbour there, and no interface."""
+        w, pool = self.routed.build.wiring, self.via[family]
+        ends = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)
+        return {port: (str(pool[far + 1]), "") for port, far in ends if far >= 0}
+
+    def next_hop(self, prefix: int, family: int) -> tuple[str, str] | None:
+        """The address that leads to the switch of a prefix, and no interface; None: of several."""
+        return (str(self.via[family][prefix + 1]), "") if prefix < len(self.numbers) else None
 
     def at(self, vertex: int, numbered: Mapping[int, tuple[str, ...]] | None = None) -> BgpSpeaker:
         """The speaker of a switch.
@@ -189,10 +266,17 @@ class ControlPlane:
                     length=lengths[family],
                     own=texts[vertex] if topology.endpoints[vertex] else "",
                     peers=tuple(self._peers(vertex, family, numbered or {})),
+                    **self._via(vertex, family),
                 )
                 for family, texts in enumerate(routed.prefixes)
             ),
         )
+
+    def _via(self, vertex: int, family: int) -> dict[str, str]:
+        if not self.via:
+            return {}
+        pool = self.via[family]
+        return {"via": f"{pool[vertex + 1]}/{pool.max_prefixlen}", "via_pool": str(pool)}
 
     def _peers(
         self, vertex: int, family: int, addresses: Mapping[int, tuple[str, ...]]
@@ -204,7 +288,10 @@ class ControlPlane:
         texts, name = self.routed.prefixes[family], FAMILIES[family][0]
         peers = []
         for link, there in zip(self.routed.switch(vertex).links, far.tolist(), strict=True):
-            preferred = tuple(texts[d] for d in tied[port == link.port].tolist())
+            through = tied[port == link.port].tolist()
+            preferred = tuple(texts[d] for d in through) + tuple(
+                self._via(d, family)["via"] for d in through if self.via
+            )
             peers.append(
                 BgpPeer(
                     interface=link.interface,
@@ -222,8 +309,30 @@ def bgp_reader(speaker: Callable[[Path, bool], BgpSwitch], chosen: Chosen) -> Bg
     return BgpReader(lambda folder: speaker(folder, chosen[BFD] == "on"))
 
 
-def require_bgp(build: Build, target: str, chosen: Chosen) -> None:
-    """BGP finds minimal routes and their aggregates, nothing else.
+def failed_shares(
+    reader: Reader, folder: Path, only: Collection[int] | None
+) -> DifferenceList | None:
+    """What the text of all switches loses under a failure, where BGP finds next hops of shares.
+
+    Args:
+        reader: of the target.
+        folder: that of all switches.
+        only: vertices of the switches that are there; None for all.
+    """
+    if only is not None or not isinstance(reader, BgpReader):
+        return None
+    found = reader.failures(folder)
+    return found.differences(folder) if found else None
+
+
+def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> None:
+    """BGP finds minimal routes and their aggregates; static routes may share what enters.
+
+    Args:
+        build: what is to be emitted.
+        target: its name.
+        chosen: the value of every option.
+        why: why its static routes can have no next hops that BGP finds in another table.
 
     Raises:
         InputError: the build asks for more, or an option for what is proved of compiled paths.
@@ -235,7 +344,11 @@ def require_bgp(build: Build, target: str, chosen: Chosen) -> None:
                 required=f"{OFF} with {ROUTING}=bgp: it finds paths of its own after a failure",
                 given=chosen[name],
             )
-    Capabilities(frozenset({AGGREGATES})).require(build, f"{target} with routing=bgp")
+    sharing = frozenset[str]() if why else frozenset({INGRESS, WEIGHTS})
+    named = f"{target} with routing=bgp"
+    if why and build.tables.classes.alternate.shape[2]:
+        named += f" ({why})"
+    Capabilities(sharing | {AGGREGATES}).require(build, named)
 
 
 def _wrong_numbers(numbers: NDArray[np.int64]) -> list[Problem]:

@@ -1,0 +1,131 @@
+"""Shares whose next hops BGP finds, under every failure of a link or a switch.
+
+By the text alone: the sessions, policies and static routes of all switches. In every case BGP's
+outcome is computed (the shortest AS path that is left, then the metric, then the router id), every
+next hop of every share is found by it, and every packet is followed to the end. Both families are
+followed, each link and each switch is down in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.readers.bgp.bgp_outcome import NO_PATH, SpeakerFamily
+from compilers.readers.bgp.bgp_speaker import BgpSwitch
+from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_forwarding import VIA
+
+MOST_SWITCHES = 200
+"""More are not tried: a case of 183 switches takes .1 s."""
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureCases:
+    """What was tried: cases, ways of shares followed in all of them, and the links of the longest.
+
+    faults: what went wrong, a text each, at most one a case.
+    """
+
+    cases: int
+    followed: int
+    longest: int
+    faults: tuple[str, ...]
+
+    def differences(self, folder: Path) -> DifferenceList:
+        """The faults as differences of the files of a folder."""
+        found = DifferenceList()
+        for text in self.faults:
+            found.add(str(folder), 0, text, "it arrives")
+        return found
+
+
+def failure_cases(speakers: Sequence[BgpSwitch], families: Sequence[SpeakerFamily]) -> FailureCases:
+    """Follow every way of every share of these speakers, before and under each failure.
+
+    Args:
+        speakers: all switches.
+        families: what they say in each address family.
+    """
+    each = [_FamilyCases(speakers, f) for f in families if f.vias.any()]
+    found = [outcome for one in each for outcome in one.outcomes()]
+    faults = [fault for *_, fault in found if fault]
+    longest = max((links for _, links, _ in found), default=0)
+    return FailureCases(len(found), sum(count for count, *_ in found), longest, tuple(faults))
+
+
+class _FamilyCases:
+    """A family of all speakers: sessions, and ways of shares, as columns."""
+
+    def __init__(self, speakers: Sequence[BgpSwitch], family: SpeakerFamily) -> None:
+        self.family = family
+        self.names = [Path(speaker.file).parent.name for speaker in speakers]
+        self.through = np.array([speaker.falls_through for speaker in speakers], np.bool_)
+        self.source, self.far, self.metric = family.columns
+        self.own = np.zeros(family.away.shape, np.bool_)
+        for at, own in enumerate(family.own):
+            self.own[at, [family.place[prefix] for prefix in own]] = True
+        rows = np.array(sorted(self._shares(speakers)), np.int64).reshape(-1, 3)
+        self.at, self.prefix, self.via = rows.T
+
+    def _shares(self, speakers: Sequence[BgpSwitch]) -> Iterator[tuple[int, int, int]]:
+        """Each way of each share: the switch, the prefix, and the next hop."""
+        place = self.family.place
+        hop = {f"{VIA}{p.partition('/')[0]}": place[p] for p in place if self.family.vias[place[p]]}
+        for at, speaker in enumerate(speakers):
+            lookups = {id(t): t for ts in speaker.rest.by_ingress.values() for t in ts}
+            for table in lookups.values():
+                chains = [[hop.get(str(p), -1) for p, _ in c[0]] if c else [] for c in table.chains]
+                for row, entry in enumerate(table.rows.entries.tolist()):
+                    if (prefix := place.get(table.rows.name(row), -1)) >= 0:
+                        ways = chains[int(table.number[entry])]
+                        yield from ((at, prefix, way) for way in ways if way >= 0)
+
+    def outcomes(self) -> Iterator[tuple[int, int, str]]:
+        """Of each case the ways that were followed, the most links of one, and a fault or ""."""
+        everything = np.ones(len(self.names), np.bool_)
+        sessions = np.ones(len(self.source), np.bool_)
+        yield self._case("nothing", everything, sessions)
+        ends = np.sort(np.stack((self.source, self.far)), axis=0)
+        for u, v in np.unique(ends, axis=1).T.tolist():
+            left = sessions & ~((ends[0] == u) & (ends[1] == v))
+            yield self._case(f"link {self.names[u]} - {self.names[v]}", everything, left)
+        for dead, name in enumerate(self.names):
+            alive = everything.copy()
+            alive[dead] = False
+            left = alive[self.source] & alive[self.far]
+            yield self._case(f"switch {name}", alive, left)
+
+    def _case(self, down: str, alive: Bools, left: Bools) -> tuple[int, int, str]:
+        family = self.family
+        cabled, away, hop = family.converged(alive, left)
+        reached = alive[self.at] & cabled[self.at, self.prefix]
+        first = hop[self.at, self.via]
+        used = reached & (first >= 0)
+        # Without any next hop that is found, packets of some systems are looked up as others are.
+        pair = self.at * len(family.prefixes) + self.prefix
+        left_alone = reached & ~np.isin(pair, pair[used])
+        found = self.through[self.at] & (away[self.at, self.prefix] < NO_PATH)
+        lost = left_alone & ~found
+        at, to = self.far[first[used]], self.prefix[used]
+        links = np.ones(len(at), np.int64)
+        for _ in range(len(self.names)):
+            going = np.flatnonzero(~self.own[at, to] & (hop[at, to] >= 0))
+            if not len(going):
+                break
+            at[going] = self.far[hop[at[going], to[going]]]
+            links[going] += 1
+        lost[used] = ~self.own[at, to]
+        fault = ""
+        if lost.any():
+            row = int(lost.argmax())
+            names = self.names[self.at[row]], family.prefixes[self.prefix[row]]
+            hop_text = family.prefixes[self.via[row]].partition("/")[0]
+            fault = f"with {down} down packets of {names[0]} for {names[1]} by {hop_text} are lost"
+            fault += f", and {np.count_nonzero(lost) - 1:,} more ways"
+        return int(np.count_nonzero(used)), int(links.max(initial=0)), fault

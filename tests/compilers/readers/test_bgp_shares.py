@@ -1,0 +1,213 @@
+"""Shares whose next hops BGP finds: read back, and followed under every failure by another walk."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import chain
+
+import networkx as nx
+import pytest
+
+from compilers.targets.target_lookup import target
+from inventory.problems import InputError
+from inventory.route_tables.route_table_file import read_routes
+from tests.compilers.readers.emitted import IQ, change, check, write
+from tests.compilers.readers.test_bgp_reader import build_of
+
+BGP = {"routing": "bgp", "bfd": "on"}
+SYSTEMS = ("frr", "sonic")
+NEAR = "^[0-9]+( [0-9]+){0,5}$"
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(
+    "parameters", [{"q": 3}, {"q": 4, "hosts": 2}, {"family": "oft", "q": 2}, IQ]
+)
+def test_nothing_differs(name, parameters, tmp_path):
+    build = build_of({"spread": True} | parameters)
+    write(name, build, tmp_path, BGP)
+    report = check(name, build, tmp_path, BGP)
+    ends = int(build.topology.endpoints.sum())
+    assert (report.differences, report.examples) == (0, ())
+    assert report.pairs == report.delivered == ends * (ends - 1)
+
+
+def shares(build, folder):
+    """{(switch, other): neighbours} by the lines of frr.conf."""
+    a, names = build.addressing, build.wiring.names
+    block = {str(a.network(v)): v for v in range(len(names))}
+    found = {}
+    for v, name in enumerate(names):
+        text = (folder / name / "frr.conf").read_text()
+        for prefix, number in re.findall(r"^ip route (\S+) 100\.127\.0\.(\d+) table", text, re.M):
+            found.setdefault((v, block[prefix]), []).append(int(number) - 1)
+    return found
+
+
+def walked(build, shares, down):
+    """Links of every way of every share with a link or a switch down; None: it is lost."""
+    graph = nx.Graph(build.topology.graph.edges().tolist())
+    graph.remove_edges_from([down] if isinstance(down, tuple) else [])
+    graph.remove_nodes_from([down] if isinstance(down, int) else [])
+    away = dict(nx.all_pairs_shortest_path_length(graph))
+
+    def following(at, to):
+        # Router ids are in the order of the switches.
+        return min(u for u in graph[at] if away[u].get(to, 99) < away[at][to])
+
+    links = []
+    for (source, destination), ways in shares.items():
+        if source not in graph or destination not in away[source]:
+            continue
+        for way in ways:
+            if way in away[source]:
+                at, count = following(source, way), 1
+                while at != destination and count < 99:
+                    at, count = following(at, destination), count + 1
+                links.append(count)
+    return links
+
+
+def test_failures_against_another_walk(tmp_path):
+    build = build_of({"spread": True, "q": 3})
+    write("frr", build, tmp_path, BGP)
+    known = shares(build, tmp_path)
+    edges = [tuple(edge) for edge in build.topology.graph.edges().tolist()]
+    cases = [None, *edges, *range(build.tables.switches)]
+    links = [walked(build, known, down) for down in cases]
+    found = target("frr").reader(target("frr").check(build, BGP)[1]).failures(tmp_path)
+    assert found.cases == 2 * len(cases)
+    assert found.followed == 2 * sum(map(len, links))
+    assert found.longest == max(chain.from_iterable(links))
+    assert found.faults == ()
+    assert max(links[0]) == 3
+    assert Counter(map(len, known.values())).keys() <= set(range(2, 5))
+
+
+def test_systems_prove_the_same(tmp_path):
+    build = build_of({"spread": True, "q": 3})
+    cases = {}
+    for name in SYSTEMS:
+        write(name, build, tmp_path / name, BGP)
+        system = target(name)
+        cases[name] = system.reader(system.check(build, BGP)[1]).failures(tmp_path / name)
+        assert cases[name].faults == ()
+    # A VRF has the routes of the adjacent switches, too: a next hop each.
+    adjacent = 2 * len(build.topology.graph.edges())
+    assert cases["sonic"].followed > cases["frr"].followed + 2 * adjacent
+    assert cases["sonic"].longest == cases["frr"].longest
+
+
+def test_paths_that_policies_make_too_short_are_told(tmp_path):
+    build = build_of({"spread": True, "q": 3})
+    write("frr", build, tmp_path, BGP)
+    for path in tmp_path.glob("*/frr.conf"):
+        change(path, NEAR, NEAR.replace("5", "1"))
+    report = check("frr", build, tmp_path, BGP)
+    assert report.differences
+    told = " ".join(str(example) for example in report.examples)
+    assert re.search(r"with (link|switch) .* down packets of \S+ for \S+ by 100\.127\S+ are", told)
+
+
+CHANGES = {
+    "one way less": ("ip route 10.0.0.20/30 100.127.0.5 table 5000\n", ""),
+    "another way": ("10.0.0.20/30 100.127.0.5 table", "10.0.0.20/30 100.127.0.6 table"),
+    "another table": ("100.127.0.5 table 5000", "100.127.0.5 table 5001"),
+    "a next hop of a link": ("100.127.0.5 table 5000", "100.127.0.5 eth2 table 5000"),
+    "in the table of all": ("10.0.0.20/30 100.127.0.5 table 5000", "10.0.0.20/30 100.127.0.5"),
+    "not announced": ("  network 100.127.0.1/32\n", ""),
+    "another's": ("  network 100.127.0.1/32\n", "  network 100.127.0.2/32\n"),
+    "not let in": ("permit 100.127.0.0/16 ge 32 le 32", "permit 100.127.0.0/16 ge 31 le 31"),
+    "members that do not return": ("zebra nexthop-group keep 1\n", ""),
+    "found by a default route": ("no ip nht resolve-via-default\n", ""),
+}
+
+
+@pytest.mark.parametrize("which", CHANGES)
+def test_a_change_is_told(which, tmp_path):
+    build = build_of({"spread": True, "q": 3})
+    write("frr", build, tmp_path, BGP)
+    change(tmp_path / "0" / "frr.conf", *CHANGES[which])
+    assert check("frr", build, tmp_path, BGP).differences
+
+
+SONIC_CHANGES = {
+    "frr.conf": (
+        (" ip route 10.0.0.20/30 100.127.0.5 nexthop-vrf default tag 2\n", ""),
+        ("100.127.0.5 nexthop-vrf default", "100.127.0.6 nexthop-vrf default"),
+        ("  network 100.127.0.1/32\n", ""),
+        ("zebra nexthop-group keep 1\n", ""),
+        ("no fpm use-next-hop-groups\n", ""),
+    ),
+    "config_db.json": (
+        ('"nexthop": "100.127.0.2,', '"nexthop": "100.127.0.3,'),
+        ('"frr_mgmt_framework_config": "true",', ""),
+        ('"nexthop-vrf": "default,default', '"nexthop-vrf": "default,Vrf-hosts'),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"), [(f, *pair) for f, pairs in SONIC_CHANGES.items() for pair in pairs]
+)
+def test_a_change_is_told_on_sonic(file, old, new, tmp_path):
+    build = build_of({"spread": True, "q": 3})
+    write("sonic", build, tmp_path, BGP)
+    change(tmp_path / "0" / file, old, new)
+    assert check("sonic", build, tmp_path, BGP).differences
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("eos", "Static Inter-VRF Route"),
+        ("nxos", "its unicast routing guide"),
+        ("junos", "another table resolves"),
+        ("srlinux", "it has no VRF for hosts"),
+        ("nvue", "it has no VRF for hosts"),
+    ],
+)
+def test_systems_that_cannot_say_why(name, reason, tmp_path):
+    with pytest.raises(InputError, match=rf"with routing=bgp \(.*{reason}.*cannot do"):
+        write(name, build_of({"spread": True, "q": 3}), tmp_path, BGP)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "wrong"),
+    [
+        ("frr", {"nexthops": "10.0.0.0/16"}, "apart from those of hosts"),
+        ("frr", {"nexthops": "192.0.2.0/29"}, "at least 14 addresses"),
+        ("frr", {"nexthops6": "fd64::1/64"}, "an IPv6 network"),
+        ("sonic", {"nexthops": "100.64.0.0/16"}, "apart from those of links"),
+        ("sonic", {"nexthops6": "fd64::/60"}, "apart from those of links"),
+    ],
+)
+def test_pools_of_next_hops(name, options, wrong, tmp_path):
+    with pytest.raises(InputError, match=wrong):
+        write(name, build_of({"spread": True, "q": 3}), tmp_path, BGP | options)
+
+
+def test_frr_says_what_next_hops_resolve_to(tmp_path):
+    """As FRR 8.4.4 printed a share of table 5000 whose next hops static routes resolve."""
+    hops = []
+    ways = ("100.127.0.5", "192.168.7.2", "v0"), ("100.127.0.8", "fe80::1", "v1")
+    for found, way, port in ways:
+        hops.append({"flags": 5, "ip": found, "active": True, "recursive": True, "weight": 1})
+        known = {"ip": way, "interfaceName": port, "resolver": True, "fib": True}
+        hops.append({"flags": 3, "active": True, "weight": 1} | known)
+    route = {"prefix": "10.0.0.8/30", "selected": True, "installed": True, "table": 5000}
+    text = json.dumps({"10.0.0.8/30": [route | {"distance": 1, "nexthops": hops}]})
+    (tmp_path / "0.json").write_text(text)
+    held = read_routes([tmp_path / "0.json"]).tables
+    assert held["5000"]["10.0.0.8/30"] == ((("192.168.7.2", "v0", 1), ("fe80::1", "v1", 1)),)
+
+
+def test_management_addresses_are_no_next_hops(tmp_path):
+    build = build_of({"spread": True, "q": 3})
+    management = ["100.127.0.9", *build.wiring.management[1:]]
+    wiring = replace(build.wiring, management=management)
+    with pytest.raises(InputError, match="apart from those of management"):
+        write("frr", replace(build, wiring=wiring), tmp_path, BGP)

@@ -1,0 +1,106 @@
+"""examples/q7-pilot goes around: every router target, what devices then say, and a new switch."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from compilers.audit.route_report import RouteReport
+from compilers.audit.wiring_report import WiringReport
+from compilers.targets.target_lookup import target
+from inventory.route_tables.held_routes import ANY, IPV4_RULES, IPV6_RULES
+from polarfab.fabric import Fabric
+from tests.compilers.audit.device_tables import PRINTERS, write
+from tests.compilers.audit.test_names_around import FORMS, cabled, told
+
+PILOT = Path(__file__).parents[2] / "examples" / "q7-pilot"
+BGP = {"routing": "bgp"}
+RENDERED = {
+    "eos": ("fabric", {}),
+    "nxos": ("fabric", {}),
+    "junos": ("fabric", {}),
+    "linux": ("fabric", {}),
+    "frr": ("fabric", BGP | {"bfd": "on"}),
+    "sonic": ("fabric", BGP),
+    "srlinux": ("minimal", BGP),
+    "nvue": ("minimal", BGP),
+}
+
+
+@pytest.fixture(scope="module")
+def pilots():
+    names = {name for name, _ in RENDERED.values()}
+    return {name: Fabric.from_spec(PILOT / f"{name}.yaml").compile() for name in names}
+
+
+@pytest.fixture(params=RENDERED)
+def rendered(request, pilots, tmp_path):
+    name, options = RENDERED[request.param]
+    build = pilots[name].build
+    target(request.param).render(build, tmp_path / "out", options=options)
+    return request.param, build, options, tmp_path
+
+
+def test_its_cables_are_right_and_a_swapped_one_is_named(rendered):
+    name, build, _, folder = rendered
+    read, form = FORMS[name]
+    said = {path.name: read(path) for path in (folder / "out").iterdir()}
+    cables = sorted(cabled(said))
+    told(form, said, cables, folder / "right")
+    report = WiringReport.of([build], [folder / "right"])
+    assert report.good
+    assert (len(report.audit.right), report.audit.planned) == (224, 224)
+    (one, two), (three, four) = cables[0], cables[99]
+    kept = [cable for n, cable in enumerate(cables) if n not in (0, 99)]
+    told(form, said, [*kept, (one, four), (three, two)], folder / "swapped")
+    found = WiringReport.of([build], [folder / "swapped"])
+    assert (len(found.audit.right), len(found.audit.misplaced)) == (222, 2)
+
+
+def test_its_routes_are_right_and_a_lost_one_is_named(rendered):
+    name, build, options, folder = rendered
+    printer = PRINTERS.get(name, PRINTERS["frr"])  # Cumulus Linux is asked by vtysh
+    system = target(name)
+    held = system.routes_held(*system.check(build, options))
+    known = {node: dict(_said(held(v))) for v, node in enumerate(build.wiring.names)}
+    (folder / "said").mkdir()
+    for node, routes in known.items():
+        write(folder / "said" / f"{node}.json", printer(routes))
+    report = RouteReport.of(build, [folder / "said"], name, options)
+    assert report.differences == ()
+    assert report.switches == 57
+    node = build.wiring.names[5]
+    lost = next(key for key, ways in known[node].items() if ways[0][0][0] != "discard")
+    del known[node][lost]
+    write(folder / "said" / f"{node}.json", printer(known[node]))
+    (one,) = RouteReport.of(build, [folder / "said"], name, options).differences
+    assert (one.switch, one.kind, one.table, one.prefix) == (node, "missing", *lost)
+
+
+def _said(held):
+    """What a switch with these routes has; a gateway that BGP learned means but its family."""
+    for table, routes in held.items():
+        for prefix, ways in routes.items():
+            known = "fe80::1" if ":" in prefix else "169.254.0.1"
+            if table not in (IPV4_RULES, IPV6_RULES):
+                yield (
+                    (table, prefix),
+                    [[(known if h[0] == ANY else h[0], *h[1:]) for h in hops] for hops in ways],
+                )
+
+
+def test_a_replaced_switch_changes_no_file(pilots, tmp_path):
+    """Another box of the same name: a serial number in the inventory, nothing in the fabric."""
+    text = re.sub("(?<=inventory: ).*", "inventory.yaml", (PILOT / "fabric.yaml").read_text())
+    inventory = PILOT.parent / "q7-copackaged" / "inventory.yaml"
+    (tmp_path / "inventory.yaml").write_text(re.sub(r"SN0009\b", "SN9999", inventory.read_text()))
+    (tmp_path / "fabric.yaml").write_text(
+        re.sub("inventory: .*", "inventory: inventory.yaml", text)
+    )
+    build = Fabric.from_spec(tmp_path / "fabric.yaml").compile().build
+    before = pilots["fabric"].build
+    for name, one in (("old", before), ("new", replace(build, identity=before.identity))):
+        target("sonic").render(one, tmp_path / name, options=BGP)
+    for old in (tmp_path / "old").glob("*/*"):
+        assert old.read_text() == (tmp_path / "new" / old.parent.name / old.name).read_text()
