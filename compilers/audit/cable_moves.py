@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from compilers.audit.resolve import Pair, Pairs
+from compilers.audit.resolve import Pair, Pairs, PortFinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,21 @@ class Move:
     kind: Literal["swap", "move", "add", "remove"]
     a: int
     b: int
+
+    def sentence(self, ports: PortFinder) -> str:
+        """The move as a sentence: `swap the plugs in A7 and A9 at node n12`."""
+        (a, b), (u, v) = (map(kind, (self.a, self.b)) for kind in (ports.name, ports.node))
+        if self.kind == "swap" and u == v:
+            return f"swap the plugs in {a} and {b} at node {u}"
+        if self.kind == "move" and u == v:
+            return f"move the plug in {a} to {b} at node {u}"
+        words = {
+            "swap": "swap the plugs in {0} and {1}",
+            "move": "move the plug in {0} to {1}",
+            "add": "add a cable from {0} to {1}",
+            "remove": "remove the cable from {0} to {1}",
+        }
+        return words[self.kind].format(f"{u} {a}", f"{v} {b}")
 
 
 @dataclass(frozen=True, slots=True)

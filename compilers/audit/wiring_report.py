@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from compilers.audit.adopt import Adopted, adopted
-from compilers.audit.merged_planes import merged
-from compilers.audit.move_text import sentence
 from compilers.audit.resolve import Pairs, PortFinder, resolve
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.tables.build import Build
 from compilers.targets.target_lookup import target
+from compilers.wiring.hardware import Hardware
+from compilers.wiring.wiring import Wiring
 from inventory.neighbours.neighbour_file import read_facts
 from inventory.problems import InputError
 
@@ -88,7 +91,7 @@ class WiringReport:
                     "kind": move.kind,
                     "a": self._end(move.a),
                     "b": self._end(move.b),
-                    "text": sentence(move, ports),
+                    "text": move.sentence(ports),
                 }
                 for move in found.moves
             ],
@@ -124,3 +127,44 @@ class WiringReport:
 
     def _cables(self, pairs: Pairs) -> list[dict[str, dict[str, str]]]:
         return [{"a": self._end(a), "b": self._end(b)} for a, b in sorted(pairs)]
+
+
+def merged(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
+    """One wiring of all planes, their vertices plane by plane: a plug may be in the wrong plane.
+
+    Planes have the same node types. Of the hardware, only the names of nodes and ports are merged.
+    """
+    if len(builds) == 1:
+        return builds[0].wiring, builds[0].hardware
+    parts = [build.wiring for build in builds]
+    first = np.cumsum([0, *(len(part.names) for part in parts)]).tolist()
+    far = [np.where(w.far >= 0, w.far + start, -1) for w, start in zip(parts, first, strict=False)]
+    wiring = Wiring(
+        names=tuple(name for part in parts for name in part.names),
+        management=tuple(address for part in parts for address in part.management),
+        host_names=tuple(name for part in parts for name in part.host_names),
+        datapath_id=np.concatenate([part.datapath_id for part in parts]),
+        port=_stacked([part.port for part in parts], 0),
+        far=_stacked(far, -1),
+        far_port=_stacked([part.far_port for part in parts], 0),
+        host_port=_stacked([part.host_port for part in parts], 0),
+        node_type=np.concatenate([part.node_type for part in parts]),
+        type_names=parts[0].type_names,
+        port_names=parts[0].port_names,
+    )
+    known = [build.hardware for build in builds if build.hardware]
+    if len(known) < len(builds):
+        return wiring, None
+    serial = tuple(text for part in known for text in part.serial)
+    guid = tuple(text for part in known for text in part.guid)
+    return wiring, replace(known[0], serial=serial, guid=guid)
+
+
+def _stacked(parts: Sequence[NDArray[np.int32]], beyond: int) -> NDArray[np.int32]:
+    """All rows, padded to the widest; a damaged plane may have fewer columns."""
+    widest = max(part.shape[1] for part in parts)
+    padded = [
+        np.pad(part, ((0, 0), (0, widest - part.shape[1])), constant_values=beyond)
+        for part in parts
+    ]
+    return np.concatenate(padded).astype(np.int32)

@@ -23,7 +23,7 @@ from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import MOST_MIDDLES, PATTERNS, over_intermediates, two_legs
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
-from compilers.workers.shards import THIS_PROCESS, Workers
+from compilers.workers.shards import THIS_PROCESS, Workers, told
 from inventory.problems import InputError, Problem, did_you_mean
 
 PATHS_TO_FIT = 300_000
@@ -199,15 +199,12 @@ def saturations(
     """
     if problems := [_unknown(name) for name in patterns if name not in PATTERNS]:
         raise InputError(problems)
-    found, names = [], patterns or tuple(PATTERNS)
+    names = patterns or tuple(PATTERNS)
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     follow = partial(_follower, hosts=hosts, seed=seed, optimum=optimum)
     least = 2 if build.tables.switches >= LEAST_SWITCHES else len(names) + 1
-    for done, result in enumerate(workers.over(follow, build, names, least=least), 1):
-        found.append(result)
-        if progress:
-            progress(done, len(names))
-    return tuple(found)
+    found = workers.over(follow, build, names, least=least)
+    return tuple(told(found, [(name,) for name in names], progress))
 
 
 def _follower(

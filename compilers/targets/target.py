@@ -76,9 +76,7 @@ class Target(ABC):
 
     def names(self, build: Build) -> SystemNames:
         """What the system calls the nodes and ports of a build."""
-        named = self.interfaces.named(build, self.name) if self.interfaces else build
-        short = self.interfaces.short if self.interfaces else ("", "")
-        return SystemNames.of(named, self.host_name, short, self.description)
+        return SystemNames.of(build, self.host_name, self.interfaces, self.description, self.name)
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:  # noqa: ARG002
         """The options of a plane of several, from 0: here those of all."""
@@ -255,11 +253,7 @@ class Target(ABC):
         check = self.emitted_check(build, chosen, folder, accept)
         vertices = np.flatnonzero(build.topology.present).tolist()
         wanted = [v for v in vertices if only is None or v in only]
-        checked = []
-        for done, switch in enumerate(on_all_cores(check.switch, wanted), 1):
-            checked.append(switch)
-            if progress:
-                progress(done, len(wanted))
+        checked = list(on_all_cores(check.switch, wanted, progress))
         report = check.report(self.name, checked, whole=len(wanted) == len(vertices))
         more = self.more_differences(build, chosen, folder, only)
         return report.also(more) if more else report

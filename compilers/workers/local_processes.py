@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from compilers.workers.shards import groups, in_window
+from compilers.workers.shards import groups, in_window, told
 
 if TYPE_CHECKING:
     from multiprocessing.pool import AsyncResult, Pool
@@ -85,14 +85,20 @@ class LocalProcesses:
                 yield from results
 
 
-def on_all_cores(work: Callable[[int], T], switches: Sequence[int]) -> Iterator[T]:
+def on_all_cores(
+    work: Callable[[int], T],
+    switches: Sequence[int],
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[T]:
     """work(switch) for all switches, in their order, on all cores of this machine.
+
+    progress: called with (switches done, all switches).
 
     Raises:
         Whatever `work` raises first; what is under way then is ended.
     """
-    cores = LocalProcesses()
-    return cores.over(lambda _: work, None, switches, SWITCHES_A_TASK, LEAST_SWITCHES)
+    results = LocalProcesses().over(lambda _: work, None, switches, SWITCHES_A_TASK, LEAST_SWITCHES)
+    return told(results, [(switch,) for switch in switches], progress)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import accumulate, islice
 from typing import ClassVar, Protocol, TypeVar
 
@@ -74,7 +74,7 @@ def in_blocks(numbers: Block, step: int) -> list[Block]:
 
 
 def told(
-    results: Iterable[T], blocks: Sequence[Block], progress: Callable[[int, int], None] | None
+    results: Iterable[T], blocks: Sequence[Sized], progress: Callable[[int, int], None] | None
 ) -> Iterator[T]:
     """The results of blocks; after each, progress(numbers done, all) is called."""
     count = sum(map(len, blocks))

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from compilers.audit.move_text import sentence
 from compilers.audit.resolve import PortFinder
 from compilers.audit.wiring_audit import WiringAudit
 from compilers.targets.openflow.protocol import (
@@ -26,11 +25,10 @@ from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import port_status
 from controller.openflow.multipart import records
 from controller.settings import Duties
-from controller.switches.events import Event
-from controller.upkeep.discovery import Discovery
-from controller.upkeep.link_events import (
+from controller.switches.events import (
     CableMisplaced,
     CablesRight,
+    Event,
     LinkDown,
     LinkReused,
     LinkSuppressed,
@@ -38,6 +36,7 @@ from controller.upkeep.link_events import (
     SwitchDrained,
     SwitchReturned,
 )
+from controller.upkeep.discovery import Discovery
 from controller.upkeep.link_state import DOWN, Links, News
 from inventory.problems import InputError
 
@@ -153,7 +152,7 @@ class Watching:
         self.links.unseen(*self.discovery.unseen(now), now)
         self._miswired = self.discovery.miswired(now)
         moves = self._miswired.moves if self._miswired else ()
-        told = tuple(sentence(move, self._ports) for move in moves)
+        told = tuple(move.sentence(self._ports) for move in moves)
         if told != self._found:
             self._found, self._since = told, now
         # One turn of all switches: before that, some of several moved cables may not be seen.

@@ -25,8 +25,8 @@ from tests.bench.echo_probe import EchoProbe
 from tests.bench.moves_at_size import compiled
 from tests.bench.push_child import HIGHEST
 from tests.bench.stand_ins import StandIns
-from tests.controller.cluster.test_several_live import TOKEN, Process
-from tests.controller.conftest import POLARFAB, own_network
+from tests.controller.cluster.makers import TOKEN, Process
+from tests.controller.makers import POLARFAB, own_network
 
 AT_MOST, IDLE = 600.0, 20.0
 """Seconds that a step may take, and for which the fabric is watched while nothing happens."""

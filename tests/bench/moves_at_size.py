@@ -25,8 +25,8 @@ from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import HostSample
 from tests.bench.push_child import HIGHEST, PATIENT
-from tests.controller.cluster.test_several_live import Etcd, Instance
-from tests.controller.conftest import POLARFAB, own_network
+from tests.controller.cluster.makers import Etcd, Instance
+from tests.controller.makers import POLARFAB, own_network
 from tests.outages import outage
 
 SPEC = "name: lab\ntopology: {{family: polarfly, q: {}}}\nrouting: {}\n"

@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 
 from compilers.tables.folders.build_folder import load
-from tests.controller.conftest import (
+from tests.controller.makers import (
     BRIDGES,
     POLARFAB,
     STRANGER,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controller.conftest import POLARFAB, SWITCHES, connect, leave, polarfab
+from tests.controller.makers import POLARFAB, SWITCHES, connect, leave, polarfab
 
 pytestmark = pytest.mark.live
 HTTP = 17690

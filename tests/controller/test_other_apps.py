@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
-from tests.controller.conftest import compile_into
+from tests.controller.makers import compile_into
 from tests.controller.switches.conforming_fabric import Loopback
 from tests.controller.switches.conforming_switch import Shape
 from tests.waiting import until

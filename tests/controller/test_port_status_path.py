@@ -25,7 +25,7 @@ from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from tests.compilers.fabrics import polarfly_build
-from tests.controller.fake_switches import FakeNetwork
+from tests.controller.switches.conforming_fabric import InMemory
 from tests.controller.switches.test_connection import FrameworkDatapath
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,7 @@ def test_ten_functions_that_a_reader_can_follow(monkeypatch: pytest.MonkeyPatch)
     now, words, outbox, path = [0.0], lambda *_: ("", ""), Outbox(), list[str]()
     fabric = LiveFabric(current_of(build, Encoder(build)), words, clock=lambda: now[0], send=outbox)
     keeper = Keeper(fabric)
-    FakeNetwork(build, fabric, now).connect()
+    InMemory(build, fabric, now).connect()
     assert fabric.complete
 
     # One switch has a real socket from now on.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controller.conftest import BRIDGES, SWITCHES, connect, rows
+from tests.controller.makers import BRIDGES, SWITCHES, connect, rows
 from tests.waiting import until
 
 README = Path(__file__).parents[2] / "README.md"

@@ -219,7 +219,9 @@ def prepared(verb: str, root: Path) -> tuple[list[str], Path, object]:
         in_child(words[0], 0)
     kept = root.with_name(f"{root.name}-kept")
     shutil.copytree(root, kept, symlinks=True)
-    return words[1], kept, case.state(root)
+    state = case.state(root)
+    restore(root, kept)  # of what `polarfab gc` is to finish, too
+    return words[1], kept, state
 
 
 def killed_behind_the_exchange(words: list[str]) -> None:
@@ -270,6 +272,7 @@ def faults(verb: str, root: Path, step: int) -> Iterator[object]:
         code = said.read_text()[-1]
         assert len(errors) == (code == "2"), where
         assert "bug" not in said.read_text(), where
+        assert verb == "gc" or ".part" not in said.read_text(), where  # a place has another name
         found = case.state(root)
         assert found in (old, new), where
         in_place = code == "0" or "is in its place" in errors[0]

@@ -282,7 +282,7 @@ def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
         entries.of([row.entry for _, row in routes]),
         np.array([line for line, _ in routes], np.int64),
     )
-    table, by_ingress = _lookups(program, rows, list(entries), files)
+    table, by_ingress = lookups(program, rows, list(entries), files)
     return EmittedSwitch(
         (table,),
         by_ingress,
@@ -360,7 +360,7 @@ def _dispatched(claim: Claim) -> Claim:
     return replace(claim, kind="dispatched", value=value)
 
 
-def _lookups(
+def lookups(
     program: OvsProgram, rows: EmittedRows, entries: Sequence[Entry], files: tuple[str, str]
 ) -> tuple[Lookup, dict[Port, tuple[Lookup, ...]]]:
     """What packets from any port meet, and what those from ports that are told apart do.

@@ -1,44 +1,30 @@
 """Reader of the rows of a switch of one table: prefixes, with and without a way in, to groups.
 
-A row for packets that come in on some port stands before that of the same prefix for all others.
+A row for packets that come in on some port is before that of the same prefix for all others. So
+prefixes with the same groups are a class, with a row for each way in, as on other switches.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from compilers.readers.emitted_forwarding import (
-    Chain,
-    Claim,
-    EmittedRows,
-    EmittedSwitch,
-    Lookup,
-    Port,
-)
+from compilers.readers.emitted_forwarding import Claim, EmittedRows, EmittedSwitch
 from compilers.readers.openflow.ovs_reader import (
-    OvsProgram,
+    CLASS,
+    Entry,
     ReadCarried,
     ReadClass,
     ReadPrefix,
     ReadRoute,
     claimed_by,
+    lookups,
     read_groups,
     read_row,
     text_lines,
 )
-
-
-@dataclass(slots=True)
-class _PrefixRow:
-    """The groups of a prefix, by the port where packets come in, 0: any; the first line."""
-
-    family: str
-    line: int
-    groups: dict[int, int] = field(default_factory=dict)
-    lines: dict[int, int] = field(default_factory=dict)
+from compilers.readers.route_tables import Numbers
 
 
 def read_single_table(folder: Path) -> EmittedSwitch:
@@ -52,60 +38,35 @@ def read_single_table(folder: Path) -> EmittedSwitch:
     """
     files = str(folder / "flows.txt"), str(folder / "groups.txt")
     program, wrong = read_groups(files[1])
-    prefixes: dict[str, _PrefixRow] = {}
+    prefixes: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
     claims: list[Claim] = []
-    dispatched: set[tuple[str, str]] = set()
+    dispatched: dict[tuple[str, str], int] = {}
     for line, text in text_lines(Path(files[0])):
-        found = read_row(text, "single")
-        if isinstance(found, ReadPrefix):
-            row = prefixes.setdefault(found.prefix, _PrefixRow(found.family, line))
-            if not found.right or found.in_port in row.groups:
-                wrong.append((files[0], line, text))
+        row = read_row(text, "single")
+        if isinstance(row, ReadPrefix):
+            led = prefixes.setdefault((row.prefix, row.family), {})
+            if row.right and row.in_port not in led:
+                led[row.in_port] = row.group, line
+                dispatched.setdefault((row.family, row.mac), line)
                 continue
-            row.groups[found.in_port], row.lines[found.in_port] = found.group, line
-            if found[:2] not in dispatched:
-                dispatched.add(found[:2])
-                claims.append(Claim("dispatched", found[:2], files[0], line))
-        elif found and not isinstance(found, ReadRoute | ReadClass | ReadCarried):
-            claims.append(Claim(*found, files[0], line))
-        else:
-            wrong.append((files[0], line, text))
-    table, by_ingress = _lookups(program, prefixes, files)
-    return EmittedSwitch(
-        (table,), by_ingress, claimed_by("single") | {"dispatched"}, claims, wrong=wrong
-    )
-
-
-def _lookups(
-    program: OvsProgram, prefixes: dict[str, _PrefixRow], files: tuple[str, str]
-) -> tuple[Lookup, dict[Port, tuple[Lookup, ...]]]:
-    """What packets from any port meet, and what those do from ports that a row or a group knows."""
-    rows = EmittedRows(
-        files[0],
-        list(prefixes),
-        np.arange(len(prefixes)),
-        np.array([row.line for row in prefixes.values()], np.int64),
-    )
-    chains: list[Chain] = []
-    places: list[tuple[str, int]] = []
-    known: dict[tuple[int, int], int] = {}
-
-    def numbers(in_port: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        found = []
-        for row in prefixes.values():
-            port = in_port if in_port in row.groups else 0
-            group = row.groups.get(port, -1)
-            if (group, in_port) not in known:
-                known[group, in_port] = len(chains)
-                chains.append(program.chain(group, in_port) if group >= 0 else ())
-                places.append((files[0], row.lines.get(port, 0)))
-            found.append(known[group, in_port])
-        return np.array(found, np.int64)
-
-    ports = {port for row in prefixes.values() for port in row.groups}
-    for row in prefixes.values():
-        ports |= program.aware(row.groups.get(0, -1))
-    by_ingress: dict[Port, tuple[Lookup, ...]] = {
-        port: (Lookup(rows, chains, numbers(port), places),) for port in sorted(ports - {0})
-    }
-    return Lookup(rows, chains, numbers(0), places), by_ingress
+        elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried):
+            claims.append(Claim(*row, files[0], line))
+            continue
+        wrong.append((files[0], line, text))
+    claims += (Claim("dispatched", value, files[0], line) for value, line in dispatched.items())
+    number: Numbers[tuple[tuple[int, int], ...]] = Numbers()
+    entries: Numbers[Entry] = Numbers()
+    led_by: list[int] = []
+    for (_, family), led in prefixes.items():
+        egress = number[tuple(sorted((port, group) for port, (group, _) in led.items()))]
+        led_by.append(entries[egress, family])
+        for port, (group, line) in led.items():
+            row = ReadClass(0, port, egress, CLASS, group)
+            program.row_lines.setdefault(row, line)
+            program.rows.setdefault(egress, {})[port] = [row]
+    first = [min((line for _, line in led.values()), default=0) for led in prefixes.values()]
+    names = [prefix for prefix, _ in prefixes]
+    rows = EmittedRows(files[0], names, np.array(led_by, np.int64), np.array(first, np.int64))
+    table, by_ingress = lookups(program, rows, list(entries), files)
+    claimed = claimed_by("single") | {"dispatched"}
+    return EmittedSwitch((table,), by_ingress, claimed, claims, wrong=wrong)

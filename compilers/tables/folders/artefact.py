@@ -688,7 +688,7 @@ def unwritable_folder(folder: Path, error: OSError) -> InputError:
 
 
 def _unwritable(path: Path, required: str, error: OSError, todo: str) -> InputError:
-    return InputError.of(required=required, given=_reason(path, error), todo=todo, file=str(path))
+    return InputError.of(required, _reason(path, error), todo, str(place_of(path)))
 
 
 def _reason(path: Path, error: OSError) -> str:

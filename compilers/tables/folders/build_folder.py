@@ -32,6 +32,7 @@ from compilers.tables.build_codec import (
     is_packed,
     to_json,
 )
+from compilers.tables.folders.artefact import place_of
 from compilers.tables.folders.folder_files import FolderFiles, digest, opened
 from compilers.tables.folders.generations import (
     FABRIC,
@@ -210,8 +211,6 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
     except FileNotFoundError as error:
         if (files.path / MANIFEST).is_file():
             raise InputError(_damage(files.path / SUM, "no file")) from error
-        if (files.path / PLANES).is_file():
-            raise _several_planes(files.path) from None
         raise _unreadable(files.path, *_instead(files.path)) from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(_damage(files.path / MANIFEST, f"a damaged file ({error})")) from error
@@ -265,7 +264,7 @@ def _mapped(file: BufferedReader) -> NDArray[Any]:
 
 
 def _damage(file: Path, given: str) -> Problem:
-    return Problem("the file as it was compiled", given, AGAIN, str(file))
+    return Problem("the file as it was compiled", given, AGAIN, str(place_of(file)))
 
 
 def _instead(folder: Path) -> tuple[str, str]:
@@ -274,6 +273,8 @@ def _instead(folder: Path) -> tuple[str, str]:
         if folder.suffix in (".yaml", ".yml"):
             return "a spec", f"compile it first: polarfab compile {folder} -o build"
         return "a file", AGAIN_SOMEWHERE
+    if (folder / PLANES).is_file():
+        return "a folder of several planes", f"name one of them, such as {folder / 'plane-1'}"
     if (folder / RENDERED).is_file():
         return "a folder that render wrote", "name the build that it was rendered from"
     if not folder.is_dir():
@@ -286,9 +287,3 @@ def _instead(folder: Path) -> tuple[str, str]:
 def _unreadable(folder: Path, given: str, todo: str = AGAIN_SOMEWHERE) -> InputError:
     required = "a build folder of this version of polarfab"
     return InputError.of(required, given, todo, str(folder))
-
-
-def _several_planes(folder: Path) -> InputError:
-    todo = f"name one of them, such as {folder / 'plane-1'}"
-    given = "a folder of several planes"
-    return InputError.of("the build of one plane", given, todo, str(folder))

@@ -20,8 +20,6 @@ from inventory.problems import InputError
 
 PRIORITY = 200
 """Of rows by the address of an intermediate: before all prefixes."""
-NO_PORT = 0xFFFF
-"""What stands in the register of ports where none of those asked for is up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

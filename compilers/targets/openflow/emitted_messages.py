@@ -53,11 +53,6 @@ def check_messages(
             (folder / name).write_text("\n".join(lines))
 
     there = np.flatnonzero(build.topology.present).tolist()
-    checked = []
     with TemporaryDirectory(prefix="openflow-") as folder:
         check = profiled_check(build, Path(folder), encoder.profiles, write=write)
-        for done, switch in enumerate(on_all_cores(check.switch, there), 1):
-            checked.append(switch)
-            if progress:
-                progress(done, len(there))
-        return check.report("openflow", checked)
+        return check.report("openflow", on_all_cores(check.switch, there, progress))

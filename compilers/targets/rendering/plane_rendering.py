@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import json
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +17,6 @@ from compilers.tables.build import Build
 from compilers.tables.folders.artefact import put_file
 from compilers.tables.folders.generations import RENDERED
 from compilers.targets.options import Chosen, choose
-from compilers.targets.rendering.render_recipe import recipe_of
 from compilers.targets.rendering.rendered_folder import (
     edited,
     keep,
@@ -38,7 +40,7 @@ from compilers.targets.target import Target
 from compilers.targets.target_lookup import target as target_of
 from compilers.workers.local_processes import LocalProcesses
 from compilers.workers.shards import Workers
-from compilers.workers.source_digest import folder_digest
+from compilers.workers.source_digest import ROOMS, SOURCES, folder_digest, source_digest
 from inventory.problems import InputError, Problem, did_you_mean, few, shown
 
 LOCAL = LocalProcesses()
@@ -310,3 +312,22 @@ def _vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] |
         raise InputError(few(problems))
     chosen = dict.fromkeys(names)
     return [[of_plane[name] for name in chosen if name in of_plane] for of_plane in there]
+
+
+def recipe_of(
+    build: Build,
+    target: Target,
+    chosen: Mapping[str, str],
+    templates: Path | None,
+    accept: Collection[str],
+) -> str:
+    """The digest of the build, the options, the templates and our own sources; "" where unknown.
+
+    What a target of another package follows from nobody knows.
+    """
+    if not Path(inspect.getfile(type(target))).is_relative_to(SOURCES / ROOMS[0]):
+        return ""
+    own = folder_digest(templates) if templates else ""
+    options = sorted(chosen.items())
+    parts = [build.identity, target.name, options, own, source_digest(), sorted(accept)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

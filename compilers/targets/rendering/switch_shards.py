@@ -21,7 +21,7 @@ from compilers.targets.rendering.tar_pieces import compressed, packed
 from compilers.targets.rendering.text_target import Written
 from compilers.targets.target_lookup import target as target_of
 from compilers.workers.local_processes import LEAST_SWITCHES, SWITCHES_A_TASK
-from compilers.workers.shards import Workers
+from compilers.workers.shards import Workers, told
 from compilers.workers.source_digest import folder_digest
 from inventory.problems import InputError
 
@@ -128,14 +128,12 @@ class RenderedSwitches:
             InputError: a template is wrong, or a worker is not as it has to be.
         """
         given = (self.shards, self.build, vertices, SWITCHES_A_TASK, LEAST_SWITCHES)
-        for done, switch in enumerate(workers.over(*given), 1):
+        for switch in told(workers.over(*given), [(v,) for v in vertices], progress):
             self.digests |= switch.digests
             self.written += switch.written
             self._checked += [switch.checked] if switch.checked else []
             self._more += [switch.more] if switch.more else []
             yield switch.piece
-            if progress:
-                progress(done, len(vertices))
 
     def report(self, whole: bool, folder: Path) -> EmittedReport:
         """What reading all of them back found, as if they stood in this folder."""

@@ -113,10 +113,8 @@ class Renderer:
             return self.written - before
 
         total = self.written
-        for done, here in enumerate(on_all_cores(one, vertices), start=1):
+        for here in on_all_cores(one, vertices, progress):
             total += here
-            if progress:
-                progress(done, len(vertices))
         self.written = total
 
     def write(self, folder: Path, kind: type, variables: Mapping[str, Any]) -> None:

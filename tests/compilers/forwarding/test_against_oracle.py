@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from compilers.forwarding import machine_code
-from compilers.forwarding.program import program_at, program_of
+from compilers.forwarding.program import program_of
 from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.walks.delivery import _walk_minimal
 from compilers.tables.build import Build
@@ -166,7 +166,7 @@ def test_the_program_of_one_switch_is_that_of_all_at_its_row(name: str) -> None:
     build = known()[name].compiled()
     every = program_of(build)
     for switch in range(build.tables.switches):
-        one = program_at(build, switch)
+        one = program_of(build, switch)
         for part in ("far", "order", "bounce", "shares", "onward", "side"):
             row = getattr(every, part)
             row = row if part == "side" else row[switch : switch + 1]

@@ -11,7 +11,7 @@ import pytest
 from compilers.readers.routers import sonic_priorities
 from compilers.readers.routers.sonic_priorities import PRIORITY_TABLES
 from compilers.targets.routed.interfaces import PhysicalPort
-from compilers.targets.routed.lossless.headroom import headroom
+from compilers.targets.routed.lossless.sonic_qos import headroom
 from compilers.targets.target_lookup import target
 from compilers.wiring.hardware import BufferFacts
 from inventory.problems import InputError

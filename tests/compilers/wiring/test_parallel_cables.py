@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from compilers.audit.adopt import adopted
-from compilers.audit.move_text import sentence
 from compilers.audit.resolve import Pairs, PortFinder, Wired, resolve
 from compilers.audit.wiring_audit import check
 from compilers.cabling.bill import bill
@@ -115,7 +114,7 @@ def test_crossed_cables_of_one_link_are_seen(tmp_path: Path) -> None:
     found = check(build.wiring, wired, build.hardware.types)
     (move,) = found.moves
     assert apply(crossed, [move]) == planned
-    assert "swap the plugs in Ethernet" in sentence(move, ports)
+    assert "swap the plugs in Ethernet" in move.sentence(ports)
     taken = adopted(found, ports)
     assert len(taken.dead_links) == 1
     assert set(taken.useless) == {(a, d), (c, b)}

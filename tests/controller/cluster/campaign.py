@@ -36,7 +36,7 @@ from tests.compilers.targets.live_ovs import BRIDGE, dump
 from tests.controller.cluster.campaign_plan import BY_HAND, FAULTS, UNBOUNDED, Event
 from tests.controller.cluster.crowd import Crowd, Papers
 from tests.controller.cluster.meddler import COUNTED, Fault, Meddler
-from tests.controller.conftest import Running, polarfab
+from tests.controller.makers import Running, polarfab
 from tests.controller.unixctl import Unixctl
 from tests.outages import outage
 from tests.waiting import until

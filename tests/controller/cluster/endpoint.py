@@ -28,7 +28,7 @@ from compilers.targets.openflow.protocol import (
 )
 from controller.openflow.messages import BUNDLE_TIMEOUT
 from tests.compilers.targets.openflow_switch import Switch
-from tests.controller.fake_switches import DESCRIPTION, multipart
+from tests.controller.reported import DESCRIPTION, multipart
 
 FLOW_FAILED = ERROR.pack(type=ErrorType.FLOW_MOD, code=1)
 TIMED_OUT = EXPERIMENTER_ERROR.pack(

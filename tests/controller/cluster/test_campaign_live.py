@@ -11,7 +11,7 @@ import pytest
 from compilers.tables.folders.build_folder import load
 from tests.controller.cluster.campaign import LIMIT, Campaign, Killable
 from tests.controller.cluster.campaign_plan import KINDS, Event, plan
-from tests.controller.conftest import PORTS, compile_into, own_network
+from tests.controller.makers import PORTS, compile_into, own_network
 
 SPEC = "name: {0}\ntopology: {{family: polarfly, q: 3}}\nrouting: {1}\n"
 POLICIES = {

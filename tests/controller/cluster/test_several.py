@@ -31,7 +31,7 @@ from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build, grown
 from tests.controller.cluster.endpoint import Endpoint
 from tests.controller.cluster.test_leading import Etcd, Wire
-from tests.controller.rollout.test_build_history import sent, wrong_route
+from tests.controller.rollout.makers import sent, wrong_route
 
 Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
 PAIRS = {

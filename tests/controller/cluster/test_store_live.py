@@ -12,7 +12,7 @@ from controller.cluster import store
 from controller.cluster.leading import Unavailable
 from controller.cluster.store import Etcd
 from controller.settings import Tls
-from tests.controller.conftest import own_network
+from tests.controller.makers import own_network
 from tests.waiting import until
 
 pytestmark = pytest.mark.live

@@ -10,7 +10,7 @@ import pytest
 
 from controller.management.client import Client
 from inventory.problems import InputError
-from tests.controller.conftest import (
+from tests.controller.makers import (
     BRIDGES,
     OTHERS_TRY_RYU,
     POLARFAB,

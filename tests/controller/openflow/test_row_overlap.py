@@ -7,9 +7,9 @@ import pytest
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow.protocol import Malformed
-from controller.openflow.row_overlap import shadowing
+from controller.openflow.row_forms import shadowing
 from controller.switches import reconcile
-from tests.controller.fake_switches import as_entries
+from tests.controller.reported import as_entries
 
 BITS = {"in_port": 32, "eth_type": 16, "ipv4_dst": 32, "eth_dst": 48}
 

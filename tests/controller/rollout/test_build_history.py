@@ -9,36 +9,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from compilers.tables.folders.build_folder import load, save, write
-from compilers.tables.folders.generations import MANIFEST, mark_verified
+from compilers.tables.folders.build_folder import load, save
+from compilers.tables.folders.generations import MANIFEST
 from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BUILDS_KEPT, BuildHistory
 from controller.rollout.mover import Mover
 from controller.switches.current import current_of
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
-
-PROVED = {"proved": {"delivery": True, "identities": True, "ways": True, "failures": ["link"]}}
+from tests.controller.rollout.makers import sent, wrong_route
 
 
 @pytest.fixture
 def history(tmp_path):
     return BuildHistory(tmp_path / "build")
-
-
-def sent(folder, build):
-    """A build as somebody sends it who says that all is proved."""
-    identity = write(build, folder)
-    mark_verified(folder, identity, PROVED)
-    return replace(build, identity=identity), pack(folder)
-
-
-def wrong_route(build):
-    """All packets of switch 0 to switch 5 back to where they came from."""
-    egress = build.tables.routes.egress.copy()
-    egress[0, 5] = (egress[0, 5] + 1) % 3
-    routes = replace(build.tables.routes, egress=egress)
-    return replace(build, tables=replace(build.tables, routes=routes))
 
 
 def far_egress(build):

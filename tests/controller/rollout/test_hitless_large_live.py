@@ -7,9 +7,8 @@ import subprocess
 import pytest
 
 from compilers.tables.folders.build_folder import load
-from tests.controller.conftest import POLARFAB
-from tests.controller.rollout.test_hitless_live import EVENTS
-from tests.controller.rollout.test_moving_live import FULL, MINIMAL, Site, compiled
+from tests.controller.makers import POLARFAB
+from tests.controller.rollout.makers import EVENTS, FULL, MINIMAL, Site, compiled
 from tests.controller.rollout.windows import loses_nothing
 
 pytestmark = [pytest.mark.live, pytest.mark.long]

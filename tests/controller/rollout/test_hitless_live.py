@@ -1,9 +1,6 @@
 """Traffic between all hosts of a fabric while the controller goes away, comes back and reloads."""
 
-import os
-import signal
 from contextlib import nullcontext
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,30 +8,18 @@ import pytest
 from compilers.proof.explanation import explain
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.engines.inner_engine import MininetEngine
-from mininet_scenarios.scenario.engine import ControllerChange, NodeChange, Setup
+from mininet_scenarios.scenario.engine import NodeChange, Setup
+from tests.controller.rollout.makers import EVENTS
 from tests.controller.rollout.windows import carried, loses_nothing, probed
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
 INTERVALS, FASTER = (0.04, 0.16), (0.01, 0.02, 0.04)
 """Seconds between two packets of a pair: the first that the machine carries counts."""
-CALM = 0.5
 
 
 def step(*_):
     return nullcontext(lambda *_: None)
-
-
-def controller_of(folder):
-    """The process id of the controller whose status file is in this folder."""
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = process.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if str(folder / "controller.json").encode() in words:
-            return int(process.parent.name)
-    return None
 
 
 @pytest.fixture(scope="module")
@@ -49,35 +34,6 @@ def engine(builds, tmp_path_factory):
         yield made
     finally:
         made.stop(step)
-
-
-def restart(engine, how):
-    """End the controller in this way, let packets fly without one, and start it again."""
-    if how == signal.SIGKILL:
-        engine.apply(ControllerChange(running=False))
-    else:
-        old = controller_of(engine.setup.work)
-        os.kill(old, how)
-        until(lambda: controller_of(engine.setup.work) != old, "the controller has ended")
-    engine.wait(CALM)
-    engine.apply(ControllerChange(running=True))
-    engine.settle(60)
-
-
-def reload(engine):
-    """Have the controller load the same build again."""
-    log = engine.setup.work / "controller.log"
-    before = log.read_text().count("is loaded")
-    os.kill(controller_of(engine.setup.work), signal.SIGHUP)
-    until(lambda: log.read_text().count("is loaded") > before, "the build is loaded again")
-    engine.settle(60)
-
-
-EVENTS = {
-    "killed": lambda engine: restart(engine, signal.SIGKILL),
-    "reloaded": reload,
-    "ended": lambda engine: restart(engine, signal.SIGTERM),
-}
 
 
 @pytest.mark.parametrize("event", ["killed", pytest.param("reloaded", marks=pytest.mark.long)])

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
 import subprocess
-from contextlib import nullcontext
-from shutil import copytree, rmtree
 
 import pytest
 
@@ -17,84 +13,20 @@ from compilers.targets.openflow.flow_tables import RowKind, Table
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
-from mininet_scenarios.engines.inner_engine import MininetEngine
-from mininet_scenarios.scenario.engine import ControllerChange, Setup
-from tests.controller.conftest import POLARFAB, SWITCHES, compile_into, polarfab
-from tests.controller.rollout.test_hitless_live import controller_of
+from tests.controller.makers import POLARFAB, SWITCHES, polarfab
+from tests.controller.rollout.makers import (
+    FULL,
+    INTERVALS,
+    MINIMAL,
+    Site,
+    compiled,
+    dump,
+)
 from tests.controller.rollout.windows import loses_nothing
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
-INTERVALS = 0.04, 0.08, 0.16
-"""Seconds between two packets of a pair: the first that the machine carries counts."""
 HTTP = 7801
-SPEC = "name: lab\ntopology: {{family: polarfly, q: {}}}\nrouting: {}\ninventory: inventory.yaml\n"
-INVENTORY = "generate: {type: copackaged-4x8}\n"
-MINIMAL, FULL = "{balance: minimal}", "{balance: compact-valiant, protect: link}"
-
-
-def compiled(folder, routing, more="", q=3):
-    """A verified build in FOLDER/build."""
-    (folder / "inventory.yaml").write_text(INVENTORY)
-    (folder / "fabric.yaml").write_text(SPEC.format(q, routing) + more)
-    return compile_into(folder / "build", folder / "fabric.yaml")
-
-
-def step(*_):
-    return nullcontext(lambda *_: None)
-
-
-class Site:
-    """A fabric on real parts, whose controller takes the build that is put in its folder."""
-
-    def __init__(self, tmp_path, first):
-        (work := tmp_path / "work").mkdir()
-        self.folder, self.work = tmp_path / "current", work
-        copytree(first, self.folder)
-        setup = Setup(load(first), self.folder, work, framework="ryu", temporary=False)
-        self.engine = MininetEngine(setup)
-
-    def __enter__(self):
-        self.engine.start(step)
-        return self
-
-    def __exit__(self, *_):
-        self.engine.stop(step)
-
-    @property
-    def log(self):
-        return (self.work / "controller.log").read_text()
-
-    def move(self, build):
-        """Have the controller move to a build, and wait until it has."""
-        text = f"all switches hold build {load(build).identity}"
-        before = self.log.count(text)
-        rmtree(self.folder)
-        copytree(build, self.folder)
-        os.kill(controller_of(self.work), signal.SIGHUP)
-        until(lambda: "is complete" in "".join(self.log.split(text)[before + 1 :]), text, 60)
-
-    def begin(self, build, round):
-        """Have the controller move to a build, and wait until it is in this round."""
-        before = self.log.count(f"round {round} of")
-        rmtree(self.folder)
-        copytree(build, self.folder)
-        os.kill(controller_of(self.work), signal.SIGHUP)
-        until(lambda: self.log.count(f"round {round} of") > before, f"round {round}", 60)
-
-    def interrupted(self, build, round):
-        """Have the controller move to a build, kill it in this round, and start it again."""
-        self.begin(build, round)
-        self.engine.apply(ControllerChange(running=False))
-        before = self.log.count("all switches hold build")
-        self.engine.apply(ControllerChange(running=True))
-        until(lambda: self.log.count("all switches hold build") > before, "the move is over", 60)
-        self.engine.settle(60)
-
-    def moves_without_loss(self, build):
-        """Move while 13 hosts send to each other."""
-        loses_nothing(self.engine, INTERVALS, lambda _: self.move(build), SWITCHES)
-        assert "round 1 of" in self.log
 
 
 def test_a_controller_that_is_killed_in_a_move_goes_on_and_loses_nothing(tmp_path):
@@ -204,11 +136,3 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
     actions = [json.loads(line) for line in lines]
     asked = [one["action"] for one in actions if one["outcome"] == "asked"]
     assert asked == ["apply"] * 3 + ["rollback"] + ["apply"] * 2 + ["confirm"] * 2
-
-
-def dump(ovs, vertex):
-    """Flows and groups of a switch, without what differs by chance."""
-    flows = ovs.ofctl("--no-stats", "dump-flows", f"s{vertex}")
-    groups = ovs.ofctl("dump-groups", f"s{vertex}")
-    lines = [line.strip() for line in (flows + groups).splitlines()]
-    return sorted(re.sub(r" ?cookie=0x0,", "", line) for line in lines if "OFPST" not in line)

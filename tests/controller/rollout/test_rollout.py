@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from compilers.routing.link_repair import Intact, repaired
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
@@ -17,13 +18,14 @@ from controller.rollout.mover import Mover
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
+from tests.compilers.fabrics import polarfly_build
 from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
 from tests.controller.cluster.endpoint import TIMED_OUT, Endpoint
-from tests.controller.fake_switches import held_by
-from tests.controller.upkeep.test_repair_keeper import links_of as links_of_network
-from tests.controller.upkeep.test_repair_keeper import network, tables_for
+from tests.controller.reported import holds
+from tests.controller.upkeep.makers import links_of as links_of_network
+from tests.controller.upkeep.makers import network, tables_for
 
 Q3 = "{family: polarfly, q: 3}"
 POLICY = ("compact-valiant", "link")
@@ -248,22 +250,34 @@ def test_a_move_while_a_link_is_dead_leads_to_repaired_tables():
     link = links_of_network()[5]
     net.cable(*link, False)
     new = replace(routed(q=3, spread=False), identity="f" * 16)
-    mover = Mover(net.fabric, keeper.foresee)
+    mover = Mover(net.sessions, keeper.foresee)
     mover.move(current(new))
     steps = 0
     while not mover.rollout.over:
         net.run()
         net.now[0] += SETTLE
-        net.fabric.tick()
+        net.sessions.tick()
         steps += 1
         assert steps < 100, mover.status()
     for switch in net.switches:
         switch.mods.clear()
     net.run()
     assert mover.rollout.state == "done"
-    assert net.fabric.complete
+    assert net.sessions.complete
     encoder = Encoder(replace(new, tables=tables_for(link, build=new)))
     for vertex, switch in enumerate(net.switches):
-        held = held_by(encoder.program(vertex, 1))
-        assert (switch.held().rows, switch.held().groups) == (held.rows, held.groups)
+        assert holds(switch, encoder.program(vertex, 1))
         assert not switch.mods
+
+
+def test_a_move_to_other_cables_leads_around_what_is_drained():
+    """Its tables led through a drained switch until they had been repaired after the move."""
+    net, keeper = network()
+    name = net.build.wiring.names[3]
+    keeper.drain(name)
+    new = replace(polarfly_build(4), identity="f" * 16)
+    drained = np.array([one == name for one in new.wiring.names])
+    dead = np.zeros(new.wiring.far.shape, bool)
+    wanted = repaired(Intact.of(new), dead, drained).tables
+    assert not np.array_equal(wanted.routes.egress, new.tables.routes.egress)
+    assert np.array_equal(keeper.foresee(new).tables.routes.egress, wanted.routes.egress)

@@ -8,7 +8,7 @@ from itertools import permutations
 
 import numpy as np
 
-from tests.controller.conftest import POLARFAB
+from tests.controller.makers import POLARFAB
 
 HEADROOM = 2
 """How much more the machine has to carry while nothing happens than while something does."""

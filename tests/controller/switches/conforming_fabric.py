@@ -10,9 +10,11 @@ from time import monotonic
 
 import numpy as np
 
-from tests.controller.switches.conforming_switch import DROPPED, ConformingSwitch, hello
+from compilers.targets.openflow import protocol as of
+from tests.controller.switches.conforming_switch import DROPPED, ConformingSwitch, Shape, hello
 
 MOST_HOPS = 8
+OPEN_VSWITCH = Shape(made=b"Open vSwitch")
 
 
 class ConformingFabric:
@@ -106,6 +108,57 @@ class ConformingFabric:
 
 def _there(ports):
     return [int(port) for port in ports if port > 0]
+
+
+class InMemory:
+    """The switches of a build without sockets, the sessions of a controller, and its clock.
+
+    hung: those that say nothing, and whose connections stay.
+    """
+
+    def __init__(self, build, sessions, now, shape=OPEN_VSWITCH):
+        self.build, self.sessions, self.now, self.hung = build, sessions, now, set()
+        self.fabric = ConformingFabric(build, shape, sessions.received)
+        self.switches = self.fabric.switches
+
+    def connect(self, *vertices):
+        for v in vertices or range(len(self.switches)):
+            self.sessions.connected(v, self.switches[v].datapath_id)
+        self.run()
+
+    def run(self):
+        """Carry messages until nobody has anything to say."""
+        while out := self.sessions.send.take():
+            for one in out:
+                if one.data is None:
+                    self.sessions.closed(one.key)
+                elif one.key not in self.hung:
+                    self._answers(one.key, self.switches[one.key].take(bytes(one.data)))
+
+    def _answers(self, key, data):
+        while data:
+            length = of.HEADER.read(data).length
+            try:
+                self.sessions.received(key, data[:length])
+            except of.Malformed as error:
+                self.sessions.malformed(key, str(error))
+                self.sessions.closed(key)
+                return
+            data = data[length:]
+
+    def tick(self, seconds=0.25):
+        self.now[0] += seconds
+        self.sessions.tick()
+        self.run()
+
+    def port(self, vertex, port, up, reason=of.PORT_MODIFIED):
+        """A port goes down or comes up (or 1: goes away), and the switch says so."""
+        self.sessions.received(vertex, self.switches[vertex].link(port, up, reason))
+
+    def cable(self, vertex, link, up):
+        """Both ends of a cable."""
+        self.fabric.cable((vertex, int(self.build.wiring.port[vertex, link])), up)
+        self.run()
 
 
 class Loopback:

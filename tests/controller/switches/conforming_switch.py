@@ -35,7 +35,7 @@ class Shape:
     metadata: any, not just masks on it. claims: its features name fast failover all the same.
     told_rows: how many rows a table holds by its features, where that is not so. features: whether
     it tells those of tables and groups; properties: whether also those of each table. lies: whether
-    it confirms changes and makes none.
+    it confirms changes and makes none. made: who made it, where it says so.
     """
 
     bundles: bool = True
@@ -53,6 +53,7 @@ class Shape:
     features: bool = True
     properties: bool = True
     lies: bool = False
+    made: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,41 @@ class Tables:
 
 
 class ConformingSwitch:
-    """take(bytes) gives the bytes that it answers; forward(in_port, packet) what may leave it."""
+    """take(bytes) gives the bytes that it answers; forward(in_port, packet) what may leave it.
+
+    sent: bytes by port. carried: bytes of IPv4 routes by network, four bytes. mods: what bundles
+    have changed; frames: what it was told to send out. refuses: it takes no bundle now.
+    """
 
     def __init__(self, datapath_id, ports, shape):
         self.datapath_id, self.shape = datapath_id, shape
-        self.up = dict.fromkeys(ports, True)
+        self.up, self.sent = dict.fromkeys(ports, True), dict.fromkeys(ports, 0)
         self.tables, self.changes, self.refusals = Tables(), 0, 0
-        self._bundle, self._data, self._known, self._by_table = None, b"", {}, {}
+        self.mods, self.frames, self.carried, self.refuses = [], [], {}, False
+        self._bundle, self._filled, self._data = None, [], b""
+        self._known, self._by_table = {}, {}
+
+    @property
+    def rows(self):
+        return self.tables.rows
+
+    @property
+    def groups(self):
+        return self.tables.groups
+
+    def forget(self):
+        """It holds nothing any more."""
+        self.tables = Tables()
+        self._changed()
+
+    def apply(self, blocks):
+        """Carry out bundled messages."""
+        for block in blocks:
+            for message in block[:, of.WRAPPER_BYTES :]:
+                data = message.tobytes()
+                self.change(self.tables, data[1], data[of.HEADER.size :])
+        self._changed()
+        return self
 
     # What it is told
 
@@ -97,6 +126,8 @@ class ConformingSwitch:
             if len(self._data) < head.length:
                 break
             heard, self._data = self._data[: head.length], self._data[head.length :]
+            if head.type == of.MessageType.PACKET_OUT:
+                self.frames.append(heard)
             try:
                 answers.append(self._message(head.type, head.xid, heard[of.HEADER.size :]))
             except Refused as refused:
@@ -117,13 +148,13 @@ class ConformingSwitch:
             return of.message(kind + 1, xid, body)
         if kind == of.MessageType.MULTIPART_REQUEST:
             what = of.MULTIPART.read(body).kind
-            said = of.MULTIPART.pack(kind=what) + self._report(what, body)
+            said = of.MULTIPART.pack(kind=what) + self.report(what, body)
             return of.message(of.MessageType.MULTIPART_REPLY, xid, said)
         if kind == of.MessageType.EXPERIMENTER:
             return self._experimenter(xid, body)
         if kind in (of.MessageType.FLOW_MOD, of.MessageType.GROUP_MOD):
             if not self.shape.lies:
-                self._change(self.tables, kind, body)
+                self.change(self.tables, kind, body)
                 self._changed()
         elif kind not in UNANSWERED:
             raise Refused(of.ErrorType.BAD_REQUEST, 1)
@@ -134,14 +165,18 @@ class ConformingSwitch:
         if not self.shape.bundles or said.experimenter != of.ONF:
             raise Refused(of.ErrorType.BAD_REQUEST, 3)
         if said.kind == of.OnfMessage.BUNDLE_ADD:
+            if self.refuses:
+                raise Refused(of.ErrorType.FLOW_MOD, 0)
+            self._filled.append(body[of.WRAPPER_BYTES - of.HEADER.size :])
             for head, inner in of.listed(body[of.WRAPPER_BYTES - of.HEADER.size :], of.HEADER):
-                self._change(self._bundle, head.type, inner[of.HEADER.size :])
+                self.change(self._bundle, head.type, inner[of.HEADER.size :])
             return b""
         if said.request == of.Bundle.OPEN:
-            self._bundle = self.tables.copy()
+            self._bundle, self._filled = self.tables.copy(), []
         elif said.request == of.Bundle.COMMIT:
             if not self.shape.lies:
                 self.tables, self._bundle = self._bundle, None
+                self.mods += self._filled
             self._changed()
         answer = of.BUNDLE_CONTROL.pack(**said._asdict() | {"request": said.request + 1})
         return of.message(of.MessageType.EXPERIMENTER, xid, answer)
@@ -151,7 +186,7 @@ class ConformingSwitch:
         self._known.clear()
         self._by_table.clear()
 
-    def _change(self, tables, kind, body):
+    def change(self, tables, kind, body):
         (self._flow if kind == of.MessageType.FLOW_MOD else self._group)(tables, body)
 
     def _flow(self, tables, body):
@@ -247,13 +282,13 @@ class ConformingSwitch:
 
     # What it tells
 
-    def _report(self, what, body):
+    def report(self, what, body):
         if what == of.Multipart.AGGREGATE:
             said = of.FLOW_REQUEST.read(body, of.MULTIPART.size)
             rows = [row.said.cookie & said.cookie_mask for row in self.tables.rows.values()]
             return of.AGGREGATE_STATS.pack(flows=rows.count(said.cookie))
         if what == of.Multipart.FLOW:
-            return b"".join(map(_flow_stats, self.tables.rows.values()))
+            return b"".join(map(self._flow_stats, self.tables.rows.values()))
         if what == of.Multipart.GROUP_DESC:
             return b"".join(
                 of.GROUP_DESC.pack(
@@ -264,6 +299,11 @@ class ConformingSwitch:
             )
         if what == of.Multipart.PORT_DESC:
             return b"".join(map(self._port, self.up))
+        if what == of.Multipart.PORT_STATS:
+            told = (of.PORT_STATS.pack(port=p, sent_bytes=n) for p, n in self.sent.items())
+            return b"".join(told)
+        if what == of.Multipart.DESC and self.shape.made is not None:
+            return of.DESCRIPTION.pack(hardware=self.shape.made)
         if self.shape.features and what == of.Multipart.GROUP_FEATURES:
             failover = self.shape.fast_failover or self.shape.claims
             kinds = (
@@ -279,6 +319,20 @@ class ConformingSwitch:
         if self.shape.features and what == of.Multipart.TABLE_FEATURES:
             return b"".join(map(self._table_features, range(self.shape.tables)))
         raise Refused(of.ErrorType.BAD_REQUEST, 2)
+
+    def _flow_stats(self, row):
+        carried = 6
+        for name, value, mask in row.fields if self.carried else ():
+            if name == "ipv4_dst" and mask is not None:
+                carried = self.carried.get(value.to_bytes(4, "big"), 6)
+        known = {
+            name: value
+            for name, value in row.said._asdict().items()
+            if name in of.FLOW_STATS.formats
+        }
+        rest = row.match + row.instructions
+        counted = {"seconds": 3, "nanoseconds": 4, "packets": 5, "bytes": carried}
+        return of.FLOW_STATS.pack(length=of.FLOW_STATS.size + len(rest), **counted, **known) + rest
 
     def _table_features(self, table):
         rows = self.shape.rows if self.shape.told_rows is None else self.shape.told_rows
@@ -297,13 +351,13 @@ class ConformingSwitch:
         return of.TABLE_FEATURES.pack(length=length, table=table, most_entries=rows) + properties
 
     def _port(self, port):
-        return of.PORT.pack(port=port, state=not self.up[port])
+        return of.PORT.pack(port=port, state=not self.up[port], current_speed=1000)
 
-    def link(self, port, up):
+    def link(self, port, up, reason=of.PORT_MODIFIED):
         """A port goes down or comes up; what it says of it."""
         self.up[port] = up
         self._known.clear()
-        said = of.PORT_STATUS.pack(reason=of.PORT_MODIFIED, port=port, state=not up)
+        said = of.PORT_STATUS.pack(reason=reason, port=port, state=not up)
         return of.message(of.MessageType.PORT_STATUS, 0, said)
 
     # Forwarding
@@ -389,15 +443,6 @@ class ConformingSwitch:
 def hello():
     """The first of.message of either side."""
     return of.message(of.MessageType.HELLO, 1)
-
-
-def _flow_stats(row):
-    known = {
-        name: value for name, value in row.said._asdict().items() if name in of.FLOW_STATS.formats
-    }
-    rest = row.match + row.instructions
-    counted = {"seconds": 3, "nanoseconds": 4, "packets": 5, "bytes": 6}
-    return of.FLOW_STATS.pack(length=of.FLOW_STATS.size + len(rest), **counted, **known) + rest
 
 
 def _typed(data):

@@ -7,7 +7,7 @@ from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.profiles import OVS
-from tests.controller.fake_switches import DESCRIPTION, as_entries, multipart
+from tests.controller.reported import DESCRIPTION, as_entries, multipart
 
 OPENED, COMMITTED = 11 << 24, 11 << 24 | 1
 BAD_GROUP_TYPE = (ofproto_v1_3.OFPET_GROUP_MOD_FAILED, ofproto_v1_3.OFPGMFC_BAD_TYPE)

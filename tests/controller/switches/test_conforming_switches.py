@@ -24,8 +24,8 @@ from controller.switches.session import ASK_AFTER, SILENCE, SLOW, LiveFabric
 from controller.switches.switch import FEATURES_PATIENCE
 from controller.upkeep.repair_keeper import Keeper
 from tests.compilers.routed import routed
-from tests.controller.conftest import compile_into
-from tests.controller.switches.conforming_fabric import ConformingFabric, Loopback
+from tests.controller.makers import compile_into
+from tests.controller.switches.conforming_fabric import InMemory, Loopback
 from tests.controller.switches.conforming_switch import ConformingSwitch, Shape
 from tests.controller.switches.session_talk import names
 from tests.waiting import until
@@ -80,47 +80,23 @@ BUILD = replace(routed(q=3, spread=True, protect="link", hosts=2), identity="012
 ONE_HOST = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
 
 
-class InMemory:
-    """A controller without sockets, and its fabric; odd: switches of another shape.
-
-    hung: those that say nothing, and whose connections stay.
-    """
-
-    def __init__(self, shape, build=BUILD, odd=None):
-        self.now, self.hung = [100.0], set()
-        current = Current(build.identity, build.wiring.names, Encoder(build), build)
-        self.sessions = LiveFabric(current, names, clock=lambda: self.now[0])
-        self.keeper = Keeper(self.sessions, Duties(damping=Damping(suppress=1e6)))
-        self.fabric = ConformingFabric(build, shape, self.sessions.received)
-        for vertex, other in (odd or {}).items():
-            self.fabric.switches[vertex].shape = other
-        for vertex, switch in enumerate(self.fabric.switches):
-            self.sessions.connected(vertex, switch.datapath_id)
-        self.run()
-
-    def run(self):
-        while out := self.sessions.send.take():
-            for one in out:
-                if one.data is None:
-                    self.sessions.closed(one.key)
-                    continue
-                if one.key in self.hung:
-                    continue
-                answers = self.fabric.switches[one.key].take(bytes(one.data))
-                while answers:
-                    length = int.from_bytes(answers[2:4], "big")
-                    self.sessions.received(one.key, answers[:length])
-                    answers = answers[length:]
-
-    def tick(self, seconds=0.25):
-        self.now[0] += seconds
-        self.sessions.tick()
-        self.run()
+def in_memory(shape, build=BUILD, odd=None):
+    """A controller without sockets, and its fabric; odd: switches of another shape."""
+    now = [100.0]
+    current = Current(build.identity, build.wiring.names, Encoder(build), build)
+    sessions = LiveFabric(current, names, clock=lambda: now[0])
+    keeper = Keeper(sessions, Duties(damping=Damping(suppress=1e6)))
+    net = InMemory(build, sessions, now, shape)
+    net.keeper = keeper
+    for vertex, other in (odd or {}).items():
+        net.switches[vertex].shape = other
+    net.connect()
+    return net
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_switch_gets_the_program_that_it_can_do(shape):
-    net = InMemory(SHAPES[shape])
+    net = in_memory(SHAPES[shape])
     assert net.sessions.errors == {}
     assert net.sessions.complete
     found = set(net.sessions.status()["profiles"].values())
@@ -142,7 +118,7 @@ def test_a_switch_gets_the_program_that_it_can_do(shape):
 @pytest.mark.parametrize("case", UNTOLD)
 def test_a_refusal_counts_where_features_do_not_explain_it(case):
     shape, profile = UNTOLD[case]
-    net = InMemory(shape, ONE_HOST)
+    net = in_memory(shape, ONE_HOST)
     assert net.sessions.errors == {}
     assert set(net.sessions.status()["profiles"].values()) == {profile}
     assert net.fabric.lost() == []
@@ -150,7 +126,7 @@ def test_a_refusal_counts_where_features_do_not_explain_it(case):
 
 def test_a_lesser_profile_that_is_enough_is_told_so():
     minimal = replace(routed(q=3), identity="1123456789abcdef")
-    net = InMemory(Shape(select_liveness=False), minimal)
+    net = in_memory(Shape(select_liveness=False), minimal)
     (first, *_) = (event for event in net.sessions.drain() if event.kind == "profile")
     assert first.text == "openflow13: it does all that this build asks for"
 
@@ -166,7 +142,7 @@ def test_a_switch_that_never_tells_its_features_gets_its_program(monkeypatch):
         return take(switch, data)
 
     monkeypatch.setattr(ConformingSwitch, "take", slow)
-    net = InMemory(Shape(bundles=False), ONE_HOST)
+    net = in_memory(Shape(bundles=False), ONE_HOST)
     assert net.sessions.in_sync == set()
     net.tick(FEATURES_PATIENCE - 1)
     assert net.sessions.in_sync == set()
@@ -194,7 +170,7 @@ QUICK = {
     + [pytest.param(shape, 1, marks=pytest.mark.long) for shape in SHAPES],
 )
 def test_links_fail_and_come_back(shape, every):
-    net = InMemory(SHAPES[shape], ONE_HOST)
+    net = in_memory(SHAPES[shape], ONE_HOST)
     for link in net.fabric.links[::every]:
         net.fabric.cable(link, up=False, tell=False)
         assert (net.fabric.lost() == []) == (shape in REPAIRS), link
@@ -214,14 +190,14 @@ def content(net):
 
 
 def test_a_program_that_is_too_large_is_refused_with_numbers():
-    net = InMemory(Shape(bundles=False, rows=10))
+    net = in_memory(Shape(bundles=False, rows=10))
     assert not net.sessions.complete
     encoder = Encoder(BUILD)
     rows = len(encoder.route_messages(*encoder._pipeline.routes(0), 0)[0]) + 2
     text = f"its program needs {rows} rows in table 1, of which the switch holds 10"
     assert text in net.sessions.errors["0"]
     assert content(net) == [({}, {})] * 13
-    few = InMemory(Shape(groups=3), ONE_HOST)
+    few = in_memory(Shape(groups=3), ONE_HOST)
     text = "its program needs 4 groups of type select, of which the switch holds 3"
     assert text in few.sessions.errors["0"]
     assert len(few.sessions.errors) == 13
@@ -230,7 +206,7 @@ def test_a_program_that_is_too_large_is_refused_with_numbers():
 
 def test_what_was_done_before_a_refusal_is_taken_back():
     minimal = replace(routed(q=3, hosts=2), identity="1123456789abcdef")
-    net = InMemory(Shape(bundles=False), minimal)
+    net = in_memory(Shape(bundles=False), minimal)
     assert net.sessions.complete
     before = content(net)
     for switch in net.fabric.switches[:2]:
@@ -242,13 +218,13 @@ def test_what_was_done_before_a_refusal_is_taken_back():
     assert net.sessions.errors["0"].startswith("flow mod failed: table full (")
     assert content(net)[:2] == before[:2]
     assert all(switch.tables.rows for switch in net.fabric.switches)
-    assert content(net)[2:] == content(InMemory(Shape(bundles=False)))[2:]
+    assert content(net)[2:] == content(in_memory(Shape(bundles=False)))[2:]
 
 
 def test_no_packet_is_lost_while_a_program_changes_in_steps():
     """Looked at after every third message of a switch."""
     minimal = replace(routed(q=3), identity="1123456789abcdef")
-    net = InMemory(Shape(bundles=False), minimal)
+    net = in_memory(Shape(bundles=False), minimal)
     current = Current(ONE_HOST.identity, ONE_HOST.wiring.names, Encoder(ONE_HOST), ONE_HOST)
     net.sessions.load(current)
     seen = 0

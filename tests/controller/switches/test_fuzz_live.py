@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.controller.conftest import BRIDGES, SWITCHES, connect, leave
+from tests.controller.makers import BRIDGES, SWITCHES, connect, leave
 
 pytestmark = pytest.mark.live
 PEERS, PEERS_AT_ONCE = 40, 10

@@ -12,7 +12,7 @@ from compilers.targets.openflow.protocol import HEADER, MessageType, Multipart, 
 from controller.openflow.multipart import part, request
 from controller.openflow.switch_features import features, is_open_vswitch
 from controller.switches.switch import FEATURES
-from tests.controller.conftest import BRIDGES, POLARFAB, SWITCHES, leave, polarfab, rows
+from tests.controller.makers import BRIDGES, POLARFAB, SWITCHES, leave, polarfab, rows
 
 pytestmark = pytest.mark.live
 OURS = [name for name in BRIDGES if name != "x"]

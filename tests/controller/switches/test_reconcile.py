@@ -15,7 +15,7 @@ from compilers.targets.openflow.protocol import Malformed
 from controller.openflow import row_forms
 from controller.switches import reconcile
 from tests.compilers.fabrics import polarfly_build
-from tests.controller.fake_switches import as_entries
+from tests.controller.reported import as_entries
 
 
 def groups_of(program):

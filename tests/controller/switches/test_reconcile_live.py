@@ -10,7 +10,7 @@ import pytest
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
-from tests.controller.conftest import (
+from tests.controller.makers import (
     OTHERS_TRY_RYU,
     SWITCHES,
     compile_into,

@@ -24,7 +24,7 @@ from controller.switches.session import (
     LiveFabric,
 )
 from controller.switches.switch import MOST_TIMEOUTS, PROBE
-from tests.controller.fake_switches import as_entries
+from tests.controller.reported import as_entries
 from tests.controller.switches.session_talk import (
     BAD_GROUP_TYPE,
     COMMITTED,

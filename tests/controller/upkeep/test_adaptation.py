@@ -12,27 +12,18 @@ from compilers.demand.fluid import Fluid
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import PATTERNS
 from compilers.wiring.addressing import Addressing
-from controller.openflow.row_counters import RouteKeys
 from controller.settings import Damping, Duties
 from controller.upkeep import adaptation
 from controller.upkeep.measured_traffic import FabricWays
+from controller.upkeep.meters import RouteKeys
 from inventory.problems import InputError
 from tests.compilers.routed import routed, weights
 from tests.controller.upkeep.followed import followed
-from tests.controller.upkeep.test_large_repairs import Beside
-from tests.controller.upkeep.test_repair_keeper import hold, links_of, network, told
+from tests.controller.upkeep.makers import Beside, hold, links_of, network, told
 
 CALM = Damping(suppress=1e6)
 SECOND = 125_000
 """What a port carries: the stand-ins say 1 Mb/s."""
-
-
-@pytest.fixture(autouse=True)
-def _compared_as_values(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(
-        "controller.switches.reconcile.Held.__eq__",
-        lambda a, b: (a.rows, a.groups) == (b.rows, b.groups),
-    )
 
 
 def minimal(q: int, **more: bool):
@@ -183,7 +174,7 @@ def test_counters_are_read_by_prefix_in_both_families() -> None:
     net, _ = network(Duties(damping=CALM, adapt=False), replace(star, identity="0123456789abcdef"))
     switch = net.switches[5]
     switch.carried = {int(n).to_bytes(4, "big"): 1000 + int(n) % 977 for n in networks4}
-    found = keys.bytes_of(switch.report(1))
+    found = keys.bytes_of(switch.report(1, b""))
     routes = star.tables.routes
     held = routes.prefixes(5)[routes.egress[5] < np.iinfo(routes.egress.dtype).max - 1]
     assert np.flatnonzero(found).tolist() == sorted(held.tolist())

@@ -16,7 +16,7 @@ from compilers.evaluation.traffic import PATTERNS
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, Flows, Setup
-from tests.controller.conftest import POLARFAB
+from tests.controller.makers import POLARFAB
 from tests.waiting import until
 
 pytestmark = [pytest.mark.live, pytest.mark.long]

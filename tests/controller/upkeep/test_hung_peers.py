@@ -50,7 +50,7 @@ class Fabric:
     def run(self):
         """Carry messages until there are none; which switches were sent any."""
         sent = set()
-        while out := self.sessions.take():
+        while out := self.sessions.send.take():
             for one in out:
                 sent.add(one.key)
                 if one.key in self.hung:

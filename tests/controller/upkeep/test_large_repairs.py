@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from threading import current_thread
 
 import numpy as np
@@ -17,39 +16,11 @@ from controller.switches.session import LiveFabric
 from controller.upkeep import repair_keeper
 from controller.upkeep.background import at_once, in_thread
 from controller.upkeep.repair_keeper import Keeper
-from tests.controller.fake_switches import FakeNetwork
+from tests.controller.switches.conforming_fabric import InMemory
 from tests.controller.switches.session_talk import names
-from tests.controller.upkeep.test_repair_keeper import (
-    BUILD,
-    CALM,
-    hold,
-    links_of,
-    tables_for,
-    told,
-)
+from tests.controller.upkeep.makers import BUILD, CALM, Beside, hold, links_of, tables_for, told
 
 GONE = (1, 4, 6, 9, 12)
-
-
-class Beside:
-    """Computations that wait until the test has them done."""
-
-    def __init__(self):
-        self.waiting = []
-
-    def start(self, work):
-        self.waiting.append((work, future := Future()))
-        return future
-
-    def finish(self):
-        for work, future in self.waiting:
-            future.set_result(work())
-        self.waiting.clear()
-
-    def fail(self, error):
-        ((_, future),) = self.waiting
-        self.waiting.clear()
-        future.set_exception(error)
 
 
 def network(monkeypatch, rows=0):
@@ -58,7 +29,7 @@ def network(monkeypatch, rows=0):
     current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
     fabric = LiveFabric(current, names, clock=lambda: now[0])
     keeper = Keeper(fabric, Duties(patience=5, damping=CALM), beside.start)
-    net = FakeNetwork(BUILD, fabric, now)
+    net = InMemory(BUILD, fabric, now)
     net.connect()
     told(net)
     return net, keeper, beside
@@ -77,7 +48,7 @@ def left(*vertices):
 def test_switches_that_are_cut_off_at_once_are_one_repair(monkeypatch):
     net, keeper, _ = network(monkeypatch, rows=1 << 20)
     for vertex in GONE:
-        net.fabric.closed(vertex)
+        net.sessions.closed(vertex)
         net.now[0] += 0.15
     for _ in range(40):
         net.tick()
@@ -85,7 +56,7 @@ def test_switches_that_are_cut_off_at_once_are_one_repair(monkeypatch):
     assert np.flatnonzero(keeper.drained).tolist() == list(GONE)
     assert not hold(net, drained_tables(*GONE), left(*GONE))
     for vertex in GONE:
-        net.fabric.connected(vertex, int(BUILD.wiring.datapath_id[vertex]))
+        net.sessions.connected(vertex, int(BUILD.wiring.datapath_id[vertex]))
     net.run()
     net.tick()
     assert keeper.repairs == 2  # when all were read to hold their programs
@@ -99,7 +70,7 @@ def test_a_large_repair_is_computed_while_switches_are_heard(monkeypatch):
     assert len(beside.waiting) == 1
     assert keeper.status()["repairing"]
     assert not hold(net, BUILD.tables)
-    net.fabric.received(3, protocol.message(protocol.MessageType.ECHO_REPLY, 0))
+    net.sessions.received(3, protocol.message(protocol.MessageType.ECHO_REPLY, 0))
     net.cable(*two, False)
     net.tick()
     assert len(beside.waiting) == 1
@@ -123,7 +94,7 @@ def test_few_rows_are_computed_at_once(monkeypatch):
     assert not beside.waiting
     assert not hold(net, tables_for(link))
     for vertex in GONE:
-        net.fabric.closed(vertex)
+        net.sessions.closed(vertex)
     net.tick(6)
     assert len(beside.waiting) == 1
     assert keeper.status()["repairing"]
@@ -133,9 +104,8 @@ def test_a_switch_that_comes_back_meanwhile_goes_from_the_tables_that_stand(monk
     net, _, beside = network(monkeypatch)
     u, k = links_of()[5]
     net.cable(u, k, False)
-    net.fabric.closed(u)
-    net.switches[u].flows.clear()
-    net.switches[u].groups.clear()
+    net.sessions.closed(u)
+    net.switches[u].forget()
     net.connect(u)
     assert not hold(net, BUILD.tables)
     beside.finish()
@@ -147,26 +117,23 @@ def test_a_switch_whose_rows_have_other_numbers_meanwhile_is_read(monkeypatch):
     net, _, beside = network(monkeypatch)
     u, k = links_of()[5]
     net.cable(u, k, False)
-    net.fabric.closed(u)
+    net.sessions.closed(u)
     switch = net.switches[u]
-    switch.flows.clear()
-    switch.groups.clear()
-    program = net.fabric.current.programs.program(u, 1)
-    for block in (*program.groups, *program.flows):
-        for message in block[:, 24:]:
-            switch.change(message.tobytes())
+    switch.forget()
+    program = net.sessions.current.programs.program(u, 1)
+    switch.apply((*program.groups, *program.flows))
     net.connect(u)
-    assert net.fabric.present[u].generation == 1
+    assert net.sessions.present[u].generation == 1
     beside.finish()
     net.tick()
     encoder = Encoder(BUILD).with_tables(tables_for((u, k)))
     after = encoder.program(u, 1)
-    assert len(switch.flows) == sum(map(len, after.flows))
+    assert len(switch.rows) == sum(map(len, after.flows))
     assert len(switch.groups) == sum(map(len, after.groups))
-    net.fabric.differences["none"] = 0
-    net.fabric.present[u].wait()
+    net.sessions.differences["none"] = 0
+    net.sessions.present[u].wait()
     net.run()
-    assert net.fabric.differences["none"] == 1  # it holds just its program
+    assert net.sessions.differences["none"] == 1  # it holds just its program
 
 
 def test_a_computation_that_fails_is_tried_again_ever_later(monkeypatch):
@@ -224,7 +191,7 @@ def test_what_was_computed_for_a_build_that_is_gone_is_not_sent(monkeypatch):
     net, _, beside = network(monkeypatch)
     link = links_of()[5]
     net.cable(*link, False)
-    net.fabric.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    net.sessions.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
     net.run()
     assert not hold(net, tables_for(link))
     net.cable(*link, True)

@@ -20,8 +20,8 @@ from mininet_scenarios.scenario.engine import HostSample, Miswire
 from mininet_scenarios.scenario.outage import Outage
 from tests.compilers.targets.live_ovs import BRIDGE, dump
 from tests.compilers.wiring.makers import missing
-from tests.controller import conftest
-from tests.controller.conftest import SWITCHES, compile_into, own_network, polarfab
+from tests.controller import makers
+from tests.controller.makers import SWITCHES, compile_into, own_network, polarfab
 from tests.outages import outage
 from tests.waiting import until
 
@@ -57,7 +57,7 @@ def fabric(switches, folder):
 @pytest.fixture
 def kept(fabric, folder, run, monkeypatch):
     """Run the controller with these options over the whole fabric."""
-    monkeypatch.setattr(conftest, "BRIDGES", {f"s{v}": v for v in range(SWITCHES)})
+    monkeypatch.setattr(makers, "BRIDGES", {f"s{v}": v for v in range(SWITCHES)})
 
     def start(*options):
         fabric.suffer(Outage())
@@ -153,7 +153,7 @@ def test_a_switch_without_power_and_its_return(kept, fabric, switches, expected)
     fabric.suffer(outage(fabric.build, switches=[node]))
     expected.come(hurt)
     fabric.suffer(Outage())
-    conftest.connect(switches, running.port, f"s{node}")
+    makers.connect(switches, running.port, f"s{node}")
     running.wait_for(SWITCHES, "complete")
     expected.come(whole)
     assert running.status()["links"]["down"] == []
@@ -165,11 +165,11 @@ def test_a_switch_that_loses_its_controller_gets_no_transit(kept, switches, expe
     repair = expected.of(drained=[4])
     hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
     running = kept("--patience", "0.5")
-    conftest.leave(switches, "s4")
+    makers.leave(switches, "s4")
     running.says("switch 4 has been disconnected for 0.5 s: traffic is routed around it")
     reaches(running, "1 drained switch")
     assert expected.hold(hurt)
-    conftest.connect(switches, running.port, "s4")
+    makers.connect(switches, running.port, "s4")
     running.says("switch 4 is back")
     expected.come(whole)
     running.stop()

@@ -12,55 +12,17 @@ import pytest
 from compilers.routing.link_repair import Intact, repaired
 from compilers.targets.openflow.encoder import Encoder
 from compilers.wiring.shared_risk import find, of_groups
-from controller.settings import Damping, Duties
+from controller.settings import Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
 from controller.upkeep import repair_keeper
-from controller.upkeep.background import at_once
 from controller.upkeep.repair_keeper import ROUND_PATIENCE, Keeper
 from inventory.problems import InputError
 from tests.compilers.modular import modular
 from tests.compilers.routed import routed
-from tests.compilers.wiring.makers import missing
-from tests.controller.fake_switches import FakeNetwork, held_by
+from tests.controller.switches.conforming_fabric import InMemory
 from tests.controller.switches.session_talk import names
-
-BUILD = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
-CALM = Damping(suppress=1e6)
-
-
-def network(duties=None, build=BUILD, start=at_once):
-    now, duties = [100.0], duties or Duties(damping=CALM)
-    current = Current(build.identity, build.wiring.names, Encoder(build), build)
-    fabric = LiveFabric(current, names, clock=lambda: now[0])
-    keeper = Keeper(fabric, duties, start)
-    net = FakeNetwork(build, fabric, now)
-    net.connect()
-    assert fabric.complete
-    return net, keeper
-
-
-def links_of(build=BUILD):
-    far = build.wiring.far
-    return [(u, k) for u, k in np.argwhere(far >= 0).tolist() if far[u, k] > u]
-
-
-def tables_for(*links, build=BUILD):
-    return repaired(Intact.of(build), missing(build.wiring, [], list(links)).links).tables
-
-
-def hold(net, tables, only=None):
-    """The switches that do not hold just these tables."""
-    encoder = Encoder(replace(net.build, tables=tables))
-    return [
-        v
-        for v, switch in enumerate(net.switches)
-        if (only is None or v in only) and switch.held() != held_by(encoder.program(v))
-    ]
-
-
-def told(net):
-    return [event.kind for event in net.fabric.drain()]
+from tests.controller.upkeep.makers import BUILD, CALM, hold, links_of, network, tables_for, told
 
 
 def mods(net):
@@ -105,7 +67,7 @@ def test_ports_that_were_down_before_are_found_at_connection():
     current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
     fabric = LiveFabric(current, names, clock=lambda: now[0])
     Keeper(fabric)
-    net = FakeNetwork(BUILD, fabric, now)
+    net = InMemory(BUILD, fabric, now)
     u, k = links_of()[5]
     net.switches[u].up[int(BUILD.wiring.port[u, k])] = False
     net.connect()
@@ -116,13 +78,12 @@ def test_a_switch_that_connects_gets_the_tables_that_hold_now():
     net, _ = network()
     u, k = links_of()[5]
     net.cable(u, k, False)
-    net.fabric.closed(u)
-    net.switches[u].flows.clear()
-    net.switches[u].groups.clear()
+    net.sessions.closed(u)
+    net.switches[u].forget()
     net.connect(u)
     assert not hold(net, tables_for((u, k)))
     mods(net)
-    net.fabric.present[u].wait()
+    net.sessions.present[u].wait()
     net.run()
     assert mods(net) == 0
 
@@ -132,7 +93,7 @@ def test_a_reload_keeps_the_repair():
     link = links_of()[5]
     net.cable(*link, False)
     mods(net)
-    net.fabric.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    net.sessions.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
     net.run()
     assert mods(net) == 0
     assert not hold(net, tables_for(link))
@@ -147,9 +108,9 @@ def test_a_switch_that_refuses_is_read_and_put_right():
     net.switches[u].refuses = True
     net.cable(u, k, False)
     assert u in hold(net, tables_for((u, k)))
-    assert BUILD.wiring.names[u] in net.fabric.errors
+    assert BUILD.wiring.names[u] in net.sessions.errors
     net.switches[u].refuses = False
-    net.fabric.present[u].wait()
+    net.sessions.present[u].wait()
     net.run()
     assert not hold(net, tables_for((u, k)))
 
@@ -158,7 +119,7 @@ def test_a_silent_switch_does_not_hold_the_others_up_for_long():
     net, _ = network()
     u, k = links_of()[5]
     v = int(BUILD.wiring.far[u, k])
-    net.silent.add(u)
+    net.hung.add(u)
     net.cable(u, k, False)
     assert v in hold(net, tables_for((u, k)))
     for _ in range(6):
@@ -177,7 +138,7 @@ def test_without_repair_failures_are_told_only():
 
 def test_a_switch_that_has_left_is_drained_and_taken_back():
     net, keeper = network(Duties(patience=2, damping=CALM))
-    net.fabric.closed(7)
+    net.sessions.closed(7)
     net.tick(1)
     assert not keeper.drained.any()
     net.tick(1.5)
@@ -201,23 +162,23 @@ class Others:
 
 def test_somebody_elses_programs_are_left_alone():
     net, _ = network()
-    before = net.fabric.current
+    before = net.sessions.current
     current = Current(BUILD.identity, BUILD.wiring.names, Others(Encoder(BUILD)), BUILD)
-    net.fabric.load(current)
+    net.sessions.load(current)
     net.run()
     mods(net)
     link = links_of()[0]
     net.cable(*link, False)
     net.tick()
     assert mods(net) == 0
-    net.fabric.load(before)  # the rollout is taken back
+    net.sessions.load(before)  # the rollout is taken back
     net.run()
     net.tick()
     assert not hold(net, tables_for(link))
-    net.fabric.load(replace(current, identity="another"))
+    net.sessions.load(replace(current, identity="another"))
     net.cable(*link, True)
     net.tick()
-    net.fabric.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    net.sessions.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
     net.run()
     assert not hold(net, BUILD.tables)
 
@@ -234,7 +195,7 @@ def test_weights_follow_loads_with_one_group_mod_a_class():
         net.switches[4].sent[hot] += 125_000  # what the port carries in a second
         net.switches[4].carried[row] = 1_000_000 * second  # and what the switches send by it
         net.tick(1.0)
-    shifted = [event for event in net.fabric.drain() if event.kind == "shifted"]
+    shifted = [event for event in net.sessions.drain() if event.kind == "shifted"]
     assert shifted
     assert {event.node for event in shifted} == {build.wiring.names[4]}
     changed = [message for switch in net.switches for message in switch.mods]
@@ -257,9 +218,9 @@ def test_discovery_asks_for_frames_and_goes_without_them():
     for _ in range(12):
         net.tick()
     assert all(switch.frames for switch in net.switches)
-    rows = {len(switch.flows) for switch in net.switches}
+    rows = {len(switch.rows) for switch in net.switches}
     plain, _ = network()
-    assert rows == {1 + len(switch.flows) for switch in plain.switches}
+    assert rows == {1 + len(switch.rows) for switch in plain.switches}
     for _ in range(40):
         net.tick()
     assert keeper.dead.sum() == 0  # nobody carries the frames: switches keep them to themselves
@@ -275,8 +236,8 @@ def test_a_controller_that_comes_back_while_a_link_is_dead_sends_nothing():
     current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
     fabric = LiveFabric(current, names, clock=lambda: now[0])
     Keeper(fabric, Duties(damping=CALM))
-    after = FakeNetwork(BUILD, fabric, now)
-    after.switches = before.switches
+    after = InMemory(BUILD, fabric, now)
+    after.switches[:] = before.switches
     mods(after)
     after.connect()
     assert not hold(after, tables_for(link))
@@ -302,7 +263,7 @@ def test_frames_leave_by_a_port_that_was_not_there_when_the_switch_connected():
         return {int.from_bytes(frame[28:32], "big") for frame in net.switches[u].frames}
 
     assert port in ports()
-    net.fabric.closed(u)
+    net.sessions.closed(u)
     del net.switches[u].up[port]
     net.connect(u)
     assert port not in ports()

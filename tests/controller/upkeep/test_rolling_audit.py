@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.protocol import MessageType
 from controller.management.overview import Overview
 from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
 from tests.compilers.fabrics import polarfly_build
-from tests.controller.fake_switches import FakeNetwork
+from tests.controller.switches.conforming_fabric import InMemory
 
 PERIOD = 13.0
 
@@ -27,23 +28,24 @@ def audited():
     )
     keeper = Keeper(fabric)
     RollingAudit(fabric, PERIOD, lambda: keeper.change)
-    network = FakeNetwork(build, fabric, now)
+    network = InMemory(build, fabric, now)
     network.connect()
     assert fabric.complete
     fabric.drain()
     return network
 
 
-def foreign(switch, table, priority, place):
-    """A row of another controller: match all, drop."""
+def foreign(switch, table, priority):
+    """A row of another controller: match all, drop. Its place."""
     mod = struct.pack("!QQBBHHHIIIHH", 0x99, 0, table, 0, 0, 0, priority, 0, 0, 0, 0, 0)
-    mod += struct.pack("!HH4x", 1, 4)
-    form = mod[16:17] + mod[22:24] + mod[18:22] + mod[36:38] + mod[:8] + mod[40:]
-    switch.flows[place] = form, mod
+    before = set(switch.rows)
+    switch.change(switch.tables, MessageType.FLOW_MOD, mod + struct.pack("!HH4x", 1, 4))
+    (place,) = set(switch.rows) - before
+    return place
 
 
 def kinds(network):
-    return [(event.kind, event.node) for event in network.fabric.drain()]
+    return [(event.kind, event.node) for event in network.sessions.drain()]
 
 
 def wait(network, seconds):
@@ -53,39 +55,39 @@ def wait(network, seconds):
 
 def test_rows_and_groups_that_were_deleted_come_back_within_a_period(audited):
     switch = audited.switches[5]
-    before = dict(switch.flows), dict(switch.groups)
-    switch.flows.pop(next(iter(switch.flows)))
+    before = dict(switch.rows), dict(switch.groups)
+    switch.rows.pop(next(iter(switch.rows)))
     switch.groups.pop(next(iter(switch.groups)))
     wait(audited, PERIOD + 1)
-    assert (switch.flows, switch.groups) == before
+    assert (switch.rows, switch.groups) == before
     assert ("drift", "5") in kinds(audited)
-    assert audited.fabric.complete
+    assert audited.sessions.complete
 
 
 def test_every_switch_is_read_once_in_a_period_and_says_so(audited):
     for _ in range(3):
         wait(audited, PERIOD)
-        assert max(audited.fabric.ages.values()) <= PERIOD + 1
+        assert max(audited.sessions.ages.values()) <= PERIOD + 1
     assert kinds(audited) == []
-    overview = Overview(audited.fabric)
+    overview = Overview(audited.sessions)
     ages = [one["audited"] for one in overview.state()["switches"]]
     assert overview.health()["oldest_audit"] == max(ages) <= PERIOD + 1
     assert len(set(ages)) > 6, "they are spread over the period"
 
 
 def test_rows_of_others_over_ours_are_told_once_and_stay(audited):
-    before = dict(audited.switches[2].flows)
-    foreign(audited.switches[2], 9, 7, "harmless")
-    foreign(audited.switches[3], 0, 60000, "over all")
+    before = dict(audited.switches[2].rows)
+    harmless = foreign(audited.switches[2], 9, 7)
+    over_all = foreign(audited.switches[3], 0, 60000)
     wait(audited, 2 * PERIOD + 1)
     assert kinds(audited) == [("shadowed", "3")]
-    status = audited.fabric.status()
+    status = audited.sessions.status()
     assert (status["foreign"], status["shadowed"]) == ({"2": 1, "3": 1}, {"3": 1})
-    assert Overview(audited.fabric).health()["shadowed"] == 1
-    assert audited.switches[2].flows.keys() == {*before, "harmless"}
-    del audited.switches[3].flows["over all"]
+    assert Overview(audited.sessions).health()["shadowed"] == 1
+    assert audited.switches[2].rows.keys() == {*before, harmless}
+    del audited.switches[3].rows[over_all]
     wait(audited, PERIOD + 1)
-    assert audited.fabric.status()["shadowed"] == {}
+    assert audited.sessions.status()["shadowed"] == {}
 
 
 def test_a_repair_is_no_drift(audited):
@@ -99,19 +101,19 @@ def test_a_repair_is_no_drift(audited):
 
 
 def test_a_switch_that_does_not_answer_holds_up_nobody(audited):
-    audited.silent.add(4)
-    audited.switches[7].flows.clear()
+    audited.hung.add(4)
+    audited.switches[7].forget()
     wait(audited, PERIOD + 2)
-    assert audited.switches[7].flows
+    assert audited.switches[7].rows
 
 
 def test_a_switch_that_garbles_a_reply_is_read_again(audited):
     """The connection ends; the audit does not wait for it ever after."""
     answer = audited.switches[4].report
-    audited.switches[4].report = lambda _: b"\0" * 9
+    audited.switches[4].report = lambda *_: b"\0" * 9
     wait(audited, PERIOD + 1)
     assert ("malformed", "4") in kinds(audited)
     audited.switches[4].report = answer
     audited.connect(4)
     wait(audited, PERIOD + 1)
-    assert max(audited.fabric.ages.values()) <= PERIOD + 1
+    assert max(audited.sessions.ages.values()) <= PERIOD + 1

@@ -17,14 +17,14 @@ from controller.switches.switch import LAST_RETRY, MOST_DRIFTS, ROWS_RESENT
 from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
 from tests.compilers.routed import routed
 from tests.controller.switches.conforming_switch import Shape
-from tests.controller.switches.test_conforming_switches import InMemory
+from tests.controller.switches.test_conforming_switches import in_memory
 
 BUILD = replace(routed(q=3), identity="0123456789abcdef")
 BAD, PERIOD, TICK = 3, 300.0, 0.25
 
 
 def network(shape=None, audit=PERIOD, **shapes):
-    net = InMemory(Shape(**shapes), BUILD, {BAD: shape} if shape else None)
+    net = in_memory(Shape(**shapes), BUILD, {BAD: shape} if shape else None)
     RollingAudit(net.sessions, audit, lambda: net.keeper.change)
     return net
 
@@ -134,14 +134,14 @@ def test_a_refusal_is_tried_again_with_growing_waits_and_new_limits():
     switch = net.fabric.switches[BAD]
     assert net.sessions.state(BAD) == "refused"
     assert "of which the switch holds 10" in net.sessions.errors[str(BAD)]
-    asked, report = [], switch._report
+    asked, report = [], switch.report
 
     def told(what, body):
         if what == 12:  # table features
             asked.append(net.now[0])
         return report(what, body)
 
-    switch._report = told
+    switch.report = told
     wait(net, 100)
     rests = [round(b - a) for a, b in pairwise(asked)]
     assert rests == sorted(rests)
@@ -273,7 +273,7 @@ def test_a_switch_that_carries_out_a_large_change_is_neither_slow_nor_silent():
 def test_a_busy_process_of_many_switches_is_given_more_time():
     """All were slow after a second, and rounds went on without them."""
     build = replace(routed(q=9), identity="9" * 16)
-    net = InMemory(Shape(), build)
+    net = in_memory(Shape(), build)
     wait(net, 2)
     every = range(len(net.fabric.switches))
     net.hung.update(every)
@@ -305,7 +305,7 @@ def test_a_reboot_whose_new_connection_claims_the_place_counts_as_leaving():
 
 
 def test_every_reboot_counts_for_damping():
-    net = InMemory(Shape(), BUILD)
+    net = in_memory(Shape(), BUILD)
     net.keeper._need.watching.links.flaps.damping = Damping()
     keys, datapath_id = [BAD], net.fabric.switches[BAD].datapath_id
     for number in range(4):

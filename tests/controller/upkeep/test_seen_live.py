@@ -24,9 +24,9 @@ from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
 from mininet_scenarios.ovs.packets import HostPackets, Postman
 from mininet_scenarios.scenario.engine import SILENT, HostSample
-from tests.controller import conftest
-from tests.controller.cluster.test_several_live import group
-from tests.controller.conftest import SWITCHES, compile_into, own_network, polarfab
+from tests.controller import makers
+from tests.controller.cluster.makers import group
+from tests.controller.makers import SWITCHES, compile_into, own_network, polarfab
 from tests.polarfab.pages import ROOT, blocks, first_wrong
 from tests.waiting import until
 
@@ -75,7 +75,7 @@ def probe(switches, folder):
 def start(probe, folder, run, switches, monkeypatch):
     """Run the controller with these options over the whole fabric."""
     assert probe
-    monkeypatch.setattr(conftest, "BRIDGES", {f"s{v}": v for v in range(SWITCHES)})
+    monkeypatch.setattr(makers, "BRIDGES", {f"s{v}": v for v in range(SWITCHES)})
     (folder.parent / ".build.journal").unlink(missing_ok=True)
 
     def started(*options, complete=SWITCHES, **how):
@@ -171,7 +171,7 @@ def test_a_port_that_is_set_to_drop_is_a_dead_link(start, switches, probe):
 
 def test_a_restart_does_not_send_traffic_into_a_dead_switch(start, switches, probe):
     running = start("--patience", "0.5")
-    conftest.leave(switches, f"s{BAD}")
+    makers.leave(switches, f"s{BAD}")
     empty(switches)
     running.says(f"switch {BAD} has been disconnected for 0.5 s: traffic is routed around it")
     loses_nothing(probe)
@@ -184,7 +184,7 @@ def test_a_restart_does_not_send_traffic_into_a_dead_switch(start, switches, pro
     again.process.wait()
     third = start("--patience", "0.5", complete=SWITCHES - 1, bridges=alive)
     assert probe.lost() == set()
-    conftest.connect(switches, third.port, f"s{BAD}")
+    makers.connect(switches, third.port, f"s{BAD}")
     third.wait_for(SWITCHES, "complete")
     third.says(f"switch {BAD} is back")
     loses_nothing(probe)
@@ -193,7 +193,7 @@ def test_a_restart_does_not_send_traffic_into_a_dead_switch(start, switches, pro
 
 def test_a_switch_that_never_came_is_gone(start, switches, probe):
     """Where nothing is known of before: the record is lost, or it died between two processes."""
-    conftest.leave(switches, f"s{BAD}")
+    makers.leave(switches, f"s{BAD}")
     empty(switches)
     alive = [f"s{v}" for v in range(SWITCHES) if v != BAD]
     running = start("--arrival", "1", complete=SWITCHES - 1, bridges=alive)
@@ -204,12 +204,12 @@ def test_a_switch_that_never_came_is_gone(start, switches, probe):
 
 def test_a_returning_switch_that_refuses_its_program_gets_no_transit(start, switches, probe):
     running = start("--patience", "0.5")
-    conftest.leave(switches, f"s{BAD}")
+    makers.leave(switches, f"s{BAD}")
     running.says(f"switch {BAD} has been disconnected")
     limit(switches)
     empty(switches)
     loses_nothing(probe)
-    conftest.connect(switches, running.port, f"s{BAD}")
+    makers.connect(switches, running.port, f"s{BAD}")
     running.says(f"switch {BAD} refused its program")
     for _ in range(5):
         assert probe.lost() == set()
@@ -226,7 +226,7 @@ def test_the_next_leader_knows_of_a_dead_switch(probe, folder, switches, tmp_pat
         for v in range(SWITCHES):
             switches.vsctl("set-controller", f"s{v}", *both)
         until(first.complete, "all hold their program")
-        conftest.leave(switches, f"s{BAD}")
+        makers.leave(switches, f"s{BAD}")
         empty(switches)
         first.says(f"switch {BAD} has been disconnected for 0.5 s: traffic is routed around it")
         loses_nothing(probe)
@@ -269,17 +269,17 @@ def test_an_upgrade_from_an_older_version_and_back_loses_nothing(
     Packets between all hosts are sent and counted while no process runs, and while one starts.
     """
     (python, environment), build = older, tmp_path / "build"
-    monkeypatch.setattr(conftest, "BRIDGES", {f"s{v}": v for v in range(SWITCHES)})
+    monkeypatch.setattr(makers, "BRIDGES", {f"s{v}": v for v in range(SWITCHES)})
     (tmp_path / "fabric.yaml").write_text(SPEC)
     words = [*python, "compile", tmp_path / "fabric.yaml", "-o", build]
     subprocess.run(words, env=os.environ | environment, check=True, capture_output=True)
-    now, port = polarfab(build, "os-ken"), next(conftest.PORTS)
+    now, port = polarfab(build, "os-ken"), next(makers.PORTS)
 
     def before(*where):
         return [*python, *now(*where)[1:]]
 
     def held():
-        return [sorted(conftest.rows(switches, f"s{v}")) for v in range(SWITCHES)]
+        return [sorted(makers.rows(switches, f"s{v}")) for v in range(SWITCHES)]
 
     running = run(before, port=port, **environment)
     running.wait_for(SWITCHES, "complete")
@@ -344,7 +344,7 @@ def test_the_runbooks_run_and_lose_nothing(probe, folder, switches, tmp_path):
         for block in blocks(page):
             heading = next(n[3:] for n in lines[block.line :: -1] if n.startswith("## "))
             if heading == "Replace a switch" != before:
-                conftest.leave(switches, f"s{BAD}")
+                makers.leave(switches, f"s{BAD}")
                 empty(switches)
                 loses_nothing(probe)
             before = heading

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from extensions.bench.bench_verb import RIGS
-from tests.controller.conftest import POLARFAB
+from tests.controller.makers import POLARFAB
 
 FIND = "import tests.bench.echo_probe"
 REQUIRE = f"""

@@ -1,1 +1,1 @@
-"""Lossless priorities (PFC) of network systems, and the headroom that they need."""
+"""Lossless priorities (PFC) of network systems."""

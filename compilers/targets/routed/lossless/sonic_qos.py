@@ -9,6 +9,12 @@ own says that a priority group answers for the PFC priority of its number.
 
 Names and keys: sonic-yang-models; the names of pools and profiles are those of SONiC's buffermgrd,
 which else would put profiles of its own in their place.
+
+Headroom is the bytes that still arrive at a port after it has asked for a pause (IEEE 802.1Q-2018,
+annex N): the pause waits behind a packet that is being sent, goes down the cable, and takes the
+other end some time; that one finishes its packet, and what is on the cable arrives. Buffers are
+given out in cells, so that in the worst case small packets take more than their bytes (SONiC's
+buffer_headroom_mellanox.lua reckons alike).
 """
 
 from __future__ import annotations
@@ -19,7 +25,6 @@ from itertools import pairwise
 
 from compilers.proof.lossless.priorities import HOP, PriorityPlan, dscp_of
 from compilers.targets.routed.interfaces import PhysicalPort
-from compilers.targets.routed.lossless.headroom import headroom, packet_bytes
 from compilers.targets.routed.p2p_links import HostPort, P2pFabric, P2pLink, P2pRouter
 from compilers.targets.routed.segments.sonic_srv6 import Entry, Table
 from compilers.wiring.hardware import BufferFacts
@@ -34,6 +39,12 @@ OTHERS = {BEST_EFFORT: 0, CNP_CLASS: CNP_DSCP, CONTROL: 56}
 WATCHDOG = 200
 """Milliseconds in which a host's port may be paused without a break."""
 MEGABITS_OF_SPEED = 1000
+METRES_PER_NANOSECOND = 0.198
+"""Of light in fibre and copper."""
+FRAME = 22
+"""Bytes of a frame around its IP packet: addresses, type, a VLAN tag, check sequence."""
+SMALLEST = 64
+"""Bytes of the smallest frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,3 +286,26 @@ def _watchdog(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
                 "restoration_time": str(WATCHDOG),
             },
         )
+
+
+def packet_bytes(port: PhysicalPort, buffer: BufferFacts) -> int:
+    """The bytes of buffer that a port's largest packet takes."""
+    return -(-(port.mtu + FRAME) // buffer.cell) * buffer.cell
+
+
+def headroom(port: PhysicalPort, buffer: BufferFacts) -> int:
+    """The bytes of buffer that a lossless priority of a port needs above its threshold.
+
+    Args:
+        port: with speed in Gb/s and MTU in bytes.
+        buffer: of its switch.
+    """
+    nanoseconds = 2 * buffer.cable / METRES_PER_NANOSECOND + buffer.reaction
+    in_flight = nanoseconds * port.speed / 8 + port.mtu + FRAME
+    cells = -(-in_flight // _worst_frame(buffer.cell))
+    return packet_bytes(port, buffer) + int(cells) * buffer.cell
+
+
+def _worst_frame(cell: int) -> float:
+    """The bytes of frames that a cell holds at least, on average."""
+    return SMALLEST if cell > 2 * SMALLEST else (cell + 1) / 2

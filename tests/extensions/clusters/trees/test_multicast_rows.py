@@ -25,7 +25,7 @@ from extensions.clusters.trees.multicast_rows import (
     multicast_files,
 )
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
-from tests.controller.fake_switches import as_entries
+from tests.controller.reported import as_entries
 
 GROUP = re.compile(r"group add group_id=(\d+),type=all((?:,bucket=actions=output:\d+)*)")
 ROW = re.compile(

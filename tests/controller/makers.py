@@ -1,0 +1,154 @@
+"""What several test modules of this folder and of others use."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from compilers.tables.folders.build_folder import load
+from compilers.targets.openflow.encoder import Encoder
+from polarfab.fabric import Fabric
+from tests.waiting import until
+
+POLARFAB = str(Path(sys.executable).with_name("polarfab"))
+
+SWITCHES, STRANGER, NOBODY = 13, 0xDEAD, 1
+
+BRIDGES = {**{f"s{v}": v + 1 for v in range(SWITCHES)}, "x": STRANGER}
+
+PORTS = count(7001)
+
+CLONE_NEWNET = 0x40000000
+
+
+@contextmanager
+def own_network():
+    """This thread, and what it starts, in a network namespace of its own."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path("/proc/thread-self/ns/net").open() as before:
+        assert libc.unshare(CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+        try:
+            subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+            yield
+        finally:
+            assert libc.setns(before.fileno(), CLONE_NEWNET) == 0
+
+
+def connect(ovs, port, *names, how="tcp"):
+    """Have these bridges look for a controller there, at once."""
+    target = f"{how}:127.0.0.1:{port}"
+    ovs.vsctl(*[word for name in names for word in ("--", "set-controller", name, target)][1:])
+
+
+def leave(ovs, *names):
+    """Cut these bridges off; they keep their rows as long as they look for some controller."""
+    connect(ovs, NOBODY, *names)
+
+
+def compile_into(folder, spec, quick=False):
+    """`polarfab compile SPEC -o FOLDER`, without a process that imports everything anew."""
+    failures = () if quick else None
+    Fabric.from_spec(spec).save(folder, lambda made: verified(made.verify(failures=failures)))
+    return folder
+
+
+def verified(found):
+    assert found.passed
+    return found
+
+
+class Running:
+    """A controller in a process of its own, and all bridges connected to it, or those given.
+
+    command(port, status file) is what to run.
+    """
+
+    def __init__(self, switches, folder, command, port=None, bridges=None, **environment):
+        self.port = port or next(PORTS)
+        self.status_file, self.log = folder / "status.json", folder / "log"
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*map(str, command(self.port, self.status_file))],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+            )
+        try:
+            until(self.listens, f"a controller on {self.port}")
+            if names := BRIDGES if bridges is None else bridges:
+                connect(switches, self.port, *names)
+        except BaseException:
+            self.process.kill()
+            raise
+
+    def listens(self):
+        assert self.process.poll() is None, self.log.read_text()
+        return f"{self.port:04X} 00000000:0000 0A" in Path("/proc/thread-self/net/tcp").read_text()
+
+    def status(self):
+        assert self.process.poll() is None, self.log.read_text()
+        return json.loads(self.status_file.read_text()) if self.status_file.exists() else None
+
+    def wait_for(self, number, *keys):
+        """The status, once so many switches are programmed and something stands under the keys."""
+
+        def reached():
+            status = self.status()
+            good = status and len(status["programmed"]) == number
+            return good and all(status[key] for key in keys) and status
+
+        return until(reached, f"{number} programmed; {self.log}")
+
+    def says(self, text):
+        until(lambda: text in self.log.read_text(), f"{text!r} in {self.log}")
+
+    def stop(self, number=signal.SIGTERM):
+        """End it as an operator would."""
+        self.process.send_signal(number)
+        code = self.process.wait(20)
+        assert (code, "Traceback" in self.log.read_text()) == (0, False)
+
+
+def polarfab(build, framework, *options):
+    def command(port, status_file):
+        where = ("--listen", f"127.0.0.1:{port}", "--status-file", status_file)
+        return [POLARFAB, "controller", build, "--framework", framework, *where, *options]
+
+    return command
+
+
+OTHERS_TRY_RYU = pytest.mark.parametrize(
+    "framework", [pytest.param("ryu", marks=pytest.mark.long), "os-ken"], scope="module"
+)
+"""For a test in a file whose other tests run under Ryu."""
+
+
+def rows(ovs, vertex):
+    """The switch's rows as Open vSwitch has them, without counters, ages and that of discovery."""
+    text = ovs.ofctl("--no-stats", "dump-flows", vertex)
+    found = [line.strip() for line in text.splitlines() if "cookie" in line]
+    return [row for row in found if "cookie=0x504600000000000d" not in row]
+
+
+def marker(build):
+    return f"cookie=0x5047{load(build).identity[:12]}"
+
+
+def has_program(ovs, vertex, build):
+    found = rows(ovs, f"s{vertex}")
+    groups = ovs.ofctl("dump-groups", f"s{vertex}").count("group_id=")
+    expected = Encoder(load(build)).rows(vertex)
+    classes = int((load(build).tables.classes.port[vertex] > 0).sum())
+    return (
+        len(found) == expected and groups == classes and any(marker(build) in row for row in found)
+    )

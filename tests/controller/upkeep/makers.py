@@ -1,0 +1,80 @@
+"""What several test modules of this folder and of others use."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import replace
+
+import numpy as np
+
+from compilers.routing.link_repair import Intact, repaired
+from compilers.targets.openflow.encoder import Encoder
+from controller.settings import Damping, Duties
+from controller.switches.current import Current
+from controller.switches.session import LiveFabric
+from controller.upkeep.background import at_once
+from controller.upkeep.repair_keeper import Keeper
+from tests.compilers.routed import routed
+from tests.compilers.wiring.makers import missing
+from tests.controller.reported import holds
+from tests.controller.switches.conforming_fabric import InMemory
+from tests.controller.switches.session_talk import names
+
+BUILD = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
+
+CALM = Damping(suppress=1e6)
+
+
+def network(duties=None, build=BUILD, start=at_once):
+    now, duties = [100.0], duties or Duties(damping=CALM)
+    current = Current(build.identity, build.wiring.names, Encoder(build), build)
+    fabric = LiveFabric(current, names, clock=lambda: now[0])
+    keeper = Keeper(fabric, duties, start)
+    net = InMemory(build, fabric, now)
+    net.connect()
+    assert fabric.complete
+    return net, keeper
+
+
+def links_of(build=BUILD):
+    far = build.wiring.far
+    return [(u, k) for u, k in np.argwhere(far >= 0).tolist() if far[u, k] > u]
+
+
+def tables_for(*links, build=BUILD):
+    return repaired(Intact.of(build), missing(build.wiring, [], list(links)).links).tables
+
+
+def hold(net, tables, only=None):
+    """The switches that do not hold just these tables."""
+    encoder = Encoder(replace(net.build, tables=tables))
+    return [
+        v
+        for v, switch in enumerate(net.switches)
+        if (only is None or v in only) and not holds(switch, encoder.program(v))
+    ]
+
+
+def told(net):
+    return [event.kind for event in net.sessions.drain()]
+
+
+class Beside:
+    """Computations that wait until the test has them done."""
+
+    def __init__(self):
+        self.waiting = []
+
+    def start(self, work):
+        self.waiting.append((work, future := Future()))
+        return future
+
+    def finish(self):
+        for work, future in self.waiting:
+            future.set_result(work())
+        self.waiting.clear()
+
+    def fail(self, error):
+        ((_, future),) = self.waiting
+        self.waiting.clear()
+        future.set_exception(error)
