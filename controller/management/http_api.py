@@ -184,6 +184,8 @@ class Api:
             raise ServiceUnavailable("this controller does not repair")
         with self.actions.asked(actor, action, what):
             answer = keeper.drain(what, action == "undrain", self.breathe)
+        if self.mover:
+            self.mover.remember()  # a kill before the next tick would forget it
         return _json(answer, 202)
 
     def build(self, request: _Request) -> Response:

@@ -13,8 +13,7 @@ from prometheus_client.registry import Collector
 from controller.management.overview import Overview
 from controller.management.tokens import Guesses
 from controller.switches.connections.tls_files import TlsFiles
-from controller.switches.events import Event, SwitchProgrammed
-from controller.upkeep.link_events import TablesRepaired
+from controller.switches.events import Event, SwitchProgrammed, TablesRepaired
 from controller.upkeep.port_counters import PortCounters
 
 MOST_PORTS = 5000

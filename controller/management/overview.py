@@ -18,6 +18,10 @@ from controller.switches.events import (
     BuildLoaded,
     DriftFound,
     Event,
+    LinkDown,
+    LinkReused,
+    LinkSuppressed,
+    LinkUp,
     ProgramForgotten,
     ProgramRefused,
     SwitchConnected,
@@ -26,7 +30,6 @@ from controller.switches.events import (
 )
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
-from controller.upkeep.link_events import LinkDown, LinkReused, LinkSuppressed, LinkUp
 from controller.upkeep.repair_keeper import Keeper
 
 Switched = (

@@ -1,14 +1,19 @@
-"""Canonical forms of rows, independent of the order of fields: the slow path of a comparison.
+"""Canonical forms of rows, independent of the order of fields, and which rows take others' packets.
 
 A switch may report the fields of a match, or instructions, in another order than they were sent,
 and a mask that is all ones or all zeros in another way (OpenFlow 1.3.5, §7.2.3.5). Rows are given
-as `compilers.targets.openflow.bundled_blocks.ROW`.
+as `compilers.targets.openflow.bundled_blocks.ROW`. Overlap is looked for between arrays of matches
+with the same fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from compilers.targets.openflow.bundled_blocks import ROW
 from compilers.targets.openflow.protocol import (
@@ -91,3 +96,100 @@ def _unmasked(field: tuple[bytes, bytes]) -> bytes:
     if all(byte == 0xFF for byte in mask):
         return OXM.pack(space=oxm.space, field=oxm.field - 1, length=len(value)) + value
     return header + bytes(a & b for a, b in zip(value, mask, strict=True)) + mask
+
+
+ROWS_AT_ONCE = 64
+"""Foreign rows that are compared with all of ours at once, which bounds the memory used."""
+Fields = tuple[tuple[int, int, int], ...]
+"""Class, number and length in bytes of each field of a match, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """Rows of one table whose matches have the same fields.
+
+    priority: int64[n]; value, mask: uint8[n, L], of all fields together.
+    """
+
+    table: int
+    fields: Fields
+    rows: list[bytes]
+    priority: NDArray[np.int64]
+    value: NDArray[np.uint8]
+    mask: NDArray[np.uint8]
+
+    def columns(self, chosen: list[tuple[int, int, int]]) -> list[int]:
+        """The bytes of these fields in `value` and `mask`."""
+        starts = dict(zip(self.fields, np.cumsum([0, *(f[2] for f in self.fields)]), strict=False))
+        return [int(starts[field]) + i for field in chosen for i in range(field[2])]
+
+
+def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[bytes]:
+    """The foreign rows that a packet may match instead of one of ours.
+
+    They are in its table with the same priority or a higher one, and some packet matches both
+    (OpenFlow 1.3.5, §5.3). Our table-miss rows lose nothing: they only count what is for nobody.
+
+    Raises:
+        Malformed: a row cannot be read.
+    """
+    others, own = _alike(foreign), [one for one in _alike(ours) if one.fields]
+    found: set[bytes] = set()
+    for other in others:
+        over = np.zeros(len(other.rows), np.bool_)
+        for one in own:
+            if one.table == other.table and one.priority.min() <= other.priority.max():
+                over |= _over(other, one)
+        found.update(row for row, hit in zip(other.rows, over.tolist(), strict=True) if hit)
+    return sorted(found)
+
+
+def _over(other: _Alike, one: _Alike) -> NDArray[np.bool_]:
+    """bool[n]: which rows of `other` stand over one of `one`."""
+    common = [field for field in other.fields if field in one.fields]
+    at, own_at = other.columns(common), one.columns(common)
+    own_value, own_mask = one.value[:, own_at], one.mask[:, own_at]
+    hits = []
+    for place in range(0, len(other.rows), ROWS_AT_ONCE):
+        some = slice(place, place + ROWS_AT_ONCE)
+        value, mask = other.value[some, None, at], other.mask[some, None, at]
+        apart = ((value ^ own_value) & mask & own_mask).any(axis=2)
+        hits.append((~apart & (other.priority[some, None] >= one.priority)).any(axis=1))
+    return np.concatenate(hits)
+
+
+def _alike(rows: Iterable[bytes]) -> list[_Alike]:
+    """Rows by table and fields of their matches."""
+    groups: dict[tuple[int, Fields], list[tuple[bytes, int, bytes, bytes]]] = {}
+    for row in rows:
+        head, body, _ = split(row)
+        parts = sorted(map(_masked, match_fields(body[: head.match_length - MATCH.size])))
+        key = head.table, tuple(field for field, _, _ in parts)
+        value = b"".join(value for _, value, _ in parts)
+        mask = b"".join(mask for _, _, mask in parts)
+        groups.setdefault(key, []).append((row, head.priority, value, mask))
+    return [
+        _Alike(
+            table,
+            fields,
+            [row for row, *_ in found],
+            np.array([priority for _, priority, _, _ in found]),
+            _bytes([value for _, _, value, _ in found]),
+            _bytes([mask for _, _, _, mask in found]),
+        )
+        for (table, fields), found in groups.items()
+    ]
+
+
+def _masked(field: tuple[bytes, bytes]) -> tuple[tuple[int, int, int], bytes, bytes]:
+    """A field's class, number and length, its value and its mask."""
+    header, value = field
+    oxm = OXM.read(header)
+    mask = b"\xff" * len(value)
+    if oxm.field & 1:
+        value, mask = value[: len(value) // 2], value[len(value) // 2 :]
+    return (oxm.space, oxm.field >> 1, len(value)), value, mask
+
+
+def _bytes(rows: list[bytes]) -> NDArray[np.uint8]:
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)

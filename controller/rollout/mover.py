@@ -211,7 +211,11 @@ class Mover:
             given = "a move in progress" if self.busy else "none"
             raise InputError.of("a build on trial", given)
         self.trial = None
-        self.agree(Record(self.fabric.identity))
+        self.remember()
+
+    def remember(self) -> bool:
+        """Write down what is known of links and switches; whether it is written."""
+        return self.agree(Record(self.fabric.identity))
 
     def roll_back(self, build: str = "", by: str = "") -> None:
         """Return to a build of the history: the one before by default; it ends a trial.
@@ -322,7 +326,7 @@ class Mover:
                 self.history.note(self.fabric.current, "")
         if self.trial and self.fabric.identity == self.trial.before:
             self.trial = None
-        if self.agree(Record(self.fabric.identity)) and self.trial:
+        if self.remember() and self.trial:
             self._end(self.trial)
 
     def _end(self, trial: Trial) -> None:

@@ -48,7 +48,7 @@ from compilers.targets.openflow.protocol import (
     padded,
 )
 from controller.openflow import multipart, row_forms
-from controller.openflow.row_overlap import shadowing
+from controller.openflow.row_forms import shadowing
 from controller.settings import ForeignRows
 
 SHIFT = np.uint64(COOKIE_SHIFT)

@@ -15,8 +15,13 @@ from typing import Any, Protocol
 from compilers.targets.openflow.protocol import MessageType, header
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
-from controller.switches.admission import Admission, Claims, ListeningClock, most_at_once
-from controller.switches.connections.rejected_peers import RejectedPeers
+from controller.switches.admission import (
+    Admission,
+    Claims,
+    ListeningClock,
+    RejectedPeers,
+    most_at_once,
+)
 from controller.switches.connections.sending import Outbox, SendPriority
 from controller.switches.conversation import Conversation
 from controller.switches.current import Current
@@ -40,9 +45,8 @@ from controller.switches.events import (
     SwitchSilent,
     UnknownDatapath,
 )
-from controller.switches.fault_reports import fault_report, lesser_profiles
 from controller.switches.reconcile import Difference
-from controller.switches.switch import AMISS, MOST_DRIFTS, Switch
+from controller.switches.switch import AMISS, MOST_DRIFTS, Switch, fault_report, lesser_profiles
 from controller.switches.transaction import Outcome
 
 MOST_UNKNOWN = 1000

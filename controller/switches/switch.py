@@ -6,7 +6,7 @@ counted and its groups read; the rolling audit then reads it in full.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -14,18 +14,62 @@ from compilers.targets.openflow.encoder import FlowProgram
 from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import MessageType, Multipart, message
-from controller.openflow.abilities import asks_too_much, lowered
-from controller.openflow.messages import SessionXid
+from controller.openflow.messages import Names, SessionXid
 from controller.openflow.multipart import flows_wanted
-from controller.openflow.switch_features import Limits, features, is_open_vswitch
+from controller.openflow.switch_features import (
+    Limits,
+    asks_too_much,
+    features,
+    is_open_vswitch,
+    lowered,
+)
 from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import Conversation
-from controller.switches.current import Current
-from controller.switches.events import Event
-from controller.switches.fault_reports import profile_report
+from controller.switches.current import Current, ProgramSource
+from controller.switches.events import Event, FaultReport, ProfileLowered
 from controller.switches.transaction import Outcome
+
+
+def fault_report(
+    kind: type[FaultReport],
+    name: str,
+    outcome: Outcome | None,
+    programs: ProgramSource,
+    error_names: Names,
+) -> FaultReport:
+    """The first error of a switch: its names, its program entry, and the number of errors.
+
+    outcome: None if the switch does not say what it holds.
+    """
+    if outcome is None:
+        return kind(name, "does not answer requests for its flows and groups")
+    if outcome.text:
+        return kind(name, outcome.text)
+    if outcome.error is None:
+        return kind(name, "did not confirm the commit of its bundle")
+    error, more = outcome.error, outcome.errors - 1
+    entry = programs.describe(error.xid)
+    rest = f", and {more} more error{'s' * (more > 1)}" if more else ""
+    reason = f"{error.words(error_names)} ({entry}){rest}"
+    return kind(name, reason, error.type, error.code, entry, outcome.errors)
+
+
+ENOUGH = "it does all that this build asks for"
+
+
+def profile_report(current: Current, vertex: int, profile: Profile) -> ProfileLowered:
+    """A switch has this profile, and what it does otherwise than the build asks."""
+    lacks = "; ".join(profile.lacks(current.build)) if current.build else ""
+    return ProfileLowered(current.names[vertex], profile.name, lacks or ENOUGH)
+
+
+def lesser_profiles(current: Current, vertices: Iterable[int]) -> dict[str, str]:
+    """The profiles, by name, of those switches that cannot do all that Open vSwitch can."""
+    found = {vertex: current.programs.profile(vertex).name for vertex in sorted(vertices)}
+    return {current.names[v]: name for v, name in found.items() if name != OVS.name}
+
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
 """Asks a switch whether it is alive."""

@@ -26,8 +26,7 @@ from controller.switches.session import LiveFabric
 from controller.upkeep.background import Start, at_once
 from controller.upkeep.balance import ShiftRule, Shifts, adapt, weighted
 from controller.upkeep.measured_traffic import FabricWays, MeasuredTraffic
-from controller.upkeep.meter import Meter
-from controller.upkeep.row_meter import MOST_ROWS, RowMeter
+from controller.upkeep.meters import MOST_ROWS, Meter, RowMeter
 from inventory.problems import InputError
 
 METER_PERIOD = 1.0

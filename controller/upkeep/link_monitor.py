@@ -25,11 +25,10 @@ from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import port_status
 from controller.openflow.multipart import records
 from controller.settings import Duties
-from controller.switches.events import Event
-from controller.upkeep.discovery import Discovery
-from controller.upkeep.link_events import (
+from controller.switches.events import (
     CableMisplaced,
     CablesRight,
+    Event,
     LinkDown,
     LinkReused,
     LinkSuppressed,
@@ -37,6 +36,7 @@ from controller.upkeep.link_events import (
     SwitchDrained,
     SwitchReturned,
 )
+from controller.upkeep.discovery import Discovery
 from controller.upkeep.link_state import DOWN, Links, News
 from inventory.problems import InputError
 

@@ -7,12 +7,14 @@ delivered. From then on a switch that connects gets the new tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow import group_and_flow_bytes as rows
@@ -20,6 +22,8 @@ from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.profiles import Profile
 from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds
+from controller.switches.events import TablesRepaired
+from controller.upkeep.link_state import Links
 
 
 class LivePrograms:
@@ -77,3 +81,85 @@ class LivePrograms:
             generations: int64[S], of the class and group numbers in each switch.
         """
         return repair_messages(self._encoder, tables, change, generations)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Failures:
+    """What traffic is to be routed around: links, bool[S, K], and switches, bool[S]."""
+
+    dead: NDArray[np.bool_]
+    drained: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, links: Links) -> Failures:
+        """As of the last look at the links."""
+        return cls(links.dead, links.drained)
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.dead.any() or self.drained.any())
+
+    def rows(self, intact: Intact) -> int:
+        """About how many rows lead over these links and through these switches."""
+        far = intact.wiring.far
+        avoided = np.count_nonzero(self.dead | ((far >= 0) & self.drained[far]))
+        return int(avoided * len(far) // far.shape[1])
+
+    def alone(self, intact: Intact) -> set[int]:
+        """The switches that pass packets on and have no link left to do so."""
+        linked = intact.wiring.far >= 0
+        live = linked & ~self.dead & ~self.drained[intact.wiring.far]
+        return {*np.flatnonzero(linked.any(axis=1) & ~live.any(axis=1) & ~self.drained).tolist()}
+
+    def around(self, intact: Intact) -> Repaired:
+        """The tables without them."""
+        return repaired(intact, self.dead, self.drained)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRepair:
+    """The change from one repair of a build to another.
+
+    tables: those of `found`, with weights that follow load. rounds: the messages, for switches that
+    hold `programs` with numbers of `generations`, int64[S]. computed: seconds to compute `found`.
+    """
+
+    failures: Failures
+    found: Repaired
+    tables: Tables
+    rounds: list[Round]
+    programs: LivePrograms
+    generations: NDArray[np.int64]
+    computed: float
+
+    @classmethod
+    def to(
+        cls,
+        failures: Failures,
+        intact: Intact,
+        before: Repaired,
+        weighted: Callable[[Tables], Tables],
+        programs: LivePrograms,
+        generations: NDArray[np.int64],
+    ) -> TableRepair:
+        """Compute it. Arguments are read only; programs are those of the tables that stand."""
+        began = perf_counter()
+        found = failures.around(intact)
+        computed = perf_counter() - began
+        tables = weighted(found.tables)
+        rounds = programs.messages(tables, RepairRounds.between(before, found), generations)
+        return cls(failures, found, tables, rounds, programs, generations, computed)
+
+    def done(self, seconds: float) -> TablesRepaired:
+        """The event, so long after the failures were found."""
+        found = self.found
+        return TablesRepaired(
+            dead_links=int(np.count_nonzero(self.failures.dead)) // 2,
+            drained_switches=int(np.count_nonzero(self.failures.drained)),
+            rows=len(found.rows),
+            classes=len(found.classes),
+            switches=len(found.switches),
+            cut_off_pairs=found.cut_off,
+            computed=self.computed,
+            seconds=seconds,
+        )

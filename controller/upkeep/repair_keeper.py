@@ -27,16 +27,15 @@ from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
 from controller.switches.current import Current
+from controller.switches.events import ClassShift, TablesRepaired, WeightsShifted
 from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
 from controller.switches.transaction import Outcome
 from controller.upkeep.adaptation import Adaptation
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.balance import Shifts, weighted
-from controller.upkeep.link_events import ClassShift, TablesRepaired, WeightsShifted
 from controller.upkeep.link_monitor import Watching
-from controller.upkeep.live_programs import LivePrograms
-from controller.upkeep.table_repair import Failures, TableRepair
+from controller.upkeep.live_programs import Failures, LivePrograms, TableRepair
 from inventory.problems import InputError, did_you_mean
 
 ROWS_AT_ONCE = 20_000
@@ -141,16 +140,23 @@ class Keeper:
         return self._kept
 
     def foresee(self, build: Build) -> Build:
-        """Another build with the tables it will have once loaded: repaired, if it has the same
-        cables and some are dead.
+        """Another build with the tables it will have once loaded: repaired, if some of what is dead
+        or drained is in it, too.
         """
-        kept = self._kept
-        if kept is None or not self.duties.repair or not _same_cables(kept.build, build):
-            return build
-        failures = Failures.of(kept.watching.links)
-        if not failures:
+        failures = Failures.of(self._watching(build).links)
+        if not self.duties.repair or not failures:
             return build
         return replace(build, tables=failures.around(Intact.of(build)).tables)
+
+    def _watching(self, build: Build) -> Watching:
+        """What is known of the links and switches of a build."""
+        before = self._kept.watching if self._kept else None
+        if self._kept and before and _same_cables(self._kept.build, build):
+            return before
+        watching = Watching(build.wiring, self.duties, self.fabric.heard, hardware=build.hardware)
+        if before:
+            watching.take_over(before.known())
+        return watching
 
     def drain(
         self, name: str, ends: bool = False, breathe: Callable[[], None] = lambda: None
@@ -229,14 +235,9 @@ class Keeper:
             programs = programs.compiled
         if build is None or not isinstance(programs, Encoder):
             return current
-        before, duties = self._kept, self.duties
-        watching = Watching(build.wiring, duties, self.fabric.heard, hardware=build.hardware)
-        if before and _same_cables(before.build, build):
-            watching = before.watching
-        elif before:
-            watching.take_over(before.watching.known())
-            if self._expects:
-                watching.expect()
+        before, duties, watching = self._kept, self.duties, self._watching(build)
+        if before and watching is not before.watching and self._expects:
+            watching.expect()
         if duties.adapt and not build.tables.classes.alternate.shape[2]:
             raise InputError.of(
                 key="--adapt",

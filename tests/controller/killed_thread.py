@@ -7,7 +7,7 @@ ryu-manager and its options instead start that, with our app.
 import signal
 import sys
 
-from controller import app, pulse, server
+from controller import app, pulse
 
 THREAD = {"ticks": "_ticks", "inbox": "work"}[sys.argv.pop(1)]
 MADE = app.app_class
@@ -27,7 +27,7 @@ def mortal(framework):
     return MADE(framework)
 
 
-server.app_class = app.app_class = mortal
+app.app_class = mortal
 if sys.argv[1] == "ryu-manager":
     from controller.ryu_app import main
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
-from controller.server import serve
+from controller.app import serve
 from controller.settings import Address, Settings
 from controller.switches import framework as frameworks
 from controller.switches.current import current_of

@@ -50,7 +50,8 @@ class Disk:
     def run(self, *strace: str) -> subprocess.CompletedProcess[str]:
         """The verb, under strace."""
         words = [sys.executable, "-m", "polarfab", *self.words, "--quiet"]
-        where = {"env": {**os.environ, "PYTHONHASHSEED": "0"}}
+        fixed = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}  # the same calls each time
+        where = {"env": {**os.environ, **fixed}}
         return subprocess.run([*STRACE, *strace, *words], capture_output=True, text=True, **where)  # type: ignore[call-overload,no-any-return]
 
     def points(self) -> list[Point]:

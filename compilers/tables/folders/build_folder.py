@@ -32,6 +32,7 @@ from compilers.tables.build_codec import (
     is_packed,
     to_json,
 )
+from compilers.tables.folders.artefact import place_of
 from compilers.tables.folders.folder_files import FolderFiles, digest, opened
 from compilers.tables.folders.generations import (
     FABRIC,
@@ -263,7 +264,7 @@ def _mapped(file: BufferedReader) -> NDArray[Any]:
 
 
 def _damage(file: Path, given: str) -> Problem:
-    return Problem("the file as it was compiled", given, AGAIN, str(file))
+    return Problem("the file as it was compiled", given, AGAIN, str(place_of(file)))
 
 
 def _instead(folder: Path) -> tuple[str, str]:

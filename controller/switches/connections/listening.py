@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 from controller.settings import Address
+from controller.switches.admission import RejectedPeers
 from controller.switches.connections.half_open import HalfOpen
-from controller.switches.connections.rejected_peers import RejectedPeers
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.events import PeerMisnamed, PeerRejected, UnnamedPeer
 from controller.switches.framework import Framework

@@ -172,7 +172,7 @@ def command(
     refuses keeps what it had and is reported. A datapath id that is not in the build gets nothing.
     SIGHUP reads BUILD again.
     """
-    from controller.server import serve
+    from controller.app import serve
     from controller.settings import Address, Damping, Duties, Settings, StoreGroup, Tls
     from controller.switches import framework as frameworks
     from controller.switches.current import read_build

@@ -34,6 +34,19 @@ def test_round_trip_keeps_everything(tmp_path: Path) -> None:
     assert saved.topology.title() == "polarfly q=4"
 
 
+def test_what_cannot_be_read_back_of_a_part_is_said_of_its_place(tmp_path: Path) -> None:
+    """The part is removed; its name says nothing to whoever asked for `b`."""
+
+    def harmed(part: Path, _: object) -> None:
+        (part / "fabric.json").write_text("{")
+        load(part)
+
+    with pytest.raises(InputError) as error:
+        save(polarfly_build(2), tmp_path / "b", harmed)
+    assert [problem.file for problem in error.value.problems] == [str(tmp_path / "b/fabric.json")]
+    assert not [*tmp_path.iterdir()]
+
+
 def test_same_inputs_same_bytes(tmp_path: Path) -> None:
     one, two = save(polarfly_build(5), tmp_path / "a"), save(polarfly_build(5), tmp_path / "b")
     assert one.identity == two.identity

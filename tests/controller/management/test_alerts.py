@@ -20,9 +20,14 @@ from controller.management.metrics import Metrics
 from controller.management.overview import Overview
 from controller.management.tokens import Guesses
 from controller.switches.current import current_of
-from controller.switches.events import BuildKept, DriftFound
+from controller.switches.events import (
+    BuildKept,
+    CableMisplaced,
+    DriftFound,
+    LinkSuppressed,
+    TablesRepaired,
+)
 from controller.switches.session import LiveFabric
-from controller.upkeep.link_events import CableMisplaced, LinkSuppressed, TablesRepaired
 from controller.upkeep.port_counters import COUNTED
 from tests.compilers.fabrics import polarfly_build
 

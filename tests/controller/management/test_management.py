@@ -24,12 +24,19 @@ from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
 from controller.management.tokens import GUESS_PERIOD, MOST_GUESSES, Guesses, Token, Tokens
+from controller.rollout.build_history import BuildHistory
+from controller.rollout.move_journal import journalled
 from controller.rollout.rollout import Rollout
 from controller.switches.current import current_of, read_build
-from controller.switches.events import BuildLoaded, ProgramRefused, SwitchLeft, SwitchProgrammed
+from controller.switches.events import (
+    BuildLoaded,
+    LinkDown,
+    ProgramRefused,
+    SwitchLeft,
+    SwitchProgrammed,
+)
 from controller.switches.session import LiveFabric
 from controller.switches.switch import Switch
-from controller.upkeep.link_events import LinkDown
 from controller.upkeep.port_counters import COUNTED, PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
@@ -499,10 +506,11 @@ def test_tokens_are_read_again(overview, tmp_path):
 def test_drains_are_asked_for_by_operators(tmp_path):
     build = replace(polarfly_build(3), identity="0123456789abcdef")
     fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
-    overview = Overview(fabric, Keeper(fabric))
+    overview = Overview(fabric, keeper := Keeper(fabric))
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    api = Client(Api(overview, Metrics(overview), tokens, actions))
+    mover = journalled(fabric, keeper.foresee, BuildHistory(tmp_path / "build"), keeper)
+    api = Client(Api(overview, Metrics(overview), tokens, actions, mover))
     names = build.wiring.names
     ends = names[3], names[int(build.wiring.far[3, 0])]
     link = {"what": "-".join(ends)}
@@ -514,6 +522,8 @@ def test_drains_are_asked_for_by_operators(tmp_path):
     assert answer.json == {"asked": [link["what"]], "cut_off_pairs": 0}
     (dead,) = api.get("/api/state").json["links"]
     assert {dead["node"], dead["far_node"]} == {*ends}
+    journal = tmp_path / ".build.journal"
+    assert json.loads(journal.read_text())["known"]["asked"] == [[link["what"]]], "no tick since"
     assert api.post("/api/undrain", json=link, headers=bearer(OPERATOR)).json["asked"] == []
     assert api.post("/api/undrain", json=link, headers=bearer(OPERATOR)).status_code == 400
     assert api.get("/api/state").json["links"] == []

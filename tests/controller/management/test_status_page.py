@@ -18,9 +18,8 @@ from controller.management.metrics import Metrics
 from controller.management.overview import BUSIEST, Overview
 from controller.management.tokens import Tokens
 from controller.switches.current import current_of
-from controller.switches.events import SwitchLeft
+from controller.switches.events import LinkDown, SwitchLeft
 from controller.switches.session import LiveFabric
-from controller.upkeep.link_events import LinkDown
 from tests.compilers.fabrics import polarfly_build
 from tests.page_checks import faults
 from tests.waiting import until

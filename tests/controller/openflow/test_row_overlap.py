@@ -7,7 +7,7 @@ import pytest
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow.protocol import Malformed
-from controller.openflow.row_overlap import shadowing
+from controller.openflow.row_forms import shadowing
 from controller.switches import reconcile
 from tests.controller.reported import as_entries
 

@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from compilers.routing.link_repair import Intact, repaired
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
@@ -17,6 +18,7 @@ from controller.rollout.mover import Mover
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
+from tests.compilers.fabrics import polarfly_build
 from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
@@ -266,3 +268,16 @@ def test_a_move_while_a_link_is_dead_leads_to_repaired_tables():
     for vertex, switch in enumerate(net.switches):
         assert holds(switch, encoder.program(vertex, 1))
         assert not switch.mods
+
+
+def test_a_move_to_other_cables_leads_around_what_is_drained():
+    """Its tables led through a drained switch until they had been repaired after the move."""
+    net, keeper = network()
+    name = net.build.wiring.names[3]
+    keeper.drain(name)
+    new = replace(polarfly_build(4), identity="f" * 16)
+    drained = np.array([one == name for one in new.wiring.names])
+    dead = np.zeros(new.wiring.far.shape, bool)
+    wanted = repaired(Intact.of(new), dead, drained).tables
+    assert not np.array_equal(wanted.routes.egress, new.tables.routes.egress)
+    assert np.array_equal(keeper.foresee(new).tables.routes.egress, wanted.routes.egress)

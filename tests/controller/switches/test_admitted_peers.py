@@ -13,10 +13,10 @@ import trustme
 
 from controller.app import FULL, OWN_FULL, Inbox
 from controller.pulse import Pulse
+from controller.switches.admission import MOST_REASONS, RETELL, RejectedPeers
 from controller.switches.connections import half_open
 from controller.switches.connections.half_open import HalfOpen
 from controller.switches.connections.listening import Entrance
-from controller.switches.connections.rejected_peers import MOST_REASONS, RETELL, RejectedPeers
 from controller.switches.events import PeerRejected
 from inventory.problems import InputError
 

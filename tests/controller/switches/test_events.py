@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from controller.cluster import leader_events
 from controller.management import action_log
 from controller.switches import events
-from controller.upkeep import link_events
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "events.md"
 KINDS = [
     kind
-    for module in (events, link_events, leader_events, action_log)
+    for module in (events, action_log)
     for kind in vars(module).values()
     if isinstance(kind, type)
     and kind.__module__ == module.__name__

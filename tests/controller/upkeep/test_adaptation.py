@@ -12,10 +12,10 @@ from compilers.demand.fluid import Fluid
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import PATTERNS
 from compilers.wiring.addressing import Addressing
-from controller.openflow.row_counters import RouteKeys
 from controller.settings import Damping, Duties
 from controller.upkeep import adaptation
 from controller.upkeep.measured_traffic import FabricWays
+from controller.upkeep.meters import RouteKeys
 from inventory.problems import InputError
 from tests.compilers.routed import routed, weights
 from tests.controller.upkeep.followed import followed

@@ -15,7 +15,7 @@ from compilers.tables.build import Build
 from compilers.targets.openflow.protocol import PORT, PORT_STATS
 from controller.upkeep.balance import ShiftRule, Shifts, adapt, weighted
 from controller.upkeep.measured_traffic import FabricWays, MeasuredTraffic
-from controller.upkeep.meter import HALF_LIFE, Meter
+from controller.upkeep.meters import HALF_LIFE, Meter
 from tests.compilers.routed import routed, weights
 from tests.controller.upkeep.followed import followed
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from controller.settings import PENALTY_STEP, Damping
-from controller.upkeep.damping import Penalties
-from controller.upkeep.link_state import DOWN, LinkEnds, Links
+from controller.upkeep.link_state import DOWN, LinkEnds, Links, Penalties
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 

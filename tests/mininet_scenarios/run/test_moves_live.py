@@ -18,7 +18,7 @@ if "controller" in sys.orig_argv:
     from dataclasses import replace
     import numpy as np
     from controller.rollout import mover, rollout
-    from controller.rollout.round_programs import RoundPrograms
+    from controller.rollout.rollout import RoundPrograms
     right, begin, forth = mover.plan, rollout.Rollout.__post_init__, RoundPrograms.forth
     def backwards(old, new):
         update = right(old, new)
