@@ -6,6 +6,7 @@ tables are looked at: others are somebody else's.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,9 +15,9 @@ from functools import lru_cache
 from ipaddress import ip_network
 from typing import Any
 
-from compilers.audit.route_remediation import Remediation
 from inventory.neighbours.facts import mapping
-from inventory.route_tables.held_routes import MAIN, prefix_text
+from inventory.route_tables.held_routes import MAIN, prefix_text, whole_prefix
+from inventory.route_tables.kernel_routes import OURS
 
 JUNOS_ROUTE = re.compile(
     r"set (?P<at>(?:routing-instances (?P<table>\S+) )?routing-options (?:rib \S+ )?static route "
@@ -25,8 +26,22 @@ JUNOS_ROUTE = re.compile(
 DEFAULTS = ("default", "")
 """What systems call the table of everybody."""
 STATIC_ROUTE = "STATIC_ROUTE"
+KERNEL_MAIN = "254"
+"""The number of a kernel's main table."""
 Place = tuple[str, str]
 """Table and prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remediation:
+    """Lines to type: those that add, then those that take away."""
+
+    add: tuple[str, ...]
+    remove: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.add or self.remove)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +172,93 @@ def sonic_lines(tree: Mapping[str, Any]) -> Iterator[RouteLine]:
             add=f"sonic-db-cli CONFIG_DB HSET {at} {values}",
             drop=f"sonic-db-cli CONFIG_DB DEL {at}",
         )
+
+
+def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
+    """Lines for `ip -force -batch`; nothing that is not of polarfab's protocol is touched.
+
+    A route of the same table and metric is replaced, so only those of other metrics are taken away,
+    then next hops that nobody uses any more.
+
+    Args:
+        routes: what `ip -json route show table all` prints.
+        nexthops: what `ip -json nexthop` prints.
+        batch: routes.batch.
+    """
+    # Groups have higher numbers than the links that they consist of.
+    objects = sorted(_ours(nexthops), key=lambda entry: -int(entry["id"]))
+    there = (*map(_held_route, _ours(routes)), *map(_held_nexthop, objects))
+    return remediation(there, filter(None, map(_batch_line, batch.splitlines())))
+
+
+def rule_remediation(rules4: str, rules6: str, batch: str) -> tuple[Remediation, Remediation]:
+    """Policy rules of IPv4 and of IPv6, as lines for `ip -batch` of each.
+
+    Args:
+        rules4: what `ip -json -4 rule` prints.
+        rules6: what `ip -json -6 rule` prints.
+        batch: rules.batch, for both.
+    """
+    wanted = [_rule(line) for line in batch.splitlines() if line.startswith("rule add ")]
+    held = (
+        [
+            _rule(f"rule add iif {e['iif']} lookup {e['table']} pref {e['priority']} protocol 80")
+            for e in _ours(shown)
+            if "iif" in e
+        ]
+        for shown in (rules4, rules6)
+    )
+    four, six = (remediation(there, wanted) for there in held)
+    return four, six
+
+
+def _ours(shown: str) -> list[dict[str, Any]]:
+    """The entries of polarfab's protocol."""
+    return [entry for entry in json.loads(shown or "[]") if str(entry.get("protocol")) == OURS]
+
+
+def _rule(text: str) -> RouteLine:
+    return RouteLine("", text, (), "", text, text.replace(" add ", " delete ", 1))
+
+
+def _batch_line(line: str) -> RouteLine | None:
+    """A line of routes.batch; None: it is a comment, or of the user's own."""
+    match line.split():
+        case ["nexthop", "replace", "id", number, kind, way, *rest]:
+            device = rest[1] if kind == "via" else ""
+            return _nexthop(number, way, device, line)
+        case ["route", "replace", *words]:
+            kind = words.pop(0) if words[0] in ("unreachable", "throw") else ""
+            prefix, said = words[0], dict(zip(words[1::2], words[2::2], strict=False))
+            if "metric" in said and (kind or "nhid" in said):
+                table, does = said.get("table", KERNEL_MAIN), (kind, said.get("nhid", ""))
+                return _kernel_route(prefix, table, said["metric"], does, line)
+    return None
+
+
+def _held_route(entry: Mapping[str, Any]) -> RouteLine:
+    kind, table = str(entry.get("type", "")), str(entry.get("table", KERNEL_MAIN))
+    table = KERNEL_MAIN if table == MAIN else table
+    does = kind.replace("unicast", ""), str(entry.get("nhid", ""))
+    prefix = whole_prefix(str(entry["dst"]))
+    return _kernel_route(prefix, table, str(entry.get("metric", 0)), does, kind=f"{kind} ".lstrip())
+
+
+def _held_nexthop(entry: Mapping[str, Any]) -> RouteLine:
+    members = "/".join(f"{m['id']},{m.get('weight', 1)}" for m in entry.get("group", ()))
+    way = members or str(entry.get("gateway", ""))
+    return _nexthop(str(entry["id"]), way, str(entry.get("dev", "")))
+
+
+def _kernel_route(
+    prefix: str, table: str, metric: str, does: tuple[str, str], add: str = "", kind: str = ""
+) -> RouteLine:
+    at = f"{prefix} metric {metric}"
+    drop = f"route delete {kind}{at} table {table} protocol {OURS}"
+    return RouteLine(table, at, does, "route", add, drop)
+
+
+def _nexthop(number: str, way: str, device: str, add: str = "") -> RouteLine:
+    """A nexthop object; the members of a group are in one order."""
+    does = "/".join(sorted(way.split("/"))), device
+    return RouteLine("", f"nexthop {number}", does, "nexthop", add, f"nexthop delete id {number}")

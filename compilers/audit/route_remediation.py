@@ -1,132 +1,18 @@
-"""What to do on a switch so that it holds the routes of its build: what to add, what to take away.
+"""What a person types on a switch so that it holds the routes of its build.
 
-Of Linux it is computed from what the kernel holds and what was rendered: lines for `ip -batch`.
-Nothing that is not of polarfab's protocol is touched. For systems with a configuration see
-`route_lines`; here, what a person types on them, from the differences of their tables.
+From the differences of its tables; from what it has as lines see `route_lines`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from compilers.audit.route_differences import RouteDifference
+from compilers.audit.route_lines import Remediation
 from inventory.route_tables.held_routes import MAIN, Hop
-from inventory.route_tables.kernel_routes import OURS
 
 SINGLE = ("/32", "/128")
 """The ends of prefixes of one address."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remediation:
-    """Lines to type: those that add, then those that take away."""
-
-    add: tuple[str, ...]
-    remove: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        """Whether there is anything to do."""
-        return bool(self.add or self.remove)
-
-
-def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
-    """Lines for `ip -force -batch`.
-
-    A route of the same table and metric is replaced, so only those of other metrics are taken away,
-    then next hops that nobody uses any more.
-
-    Args:
-        routes: what `ip -json route show table all` prints.
-        nexthops: what `ip -json nexthop` prints.
-        batch: routes.batch.
-    """
-    add: list[str] = []
-    remove: list[str] = []
-    objects = {_nexthop(entry) for entry in json.loads(nexthops or "[]") if _ours(entry)}
-    there = {_route(entry): entry for entry in json.loads(routes or "[]") if _ours(entry)}
-    wanted_ids: set[int] = set()
-    wanted_routes: set[tuple[str, str, int]] = set()
-    for line in batch.splitlines():
-        match line.split():
-            case ["nexthop", "replace", "id", number, kind, way, *rest]:
-                wanted_ids.add(int(number))
-                device = rest[1] if kind == "via" else ""
-                members = _members(way) if kind == "group" else way
-                if (int(number), members, device) not in objects:
-                    add.append(line)
-            case ["route", "replace", "unreachable", prefix, "metric", metric, *rest]:
-                key = prefix, rest[1] if rest[0] == "table" else "254", int(metric)
-                wanted_routes.add(key)
-                if key not in there:
-                    add.append(line)
-            case ["route", "replace", "throw", prefix, "metric", metric, "table", table, *_]:
-                key = prefix, table, int(metric)
-                wanted_routes.add(key)
-                if there.get(key, {}).get("type") != "throw":
-                    add.append(line)
-            case ["route", "replace", prefix, "nhid", number, "metric", metric, "table", table, *_]:
-                key = prefix, table, int(metric)
-                wanted_routes.add(key)
-                if there.get(key, {}).get("nhid") != int(number):
-                    add.append(line)
-    for key, entry in there.items():
-        if key not in wanted_routes:
-            kind = f"{entry['type']} " if "type" in entry else ""
-            remove.append(f"route delete {kind}{key[0]} metric {key[2]} table {key[1]} protocol 80")
-    stale = {number for number, _, _ in objects} - wanted_ids
-    # Groups have higher numbers than the links that they consist of.
-    remove += [f"nexthop delete id {number}" for number in sorted(stale, reverse=True)]
-    return Remediation(tuple(add), tuple(remove))
-
-
-def rule_remediation(rules4: str, rules6: str, batch: str) -> tuple[Remediation, Remediation]:
-    """Policy rules of IPv4 and of IPv6, as lines for `ip -batch` of each.
-
-    Args:
-        rules4: what `ip -json -4 rule` prints.
-        rules6: what `ip -json -6 rule` prints.
-        batch: rules.batch, for both.
-    """
-    wanted = [line for line in batch.splitlines() if line.startswith("rule add ")]
-    return _rules(rules4, wanted), _rules(rules6, wanted)
-
-
-def _rules(shown: str, wanted: list[str]) -> Remediation:
-    there = [
-        f"rule add iif {entry['iif']} lookup {entry['table']} pref {entry['priority']} protocol 80"
-        for entry in json.loads(shown or "[]")
-        if _ours(entry) and "iif" in entry
-    ]
-    add = (line for line in wanted if line not in there)
-    remove = (line.replace(" add ", " delete ", 1) for line in there if line not in wanted)
-    return Remediation(tuple(add), tuple(remove))
-
-
-def _ours(entry: Mapping[str, Any]) -> bool:
-    return str(entry.get("protocol")) == OURS
-
-
-def _route(entry: Mapping[str, Any]) -> tuple[str, str, int]:
-    """Prefix, table and metric: what tells one route of the kernel from another."""
-    prefix, table = str(entry["dst"]), str(entry.get("table", "254"))
-    if "/" not in prefix:
-        prefix = f"{prefix}/{128 if ':' in prefix else 32}"
-    return prefix, "254" if table == MAIN else table, int(entry.get("metric", 0))
-
-
-def _nexthop(entry: Mapping[str, Any]) -> tuple[int, str, str]:
-    """Its number, where it leads, and the device."""
-    members = "/".join(f"{m['id']},{m.get('weight', 1)}" for m in entry.get("group", ()))
-    way = _members(members) if members else str(entry.get("gateway", ""))
-    return int(entry["id"]), way, str(entry.get("dev", ""))
-
-
-def _members(text: str) -> str:
-    """The members of a group in one order."""
-    return "/".join(sorted(text.split("/")))
 
 
 def typed(system: str, differences: Iterable[RouteDifference], hosts: str = "") -> Remediation:

@@ -12,8 +12,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_lines import RouteLine, fabric_lines, remediation, section_lines
-from compilers.audit.route_remediation import Remediation
+from compilers.audit.route_lines import (
+    Remediation,
+    RouteLine,
+    fabric_lines,
+    remediation,
+    section_lines,
+)
 from controller.devices.device_shell import DeviceError
 from controller.devices.router_device import (
     LINES,

@@ -12,12 +12,12 @@ from typing import Any
 
 from compilers.audit.route_lines import (
     STATIC_ROUTE,
+    Remediation,
     RouteLine,
     fabric_lines,
     section_lines,
     sonic_lines,
 )
-from compilers.audit.route_remediation import Remediation
 from controller.devices.configured_device import (
     CONFIRM_MINUTES,
     SPEAKS_BGP,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_remediation import kernel_remediation, rule_remediation
+from compilers.audit.route_lines import kernel_remediation, rule_remediation
 from controller.devices.device_shell import DeviceShell
 from inventory.route_tables.kernel_routes import OURS
 

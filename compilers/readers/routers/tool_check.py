@@ -7,8 +7,7 @@ written later.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +19,11 @@ from compilers.tables.build import Build
 Progress = Callable[[int, int], None] | None
 
 
-@dataclass(frozen=True, slots=True)
-class NamedNode:
-    """A node as a tool has it: its address, "" where the tool uses its name, and its files."""
-
-    name: str
-    address: str
-    files: tuple[str, ...]
-
-
 def check_ansible(build: Build, folder: Path, progress: Progress = None) -> EmittedReport:  # noqa: ARG001
     """Compare an inventory of Ansible with the build."""
     check = _ToolCheck(build, folder, "inventory.yaml")
     for name, facts in check.tree.get("fabric", {}).get("hosts", {}).items():
-        check.node(NamedNode(name, facts.get("ansible_host", ""), (facts["polarfab_folder"],)))
+        check.node(name, [facts["polarfab_folder"]], facts.get("ansible_host", ""))
     return check.report("ansible")
 
 
@@ -45,7 +35,7 @@ def check_containerlab(build: Build, folder: Path, progress: Progress = None) ->
         binds = [bind.partition(":")[0] for bind in facts.get("binds", [])]
         files = [*binds, *[facts[k] for k in ("startup-config",) if k in facts]]
         if name not in w.host_names:
-            check.node(NamedNode(name, "", tuple(f for f in files if "/" in f)), managed=False)
+            check.node(name, [f for f in files if "/" in f])
     ends = [end for link in topology.get("links", []) for end in link["endpoints"]]
     for end, count in Counter(ends).items():
         if count > 1:
@@ -86,23 +76,21 @@ class _ToolCheck:
         line = next(iter(lines_of(self.text, [f'"{name}'])))
         self.found.add(self.file, line, says, should)
 
-    def node(self, node: NamedNode, *, managed: bool = True) -> None:
-        """Compare a node; managed: whether its address is told."""
-        self.named.add(node.name)
-        if node.name not in self.management:
-            self.differ(node.name, f"node {node.name}", "there is none of that name")
+    def node(self, name: str, files: Iterable[str], address: str | None = None) -> None:
+        """Compare a node: its files, and its address, "" where the tool uses its name."""
+        self.named.add(name)
+        if name not in self.management:
+            self.differ(name, f"node {name}", "there is none of that name")
             return
-        address = self.management[node.name]
-        if managed and node.address != address:
-            self.differ(
-                node.name, f"{node.name} at {node.address or 'its name'}", address or "its name"
-            )
-        for file in node.files:
+        wanted = self.management[name]
+        if address not in (None, wanted):
+            self.differ(name, f"{name} at {address or 'its name'}", wanted or "its name")
+        for file in files:
             parts = Path(file).parts
-            if node.name not in parts:
-                self.differ(node.name, f"{node.name} gets {file}", f"a folder {node.name}")
+            if name not in parts:
+                self.differ(name, f"{name} gets {file}", f"a folder {name}")
             elif (self.folder / parts[0]).is_dir() and not (self.folder / file).exists():
-                self.differ(node.name, f"{node.name} gets {file}", "a file that is there")
+                self.differ(name, f"{name} gets {file}", "a file that is there")
 
     def cables(self) -> Counter[frozenset[str]]:
         """How many cables join two nodes, hosts included."""

@@ -286,12 +286,7 @@ class SegmentCheck:
         """bool[S]: the switches to whose hosts all carriers of a host arrive."""
         arrived = self.build.topology.endpoints.copy()
         arrived[vertex] = False
-        gateway = str(self.build.addressing.network6(vertex)[1])
-        try:
-            interface = _host_interface(folder, self.found)
-            host = read_host(folder / "host.batch", self.found, gateway, interface, self.block)
-        except (OSError, UnicodeDecodeError):
-            self.found.add(folder / "host.batch", 0, "cannot be read", "a host's paths")
+        if (host := self._read(vertex, folder)) is None:
             return np.zeros_like(arrived)
         wanted = self._wanted(vertex, number, host)
         for prefix in wanted.keys() - set(host.prefix):
@@ -316,6 +311,16 @@ class SegmentCheck:
             self.found.add(host.file, host.line[row], says, should)
         return arrived
 
+    def _read(self, vertex: int, folder: Path) -> HostSegments | None:
+        """What a host does, from its folder; None where that cannot be read."""
+        gateway = str(self.build.addressing.network6(vertex)[1])
+        try:
+            interface = _host_interface(folder, self.found)
+            return read_host(folder / "host.batch", self.found, gateway, interface, self.block)
+        except (OSError, UnicodeDecodeError):
+            self.found.add(folder / "host.batch", 0, "cannot be read", "a host's paths")
+            return None
+
     def _over_intermediates(
         self,
         vertex: int,
@@ -329,13 +334,8 @@ class SegmentCheck:
         Switches take the header off, and their own rows lead on.
         """
         ends = self.build.topology.endpoints
-        gateway = str(self.build.addressing.network6(vertex)[1])
         none = np.zeros(len(ends), np.bool_)
-        try:
-            interface = _host_interface(folder, self.found)
-            host = read_host(folder / "host.batch", self.found, gateway, interface, self.block)
-        except (OSError, UnicodeDecodeError):
-            self.found.add(folder / "host.batch", 0, "cannot be read", "a host's paths")
+        if (host := self._read(vertex, folder)) is None:
             return none
         paths = self.paths.follow(vertex, host.usids, ())
         given = Counter(

@@ -10,8 +10,15 @@ from dataclasses import dataclass
 from compilers.readers.routers.tool_check import check_ansible
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
-from compilers.targets.push.pushed_files import SYSTEM, PushTarget, PushVariables, push_options
+from compilers.targets.push.pushed_files import (
+    SYSTEM,
+    PushedNode,
+    PushTarget,
+    node_list,
+    push_options,
+)
 from compilers.targets.target import FabricCheck
+from compilers.targets.target_lookup import target
 
 CONNECTIONS = {
     "frr": ("ssh", ""),
@@ -27,9 +34,17 @@ CONNECTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class AnsibleVariables(PushVariables):
-    """The variables of the templates (docs/targets/automation.md lists them)."""
+class AnsibleVariables:
+    """The variables of the templates (docs/targets/automation.md lists them).
 
+    files: those of every node.
+    """
+
+    name: str
+    identity: str
+    system: str
+    nodes: list[PushedNode]
+    files: tuple[str, ...]
     connection: str
     network_os: str
 
@@ -50,7 +65,11 @@ class Ansible(PushTarget):
         """See `Target.variables`."""
         connection, network_os = CONNECTIONS[chosen[SYSTEM]]
         values = AnsibleVariables(
-            **self.shared(build, chosen),
+            name=build.name,
+            identity=build.identity,
+            system=chosen[SYSTEM],
+            nodes=node_list(build, chosen),
+            files=tuple(target(chosen[SYSTEM]).files),
             connection=connection,
             network_os=network_os,
         )

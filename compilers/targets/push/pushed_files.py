@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options
 from compilers.targets.rendering.text_target import nodes
 from compilers.targets.routed.static_routes import bad_nodes
 from compilers.targets.target import Target
-from compilers.targets.target_lookup import target
 from inventory.problems import InputError, few
 
 SYSTEM, CONFIGS = "system", "configs"
@@ -44,17 +42,6 @@ class PushedNode:
     folder: str
 
 
-@dataclass(frozen=True, slots=True)
-class PushVariables:
-    """The variables that all such templates have (docs/targets/automation.md lists them)."""
-
-    name: str
-    identity: str
-    system: str
-    nodes: list[PushedNode]
-    files: tuple[str, ...]
-
-
 def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:
     """Every node with a program.
 
@@ -77,18 +64,3 @@ class PushTarget(Target):
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`: a tool takes every build."""
-
-    def shared(self, build: Build, chosen: Chosen) -> dict[str, Any]:
-        """The values of `PushVariables`; files are those of every node.
-
-        Raises:
-            InputError: names that are no file names.
-        """
-        system = chosen[SYSTEM]
-        return {
-            "name": build.name,
-            "identity": build.identity,
-            "system": system,
-            "nodes": node_list(build, chosen),
-            "files": tuple(target(system).files),
-        }

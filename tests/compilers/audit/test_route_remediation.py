@@ -7,15 +7,13 @@ import pytest
 from compilers.audit.route_lines import (
     fabric_lines,
     junos_lines,
+    kernel_remediation,
     remediation,
+    rule_remediation,
     section_lines,
     sonic_lines,
 )
-from compilers.audit.route_remediation import (
-    kernel_remediation,
-    rule_remediation,
-    typed,
-)
+from compilers.audit.route_remediation import typed
 from compilers.audit.route_report import RouteReport
 from compilers.targets.target_lookup import target
 from tests.compilers.audit.device_tables import PRINTERS, rendered, write

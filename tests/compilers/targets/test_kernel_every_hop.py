@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.audit.route_remediation import kernel_remediation
+from compilers.audit.route_lines import kernel_remediation
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.targets.routed.linux_tables import kernel_tables
 from compilers.targets.routed.static_routes import RoutedFabric
