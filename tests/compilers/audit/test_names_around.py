@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from compilers.audit.route_report import RouteReport
 from compilers.audit.wiring_report import WiringReport
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.targets.target_lookup import target
 from inventory.neighbours.neighbour_file import read_facts
+from tests.compilers.audit.device_tables import PRINTERS, rendered, write
 from tests.compilers.readers.emitted import fabric
 from tests.compilers.readers.test_edits import FABRIC, INVENTORY
 
@@ -283,3 +285,52 @@ def test_the_public_samples_are_read(tmp_path: Path) -> None:
         (("Eth1/1",), ("r2-services",), ("Eth1/1",)),
         (("Eth1/5",), ("fw1-clinical-partner",), ("ethernet1/9",)),
     ]
+
+
+ROUTED = ("eos", "nxos", "junos", "srlinux", "sonic", "frr")
+
+
+@pytest.mark.parametrize("which", ["no inventory", "cages"])
+@pytest.mark.parametrize("name", ROUTED)
+def test_tables_by_host_name_are_all_right_and_another_port_is_named(name, which, builds, tmp_path):
+    """A file has the name that its device says, with a domain; ports are the system's."""
+    read, build = FORMS[name][0], builds[which]
+    target(name).render(build, tmp_path / "out")
+    for folder in (tmp_path / "out").iterdir():
+        host = f"{read(folder)[0]}.dc1.example"
+        write(tmp_path / "tables" / f"{host}.json", PRINTERS[name](rendered(name, folder)))
+    assert RouteReport.of(build, [tmp_path / "tables"], name=name).good
+    node, folder = build.wiring.names[3], tmp_path / "out" / build.wiring.names[3]
+    routes = rendered(name, folder)
+    there = [choices for choices in routes.values() if choices[0][0][1]]
+    one = there[0]
+    other = next(c for c in there if c[0][0][1] != one[0][0][1])
+    one[0][0] = (one[0][0][0], other[0][0][1], 1)
+    host = f"{read(folder)[0]}.dc1.example"
+    write(tmp_path / "tables" / f"{host}.json", PRINTERS[name](routes))
+    found = RouteReport.of(build, [tmp_path / "tables"], name=name)
+    assert {difference.switch for difference in found.differences} == {node}
+
+
+def test_the_alias_of_sonic_is_a_name_of_its_port(tmp_path: Path) -> None:
+    """lldpmgrd sends the alias of port_config.ini; descriptions say nothing here."""
+    ini = "# name lanes alias index speed\n" + "".join(
+        f"Ethernet{4 * n} {','.join(str(4 * n + k + 1) for k in range(4))} hundredGigE{n + 1} {n}\n"
+        for n in range(8)
+    )
+    (tmp_path / "port_config.ini").write_text(ini)
+    nodes = "".join(f"  - {{name: leaf{v}, type: box}}\n" for v in range(7))
+    types = "node_types: {box: {platform: port_config.ini, ports: [{name: 'p{}', count: 8}]}}\n"
+    (tmp_path / "inventory.yaml").write_text(f"{types}nodes:\n{nodes}")
+    spec = "name: lab\ntopology: {family: polarfly, q: 2}\ninventory: inventory.yaml\n"
+    (tmp_path / "fabric.yaml").write_text(spec)
+    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    target("sonic").render(build, tmp_path / "out")
+    said = {folder.name: sonic(folder) for folder in (tmp_path / "out").iterdir()}
+
+    def aliased(port: str, _: str) -> tuple[str, str, str]:
+        return "local", f"hundredGigE{int(port.removeprefix('Ethernet')) // 4 + 1}", ""
+
+    told(lldpctl(aliased), said, sorted(cabled(said)), tmp_path / "right")
+    report = WiringReport.of([build], [tmp_path / "right"])
+    assert (len(report.audit.right), report.good) == (9, True)
