@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -334,3 +335,44 @@ def test_the_alias_of_sonic_is_a_name_of_its_port(tmp_path: Path) -> None:
     told(lldpctl(aliased), said, sorted(cabled(said)), tmp_path / "right")
     report = WiringReport.of([build], [tmp_path / "right"])
     assert (len(report.audit.right), report.good) == (9, True)
+
+
+SHORT: Far = {
+    "Ethernet1/1": ("sw-1", "Ethernet1/3", "uplink"),
+    "Ethernet1/2": ("leaf-2", "Ethernet1/1", "downlink"),
+}
+
+
+def seen(text: str, folder: Path) -> set[tuple[str, str, str]]:
+    """Local port, neighbour, its port: as `check-wiring` reads a table."""
+    (folder / "n1.txt").write_text(text)
+    return {(s.near.ports[0], s.far.nodes[0], s.far.ports[0]) for s in read_facts([folder]).seen}
+
+
+@pytest.mark.parametrize(("system", "form"), [("cisco_nxos", nxos_text), ("juniper_junos", None)])
+def test_ntc_templates_read_the_same_in_our_tables(system, form, tmp_path):
+    """Its templates are tried on outputs of devices; of NX-OS only the first row is one line."""
+    from ntc_templates.parse import parse_output
+
+    far = dict(list(SHORT.items())[:1]) if form else SHORT
+    plain = {near: (host, port, port) for near, (host, port, _) in far.items()}
+    text = (form or junos_text)(plain)
+    rows = parse_output(platform=system, command="show lldp neighbors", data=text)
+    read = {(r["local_interface"], r["neighbor_name"], r["neighbor_interface"]) for r in rows}
+    assert len(rows) == len(far)
+    assert read == seen(text, tmp_path)
+
+
+def test_the_driver_of_napalm_reads_the_same_in_our_table(tmp_path: Path) -> None:
+    from napalm import get_network_driver
+
+    text = eos_json(SHORT)
+    table = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    driver = get_network_driver("eos")("192.0.2.1", "", "")
+    driver.device = SimpleNamespace(run_commands=lambda *_, **__: [table])
+    read = {
+        (near, one["hostname"], one["port"])
+        for near, rows in driver.get_lldp_neighbors().items()
+        for one in rows
+    }
+    assert read == seen(text, tmp_path)
