@@ -25,12 +25,20 @@ NAME = re.compile(r"Ethernet([0-9]+)")
 LANES = re.compile(r"[0-9]+(,[0-9]+)*")
 
 
+INI = "name", "lanes", "alias", "index"
+"""The columns of port_config.ini unless its first line says others (portconfig.py of SONiC)."""
+
+
 class PlatformEntry(Model):
-    """An entry of the file; modes: ways to split it, None in port_config.ini, which lists ports."""
+    """An entry of the file; modes: ways to split it, None in port_config.ini, which lists ports.
+
+    aliases: of the ports of each mode, or of the port.
+    """
 
     name: str
     lanes: tuple[str, ...]
     modes: tuple[str, ...] | None = None
+    aliases: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +46,14 @@ class PlatformPort:
     """A port as SONiC calls it, and its lanes, separated by commas.
 
     cage: its cage's name, and mode: how that is broken out, where it is one of several parts.
+    alias: its other name, which LLDP sends.
     """
 
     name: str
     lanes: str
     cage: str = ""
     mode: str = ""
+    alias: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +84,22 @@ def _read(value: Any, info: ValidationInfo) -> Any:
 def _json(text: str) -> Iterator[PlatformEntry]:
     entries = json.loads(text)["interfaces"].items()
     for name, entry in sorted(entries, key=lambda item: _number(item[0])):
-        yield PlatformEntry(
-            name=name, lanes=_lanes(entry["lanes"]), modes=tuple(entry["breakout_modes"])
-        )
+        modes = dict(entry["breakout_modes"])
+        aliases = tuple(tuple(map(str, names or ())) for names in modes.values())
+        lanes = _lanes(entry["lanes"])
+        yield PlatformEntry(name=name, lanes=lanes, modes=tuple(modes), aliases=aliases)
 
 
 def _ini(text: str) -> Iterator[PlatformEntry]:
     rows = [line.split() for line in text.splitlines() if line.strip() and line[0] != "#"]
     if not rows:
         raise ValueError(text)
-    for name, lanes, *_ in sorted(rows, key=lambda row: _number(row[0])):
-        yield PlatformEntry(name=name, lanes=_lanes(lanes))
+    heads = [line.lstrip("# ").split() for line in text.splitlines() if line.startswith("#")]
+    head = next((words for words in heads if {"name", "lanes"} <= set(words)), INI)
+    for row in sorted(rows, key=lambda row: _number(row[0])):
+        known = dict(zip(head, row, strict=False))
+        alias = known.get("alias", "")
+        yield PlatformEntry(name=row[0], lanes=_lanes(row[1]), aliases=((alias,),) if alias else ())
 
 
 def _number(name: str) -> int:
@@ -129,12 +144,14 @@ def platform_ports(
 
 def _whole(found: Iterable[PlatformEntry]) -> Iterator[PlatformPort]:
     for entry in found:
-        yield PlatformPort(entry.name, ",".join(entry.lanes))
+        alias = "".join(name for names in entry.aliases for name in names)
+        yield PlatformPort(entry.name, ",".join(entry.lanes), alias=alias)
 
 
 def _split(entry: PlatformEntry, cage: Cage) -> Iterator[PlatformPort]:
     """The parts of an entry of platform.json."""
     wanted = f"{cage.parts}x{cage.speed or ''}"
+    aliases = dict(zip(entry.modes or (), entry.aliases, strict=False))
     for mode in entry.modes or ():
         match = MODE.fullmatch(mode)
         if match and int(match[1]) == cage.parts:
@@ -149,4 +166,6 @@ def _split(entry: PlatformEntry, cage: Cage) -> Iterator[PlatformPort]:
     for part in range(cage.parts):
         lanes = entry.lanes[part * each : (part + 1) * each]
         split = (entry.name, mode) if cage.parts > 1 else ("", "")
-        yield PlatformPort(f"Ethernet{first + part * each}", ",".join(lanes), *split)
+        name = f"Ethernet{first + part * each}"
+        alias = aliases.get(mode, ())[part : part + 1]
+        yield PlatformPort(name, ",".join(lanes), *split, alias="".join(alias))

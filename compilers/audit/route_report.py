@@ -20,6 +20,7 @@ from compilers.audit.route_differences import (
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.static_routes import fabric_pools
+from compilers.targets.system_names import hostname
 from compilers.targets.target import Progress, Target
 from compilers.targets.target_lookup import target
 from compilers.workers.local_processes import on_all_cores
@@ -201,13 +202,14 @@ def _own(build: Build, vertex: int) -> list[Network]:
 
 
 def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
-    """The files of every switch: `n12.json`, `n12.ipv6.json`, or by its management address.
+    """The files of every switch: `n12.json`, `n12.ipv6.json`, by host or by management address.
 
     Raises:
         InputError: a file names no switch, or there is none.
     """
     wiring, there = build.wiring, build.topology.present.tolist()
     known = {text.lower(): v for v, text in enumerate(wiring.management) if text and there[v]}
+    known |= {hostname(text).lower(): v for v, text in enumerate(wiring.names) if there[v]}
     known |= {text.lower(): v for v, text in enumerate(wiring.names) if there[v]}
     files: dict[int, list[Path]] = {}
     problems: list[Problem] = []

@@ -62,7 +62,7 @@ def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
     blocks = [b for b in facts.blocks for _ in range(b.modules * b.count * b.breakout)]
     links = w.port[vertex][w.far[vertex] >= 0].tolist()
     for port in (*links, *filter(None, w.host_port[vertex].tolist())):
-        more = facts.platform[port - 1][1:] if facts.platform else ("", "", "")
+        more = facts.platform[port - 1][1:4] if facts.platform else ("", "", "")
         yield UsedPort(port, w.port_names[kind][port - 1], blocks[port - 1], *more)
 
 

@@ -60,11 +60,7 @@ def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
         egress[source] = link.astype(egress.dtype)
     np.fill_diagonal(egress, local(egress))
     egress[:, ~topology.endpoints] = no_route(egress)
-    return Routes(
-        prefix=np.arange(order, dtype=np.int32)[None],
-        egress=egress,
-        aggregate=np.full(order, -1, np.int32),
-    )
+    return Routes.without_aggregates(egress)
 
 
 def _in_turn(usable: NDArray[np.bool_], source: int) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.computed_array import unless_large
-from compilers.tables.intermediate_form import Egress, Routes, empty_egress, local, no_route
+from compilers.tables.intermediate_form import Routes, empty_egress, local, no_route
 from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.topology.field import field
 from compilers.topology.labelled_graph import Topology
@@ -29,12 +29,8 @@ SWITCHES_AT_ONCE = 256
 def polarfly_routes(topology: Topology) -> Routes:
     """Exact minimal rows, N a switch; those of a large fabric are computed when they are read."""
     around = lines(int(topology.parameters["q"]))
-    order = np.arange(len(around), dtype=np.int32)
-    return Routes(
-        prefix=order[None],
-        egress=unless_large(LineEgress(LineProgram(around, np.zeros(1, np.int32)))),
-        aggregate=np.full_like(order, -1),
-    )
+    program = LineProgram(around, np.zeros(1, np.int32))
+    return Routes.without_aggregates(unless_large(LineEgress(program)))
 
 
 def pn_routes(topology: Topology) -> Routes:
@@ -48,7 +44,7 @@ def pn_routes(topology: Topology) -> Routes:
         egress[part, :n] = egress[n + part, n:] = same
         egress[part, n:] = egress[n + part, :n] = across.classes(part, same)
     np.fill_diagonal(egress, local(egress))
-    return _exact(egress)
+    return Routes.without_aggregates(egress)
 
 
 def oft_routes(topology: Topology) -> Routes:
@@ -73,7 +69,7 @@ def oft_routes(topology: Topology) -> Routes:
     egress[:, n : 2 * n] = no_route(egress)
     ends = np.flatnonzero(topology.endpoints)
     egress[ends, ends] = local(egress)
-    return _exact(egress)
+    return Routes.without_aggregates(egress)
 
 
 def meets(lines: NDArray[np.int32], points: NDArray[np.integer]) -> NDArray[np.int16]:
@@ -133,15 +129,6 @@ def _correlation(q: int) -> NDArray[np.int32]:
     u, v, w = f.add[x, f.mul[b, y]], f.add[f.mul[c, y], z], f.neg[y]
     scale = f.inv[np.where(u != 0, u, np.where(v != 0, v, w))]
     return index(q, np.stack([f.mul[part, scale] for part in (u, v, w)], axis=-1))
-
-
-def _exact(egress: Egress) -> Routes:
-    order = len(egress)
-    return Routes(
-        prefix=np.arange(order, dtype=np.int32)[None],
-        egress=egress,
-        aggregate=np.full(order, -1, np.int32),
-    )
 
 
 def _parts(n: int) -> list[NDArray[np.int64]]:

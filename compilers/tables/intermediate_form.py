@@ -61,6 +61,15 @@ class Routes:
     def __post_init__(self) -> None:
         _freeze(self)
 
+    @classmethod
+    def without_aggregates(
+        cls, egress: Egress, destinations: NDArray[np.integer] | None = None
+    ) -> Routes:
+        """One row a destination, ascending: `destinations`, or all."""
+        order = len(egress)
+        prefix = np.arange(order) if destinations is None else destinations
+        return cls(prefix.astype(np.int32)[None], egress, np.full(order, -1, np.int32))
+
     def __repr__(self) -> str:
         """`<Routes: 57 switches, 57 rows each>`."""
         return f"<Routes: {len(self.egress):,} switches, {self.prefix.shape[1]:,} rows each>"

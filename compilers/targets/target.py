@@ -76,9 +76,7 @@ class Target(ABC):
 
     def names(self, build: Build) -> SystemNames:
         """What the system calls the nodes and ports of a build."""
-        named = self.interfaces.named(build, self.name) if self.interfaces else build
-        short = self.interfaces.short if self.interfaces else ("", "")
-        return SystemNames.of(named, self.host_name, short, self.description)
+        return SystemNames.of(build, self.host_name, self.interfaces, self.description, self.name)
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:  # noqa: ARG002
         """The options of a plane of several, from 0: here those of all."""

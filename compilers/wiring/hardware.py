@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -56,9 +56,9 @@ class PortFacts:
     module: from 0, through the blocks of the type; label: what stands beside the port; speed: in
     Gb/s; lanes: of one port, as the speed 0 where unknown; role: any, fabric or host. units:
     height; limits, openflow: what is given of TableLimits and OpenFlowKeys. sockets: the names of a
-    port's sockets, its own where it has one. blocks: its port blocks. platform: name, lanes, cage
-    and breakout mode of each port in SONiC's platform file, () without one. buffer: None where
-    nothing is said of it.
+    port's sockets, its own where it has one. blocks: its port blocks. platform: name, lanes,
+    cage, breakout mode and alias of each port in SONiC's platform file, () without one. buffer:
+    None where nothing is said of it.
     """
 
     name: str
@@ -295,7 +295,7 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         role=tuple(block.role for block in each),
         sockets=ports.sockets,
         blocks=tuple(_block(block, node_type) for block in node_type.ports),
-        platform=tuple((p.name, p.lanes, p.cage, p.mode) for p in node_type.platform_ports()),
+        platform=tuple(astuple(p) for p in node_type.platform_ports()),
         buffer=BufferFacts(**node_type.buffer.model_dump()) if node_type.buffer else None,
     )
 

@@ -27,6 +27,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
 
     elsewhere = frozenset({"frr.conf"})
     others = "protocols that frr.conf does not speak"
+    compares = False
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`."""

@@ -162,6 +162,7 @@ class NxosDevice(NapalmDevice):
     file = "nxos.cfg"
     held = ("show ip route vrf all | json", "show ipv6 route vrf all | json")
     timed = False
+    compares = False
     shut_at_first = True
 
     def change(self, lines: Sequence[str]) -> None:

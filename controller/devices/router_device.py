@@ -104,6 +104,8 @@ class RouterDevice(ABC):
     pending: str = field(default="", init=False)
     others: ClassVar[str] = ""
     """The routes that are not the fabric's, in words."""
+    compares: ClassVar[bool] = True
+    """Whether what it lacks is sure: others may show a line in another way than it was typed."""
     driver: ClassVar[str] = ""
     """The driver of NAPALM that reaches it, "" for a shell."""
 

@@ -83,3 +83,12 @@ def test_files_that_are_damaged(polarfab, plan) -> None:
     for missing in (tables / "4.txt", tables / "nowhere"):
         wanted = f"{missing}: required a file or folder of routing tables, given no such file"
         assert wanted in polarfab("check-routes", build, missing)[2]
+
+
+def test_explain_calls_nodes_and_ports_as_a_system_does(polarfab, tmp_path):
+    (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
+    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b", "--quick")[0] == 0
+    code, out, err = polarfab("explain", tmp_path / "b", "0", "1", "--target", "eos", "--json")
+    assert code == 0, err
+    hop = json.loads(out)["hops"][0]
+    assert (hop["node"], hop["port"], hop["next_node"]) == ("sw-0", "Ethernet1", "sw-1")

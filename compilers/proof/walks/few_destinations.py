@@ -39,10 +39,6 @@ def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     egress = empty_egress(len(value), count, count)
     egress[...] = np.where(value < classes, np.arange(count), no_route(egress))
     egress[value == local(value)] = local(egress)
-    routes = Routes(
-        prefix=destinations.astype(np.int32)[None],
-        egress=egress,
-        aggregate=np.full(len(value), -1, np.int32),
-    )
+    routes = Routes.without_aggregates(egress, destinations)
     some = {part.name: getattr(tables.classes, part.name)[here, number] for part in fields(Classes)}
     return replace(build, tables=Tables(routes, Classes(**some)))

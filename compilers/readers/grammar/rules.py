@@ -181,17 +181,6 @@ class Grammar:
         return cls(comment, closes, rules, heads, plain, tuple(facts), tree, whole, keys)
 
 
-def first_rule(
-    rules: tuple[GrammarRule, ...], text: str
-) -> tuple[GrammarRule, Fields] | tuple[None, Fields]:
-    """The first rule that reads a statement, and its fields."""
-    for rule in rules:
-        fields = rule.fields(text)
-        if fields is not None:
-            return rule, fields
-    return None, {}
-
-
 @lru_cache
 def grammar(target: str, file: str) -> Grammar:
     """That of a file of a target."""

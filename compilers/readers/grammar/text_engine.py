@@ -24,7 +24,6 @@ from compilers.readers.grammar.rules import (
     GrammarRule,
     RouteHead,
     Verb,
-    first_rule,
 )
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.statements import BETWEEN
@@ -339,7 +338,16 @@ def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
         yield _Run(int(label[first]), first, last)
 
 
-_read = lru_cache(1 << 16)(first_rule)
+@lru_cache(1 << 16)
+def _read(
+    rules: tuple[GrammarRule, ...], text: str
+) -> tuple[GrammarRule, Fields] | tuple[None, Fields]:
+    """The first rule that reads a statement, and its fields."""
+    for rule in rules:
+        fields = rule.fields(text)
+        if fields is not None:
+            return rule, fields
+    return None, {}
 
 
 @lru_cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network
@@ -32,7 +32,7 @@ from compilers.readers.emitted_forwarding import (
     address_text,
     network_text,
 )
-from compilers.readers.grammar.rules import GrammarRule, first_rule, grammar
+from compilers.readers.grammar.rules import Verb, grammar
 from compilers.readers.route_tables import Numbers
 
 Entry = tuple[int, str]
@@ -420,26 +420,32 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @lru_cache
-def _rules(form: str) -> tuple[GrammarRule, ...]:
-    """The rules of rows of a form of pipeline: moves, constants or single."""
+def _rules(form: str) -> tuple[tuple[str, re.Pattern[str], Verb], ...]:
+    """How rows of a form of pipeline (moves, constants or single) begin, are, and what they say."""
     rules = grammar("ovs", "flows.txt").rules
-    return tuple(rule for rule in rules if form in rule.verbs[0][1:])
+    return tuple((r.head, r.pattern, r.verbs[1]) for r in rules if form in r.verbs[0][1:])
 
 
 def claimed_by(form: str) -> frozenset[str]:
     """The kinds of claims that rows of a form make."""
-    does = (rule.verbs[1] for rule in _rules(form))
-    return frozenset(words[1] for words in does if words[0] == "claim")
+    return frozenset(words[1] for _, _, words in _rules(form) if words[0] == "claim")
 
 
 @lru_cache(1 << 17)
 def read_row(text: str, form: str) -> ReadRow | None:
     """What a row of flows.txt says; switches share most of their rows, so most are known."""
-    rule, said = first_rule(_rules(form), text)
-    if rule is None:
-        return None
+    for head, pattern, does in _rules(form):
+        if text.startswith(head) and (found := pattern.fullmatch(text)):
+            return _said(
+                does, {k: word for k, word in found.groupdict().items() if word is not None}
+            )
+    return None
+
+
+def _said(does: Verb, said: Mapping[str, str]) -> ReadRow | None:
+    """What a rule with these fields says."""
     port, metadata = int(said.get("port", 0)), int(said.get("metadata", 0))
-    match rule.verbs[1]:
+    match does:
         case ["route"]:
             sided = said.get("mask") == "/0x4ffff"
             side = int(metadata & SIDE > 0) if sided else None

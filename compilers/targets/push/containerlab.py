@@ -180,23 +180,12 @@ class Containerlab(PushTarget):
         return lambda _: values
 
 
-def endpoint(system: str, name: str, port: int) -> str:
-    """The interface that containerlab wires for a port: its name and number on the node."""
-    if system == "sonic":
-        return f"eth{port}"
-    if system == "srlinux":
-        return "e" + name.removeprefix("ethernet-").replace("/", "-")
-    if system == "eos":
-        return "eth" + name.removeprefix("Ethernet").replace("/", "_")
-    return name
-
-
 def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
     """Both ends of every link, NODE:INTERFACE, then those of hosts."""
-    w, system = build.wiring, chosen[SYSTEM]
+    w, ports = build.wiring, CONTAINER_KINDS[chosen[SYSTEM]].ports
 
     def end(vertex: int, port: int) -> str:
-        return f"{w.names[vertex]}:{endpoint(system, w.port_name(vertex, port), port)}"
+        return f"{w.names[vertex]}:{ports.in_lab(w.port_name(vertex, port), port)}"
 
     for v, k in zip(*(w.far >= 0).nonzero(), strict=True):
         u = int(w.far[v, k])

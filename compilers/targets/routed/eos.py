@@ -8,8 +8,9 @@ for `egress-vrf`, so these lines are in its `eos_cli`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -36,6 +37,7 @@ from compilers.targets.routed.p2p_links import (
 )
 from compilers.targets.template_variables import shown
 
+NUMBERS = re.compile(r"[0-9]+")
 WITH_LANES = 50
 """Gb/s from which a speed says its lanes."""
 FEC = {"rs": {"reed_solomon": True}, "fc": {"fire_code": True}, "off": {"enabled": False}}
@@ -90,7 +92,7 @@ class Eos(P2pTarget):
         qos = EosQos(LayerPlan.of(build)) if chosen[LOSSLESS] != OFF else None
 
         def of_router(vertex: int) -> EosVariables:
-            values = fabric.variables(vertex)
+            values = _sorted(fabric.variables(vertex))
             speeds = {
                 port.name: speed(port) for port in values.router.ports if port.cage and port.speed
             }
@@ -101,6 +103,16 @@ class Eos(P2pTarget):
             return EosVariables(**shown(values), speeds=speeds, profiles=profiles, avd=avd)
 
         return of_router
+
+
+def _sorted(values: P2pVariables) -> P2pVariables:
+    """With the ports in the order in which EOS shows them."""
+
+    def place(link: P2pLink) -> list[int]:
+        return [int(number) for number in NUMBERS.findall(link.interface)]
+
+    links = sorted(values.router.links, key=place)
+    return replace(values, router=replace(values.router, links=tuple(links)))
 
 
 def speed(port: PhysicalPort) -> str:
@@ -162,9 +174,9 @@ def _base(base: BaseConfig) -> dict[str, Any]:
     vrf = {"vrf": base.vrf} if base.vrf else {}
     found: dict[str, Any] = {}
     if base.address:
-        word = "ipv6_address" if base.six else "ip_address"
+        own = {"ipv6_addresses": [base.address]} if base.six else {"ip_address": base.address}
         found["vrfs"] = [{"name": base.vrf}]
-        found["management_interfaces"] = [{"name": base.interface, **vrf, word: base.address}]
+        found["management_interfaces"] = [{"name": base.interface, **vrf, **own}]
     if base.ntp:
         found["ntp"] = {**vrf, "servers": [{"name": server} for server in base.ntp]}
     if base.syslog:
@@ -204,15 +216,15 @@ def _named(end: P2pLink | HostPort, speeds: dict[str, str]) -> dict[str, Any]:
     return named
 
 
-def _gateway(values: P2pVariables) -> dict[str, str]:
+def _gateway(values: P2pVariables) -> dict[str, Any]:
     router = values.router
     own = f"{router.ipv4}/{router.ipv4_length}"
     addresses = _addresses(own, router.ipv6 and f"{router.ipv6}/64")
     return addresses | ({"vrf": values.vrf} if values.vrf else {})
 
 
-def _addresses(ipv4: str, ipv6: str) -> dict[str, str]:
-    return {"ip_address": ipv4} | ({"ipv6_address": ipv6} if ipv6 else {})
+def _addresses(ipv4: str, ipv6: str) -> dict[str, Any]:
+    return {"ip_address": ipv4} | ({"ipv6_addresses": [ipv6]} if ipv6 else {})
 
 
 def _routes(values: P2pVariables, family: int) -> Iterator[dict[str, Any]]:

@@ -33,7 +33,8 @@ class PhysicalPort:
 
     cage: what its cage is called where that is broken out into `parts` ports, this one number
     `part` from 0. speed: Gb/s; lanes: how many; mtu: bytes of an IP packet; fec: rs, fc or off.
-    lane_numbers, mode: its lanes, and how its cage is broken out, in SONiC's platform file.
+    lane_numbers, mode, alias: its lanes, how its cage is broken out, and its other name, in SONiC's
+    platform file.
     """
 
     name: str
@@ -46,6 +47,7 @@ class PhysicalPort:
     mtu: int = 0
     lane_numbers: str = ""
     mode: str = ""
+    alias: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class Interfaces:
     the build's own. first, first_lane: where the system counts from. by_serdes: {lane} is the first
     serdes lane of a part, and stands in the name of a whole cage, too. in_platform_file: names
     stand in SONiC's platform file. management, vrf: the usual port of management, and its VRF.
-    short: how names begin, and what some outputs have in its place.
+    short: how names begin, and what some outputs have in its place. lab: likewise what containerlab
+    has for the beginning and for each slash; lab_by_number: it has `eth` and the port's number.
     """
 
     system: str
@@ -72,6 +75,15 @@ class Interfaces:
     management: str = "eth0"
     vrf: str = "mgmt"
     short: tuple[str, str] = ("", "")
+    lab: tuple[str, str, str] = ("", "", "/")
+    lab_by_number: bool = False
+
+    def in_lab(self, name: str, port: int) -> str:
+        """The interface that containerlab wires for a port: its name and number on the node."""
+        if self.lab_by_number:
+            return f"eth{port}"
+        begins, other, slash = self.lab
+        return other + name.removeprefix(begins).replace("/", slash)
 
     def named(self, build: Build, target: str = "") -> Build:
         """The build with its ports named as the system names them.
@@ -122,9 +134,14 @@ class Interfaces:
                         mtu=block.mtu,
                     )
                     if self.in_platform_file and facts.platform:
-                        name, lanes, parent, mode = facts.platform[port]
+                        name, lanes, parent, mode, *alias = facts.platform[port]
                         found = replace(
-                            found, name=name, lane_numbers=lanes, cage=parent, mode=mode
+                            found,
+                            name=name,
+                            lane_numbers=lanes,
+                            cage=parent,
+                            mode=mode,
+                            alias="".join(alias),
                         )
                     yield found
                     port, serdes = port + 1, serdes + block.lanes
@@ -180,6 +197,7 @@ EOS = Interfaces(
     management="Management1",
     vrf="MGMT",
     short=("Ethernet", "Et"),
+    lab=("Ethernet", "eth", "_"),
 )
 NXOS = Interfaces(
     "nxos",
@@ -211,6 +229,7 @@ SRLINUX = Interfaces(
     "ethernet-1/{cage}/{lane}",
     "ethernet-1/{port}",
     management="mgmt0",
+    lab=("ethernet-", "e", "-"),
 )
 SONIC = Interfaces(
     "sonic",
@@ -220,5 +239,6 @@ SONIC = Interfaces(
     "Ethernet{port*4}",
     first=0,
     in_platform_file=True,
+    lab_by_number=True,
 )
 """Without an inventory every fourth number, as on the virtual switch and on ports of four lanes."""

@@ -65,12 +65,12 @@ def in_order(routed: RoutedFabric, vertex: int, each: bool = True) -> dict[int, 
     """
     found = routed.orders(vertex)
     tables = {ENTER + port if port else MAIN: order for port, order in found.items()}
-    shares = [share.egress for share in routed.shares(vertex)]
+    shares = routed.sharing(vertex)
     if routed.build.every_hop:
         main, ways = tables[MAIN], routed.ways(vertex)[:, : None if each else 0]
         tables[MAIN] = np.column_stack((main[:, :1], ways, main[:, 1:]))
         tables[MAIN][shares, 0] = SHARED
-    elif shares and routed.build.wiring.host_port[vertex].any():
+    elif shares.size and routed.build.wiring.host_port[vertex].any():
         tables[ENTER] = np.zeros((len(found[0]), 1), np.int64)
         tables[ENTER][shares] = SHARED
     return tables

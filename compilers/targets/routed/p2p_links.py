@@ -377,8 +377,8 @@ class P2pFabric:
         hops = {p: ((k.gateway4, k.gateway6)[family], k.interface) for p, k in links.items()}
         order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
         minimal = routed.table(vertex, family, order, said, hops)
-        shares = [share.egress for share in routed.shares(vertex)]
-        if not (shares and self.vrf and w.host_port[vertex].any()):
+        shares = routed.sharing(vertex)
+        if not (shares.size and self.vrf and w.host_port[vertex].any()):
             return minimal, {}
         order[shares] = SHARED
         if plane is None or not plane.via:

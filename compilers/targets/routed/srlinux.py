@@ -189,7 +189,7 @@ def _instances(router: P2pRouter, values: P2pVariables) -> Iterator[Tree]:
         "admin-state": "enable",
         "interface": _named([*routed, *([shared] if hosts[1:] else hosts or [f"{LOOPBACK}.0"])]),
         "srl_nokia-static-routes:static-routes": {"route": list(_routes(values))},
-        "srl_nokia-next-hop-groups:next-hop-groups": {"group": list(_groups(router))},
+        "srl_nokia-next-hop-groups:next-hop-groups": {"group": list(_groups(values))},
         **({"protocols": bgp_protocol(values.bgp)} if values.bgp else {}),
     }
     if hosts[1:]:
@@ -205,9 +205,10 @@ def _named(names: list[str]) -> list[Tree]:
     return [{"name": name} for name in names]
 
 
-def _groups(router: P2pRouter) -> Iterator[Tree]:
+def _groups(values: P2pVariables) -> Iterator[Tree]:
+    """Those that routes use: with BGP that which discards."""
     yield {"name": NOWHERE, "blackhole": {"generate-icmp": True}}
-    for link in router.links:
+    for link in () if values.bgp else values.router.links:
         for family, gateway in (("ipv4", link.gateway4), ("ipv6", link.gateway6)):
             if gateway:
                 hop = {"index": 1, "ip-address": gateway, "resolve": False}

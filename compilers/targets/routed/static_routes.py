@@ -278,6 +278,12 @@ class RoutedFabric:
         several: Numbers = ways * (np.count_nonzero(ways, axis=1) > 1)[:, None]
         return several
 
+    def sharing(self, vertex: int) -> NDArray[np.intp]:
+        """int[n]: the classes of `shares`."""
+        classes = self.build.tables.classes
+        weights = classes.weight[vertex, :, 1:] * (classes.alternate[vertex] > 0)
+        return np.flatnonzero(weights.any(axis=1))
+
     def shares(self, vertex: int) -> Iterator[IngressShare]:
         """Classes whose entering traffic does otherwise than that in transit."""
         classes, marked = self.build.tables.classes, self.build.marks
@@ -285,7 +291,7 @@ class RoutedFabric:
             return
         ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
         weights = classes.weight[vertex] * (ports > 0)
-        several = np.flatnonzero(weights[:, 1:].any(axis=1))
+        several = self.sharing(vertex)
         rows = several.tolist(), ports[several].tolist(), weights[several].tolist()
         for egress, port, weight in zip(*rows, strict=True):
             used = [(p, w) for p, w in zip(port, weight, strict=True) if w]

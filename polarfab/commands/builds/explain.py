@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from polarfab.output.verb_output import json_option, print_json, print_table, warn
-from polarfab.shared_options import fail_option
+from polarfab.shared_options import complete_target, fail_option, known_target
 
 if TYPE_CHECKING:
     from compilers.proof.explanation import Explanation
@@ -21,9 +22,21 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="SRC")
 @click.argument("destination", metavar="DST")
 @fail_option
+@click.option(
+    "--target",
+    metavar="TARGET",
+    callback=known_target,
+    shell_complete=complete_target,
+    help="Call nodes and ports as this system does.",
+)
 @json_option
 def command(
-    folder: Path, source: str, destination: str, failures: tuple[str, ...], as_json: bool
+    folder: Path,
+    source: str,
+    destination: str,
+    failures: tuple[str, ...],
+    target: str | None,
+    as_json: bool,
 ) -> None:
     """Show the paths from SRC to DST through the tables of BUILD.
 
@@ -35,14 +48,15 @@ def command(
     fabric = Fabric.load(folder)
     found = fabric.explain(source, destination, failures)
     methods = fabric.proved[0].methods
+    build = _as_called(fabric.build, target) if target else fabric.build
     if as_json:
-        print_json({**found.as_dict(fabric.build), "proved": methods})
+        print_json({**found.as_dict(build), "proved": methods})
     else:
-        hops = [list(hop.named(fabric.build).values()) for hop in found.hops]
+        hops = [list(hop.named(build).values()) for hop in found.hops]
         columns = ["from", "port", "to", "port", "channel"]
         length = f"{len(hops)} link{'s' * (len(hops) != 1)}"
         print_table(f"{source} to {destination}: {length}", columns, hops)
-        _print_ways(fabric.build, found, " and ".join(failures))
+        _print_ways(build, found, " and ".join(failures))
         _print_methods(methods, bool(found.failing))
         if found.failing and not fabric.proved[0].promised:
             click.echo("`protect: none`: while something is down, packets may be lost")
@@ -50,6 +64,14 @@ def command(
         warn(f"wrong: {found.fault}")
     if not found.passed:
         raise click.exceptions.Exit(1)
+
+
+def _as_called(build: Build, target: str) -> Build:
+    """The build with the names that a system has for nodes and ports."""
+    from compilers.targets.target_lookup import target as system
+
+    names = system(target).names(build)
+    return replace(build, wiring=replace(names.wiring, names=names.nodes))
 
 
 def _print_methods(methods: Mapping[str, str], failed: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from polarfab.output.verb_output import json_option, print_json, say
-from polarfab.shared_options import authority, controller_url, token_file
+from polarfab.shared_options import authority, controller_url, target_options, token_file
 
 
 @click.command("drain")
@@ -16,16 +16,49 @@ from polarfab.shared_options import authority, controller_url, token_file
 @controller_url()
 @token_file
 @authority
+@click.option(
+    "--build",
+    "folder",
+    metavar="BUILD",
+    type=click.Path(path_type=Path),
+    help="Print what to type on NODE, of a fabric of routers with --target and routing=bgp.",
+)
+@target_options(more="with --build", rendered=True)
 @json_option
 def command(
-    what: str, end: bool, url: str, token_file: Path | None, authority: Path | None, as_json: bool
+    what: str,
+    end: bool,
+    url: str,
+    token_file: Path | None,
+    authority: Path | None,
+    folder: Path | None,
+    target: str | None,
+    words: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Route around a link, a node or a group of them until --end.
 
     GROUP is module:NODE/MODULE, cage:NODE/PORT, rack:RACK, trunk:RACK-RACK or risk:NAME, as in
     polarfab explain --fail. A drained node still has the packets of its own hosts. The controller
     refuses what would leave a pair without a path.
+
+    Routers with eBGP have no controller: with --build and --target the lines for NODE are printed.
+    Others then go around it where they have another path, and back with --end.
     """
+    if (folder is None) != (target is None):
+        raise click.UsageError("--build and --target go together")
+    if folder and target:
+        from compilers.targets.options import read
+        from compilers.targets.routed.bgp.drained import maintenance_lines
+        from polarfab.fabric import Fabric
+
+        build = Fabric.load(folder).build
+        lines = maintenance_lines(build, target, read(words), what, end=end)
+        if as_json:
+            print_json({"node": what, "target": target, "lines": lines})
+        else:
+            click.echo("\n".join(lines))
+        return
     from controller.management.client import Client
 
     action = "undrain" if end else "drain"

@@ -10,16 +10,19 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
+from compilers.audit.route_report import RouteReport
 from compilers.audit.wiring_report import WiringReport
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.targets.target_lookup import target
 from inventory.neighbours.neighbour_file import read_facts
+from tests.compilers.audit.device_tables import PRINTERS, rendered, write
 from tests.compilers.readers.emitted import fabric
 from tests.compilers.readers.test_edits import FABRIC, INVENTORY
 
@@ -283,3 +286,93 @@ def test_the_public_samples_are_read(tmp_path: Path) -> None:
         (("Eth1/1",), ("r2-services",), ("Eth1/1",)),
         (("Eth1/5",), ("fw1-clinical-partner",), ("ethernet1/9",)),
     ]
+
+
+ROUTED = ("eos", "nxos", "junos", "srlinux", "sonic", "frr")
+
+
+@pytest.mark.parametrize("which", ["no inventory", "cages"])
+@pytest.mark.parametrize("name", ROUTED)
+def test_tables_by_host_name_are_all_right_and_another_port_is_named(name, which, builds, tmp_path):
+    """A file has the name that its device says, with a domain; ports are the system's."""
+    read, build = FORMS[name][0], builds[which]
+    target(name).render(build, tmp_path / "out")
+    for folder in (tmp_path / "out").iterdir():
+        host = f"{read(folder)[0]}.dc1.example"
+        write(tmp_path / "tables" / f"{host}.json", PRINTERS[name](rendered(name, folder)))
+    assert RouteReport.of(build, [tmp_path / "tables"], name=name).good
+    node, folder = build.wiring.names[3], tmp_path / "out" / build.wiring.names[3]
+    routes = rendered(name, folder)
+    there = [choices for choices in routes.values() if choices[0][0][1]]
+    one = there[0]
+    other = next(c for c in there if c[0][0][1] != one[0][0][1])
+    one[0][0] = (one[0][0][0], other[0][0][1], 1)
+    host = f"{read(folder)[0]}.dc1.example"
+    write(tmp_path / "tables" / f"{host}.json", PRINTERS[name](routes))
+    found = RouteReport.of(build, [tmp_path / "tables"], name=name)
+    assert {difference.switch for difference in found.differences} == {node}
+
+
+def test_the_alias_of_sonic_is_a_name_of_its_port(tmp_path: Path) -> None:
+    """lldpmgrd sends the alias of port_config.ini; descriptions say nothing here."""
+    ini = "# name lanes alias index speed\n" + "".join(
+        f"Ethernet{4 * n} {','.join(str(4 * n + k + 1) for k in range(4))} hundredGigE{n + 1} {n}\n"
+        for n in range(8)
+    )
+    (tmp_path / "port_config.ini").write_text(ini)
+    nodes = "".join(f"  - {{name: leaf{v}, type: box}}\n" for v in range(7))
+    types = "node_types: {box: {platform: port_config.ini, ports: [{name: 'p{}', count: 8}]}}\n"
+    (tmp_path / "inventory.yaml").write_text(f"{types}nodes:\n{nodes}")
+    spec = "name: lab\ntopology: {family: polarfly, q: 2}\ninventory: inventory.yaml\n"
+    (tmp_path / "fabric.yaml").write_text(spec)
+    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    target("sonic").render(build, tmp_path / "out")
+    said = {folder.name: sonic(folder) for folder in (tmp_path / "out").iterdir()}
+
+    def aliased(port: str, _: str) -> tuple[str, str, str]:
+        return "local", f"hundredGigE{int(port.removeprefix('Ethernet')) // 4 + 1}", ""
+
+    told(lldpctl(aliased), said, sorted(cabled(said)), tmp_path / "right")
+    report = WiringReport.of([build], [tmp_path / "right"])
+    assert (len(report.audit.right), report.good) == (9, True)
+
+
+SHORT: Far = {
+    "Ethernet1/1": ("sw-1", "Ethernet1/3", "uplink"),
+    "Ethernet1/2": ("leaf-2", "Ethernet1/1", "downlink"),
+}
+
+
+def seen(text: str, folder: Path) -> set[tuple[str, str, str]]:
+    """Local port, neighbour, its port: as `check-wiring` reads a table."""
+    (folder / "n1.txt").write_text(text)
+    return {(s.near.ports[0], s.far.nodes[0], s.far.ports[0]) for s in read_facts([folder]).seen}
+
+
+@pytest.mark.parametrize(("system", "form"), [("cisco_nxos", nxos_text), ("juniper_junos", None)])
+def test_ntc_templates_read_the_same_in_our_tables(system, form, tmp_path):
+    """Its templates are tried on outputs of devices; of NX-OS only the first row is one line."""
+    from ntc_templates.parse import parse_output
+
+    far = dict(list(SHORT.items())[:1]) if form else SHORT
+    plain = {near: (host, port, port) for near, (host, port, _) in far.items()}
+    text = (form or junos_text)(plain)
+    rows = parse_output(platform=system, command="show lldp neighbors", data=text)
+    read = {(r["local_interface"], r["neighbor_name"], r["neighbor_interface"]) for r in rows}
+    assert len(rows) == len(far)
+    assert read == seen(text, tmp_path)
+
+
+def test_the_driver_of_napalm_reads_the_same_in_our_table(tmp_path: Path) -> None:
+    from napalm import get_network_driver
+
+    text = eos_json(SHORT)
+    table = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    driver = get_network_driver("eos")("192.0.2.1", "", "")
+    driver.device = SimpleNamespace(run_commands=lambda *_, **__: [table])
+    read = {
+        (near, one["hostname"], one["port"])
+        for near, rows in driver.get_lldp_neighbors().items()
+        for one in rows
+    }
+    assert read == seen(text, tmp_path)

@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
+from compilers.targets.routed.bgp.drained import maintenance_lines
 from mininet_scenarios.engines.router_space import Space, run, until
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample
@@ -27,9 +28,10 @@ PERIOD, GAP = 0.1, 0.35
 CALM, LATE = 1.5, 1.0
 """Seconds without a lost datagram after which the fabric has converged, and for news to come."""
 PATIENCE = 60
+BGP = {"routing": "bgp", "bfd": "on"}
 BACK = {
     **{"pull": "mend", "silence": "mend", "shut": "open", "kill": "revive"},
-    **{"pull_two": "mend_two", "restart": "nothing"},
+    **{"pull_two": "mend_two", "restart": "nothing", "drain": "undrain"},
 }
 
 
@@ -110,6 +112,33 @@ class Panel(Routers):
     def mend_two(self, u, v, w, x):
         self.mend(u, v)
         self.mend(w, x)
+
+    def drain(self, u, end=False):
+        """Others go around a switch, by what `polarfab drain` prints."""
+        if "announced-ipv4" not in (self.routers[u].files / "frr.conf").read_text():
+            return  # one that was written by hand
+        lines = maintenance_lines(self.build, "frr", BGP, self.build.wiring.names[u], end=end)
+        file = self.routers[u].daemons / "drain.conf"
+        file.write_text("\n".join(lines) + "\n")
+        self.routers[u]._vtysh("-f", str(file))
+        if not end:
+            until(lambda: not self.over(u), f"others go around {u}")
+
+    def over(self, u):
+        """The routes of other switches that lead over a switch, and not to it."""
+        a, found = self.build.addressing, []
+        own = {str(a.network(u)), str(a.network6(u))}
+        for v in self.build.wiring.far[u].tolist():
+            if v >= 0:
+                port = self.port(v, u)
+                for route in self.routers[v].routes(("bgp", "static", "186", "196")):
+                    ways = route.get("nexthops", [route])
+                    if any(way.get("dev") == port for way in ways) and route["dst"] not in own:
+                        found.append((v, route["dst"]))
+        return found
+
+    def undrain(self, u):
+        self.drain(u, end=True)
 
     def restart(self, u):
         """bgpd is killed, and starts again after a second with its configuration."""

@@ -133,6 +133,8 @@ def beside_by_hand(folder, q, events):
     edges = build.topology.graph.edges().tolist()
     outs = folder / "out", by_hand(build, folder, folder / "hand")
     seen = carried_out(folder, True, events(edges), *outs)
+    assert seen[-1]["event"][0] == "drain"
+    assert seen[-1]["lost"][0] <= seen[-1]["lost"][1]  # where nothing was done
     for one in seen:
         ours, theirs = one["down"]
         assert ours < theirs + SLACK, one
@@ -149,6 +151,7 @@ def every_event(edges):
         ["kill", b],
         ["pull_two", a, b, *apart],
         ["restart", a],
+        ["drain", c],
     ]
 
 

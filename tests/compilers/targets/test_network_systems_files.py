@@ -43,8 +43,37 @@ def test_avd_takes_its_config_and_prints_the_other(case, tmp_path, pyavd):
         config = json.loads((folder / "avd.json").read_text())
         result = pyavd.validate_structured_config(config)
         assert not result.validation_result.violations, folder.name
+        assert not result.validation_result.deprecations, folder.name
         ours = (folder / "eos.cfg").read_text()
         assert avd_sections(pyavd.get_device_config(config)) == avd_sections(ours)
+
+
+def test_the_co_packaged_example_is_for_eos_in_its_order_and_for_srv6(tmp_path):
+    """Without its protection, which neither has in the switch."""
+    example = Path(__file__).parents[3] / "examples" / "q7-copackaged"
+    spec = (example / "fabric.yaml").read_text().replace("{protect: module}", "{protect: none}")
+    (tmp_path / "fabric.yaml").write_text(spec)
+    shutil.copy(example / "inventory.yaml", tmp_path)
+    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    target("eos").render(build, tmp_path / "eos", only=[0, 1])
+    for folder in (tmp_path / "eos").iterdir():
+        text = (folder / "eos.cfg").read_text()
+        ports = [int(port) for port in re.findall(r"^interface Ethernet(\d+)/1$", text, re.M)]
+        assert len(ports) == 9
+        assert ports == sorted(ports)
+    assert target("srv6").render(build, tmp_path / "srv6", only=[0]).files
+
+
+def test_groups_of_srlinux_are_those_that_routes_use(tmp_path):
+    for routing in ("static", "bgp"):
+        out = tmp_path / routing
+        target("srlinux").render(HOSTS["one"], out, options={"routing": routing})
+        tree = json.loads((out / "3" / "srlinux.json").read_text())
+        for instance in tree["srl_nokia-network-instance:network-instance"]:
+            groups = instance.get("srl_nokia-next-hop-groups:next-hop-groups", {"group": []})
+            routes = instance.get("srl_nokia-static-routes:static-routes", {"route": []})
+            used = {route["next-hop-group"] for route in routes["route"]}
+            assert {group["name"] for group in groups["group"]} == used
 
 
 def test_avd_would_have_told(tmp_path, pyavd):

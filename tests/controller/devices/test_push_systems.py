@@ -608,13 +608,15 @@ def test_lines_of_others_are_shown_and_stay(system, tmp_path, monkeypatch):
     assert ("router ospf 1" in one.config) == (system != "junos")
 
 
-def test_lines_that_are_not_taken_fail_the_push(tmp_path, monkeypatch):
+def test_lines_that_are_not_taken_are_told(tmp_path, monkeypatch):
     site = Site("nxos", tmp_path, monkeypatch)
     put = Sections.put_line
     monkeypatch.setattr(
         Sections, "put_line", lambda d, c, line: "description" in line or put(d, c, line)
     )
-    assert "it has not taken interface" in next(iter(site.push().values())).error
+    first = next(iter(site.push().values()))
+    assert first.state == "pushed"
+    assert "it has not taken interface" in first.kept[-1]
 
 
 def test_a_line_that_the_device_refuses_changes_nothing(tmp_path, monkeypatch):

@@ -1,0 +1,78 @@
+"""A switch of an eBGP fabric in maintenance: the lines that have others go around it, and back.
+
+What it announces of others gets a longer AS path, by so many systems that any other path is shorter
+and this one is still let in: who has no other keeps it. Its own prefix stays as it is. The address
+by which shares find it is withdrawn, so no share goes over it. All of this happens while the switch
+forwards, and nothing waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compilers.readers.difference_list import EXAMPLES
+from compilers.tables.build import Build
+from compilers.targets.options import SET, Chosen
+from compilers.targets.routed.bgp.control_plane import ROUTING, BgpFamily
+from compilers.targets.routed.frr import FrrVariables
+from compilers.targets.routed.p2p_links import P2pVariables
+from compilers.targets.target_lookup import target
+from inventory.problems import InputError
+
+SYSTEMS = ("eos", "frr", "nxos", "sonic")
+"""Those whose route maps are written alike."""
+
+
+def maintenance_lines(
+    build: Build, name: str, options: Chosen, node: str, *, end: bool = False
+) -> list[str]:
+    """What to type on a switch so that others go around it.
+
+    Args:
+        build: the fabric's.
+        name: of the target.
+        options: those that it was rendered with.
+        node: the switch.
+        end: what takes these lines back.
+
+    Raises:
+        InputError: a system that is not one of `SYSTEMS`, static routes, or no such switch.
+    """
+    if name not in SYSTEMS:
+        todo = "switch the policy of its BGP by hand, or shut its ports one by one"
+        raise InputError.of(f"one of {', '.join(SYSTEMS)}", name, todo, key="--target")
+    system = target(name)
+    named, chosen = system.check(build, options)
+    if chosen[ROUTING] != "bgp":
+        todo = "static routes go around a switch when its ports are down"
+        raise InputError.of("bgp", chosen[ROUTING], todo, key=f"{SET} {ROUTING}")
+    names = build.wiring.names
+    if node not in names:
+        known = ", ".join(names[:EXAMPLES])
+        raise InputError.of(f"a switch, such as {known}", node, key="NODE")
+    values = system.variables(named, chosen)(names.index(node))
+    assert isinstance(values, FrrVariables | P2pVariables)  # noqa: S101
+    speaker = values.bgp
+    assert speaker, "routing is bgp"  # noqa: S101
+    more = speaker.longest - build.topology.diameter
+    lines = [line for f in speaker.families for line in _policies(f, speaker.number, more, end)]
+    shares = [line for f in speaker.families if f.via for line in _shares(f, end)]
+    if shares:
+        lines += [f"router bgp {speaker.number}", *shares, "exit"]
+    return lines
+
+
+def _policies(f: BgpFamily, number: int, more: int, end: bool) -> Iterator[str]:
+    own, announced = f"{f.word} prefix-list own-{f.name}", f"route-map announced-{f.name} permit"
+    if f.own and not end:
+        yield f"{own} seq 5 permit {f.own}"
+        yield from (f"{announced} 5", f" match {f.word} address prefix-list own-{f.name}", "exit")
+    longer = f" {' '.join([str(number)] * more)}" * (not end)
+    yield from (f"{announced} 10", f" {'no ' * end}set as-path prepend{longer}", "exit")
+    if f.own and end:
+        yield from (f"no {announced} 5", f"no {own} seq 5 permit {f.own}")
+
+
+def _shares(f: BgpFamily, end: bool) -> Iterator[str]:
+    network = f"{'' if end else 'no '}network {f.via}"
+    yield from (f" address-family {f.name} unicast", f"  {network}", " exit-address-family")

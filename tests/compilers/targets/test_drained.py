@@ -1,0 +1,98 @@
+"""Maintenance of a switch of an eBGP fabric: the lines, and which paths they leave."""
+
+import re
+import shutil
+import subprocess
+
+import networkx as nx
+import pytest
+from click.testing import CliRunner
+
+from compilers.targets.routed.bgp.drained import maintenance_lines
+from inventory.problems import InputError
+from polarfab.cli import cli
+from polarfab.fabric import Fabric
+from tests.compilers.readers.test_bgp_reader import build_of
+from tests.compilers.routed import routed
+
+BGP = {"routing": "bgp"}
+PREPENDED = re.compile(r" set as-path prepend ((?:\d+ ?)+)$", re.M)
+
+
+@pytest.mark.parametrize("parameters", [{"q": 3}, {"q": 4}, {"family": "oft", "q": 2}])
+def test_others_go_around_and_none_loses_its_path(parameters):
+    """By path lengths: any path around is shorter than one over the switch, which is let in."""
+    build = routed(**parameters)
+    graph = nx.Graph(build.topology.graph.edges().tolist())
+    longest = 2 * build.topology.diameter + 2
+    for drained in sorted(graph)[:5]:
+        lines = maintenance_lines(build, "eos", BGP, build.wiring.names[drained])
+        more = len(PREPENDED.search("\n".join(lines))[1].split())
+        around = dict(nx.all_pairs_shortest_path_length(graph.subgraph({*graph} - {drained})))
+        away = nx.single_source_shortest_path_length(graph, drained)
+        for s in around:
+            for d in around:
+                over = away[s] + away[d] + more
+                assert around[s].get(d, over) <= longest
+                if over == away[s] + away[d] + more and away[s] + away[d] <= longest - more:
+                    assert over <= longest
+                if d in around[s] and s != d:
+                    assert around[s][d] < over
+
+
+@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize("name", ["frr", "sonic"])
+def test_vtysh_takes_the_lines(name, end, tmp_path):
+    build = build_of({"spread": True, "q": 3})
+    lines = maintenance_lines(build, name, BGP, build.wiring.names[3], end=end)
+    assert any("network" in line for line in lines)
+    file = tmp_path / "drain.conf"
+    file.write_text("\n".join(lines) + "\n")
+    done = subprocess.run(["vtysh", "-C", "-f", file], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_end_takes_back_every_line():
+    """What goes in comes out: each line of the end is `no` of one, or restores the address."""
+    build = build_of({"spread": True, "q": 3})
+    both = (maintenance_lines(build, "frr", BGP, "3", end=end) for end in (False, True))
+    begin, end = ({re.sub("^( *)no ", r"\1", line) for line in lines} for lines in both)
+    longer = {line for line in begin if PREPENDED.match(line)}
+    matches = {f" match {w} address prefix-list own-{f}" for w, f in WORDS}
+    assert begin - end == longer | matches
+    assert end - begin == {" set as-path prepend"}
+
+
+WORDS = (("ip", "ipv4"), ("ipv6", "ipv6"))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "node", "wrong"),
+    [
+        ("junos", BGP, "3", "one of eos, frr, nxos, sonic"),
+        ("frr", {}, "3", "static routes go around a switch"),
+        ("frr", BGP, "x", "a switch, such as 0"),
+    ],
+)
+def test_what_cannot_be_is_refused(name, options, node, wrong):
+    with pytest.raises(InputError, match=wrong):
+        maintenance_lines(routed(q=3), name, options, node)
+
+
+def test_the_verb_prints_the_lines(tmp_path):
+    Fabric.of(routed(q=2)).save(tmp_path / "b")
+    words = [
+        "drain",
+        "3",
+        "--build",
+        str(tmp_path / "b"),
+        "--target",
+        "nxos",
+        "--set",
+        "routing=bgp",
+    ]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines() == maintenance_lines(routed(q=2), "nxos", BGP, "3")
+    assert "together" in CliRunner().invoke(cli, words[:4]).output
