@@ -1,9 +1,9 @@
 """Trees of JSON and YAML as lines for the engine: a key a line, what it holds below, more right.
 
 An entry of a list of mappings is `KEY NAME`, its name what it has at the key of the list, `name`
-unless a grammar has another; other values stand behind their key as JSON writes them. Below a key
-that a grammar takes whole each entry is one line, `KEY NAME {…}`, whose mapping has its keys in
-order.
+unless a grammar has another; one that is no mapping is `KEY - VALUE`; other values stand behind
+their key as JSON writes them. Below a key that a grammar takes whole each entry is one line,
+`KEY NAME {…}`, whose mapping has its keys in order.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class _TreeWriter:
         seen: set[str] = set()
         for entry in entries:
             if not isinstance(entry, dict):
-                self._put(depth, f"{name} {_text(entry)}", self._found(entry))
+                self._put(depth, f"{name} - {_text(entry)}", self._found(entry))
                 continue
             word = _name(entry[known]) if known in entry else "without a name"
             if known in NUMBERS and entry.get(known) == word and word.isdecimal():

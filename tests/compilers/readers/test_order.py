@@ -16,6 +16,7 @@ CASES = {
     "eos": ("spread, two hosts", "2/eos.cfg", {}),
     "linux": ("spread, repaired", "2/routes.batch", {}),
     "frr": ("spread, repaired", "2/frr.conf", {}),
+    "avd": ("spread, two hosts", "2/avd.json", {}),
     "junos": ("spread, two hosts", "2/junos.set", {}),
     "srlinux": ("two hosts", "2/srlinux.json", {}),
     "srv6": ("minimal", "2/srv6.conf", {}),
@@ -33,7 +34,7 @@ CASES = {
 }
 TARGETS = dict.fromkeys(("subnet", "policy"), "opensm")
 TARGETS |= dict.fromkeys(("links", "addresses", "rules"), "linux")
-TARGETS |= {"bridges": "frr", "config": "sonic", "segments": "srv6"}
+TARGETS |= {"avd": "eos", "bridges": "frr", "config": "sonic", "segments": "srv6"}
 """Of the cases that have another name."""
 
 
@@ -156,6 +157,8 @@ CHANGES = {
     ("config", "a line end"): lambda t: t.replace(
         "default|10.0.0.8/29", "default|10.0.0.8/29\\n", 1
     ),
+    ("avd", "a list"): lambda t: re.sub('("ip_address": )("[^"]+")', r"\1[\2]", t, count=1),
+    ("avd", "no list"): lambda t: re.sub(r'\[\s*("fd64:[^"]+")\s*\]', r"\1", t, count=1),
     ("nvue", "no set"): lambda t: t.replace("- set:\n", ""),
     ("srlinux", "a text"): lambda t: t.replace('"index": 0', '"index": "0"', 1),
     ("linux", "metric 0 is 1024"): lambda t: re.sub("(fd00::.*metric) 1 ", r"\1 0 ", t, count=1),
