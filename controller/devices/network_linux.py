@@ -57,7 +57,9 @@ class SonicDevice(ConfiguredDevice):
         shown = self.shell.run("vtysh -c 'show running-config'")
         routes = fabric_lines(section_lines(file), self.pools, self.vrf)
         ours = {part.strip() for line in routes for part in line.add.splitlines()}
-        ours |= {line.strip() for line in self.text("frr.conf").splitlines()}
+        written = [line.strip() for line in self.text("frr.conf").splitlines()]
+        # FRR shows `neighbor X bfd profile Y` in two lines.
+        ours |= {*written, *(line.partition(" profile ")[0] for line in written)}
         theirs = [line.strip() for line in file.splitlines() if not FRR_FRAME.match(line)]
         theirs += [line.strip() for line in shown.splitlines() if FRR_SPEAKS.match(line)]
         return [line for line in dict.fromkeys(theirs) if line not in ours]
@@ -170,15 +172,16 @@ class SonicDevice(ConfiguredDevice):
         """See `RouterDevice.confirm`."""
         if name := self.pending:
             self.script(f"systemctl stop {name}.timer", f"config delete-checkpoint {name}")
-            self.pending, self.before = "", None
+        self.pending, self.before = "", None
 
     def undo(self) -> None:
         """See `RouterDevice.undo`."""
         if name := self.pending:
             self.script(f"config rollback {name}")
-            if self.before is not None:
-                self._restart(self.before)
-            self.confirm()
+        if self.before is not None:
+            self._restart(self.before)
+            self.before = None
+        self.confirm()
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""

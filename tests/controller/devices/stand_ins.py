@@ -409,11 +409,20 @@ class Frr(Sections):
                 self.commit(config)
                 self.before = None
             case ["sha256sum", *_]:
-                files = (item for item in self.files.items() if "vtysh" not in item[0])
+                own = ("vtysh.conf", "/.begun")
+                files = (item for item in self.files.items() if not item[0].endswith(own))
                 texts = ((place, text.rstrip("\n") + "\n") for place, text in files)
                 return "".join(f"{sha256(t.encode()).hexdigest()}  {p}\n" for p, t in texts)
             case ["cat", file, *_]:
                 return self.files.get(file, "")
+            case ["grep", *_]:
+                links, begun = (
+                    self.files.get(f"/etc/polarfab/{name}", "").splitlines()
+                    for name in ("links.batch", ".begun")
+                )
+                return "".join(f"{line}\n" for line in links if line not in begun)
+            case ["rm", "-f", file]:
+                self.files.pop(file, None)
         return ""
 
 
