@@ -147,6 +147,9 @@ def test_words_that_are_none_are_refused(fabric: Fabric, tmp_path: Path) -> None
         "required templates of target frr": lambda: fabric.render(
             "frr", tmp_path / "out", templates=str(tmp_path / "none")
         ),
+        "what: required one of distances, .*given distence; did you": lambda: polarfab.analyse(
+            fabric.topology, ["distence"]
+        ),
     }
     for said, call in calls.items():
         with pytest.raises(polarfab.InputError, match=said):
