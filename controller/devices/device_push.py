@@ -204,6 +204,7 @@ class DevicePush:
         pending = device.pending
         try:
             device.undo()
+            found.error += "; the last change is taken back" * bool(pending)
         except DeviceError as error:
             found.error += f"; the change {pending} is not taken back from here: {error}"
             device.pending = ""
@@ -430,7 +431,8 @@ class DevicePush:
             if time.monotonic() > limit:
                 self.found[name].differences = differences
                 routes = f"{len(differences):,} routes are not the build's"
-                raise DeviceError(f"{routes} ({named(differences)}); it is not saved")
+                unsaved = "; it is not saved" * (not self.devices[name].driver)  # NAPALM saves, too
+                raise DeviceError(f"{routes} ({named(differences)}){unsaved}")
             time.sleep(PROOF_POLL)
 
     def _excused(self, one: RouteDifference, shut: Collection[str]) -> bool:

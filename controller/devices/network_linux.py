@@ -30,6 +30,8 @@ from inventory.neighbours.facts import mapping
 
 ADMIN = "admin_status"
 RESTART = "systemctl restart bgp"
+BEFORE = "frr.conf.before"
+"""The file of a pending change beside `frr.conf`: what that was."""
 FRR_FRAME = re.compile(
     r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |password |vrf |exit|end\b)"
 )
@@ -129,10 +131,9 @@ class SonicDevice(ConfiguredDevice):
 
     def load(self, plan: DevicePlan) -> None:
         """See `RouterDevice.load`: FRR reads the sessions of BGP when its container starts."""
-        before = self._frr_conf() if plan.kernel else None
+        self.before = self._frr_conf() if plan.kernel else None
         super().load(plan)
-        if before is not None:
-            self.before = before
+        if self.before is not None:
             self._restart(self.text("frr.conf"))
 
     def _restart(self, text: str) -> None:
@@ -158,15 +159,16 @@ class SonicDevice(ConfiguredDevice):
         self.shell.run("sh -se", text)
 
     def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`."""
-        if lines:
+        """See `ConfiguredDevice.change`; the timer has the old frr.conf back, too."""
+        if lines or self.before is not None:
             self.pending = name = f"polarfab-{token_hex(4)}"
-            timer = f"--on-active={CONFIRM_MINUTES}m --unit={name}"
-            self.script(
-                f"config checkpoint {name}",
-                f"systemd-run {timer} config rollback {name}",
-                *lines,
-            )
+            timer, back = f"--on-active={CONFIRM_MINUTES}m --unit={name}", f"config rollback {name}"
+            if self.before is not None:
+                self.shell.put(f"{self.etc}/sonic/frr", {BEFORE: self.before})
+                place = f"{self.etc}/sonic/frr/"
+                words = f"mv {shlex.quote(place + BEFORE)} {shlex.quote(self._place)}"
+                back = f"sh -c {shlex.quote(f'{back}; {words}; {RESTART}')}"
+            self.script(f"config checkpoint {name}", f"systemd-run {timer} {back}", *lines)
 
     def confirm(self) -> None:
         """See `RouterDevice.confirm`."""
@@ -178,9 +180,8 @@ class SonicDevice(ConfiguredDevice):
         """See `RouterDevice.undo`."""
         if name := self.pending:
             self.script(f"config rollback {name}")
-        if self.before is not None:
-            self._restart(self.before)
-            self.before = None
+        if self.before not in (None, self._frr_conf()):
+            self._restart(self.before or "")
         self.confirm()
 
     def tables(self) -> str:

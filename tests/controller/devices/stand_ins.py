@@ -435,6 +435,7 @@ class Sonic(Shell):
 
     frr = ""
     started = 0
+    timer = ()
     daemons = frozenset()
     learned = None
 
@@ -448,6 +449,11 @@ class Sonic(Shell):
         managed = metadata.get("frr_mgmt_framework_config") == "true"
         self.daemons = frozenset({"zebra", "staticd", "bgpd", *["bfdd"] * managed})
         self.started += 1
+
+    def expire(self):
+        """The timer of an unconfirmed change."""
+        for line in self.timer:
+            self.do(shlex.split(line))
 
     def shown(self, command):
         if command.startswith("cat /etc/sonic/frr/frr.conf"):
@@ -477,8 +483,10 @@ class Sonic(Shell):
             case ["config", "checkpoint", _]:
                 assert self.before is None
                 self.before = copy.deepcopy(self.config)
-            case ["systemd-run", _, _, "config", "rollback", _]:
-                pass
+            case ["systemd-run", _, _, *words]:
+                self.timer = words[-1].split("; ") if words[0] == "sh" else [" ".join(words)]
+            case ["mv", one, other]:
+                self.files[other] = self.files.pop(one)
             case ["config", "rollback", _]:
                 self.config = copy.deepcopy(self.before)
             case ["systemctl", "stop", _]:
