@@ -159,12 +159,14 @@ def analyse(
             more memory than there is; or there is no such scheduler.
     """
     from compilers.estimates import Size, require
-    from compilers.evaluation.analysis.analyses import Options, applicable
+    from compilers.evaluation.analysis.analyses import Options, applicable, check
     from compilers.evaluation.analysis.analyses import analyse as analysed
     from compilers.workers.local_processes import workers_at
 
     _require_within(("runs", runs, 1, 10**6), ("clusters", clusters, 0, 1000))
     names = what or applicable(topology)
+    if problems := check(list(names)):
+        raise InputError(problems)
     if not scheduler:
         require(Size.of_topology(topology), *(f"analyse {name}" for name in names))
     with workers_at(scheduler) as workers:

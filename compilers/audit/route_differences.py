@@ -16,6 +16,7 @@ from inventory.route_tables.held_routes import (
     MAIN,
     RULES,
     Choices,
+    Hop,
     Hops,
     RouteTables,
     as_dicts,
@@ -126,11 +127,18 @@ def _same(wanted: Hops, found: Hops) -> bool:
     """Whether two choices are one, as far as each says its gateways and interfaces."""
     if wanted == found:
         return True
-    return len(wanted) == len(found) and all(
-        one[2] == other[2]
-        and all(a == b or ANY in (a, b) for a, b in zip(one[:2], other[:2], strict=True))
-        for one, other in zip(wanted, found, strict=True)
-    )
+    left = list(found)
+    for one in wanted:  # in any order: what is not said decides nothing about it
+        like = next((other for other in left if _alike(one, other)), None)
+        if like is None:
+            return False
+        left.remove(like)
+    return not left
+
+
+def _alike(one: Hop, other: Hop) -> bool:
+    same = all(a == b or ANY in (a, b) for a, b in zip(one[:2], other[:2], strict=True))
+    return same and one[2] == other[2]
 
 
 def _even(hops: Hops) -> Hops:

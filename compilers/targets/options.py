@@ -37,8 +37,8 @@ NO_OPTIONS: Options = MappingProxyType({})
 """Of targets without options."""
 
 
-def read(words: Iterable[str]) -> Chosen:
-    """{name: value} of words NAME=VALUE.
+def read(words: Iterable[str], key: str = SET) -> Chosen:
+    """{name: value} of words NAME=VALUE, the values of the option `key` of the command line.
 
     Raises:
         InputError: a word is none, or a name comes twice.
@@ -48,9 +48,9 @@ def read(words: Iterable[str]) -> Chosen:
     for word in words:
         name, sign, value = word.partition("=")
         if not sign or not name:
-            problems.append(Problem(key=SET, required="NAME=VALUE", given=shown(word)))
+            problems.append(Problem(key=key, required="NAME=VALUE", given=shown(word)))
         elif name in chosen:
-            problems.append(Problem(key=f"{SET} {name}", required="one value", given="two or more"))
+            problems.append(Problem(key=f"{key} {name}", required="one value", given="two or more"))
         chosen[name] = value
     if problems:
         raise InputError(problems)

@@ -95,6 +95,7 @@ class MoveReport:
                 "pairs": proof.pairs,
                 "max_hops": proof.max_hops,
                 "bound": proof.bound,
+                "legs": self.update.old.carries or self.update.new.carries,
                 "faults": [
                     {"round": f.round + 1, "from": f.source, "to": f.destination, "what": f.what}
                     for f in proof.faults

@@ -130,12 +130,12 @@ class ConfiguredDevice(RouterDevice):
         inside = [(section, line) for section, line in foreign if section]
         gone = [(section, _negated(line)) for section, line in inside if LINES in self.overrule]
         kept = [": ".join((*section, line)) for section, line in foreign if not gone or not section]
-        held = set() if self.opens else shut
+        held = [] if self.opens else [one[-1].removeprefix(PORT) for one in ports if one in shut]
         return Compared(
             tuple(_typed(missing, wanted.keys())),
             tuple(_typed(gone, ())),
-            (*(f"{section[-1]} is shut" for section in wanted if section in held), *kept),
-            frozenset(section[-1].removeprefix(PORT) for section in held),
+            (*(f"port {port} is shut" for port in held), *kept),
+            frozenset(held),
         )
 
     def _shut(self, wanted: Iterable[str], found: Collection[str]) -> bool:

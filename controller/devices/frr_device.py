@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import RouteLine
@@ -20,6 +21,30 @@ OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
 RESTART = "systemctl restart frr, with "
 DAEMONS = (("bgpd", "router bgp"), ("bfdd", " bfd"))
 """Daemons, and the words of a configuration that need them."""
+SHOWN = (
+    (r"^hostname .*\n", ""),
+    (r"^(router bgp .*\n(?: .*\n)*?) (bgp route-map delay-timer .*\n)", r"\2\1"),
+    (
+        r"^( neighbor \S+ interface v6only) (remote-as .*)\n( neighbor \S+) (peer-group .*)",
+        r"\1 \4\n\3 \2",
+    ),
+)
+"""What vtysh shows in another way than it is written: the machine's name, a timer of all of bgpd,
+the two lines of a neighbour without an address."""
+UNSAID = {
+    r"^frr defaults datacenter\n": (
+        "no ip nht resolve-via-default",
+        "no ipv6 nht resolve-via-default",
+    ),
+    r"^router bgp .*\n(?: .*\n)*": (" bgp log-neighbor-changes",),
+    r"^ profile .*\n(?:  .*\n)*": (
+        "  receive-interval 300",
+        "  transmit-interval 300",
+        "  detect-multiplier 3",
+    ),
+}
+"""What vtysh leaves out of sections, since it is so unless something else is said there."""
+KEYWORDS = re.compile(r" *(?:no )?([a-z6 -]*[a-z])")
 
 
 class FrrDevice(KernelDevice, ConfiguredDevice):
@@ -30,12 +55,19 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
     compares = False
 
     def running(self) -> str:
-        """See `ConfiguredDevice.running`."""
-        return self.shell.run("vtysh -c 'show running-config'")
+        """See `ConfiguredDevice.running`: with what vtysh leaves out."""
+        shown = self.shell.run("vtysh -c 'show running-config'")
+        if "frr defaults datacenter" in shown:
+            for section, lines in UNSAID.items():
+                shown = re.sub(section, partial(_with, lines, shown), shown, flags=re.M)
+        return shown
 
     def rendered(self) -> str:
-        """See `ConfiguredDevice.rendered`: without the name, vtysh shows the machine's."""
-        return re.sub(r"^hostname .*\n", "", self.text("frr.conf"), flags=re.M)
+        """See `ConfiguredDevice.rendered`: as vtysh shows it, else it would be typed each time."""
+        text = self.text("frr.conf")
+        for written, shown in SHOWN:
+            text = re.sub(written, shown, text, flags=re.M)
+        return text
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
         """See `ConfiguredDevice.all_lines`: a next hop has one distance, the last that is typed."""
@@ -62,7 +94,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
             kernel=(*kernel.kernel, *self._daemons()),
             lines=conf.lines,
             stale=conf.stale,
-            kept=(*kernel.kept, *conf.kept),
+            kept=tuple(dict.fromkeys((*kernel.kept, *conf.kept))),
             shut=kernel.shut | conf.shut,
         )
 
@@ -107,3 +139,10 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         """See `RouterDevice.save`."""
         self.shell.run("vtysh -c 'write memory'")
         super().save(plan)
+
+
+def _with(lines: Sequence[str], shown: str, section: re.Match[str]) -> str:
+    """A section with those of the lines about which nothing is said, there or at the top."""
+    said = section[0] if section[0][0] in " r" else shown
+    more = (line for line in lines if (word := KEYWORDS.match(line)) and word[1] not in said)
+    return section[0] + "".join(f"{line}\n" for line in more)

@@ -30,6 +30,8 @@ from inventory.neighbours.facts import mapping
 
 ADMIN = "admin_status"
 RESTART = "systemctl restart bgp"
+BEFORE = "frr.conf.before"
+"""The file of a pending change beside `frr.conf`: what that was."""
 FRR_FRAME = re.compile(
     r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |password |vrf |exit|end\b)"
 )
@@ -57,7 +59,9 @@ class SonicDevice(ConfiguredDevice):
         shown = self.shell.run("vtysh -c 'show running-config'")
         routes = fabric_lines(section_lines(file), self.pools, self.vrf)
         ours = {part.strip() for line in routes for part in line.add.splitlines()}
-        ours |= {line.strip() for line in self.text("frr.conf").splitlines()}
+        written = [line.strip() for line in self.text("frr.conf").splitlines()]
+        # FRR shows `neighbor X bfd profile Y` in two lines.
+        ours |= {*written, *(line.partition(" profile ")[0] for line in written)}
         theirs = [line.strip() for line in file.splitlines() if not FRR_FRAME.match(line)]
         theirs += [line.strip() for line in shown.splitlines() if FRR_SPEAKS.match(line)]
         return [line for line in dict.fromkeys(theirs) if line not in ours]
@@ -127,10 +131,9 @@ class SonicDevice(ConfiguredDevice):
 
     def load(self, plan: DevicePlan) -> None:
         """See `RouterDevice.load`: FRR reads the sessions of BGP when its container starts."""
-        before = self._frr_conf() if plan.kernel else None
+        self.before = self._frr_conf() if plan.kernel else None
         super().load(plan)
-        if before is not None:
-            self.before = before
+        if self.before is not None:
             self._restart(self.text("frr.conf"))
 
     def _restart(self, text: str) -> None:
@@ -156,29 +159,30 @@ class SonicDevice(ConfiguredDevice):
         self.shell.run("sh -se", text)
 
     def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`."""
-        if lines:
+        """See `ConfiguredDevice.change`; the timer has the old frr.conf back, too."""
+        if lines or self.before is not None:
             self.pending = name = f"polarfab-{token_hex(4)}"
-            timer = f"--on-active={CONFIRM_MINUTES}m --unit={name}"
-            self.script(
-                f"config checkpoint {name}",
-                f"systemd-run {timer} config rollback {name}",
-                *lines,
-            )
+            timer, back = f"--on-active={CONFIRM_MINUTES}m --unit={name}", f"config rollback {name}"
+            if self.before is not None:
+                self.shell.put(f"{self.etc}/sonic/frr", {BEFORE: self.before})
+                place = f"{self.etc}/sonic/frr/"
+                words = f"mv {shlex.quote(place + BEFORE)} {shlex.quote(self._place)}"
+                back = f"sh -c {shlex.quote(f'{back}; {words}; {RESTART}')}"
+            self.script(f"config checkpoint {name}", f"systemd-run {timer} {back}", *lines)
 
     def confirm(self) -> None:
         """See `RouterDevice.confirm`."""
         if name := self.pending:
             self.script(f"systemctl stop {name}.timer", f"config delete-checkpoint {name}")
-            self.pending, self.before = "", None
+        self.pending, self.before = "", None
 
     def undo(self) -> None:
         """See `RouterDevice.undo`."""
         if name := self.pending:
             self.script(f"config rollback {name}")
-            if self.before is not None:
-                self._restart(self.before)
-            self.confirm()
+        if self.before not in (None, self._frr_conf()):
+            self._restart(self.before or "")
+        self.confirm()
 
     def tables(self) -> str:
         """See `RouterDevice.tables`."""

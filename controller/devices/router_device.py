@@ -25,7 +25,11 @@ Compare = Callable[[str], Iterable[RouteDifference]]
 ROUTES = "ip -json route show table all"
 NAMES = "sed -n 's/^# \\(.*\\): build .*/\\1/p' {etc}/polarfab/load.sh 2>&-; uname -n"
 SUMS = "sha256sum {etc}/polarfab/* 2>&- || true"
-LOADED = "cat {etc}/polarfab/links.batch 2>&- || true"
+LOADED = (
+    'grep -vxF "$(cat {etc}/polarfab/{begun} 2>&- || echo)" {etc}/polarfab/links.batch 2>&- || true'
+)
+BEGUN = ".begun"
+"""The file in ETC/polarfab with the lines about links that are typed next, until they have been."""
 PORTS = "ip -json -details address"
 SETTINGS = "cd /proc/sys && xargs grep -s '' /dev/null || true"
 KERNEL_OWN = "kernel"
@@ -220,7 +224,7 @@ class KernelDevice(RouterDevice):
         A port is shut by hand if it is down although an earlier push has set it up.
         """
         shown = {one["ifname"]: one for one in json.loads(self.shell.run(PORTS))}
-        before = set(self.shell.run(self._quoted(LOADED)).splitlines())
+        before = set(self.shell.run(self._quoted(LOADED, begun=BEGUN)).splitlines())
         lines, shut = [], []
         for line in self._links():
             words = line.split()
@@ -298,13 +302,18 @@ class KernelDevice(RouterDevice):
         The files first: the unit of an earlier push loads them whenever a link comes up.
         """
         names = {place.rpartition("/")[2] for place in plan.files}
-        if texts := {name: text for name, text in self._texts().items() if name in names}:
+        texts = {name: text for name, text in self._texts().items() if name in names}
+        if begun := [line for line in plan.kernel if line.endswith(" up")]:
+            texts = {BEGUN: "\n".join(begun), **texts}
+        if texts:
             self.shell.put(f"{self.etc}/polarfab", texts)
         for setting, lines in groupby(plan.kernel, lambda line: " = " in line):
             if setting:
                 self.shell.run("sysctl --quiet --ignore --load=/dev/stdin", "\n".join(lines))
             else:
                 self.batch(lines, force=False)
+        if begun:
+            self.shell.run(self._quoted("rm -f {etc}/polarfab/{begun}", begun=BEGUN))
 
     def change_rules(self, lines: Sequence[str]) -> None:
         """Type policy rules; no other rule is touched meanwhile."""

@@ -67,7 +67,8 @@ class Tokens:
         try:
             mode, text = file.stat().st_mode, file.read_text(encoding="ascii")
         except (OSError, UnicodeDecodeError) as error:
-            raise _refusal(file, "a file of tokens in ASCII, one a line", str(error)) from error
+            given = getattr(error, "strerror", "") or str(error)
+            raise _refusal(file, "a file of tokens in ASCII, one a line", given, MAKE) from error
         if mode & 0o077:
             raise _refusal(
                 file, "a file that only its owner can read", f"mode {mode & 0o777:o}", "chmod 600"

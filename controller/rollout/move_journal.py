@@ -78,12 +78,11 @@ class MoveJournal:
                 flush(self.file.parent)
             else:
                 self.file.unlink(missing_ok=True)
-            self._unwritable = False
+            self._unwritable, self._record = False, record
         except OSError as error:
             if not self._unwritable:
                 self.fabric.tell(FileUnwritable(str(self.file), error.strerror or str(error)))
             self._unwritable = True
-        self._record = record
         return True
 
 

@@ -301,7 +301,8 @@ class Mover:
             self.fabric.load(old)
         if old.build is None or target.build is None:
             raise ValueError("a move needs two builds")
-        update = plan(old.build, target.build)
+        # Planned as the move was, around what is dead or drained: its switches hold such rows.
+        update = plan(_standing(self.fabric.current) or old.build, self.foresee(target.build))
         if record.round >= update.last:
             self.fabric.load(target)
             self._held(old.identity)

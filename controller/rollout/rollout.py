@@ -234,6 +234,10 @@ class Rollout:
             self.state = "back"
             self._since = self.fabric.clock()
             self._back(late=False)
+        elif not self._rounds.busy and (left_out := self._ahead()):
+            self.reason = (
+                f"{self._round_programs.names[left_out[0]]} got nothing by a fault of ours"
+            )
         elif not self._rounds.busy and self._rested():
             self._next()
 

@@ -74,7 +74,7 @@ class Rounds:
 
     def tick(self) -> None:
         """Time passes: those that are waited for are asked whether they live."""
-        if self._patience == inf or not self.sent:
+        if self._patience == inf or not self.busy:
             return
         late = self.fabric.heard() >= self._until
         for vertex in list(self.sent):

@@ -263,7 +263,7 @@ class LiveFabric:
                 self._silent(switch, patience)
         now, load = self.heard(), 1 + len(awaited) // WORKING
         rest = max(ASK_AFTER, len(self.present) / MOST_ASKED)
-        for switch in self.present.values():
+        for switch in list(self.present.values()):  # other apps may run while one is closed
             if switch.told:
                 continue
             if switch.asked is None:

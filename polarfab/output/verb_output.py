@@ -225,10 +225,12 @@ def write_file(
     `-` is standard output.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: the file cannot be written, or is one of a build or of a render.
     """
     from compilers.tables.folders.artefact import STDOUT, put_file
+    from compilers.tables.folders.generations import require_not_owned
 
+    require_not_owned(file, todo)
     pieces = [content] if isinstance(content, bytes) else (piece.encode() for piece in content)
     put_file(STDOUT if str(file) == "-" else file, pieces, todo, folders)
 

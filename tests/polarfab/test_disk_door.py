@@ -229,6 +229,21 @@ def test_neither_inside_the_other(made: Path, run: Run, tmp_path: Path) -> None:
     }
 
 
+def test_a_file_of_a_build_or_a_render_is_not_replaced(
+    made: Path, run: Run, tmp_path: Path
+) -> None:
+    build, out = tmp_path / "b", tmp_path / "out"
+    run("compile", made / "f.yaml", "-o", build)
+    run("render", build, "--target", "frr", "-o", out)
+    listed = (build / "manifest.json", build / "arrays/route_egress.npy", out / ".polarfab.json")
+    for file in (*listed, next(out.glob("*/frr.conf"))):
+        before = file.read_bytes()
+        code, _, err = run("cables", build, "--format", "csv", "-o", file)
+        assert (code, "no part of a build or render" in err) == (2, True)
+        assert file.read_bytes() == before
+    assert run("cables", build, "--format", "csv", "-o", build / "cables.csv")[0] == 0
+
+
 def test_a_read_only_file_is_not_replaced(made: Path, run: Run, tmp_path: Path) -> None:
     """As root too, who may write it: its owner took the permission away."""
     (tmp_path / "cables.csv").write_text("mine")

@@ -133,6 +133,8 @@ def test_a_fabric_of_nothing_is_refused() -> None:
             nothing
         ),
         "from_spec: inventory is to be .*, not int 7": lambda: Fabric.from_spec(LAB, nothing or 7),
+        "^Fabric.check_wiring: facts is to be .*, not str": lambda: Fabric().check_wiring("f"),  # type: ignore[arg-type]
+        "^Fabric.push: missing a required argument: 'way'": lambda: Fabric().push("eos"),  # type: ignore[call-arg]
     }
     for message, call in calls.items():
         with pytest.raises(TypeError, match=message):
@@ -146,6 +148,9 @@ def test_words_that_are_none_are_refused(fabric: Fabric, tmp_path: Path) -> None
         "given froo; did you mean frr": lambda: fabric.render("froo", tmp_path / "out"),
         "required templates of target frr": lambda: fabric.render(
             "frr", tmp_path / "out", templates=str(tmp_path / "none")
+        ),
+        "what: required one of distances, .*given distence; did you": lambda: polarfab.analyse(
+            fabric.topology, ["distence"]
         ),
     }
     for said, call in calls.items():

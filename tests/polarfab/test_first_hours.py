@@ -77,6 +77,7 @@ def test_push_says_what_a_switch_without_an_address_lacks(polarfab: Run, lab: Pa
     code, _, err = polarfab("push", lab, "--target", "frr", "--dry-run", "--run", ssh)
     assert code == 1
     assert "required a `management` address in the inventory, given none for 0 and others" in err
+    assert err.endswith("add it, or compare saved tables: polarfab check-routes\n")
 
 
 def test_the_manual_names_what_there_is() -> None:

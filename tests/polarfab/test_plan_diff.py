@@ -29,7 +29,17 @@ def test_plan_in_numbers(compiled, polarfab):
     assert (code, plan["lossless"], plan["rounds"], plan["in_place"]) == (0, True, 4, False)
     assert len(plan["switches"]) == 13
     assert plan["switches"][0]["routes"] == {"added": 0, "changed": 12, "removed": 0}
-    assert plan["proof"] == {"states": 7, "pairs": 156, "max_hops": 2, "bound": 4, "faults": []}
+    numbers = {"states": 7, "pairs": 156, "max_hops": 2, "bound": 4}
+    assert plan["proof"] == {**numbers, "legs": False, "faults": []}
+
+
+def test_a_plan_over_intermediates_counts_legs(compiled, polarfab):
+    old, new = compiled("a"), compiled("b", "routing: {balance: valiant}\n")
+    code, out, _ = polarfab("plan", new, "--from", old)
+    assert (code, "; the longest leg, to an intermediate or from one, has 2 links" in out) == (
+        0,
+        True,
+    )
 
 
 def test_the_same_build_needs_no_round(compiled, polarfab):

@@ -70,6 +70,8 @@ def test_what_is_refused(polarfab, build) -> None:
         assert code == 2
         assert f"{option}: required words with {{node}} and {{address}} only" in err
     assert "--node: required" in polarfab("push", build, "--target", "frr", "--node", "x")[2]
+    words = ("push", build, "--target", "frr", "--napalm", "port")
+    assert "--napalm: required NAME=VALUE, given port" in polarfab(*words)[2]
 
 
 @pytest.mark.parametrize("run", [None, "ssh root@{node}", "sudo ssh -l root {address}"])

@@ -1,9 +1,9 @@
 """Trees of JSON and YAML as lines for the engine: a key a line, what it holds below, more right.
 
 An entry of a list of mappings is `KEY NAME`, its name what it has at the key of the list, `name`
-unless a grammar has another; other values stand behind their key as JSON writes them. Below a key
-that a grammar takes whole each entry is one line, `KEY NAME {…}`, whose mapping has its keys in
-order.
+unless a grammar has another; one that is no mapping is `KEY - VALUE`; other values stand behind
+their key as JSON writes them. Below a key that a grammar takes whole each entry is one line,
+`KEY NAME {…}`, whose mapping has its keys in order.
 """
 
 from __future__ import annotations
@@ -75,30 +75,26 @@ class _TreeWriter:
             line = self._found(key)
             if key == unnamed:
                 continue
-            name = json.dumps(key) if BLANK.search(key) else str(key)
+            name, known = _name(key), self.keys.get(f"{above}/{key}", self.keys.get(key))
             whole = key in self.whole or f"{above}/{key}" in self.whole
             listed = isinstance(value, list) and all(isinstance(each, dict) for each in value)
-            if whole and (listed or isinstance(value, dict)):
-                self._whole(name, value, depth, self._key(above, key))
+            if whole and (listed if known else isinstance(value, dict)):
+                self._whole(name, value, depth, known or "")
             elif isinstance(value, dict):
                 self._put(depth, name, line)
                 self.below(value, depth + 1, above=key)
             elif isinstance(value, list) and value:
-                self._entries_of(name, value, depth, line, self._key(above, key))
+                self._entries_of(name, value, depth, line, known or "name")
             else:
                 self._put(depth, f"{name} {_text(value)}", line)
-
-    def _key(self, above: str, name: str) -> str:
-        """What names the entries of a list."""
-        return self.keys.get(f"{above}/{name}", self.keys.get(name, "name"))
 
     def _entries_of(self, name: str, entries: list[Any], depth: int, line: int, known: str) -> None:
         seen: set[str] = set()
         for entry in entries:
             if not isinstance(entry, dict):
-                self._put(depth, f"{name} {_text(entry)}", self._found(entry))
+                self._put(depth, f"{name} - {_text(entry)}", self._found(entry))
                 continue
-            word = str(entry.get(known, "without a name"))
+            word = _name(entry[known]) if known in entry else "without a name"
             if known in NUMBERS and entry.get(known) == word and word.isdecimal():
                 word = _text(word)  # in quotes it is no number
             again = " again" * (word in seen)
@@ -112,11 +108,14 @@ class _TreeWriter:
         if isinstance(entries, dict):
             for key, entry in entries.items():
                 line = self._found(key)
-                self._put(depth, f"{name} {key} {self._entry(entry)}", line)
+                self._put(depth, f"{name} {_name(key)} {self._entry(entry)}", line)
             return
+        seen: set[str] = set()
         for entry in entries:
             line = self._found(word := entry.get(known, "without a name"))
-            self._put(depth, f"{name} {word} {self._entry(entry, known)}", line)
+            words = f"{name} {_name(word)} {self._entry(entry, known)}"
+            self._put(depth, words + " again" * (words in seen), line)
+            seen.add(words)
 
     def _entry(self, entry: Any, known: str = "") -> str:
         """The text of an entry without a key; those of a file are few."""
@@ -141,6 +140,11 @@ class _TreeWriter:
             self._line += self.text.count("\n", self._at, at)
             self._at = at
         return self._line
+
+
+def _name(word: object) -> str:
+    """A word on its line; with blanks or line ends in it, as JSON writes it."""
+    return json.dumps(word) if BLANK.search(str(word)) else str(word)
 
 
 def _text(value: object) -> str:

@@ -111,6 +111,21 @@ def require_outside(place: Path, of_build: bool = True) -> None:
             raise InputError.of(required, f"one {given}, {above}", OTHER_FOLDER, str(place))
 
 
+def require_not_owned(file: Path, todo: str) -> None:
+    """Pass when a file is none of those that a build or a render around it lists.
+
+    Raises:
+        InputError: it is one.
+    """
+    place = Path(os.path.realpath(file.parent)) / file.name
+    for above in place.parents:
+        with suppress(OSError):  # who writes the file says what is wrong with its place
+            made = is_build(above) or (above / RENDERED).is_file()
+            if made and place.relative_to(above).as_posix() in owned(above):
+                required, given = "a file that is no part of a build or render", f"one of {above}"
+                raise InputError.of(required, given, todo, str(file))
+
+
 def owned(folder: Path) -> set[str]:
     """The paths of the files below a folder that are ours: of a build in it, of renders in it."""
     names = {RENDERED}

@@ -137,9 +137,10 @@ def _print(report: dict[str, Any], plane: str) -> None:
         rows = [[f["round"], f["from"], f["to"], f["what"]] for f in proof["faults"]]
         print_table("packets that go wrong", ["in round", "from", "to", "how"], rows)
     elif report["rounds"]:
+        longest = "leg, to an intermediate or from one," if proof["legs"] else "path"
         click.echo(
             f"proved: {proof['pairs']:,} pairs walked in each of {proof['states']} states on the "
-            f"way; the longest path has {proof['max_hops']} links (allowed {proof['bound']})"
+            f"way; the longest {longest} has {proof['max_hops']} links (allowed {proof['bound']})"
         )
     if loss["switches"]:
         click.echo(f"switches that go: {', '.join(loss['switches'][:8])}")

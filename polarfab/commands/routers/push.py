@@ -132,7 +132,8 @@ def command(
             found = typed_push(fabric.check_routes(files, target, read(words), bar))
     else:
         way = PushWay(
-            run, etc, batch or 0, stop_on, dry_run, rename, frozenset(overrule), user, read(options)
+            *(run, etc, batch or 0, stop_on, dry_run, rename, frozenset(overrule), user),
+            options=read(options, "--napalm"),
         )
         with progress("reading" if dry_run else "pushing") as bar:
             old = Fabric.load(before) if before else None
@@ -180,7 +181,7 @@ def _say_unnamed(build: Build, found: PushReport) -> None:
         some = lost[0] + " and others" * (len(lost) > 1)
         warn(
             f"required a `management` address in the inventory, given none for {some}, so ssh was "
-            "given names; add it, or compare saved tables: --tables"
+            "given names; add it, or compare saved tables: polarfab check-routes"
         )
 
 

@@ -38,3 +38,11 @@ def test_a_gateway_that_nobody_knows_is_any() -> None:
     ):
         found = kinds({MAIN: {"10.0.0.0/24": wanted}}, {MAIN: {"10.0.0.0/24": (held,)}})
         assert [each[0] for each in found] == kind
+
+
+def test_gateways_that_are_not_known_are_in_any_order() -> None:
+    """Hops are in the order of their gateways, which differs where these are learned."""
+    wanted: RouteTables = {MAIN: {"10.0.0.0/24": (((ANY, "eth1", 1), (ANY, "eth2", 1)),)}}
+    for last, differing in (("eth1", False), ("eth3", True), ("eth2", True)):
+        hops = (("fe80::1", "eth2", 1), ("fe80::2", last, 1))
+        assert bool(kinds(wanted, {MAIN: {"10.0.0.0/24": (hops,)}})) == differing

@@ -182,12 +182,12 @@ def test_a_tree_is_lines_with_the_numbers_of_its_keys() -> None:
         (5, ' n "1"'),
         (6, "list without a name"),
         (6, " odd 2"),
-        (7, 'list "text"'),
+        (7, 'list - "text"'),
         (10, 'routes 10.0.0.0/8 {"a": "1", "b": "2"}'),
     ]
     assert list(tree_lines('{"routes": ["odd", 3]}', ["routes"])) == [
-        (1, 'routes "odd"'),
-        (1, "routes 3"),
+        (1, 'routes - "odd"'),
+        (1, "routes - 3"),
     ]
     lines = [(2, "a"), (3, ' b "off"'), (5, 'routes 10.0.0.0/8 {"via": {"x": {}}}')]
     assert list(tree_lines(YAML, ["routes"], in_yaml=True)) == lines

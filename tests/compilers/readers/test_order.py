@@ -1,5 +1,6 @@
 """Order, nesting and names: what a device reads from its files, line by line, from the first."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ CASES = {
     "eos": ("spread, two hosts", "2/eos.cfg", {}),
     "linux": ("spread, repaired", "2/routes.batch", {}),
     "frr": ("spread, repaired", "2/frr.conf", {}),
+    "avd": ("spread, two hosts", "2/avd.json", {}),
     "junos": ("spread, two hosts", "2/junos.set", {}),
     "srlinux": ("two hosts", "2/srlinux.json", {}),
     "srv6": ("minimal", "2/srv6.conf", {}),
@@ -32,7 +34,7 @@ CASES = {
 }
 TARGETS = dict.fromkeys(("subnet", "policy"), "opensm")
 TARGETS |= dict.fromkeys(("links", "addresses", "rules"), "linux")
-TARGETS |= {"bridges": "frr", "config": "sonic", "segments": "srv6"}
+TARGETS |= {"avd": "eos", "bridges": "frr", "config": "sonic", "segments": "srv6"}
 """Of the cases that have another name."""
 
 
@@ -70,6 +72,15 @@ def swapped(text, first, second):
     one, two = (next(n for n, t in enumerate(lines) if re.match(p, t)) for p in (first, second))
     lines[one], lines[two] = lines[two], lines[one]
     return "".join(lines)
+
+
+def by_name(tree):
+    """SR Linux's routes as a mapping, by their prefixes."""
+    routes = tree["srl_nokia-network-instance:network-instance"][0][
+        "srl_nokia-static-routes:static-routes"
+    ]
+    routes["route"] = {route.pop("prefix"): route for route in routes["route"]}
+    return tree
 
 
 def behind(text, some, added):
@@ -138,6 +149,16 @@ CHANGES = {
     ("srlinux", "no index"): lambda t: re.sub('(irb0.|"index": )2\\b', r"\g<1>10000", t),
     ("srlinux", "a key"): lambda t: t.replace('"ip-prefix"', '"prefix"', 1),
     ("srlinux", "the key of a number"): lambda t: t.replace('"index": 0', '"address": 0', 1),
+    ("srlinux", "a route twice"): lambda t: re.sub(
+        r'( +\{[^{}]+"prefix": "10\.0\.0\.8/29"\s+\},)', r"\1\1", t, count=1
+    ),
+    ("srlinux", "routes by name"): lambda t: json.dumps(by_name(json.loads(t))),
+    ("srlinux", "a line end"): lambda t: t.replace('"nowhere"', '"nowhere\\n"', 1),
+    ("config", "a line end"): lambda t: t.replace(
+        "default|10.0.0.8/29", "default|10.0.0.8/29\\n", 1
+    ),
+    ("avd", "a list"): lambda t: re.sub('("ip_address": )("[^"]+")', r"\1[\2]", t, count=1),
+    ("avd", "no list"): lambda t: re.sub(r'\[\s*("fd64:[^"]+")\s*\]', r"\1", t, count=1),
     ("nvue", "no set"): lambda t: t.replace("- set:\n", ""),
     ("srlinux", "a text"): lambda t: t.replace('"index": 0', '"index": "0"', 1),
     ("linux", "metric 0 is 1024"): lambda t: re.sub("(fd00::.*metric) 1 ", r"\1 0 ", t, count=1),

@@ -172,10 +172,6 @@ def test_frr_refuses_by_name_what_bgp_cannot_do(tmp_path):
     with pytest.raises(InputError) as error:
         target("frr").render(CASES["node and spread"], tmp_path / "out", options={"routing": "bgp"})
     text = str(error.value)
-    assert (
-        "routing.balance: required minimal, as target frr with routing=bgp cannot do separate"
-        in text
-    )
     assert "routing.protect: required none, as target frr with routing=bgp cannot do repair" in text
     assert not (tmp_path / "out").exists()
 

@@ -43,6 +43,8 @@ def test_words_that_are_none():
         "--set: required NAME=VALUE, given '=1'",
         "--set a: required one value, given two or more",
     ]
+    with pytest.raises(InputError, match=r"^--napalm: required NAME=VALUE, given port"):
+        options.read(["port"], "--napalm")
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -157,7 +157,9 @@ def kill_in_round(number, leader, other, build, switches):
     until(lambda: any(all_have(switches, one) for one in (build, other.build)), "it is whole")
     if under_way:
         until(lambda: all_have(switches, build), "it has finished")
+    leader.status_file.unlink()
     leader.start(*leader.command)
+    until(leader.status_file.exists, "it has started")
     return under_way
 
 

@@ -9,12 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from live_push import PATIENCE, Site
-
 from compilers.tables.folders.build_folder import load
 from compilers.targets.target_lookup import target
 from controller.devices.router_device import LinuxDevice
 from mininet_scenarios.engines.router_space import until
+from tests.controller.devices.live_push import PATIENCE, Site
 
 
 def main(old, out, new, folder):

@@ -409,11 +409,20 @@ class Frr(Sections):
                 self.commit(config)
                 self.before = None
             case ["sha256sum", *_]:
-                files = (item for item in self.files.items() if "vtysh" not in item[0])
+                own = ("vtysh.conf", "/.begun")
+                files = (item for item in self.files.items() if not item[0].endswith(own))
                 texts = ((place, text.rstrip("\n") + "\n") for place, text in files)
                 return "".join(f"{sha256(t.encode()).hexdigest()}  {p}\n" for p, t in texts)
             case ["cat", file, *_]:
                 return self.files.get(file, "")
+            case ["grep", *_]:
+                links, begun = (
+                    self.files.get(f"/etc/polarfab/{name}", "").splitlines()
+                    for name in ("links.batch", ".begun")
+                )
+                return "".join(f"{line}\n" for line in links if line not in begun)
+            case ["rm", "-f", file]:
+                self.files.pop(file, None)
         return ""
 
 
@@ -426,6 +435,7 @@ class Sonic(Shell):
 
     frr = ""
     started = 0
+    timer = ()
     daemons = frozenset()
     learned = None
 
@@ -439,6 +449,11 @@ class Sonic(Shell):
         managed = metadata.get("frr_mgmt_framework_config") == "true"
         self.daemons = frozenset({"zebra", "staticd", "bgpd", *["bfdd"] * managed})
         self.started += 1
+
+    def expire(self):
+        """The timer of an unconfirmed change."""
+        for line in self.timer:
+            self.do(shlex.split(line))
 
     def shown(self, command):
         if command.startswith("cat /etc/sonic/frr/frr.conf"):
@@ -468,8 +483,10 @@ class Sonic(Shell):
             case ["config", "checkpoint", _]:
                 assert self.before is None
                 self.before = copy.deepcopy(self.config)
-            case ["systemd-run", _, _, "config", "rollback", _]:
-                pass
+            case ["systemd-run", _, _, *words]:
+                self.timer = words[-1].split("; ") if words[0] == "sh" else [" ".join(words)]
+            case ["mv", one, other]:
+                self.files[other] = self.files.pop(one)
             case ["config", "rollback", _]:
                 self.config = copy.deepcopy(self.before)
             case ["systemctl", "stop", _]:

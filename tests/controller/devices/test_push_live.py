@@ -31,18 +31,19 @@ def seen(request, tmp_path_factory):
     return pushed(folder, request.param, "balance: compact-valiant, protect: link", "protect: link")
 
 
-def pushed(folder, name, before, after, script="live_push.py", q=2):
+def pushed(folder, name, before, after, script="live_push", q=2, **options):
     """What a script sees of a push from one policy to another."""
     old = compiled(folder, "old", before, q)
     compiled(folder, "new", after, q)
-    target(name).render(old, folder / "out")
+    target(name).render(old, folder / "out", options=options)
     places = [str(folder / one) for one in ("old", "out", "new")]
     done = subprocess.run(
-        [*NAMESPACES, sys.executable, str(Path(__file__).with_name(script)), *places, name],
+        [*NAMESPACES, sys.executable, "-m", f"tests.controller.devices.{script}", *places, name],
         capture_output=True,
         text=True,
         timeout=500,
         check=False,
+        cwd=Path(__file__).parents[3],
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout)
@@ -85,6 +86,20 @@ def test_a_port_that_flapped(seen):
     assert set(states(seen["pushed after flap"])) <= {"pushed", "as built"}
 
 
+def test_alternates_with_ebgp(tmp_path):
+    """A second push types nothing; a shut port changes routes of switches behind its ends, too."""
+    policy, script = "balance: compact-valiant", "live_bgp_push"
+    seen = pushed(tmp_path, "frr", policy, policy, script, routing="bgp", bfd="on")
+    assert set(states(seen["loaded"])) == {"as built"}, seen["loaded"]
+    assert states(seen["pushed"]).count("pushed") == 1
+    assert "detect-multiplier 7" not in seen["running"]
+    assert set(states(seen["again"])) == {"as built"}, seen["again"]
+    assert set(states(seen["shut"])) == {"as built"}, seen["shut"]
+    kept = [" ".join(one["kept"]) for one in seen["shut"]]
+    assert kept[2].startswith("port eth1 is shut")
+    assert sum("do without ports that are shut" in one for one in kept) > 2
+
+
 @pytest.mark.long
 def test_weights_of_a_demand_are_those_that_kernels_hold(tmp_path):
     """Pushed over minimal routes, read back from the switches' own tables, also after a reboot."""
@@ -101,7 +116,7 @@ def test_weights_of_a_demand_are_those_that_kernels_hold(tmp_path):
 def test_marks_are_sent_once_neighbours_have_their_devices(tmp_path):
     """The watchers of the old build meet files about devices that are not there, and live on."""
     after = "balance: spread, protect: link"
-    seen = pushed(tmp_path, "linux", "protect: link", after, "live_watch.py", q=3)
+    seen = pushed(tmp_path, "linux", "protect: link", after, "live_watch", q=3)
     assert set(states(seen["pushed"])) == {"pushed"}
     assert seen["without"] == [0]
     assert seen["down"] != seen["after"] == seen["up"] == []

@@ -107,6 +107,7 @@ def test_a_switch_whose_tables_are_wrong_goes_back(site):
     first = next(iter(found.values()))
     assert first.state == "failed"
     assert "1 routes are not the build's" in first.error
+    assert ("it is not saved" in first.error) == (site.system == "sonic"), "NAPALM saves a commit"
     assert one.saved == before
     assert states({k: v for k, v in found.items() if v is not first}) == {"as built"}
 
@@ -330,6 +331,10 @@ def test_sonic_speaks_bgp_and_bfd_after_a_push(tmp_path, monkeypatch):
         assert {"bgpd", "bfdd"} <= device.daemons
         assert device.started == 1
         assert "router bgp" in device.frr
+    for device in site.devices.values():  # as FRR 8.4 shows it
+        device.frr = re.sub(
+            r"^( neighbor \S+ bfd)( profile .*)", r"\1\n\1\2", device.frr, flags=re.M
+        )
     assert states(site.push()) == {"as built"}
     assert {device.started for device in site.devices.values()} == {1}
 
@@ -347,6 +352,24 @@ def test_sonic_goes_back_to_the_sessions_that_it_had(tmp_path):
     assert shell.frr == "hostname x\nno fpm use-next-hop-groups\nfpm address 127.0.0.1\n"
     assert shell.started == 2
     assert "STATIC_ROUTE" not in shell.config
+
+
+@pytest.mark.parametrize("back", ["undo", "expire"])
+def test_sonic_goes_back_where_frr_conf_alone_is_new(back, tmp_path):
+    build = routed(q=2)
+    target("sonic").render(build, tmp_path / "out", options={"routing": "bgp"}, only=[0])
+    empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
+    shell, pools = Sonic(tmp_path / "device", empty), tuple(fabric_pools(build.addressing))
+    device = SonicDevice(shell, tmp_path / "out" / build.wiring.names[0], "/etc", pools)
+    device.load(device.plan())
+    device.confirm()
+    shell.files["/etc/sonic/frr/frr.conf"] = "hostname x\n"
+    plan = device.plan()
+    assert (plan.files, plan.lines) == (("/etc/sonic/frr/frr.conf",), ())
+    device.load(plan)
+    assert "router bgp" in shell.frr
+    getattr(device if back == "undo" else shell, back)()
+    assert "router bgp" not in shell.frr
 
 
 def test_fields_that_an_entry_had_go(tmp_path, monkeypatch):
@@ -584,6 +607,26 @@ def spoil_description(device, system):
     else:
         section = {"eos": "interface Ethernet2", "nxos": "interface Ethernet1/2"}[system]
         config[section][0] = "description other"
+
+
+def test_a_port_that_a_push_did_not_reach_is_not_shut_by_hand(tmp_path, monkeypatch):
+    """Its line is in the file that was written first; one that it did reach is shut by hand."""
+    site = Site("frr", tmp_path, monkeypatch)
+    site.devices = {name: Frr(tmp_path / name, {}) for name in site.devices}
+    name, one = next(iter(site.devices.items()))
+    run = one.kernel.run
+
+    def cut(command, text):
+        if "-batch -" in command and "link set eth1 up" in text:
+            raise DeviceError("no route to host")
+        return run(command, text)
+
+    one.kernel.run = cut
+    assert site.push()[name].state == "failed"
+    one.kernel.run = run
+    assert (site.push()[name].kept, one.kernel.links["eth1"]["flags"]) == ((), ["UP"])
+    one.kernel.links["eth1"]["flags"] = []
+    assert "port eth1 is shut" in site.push(dry=True)[name].kept
 
 
 @pytest.mark.parametrize("system", ["eos", "nxos", "junos"])

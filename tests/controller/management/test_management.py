@@ -293,6 +293,8 @@ def test_whatever_is_asked_gets_an_answer(api, method, path, data):
 )
 def test_bad_token_files(tmp_path, text, mode, said):
     file = tmp_path / "tokens"
+    with pytest.raises(InputError, match="one a line, given No such file or directory; "):
+        Tokens.read(file)
     file.write_text(text)
     file.chmod(mode)
     with pytest.raises(InputError) as error:

@@ -49,7 +49,8 @@ class Site:
         self.fabric = LiveFabric(current, words, clock=lambda: self.now)
         history = BuildHistory(self.folder)
         keeper = Keeper(self.fabric) if watched else None
-        self.mover = journalled(self.fabric, lambda made: made, history, keeper)
+        foresee = keeper.foresee if keeper else lambda made: made
+        self.mover = journalled(self.fabric, foresee, history, keeper)
         self.mover._wall = lambda: self.now
         for number, end in self.ends.items():
             end._filled = []
@@ -120,6 +121,25 @@ def test_the_next_process_goes_on_with_a_move(site):
     site.start()
     site.until(lambda: site.fabric.complete)
     assert site.fabric.differences["none"] == len(site.ends)
+
+
+def test_the_next_process_goes_on_around_what_is_drained(site):
+    """Its plan led through a drained switch: all were given other rows in the midst of a move."""
+    keeper = site.start(watched=True)
+    site.until(lambda: site.fabric.complete)
+    keeper.drain(site.old.wiring.names[3])
+    site.until(lambda: not keeper.rounds.busy)
+    site.move()
+    site.until(lambda: site.mover.rollout.round == 1 and not site.mover.rollout._rounds.busy)
+    planned = site.mover.rollout.programs.update
+    keeper = site.start(watched=True)
+    assert keeper.drained[3]
+    going_on = site.mover.rollout.programs.update
+    for one, other in ((planned.old, going_on.old), (planned.new, going_on.new)):
+        assert np.array_equal(one.tables.routes.egress, other.tables.routes.egress)
+    site.until(lambda: site.fabric.complete)
+    assert site.fabric.differences["none"] == len(site.ends), "all hold what is planned"
+    site.until(lambda: site.holds(site.new.identity))
 
 
 def test_a_move_that_was_taken_back_is_taken_back_further(site):
@@ -393,6 +413,20 @@ def test_a_journal_that_cannot_be_written_is_told_once(site):
     site.move()
     site.until(lambda: site.holds(site.new.identity))
     assert len(site.told("status")) == 1
+
+
+def test_a_record_is_written_as_soon_as_it_can_be(site):
+    """A drain that met a full disk was written with the next change only, if there was one."""
+    keeper = site.start(watched=True)
+    site.until(lambda: site.fabric.complete)
+    site.journal.unlink(missing_ok=True)
+    site.journal.mkdir()
+    keeper.drain(site.old.wiring.names[3])
+    site.until(lambda: not keeper.rounds.busy)
+    site.step()
+    site.journal.rmdir()
+    site.step()
+    assert site.start(watched=True).drained[3]
 
 
 def test_a_rollback_that_is_refused_leaves_the_trial(site):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from controller.switches.rounds import Rounds
 from controller.switches.transaction import Outcome
 
@@ -48,3 +50,16 @@ def test_what_was_stopped_waits_for_what_was_sent() -> None:
     assert rounds.busy
     fabric.changes.pop()(Outcome(True))
     assert (rounds.busy, fabric.changes, ends) == (False, [], ["all"])
+
+
+def test_what_fails_while_it_is_made_holds_up_no_later_round() -> None:
+    """Rounds that are not waited for without end would never have ended: nothing was repaired."""
+    fabric, ends = OneSwitch(), list[str]()
+    finished = lambda: ends.append("all")  # noqa: E731
+    rounds = Rounds(fabric, lambda *_: None, finished, patience=5.0)  # type: ignore[arg-type]
+    with pytest.raises(ZeroDivisionError):
+        rounds.send([((vertex, [b"%d" % (1 // vertex)]) for vertex in (0,)), [(0, [b"second"])]])
+    rounds.tick()
+    assert (rounds.number, len(fabric.changes), rounds.busy) == (2, 1, True)
+    fabric.changes.pop()(Outcome(True))
+    assert (rounds.busy, ends) == (False, ["all"])

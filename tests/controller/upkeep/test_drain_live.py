@@ -14,7 +14,7 @@ from compilers.tables.folders.build_folder import load
 from compilers.wiring.shared_risk import find, groups
 from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, Setup
-from tests.controller.conftest import POLARFAB, compile_into
+from tests.controller.makers import POLARFAB, compile_into
 from tests.controller.rollout.windows import loses_nothing
 from tests.waiting import until
 
