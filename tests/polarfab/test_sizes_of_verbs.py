@@ -33,6 +33,7 @@ LARGE = {
     "pn q=509": ["analyse", "pn", "--q", "509"],
     "bisection": ["analyse", "oft", "--q", "509", "--what", "bisection"],
     "bisection of pn": ["analyse", "pn", "--q", "509", "--what", "bisection"],
+    "picture of pn": ["draw", "pn", "--q", "509", "-o", "x.svg"],
     "topology q=1021": ["topology", "polarfly", "--q", "1021", "--format", "graphml"],
     "topology of oft": ["topology", "oft", "--q", "1021"],
     "dragonfly": ["topology", "dragonfly", "h=1000000000000000"],

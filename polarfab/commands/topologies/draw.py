@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from inventory.problems import InputError
-from polarfab.family_choice import chosen_fabric, parameter_options
+from polarfab.family_choice import chosen_fabric, chosen_topology, parameter_options
 from polarfab.output.verb_output import json_option, print_json, progress, say, write_file
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def command(
                     show, picture_form, pattern=pattern or "", before=old, progress=report
                 )
     elif show == "fabric":
-        topology = topologies.topology(subjects[0], **given)
+        topology = chosen_topology(subjects[0], given, "draw")
         build, title = None, topology.title()
         picture = topologies.draw(topology, picture_form, layout_name, marked)
     else:
