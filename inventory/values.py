@@ -170,10 +170,10 @@ def _guid(value: Any) -> Any:
     return f"0x{digits}"
 
 
-def _line(value: Any) -> Any:
+def _line(value: Any, most: int = 100) -> Any:
     text = _text(value)
-    if not isinstance(text, str) or not text.isprintable() or not 1 <= len(text) <= 100:
-        raise refusal("a line of 1 to 100 printable characters")
+    if not isinstance(text, str) or not text.isprintable() or not 1 <= len(text) <= most:
+        raise refusal(f"a line of 1 to {most:,} printable characters")
     return text
 
 
@@ -194,14 +194,12 @@ def _pattern(pattern: str, *types: str) -> WithJsonSchema:
 _WORD = _pattern(NAME.pattern, "string", "integer")
 _MAC = _pattern(MAC.pattern)
 _BARE = PORT_WORD.pattern.replace("[A-Za-z0-9._/:-]", r"[A-Za-z0-9._/:-]|\{(module|lane)?\}")
-_LINE = WithJsonSchema(
-    {
-        "type": ["string", "integer"],
-        "minLength": 1,
-        "maxLength": 100,
-        "pattern": "^[^\\x00-\\x1f]*$",
-    }
-)
+_LINE = {
+    "type": ["string", "integer"],
+    "minLength": 1,
+    "maxLength": 100,
+    "pattern": "^[^\\x00-\\x1f]*$",
+}
 _ADDRESS = _pattern(
     r"(?!127\.|0\.|22[4-9]\.|2[3-9][0-9]\.)[0-9]+(\.[0-9]+){3}|(?!::1?$|ff|FF)[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*"
 )
@@ -258,7 +256,14 @@ Guid = Annotated[
         r"|(?!0000(:0000){3}$|[fF]{4}(:[fF]{4}){3}$)[0-9A-Fa-f]{4}(:[0-9A-Fa-f]{4}){3}"
     ),
 ]
-Line = Annotated[str, BeforeValidator(_line), _LINE]
+Line = Annotated[str, BeforeValidator(_line), WithJsonSchema(_LINE)]
+LONGEST_PLACE = 4096
+"""Characters of a path on Linux."""
+Place = Annotated[
+    str,
+    BeforeValidator(lambda value: _line(value, LONGEST_PLACE)),
+    WithJsonSchema({**_LINE, "maxLength": LONGEST_PLACE}),
+]
 Colour = Annotated[str, BeforeValidator(_colour), _pattern(COLOUR.pattern, "string", "integer")]
 
 

@@ -37,21 +37,26 @@ class _OtherWordError(Exception):
 def contract(function: F) -> F:
     """Have a function take arguments of the types that its annotations name."""
     signature = inspect.signature(function)
+    first = next(iter(signature.parameters), "")
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
+        called = _called(function, first, args)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{called}: {error}") from None
         for name, value in bound.arguments.items():
             parameter = signature.parameters[name]
             kind = parameter.annotation
             if not isinstance(kind, str) or value is parameter.default:
                 continue
             if parameter.kind is parameter.VAR_KEYWORD:
-                new: Any = {k: _taken(function, k, kind, v) for k, v in value.items()}
+                new: Any = {k: _taken(called, k, kind, v) for k, v in value.items()}
             elif parameter.kind is parameter.VAR_POSITIONAL:
-                new = tuple(_taken(function, name, kind, v) for v in value)
+                new = tuple(_taken(called, name, kind, v) for v in value)
             else:
-                new = _taken(function, name, kind, value)
+                new = _taken(called, name, kind, value)
             bound.arguments[name] = new
         return function(*bound.args, **bound.kwargs)
 
@@ -70,7 +75,15 @@ def contracted(kind: C) -> C:
     return kind
 
 
-def _taken(function: Callable[..., Any], name: str, kind: str, value: Any) -> Any:
+def _called(function: Callable[..., Any], first: str, args: tuple[Any, ...]) -> str:
+    """The name of a function; of a method (`first` is self) with the class it is called on."""
+    if not args or first not in ("self", "cls"):
+        return function.__qualname__
+    owner = args[0] if isinstance(args[0], type) else type(args[0])
+    return f"{owner.__name__}.{function.__name__}"
+
+
+def _taken(called: str, name: str, kind: str, value: Any) -> Any:
     try:
         return _fitting(_parsed(kind), value)
     except _OtherWordError as other:
@@ -78,7 +91,7 @@ def _taken(function: Callable[..., Any], name: str, kind: str, value: Any) -> An
         raise InputError.of(required, shown(value), todo, key=name) from None
     except _WrongTypeError:
         given = f"{type(value).__name__} {value!r}"[:LONGEST]
-        text = f"{function.__qualname__}: {name} is to be {kind}, not {given}"
+        text = f"{called}: {name} is to be {kind}, not {given}"
         raise TypeError(text) from None
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from compilers.spec.target_names import SHIPPED, meant_target, target_names
 from controller import API
@@ -31,13 +32,15 @@ def together(*options: Decorator[Any]) -> Decorator[Any]:
 
 
 def be_strict(param: click.Parameter) -> None:
-    """Have a parameter refuse an empty word for a file or folder, and a number that is not finite.
+    """Have a parameter refuse an empty word, and a number that is not finite.
 
-    An empty word would be the working directory.
+    An empty word would be the working directory, or what is taken where nothing is given.
     """
     kind = param.type
     if isinstance(kind, click.Path) and not isinstance(kind, _Filled):
         param.type = _Filled()
+    elif type(kind) is type(click.STRING):
+        param.type = _Word()
     elif isinstance(kind, click.FloatRange) and not isinstance(kind, _Finite):
         param.type = _Finite()
     param.type.__dict__.update(kind.__dict__)
@@ -58,6 +61,15 @@ class _Finite(click.FloatRange):
         return number
 
 
+def _require_filled(
+    value: Any, param: click.Parameter | None, ctx: click.Context | None, what: str
+) -> None:
+    usual = ctx and param and param.name and ctx.get_parameter_source(param.name)
+    if value == "" and usual is not ParameterSource.DEFAULT:
+        key = param.opts[0] if isinstance(param, click.Option) else param and param.metavar
+        raise InputError.of(what, "an empty word", "is a variable not set?", key=key or "")
+
+
 class _Filled(click.Path):
     """The path of a file or folder, never empty."""
 
@@ -67,10 +79,20 @@ class _Filled(click.Path):
         Raises:
             InputError: the word is empty.
         """
-        if value == "":
-            key = param.opts[0] if isinstance(param, click.Option) else param and param.metavar
-            todo = "is a variable not set?"
-            raise InputError.of("a file or folder", "an empty word", todo, key=key or "")
+        _require_filled(value, param, ctx, "a file or folder")
+        return super().convert(value, param, ctx)
+
+
+class _Word(click.types.StringParamType):
+    """A text, never empty."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The text.
+
+        Raises:
+            InputError: it is empty.
+        """
+        _require_filled(value, param, ctx, "a value")
         return super().convert(value, param, ctx)
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load
+from inventory.problems import InputError, shown
+from inventory.values import LONGEST_PLACE
 from mininet_scenarios.engines.engine_kinds import require_known
 from mininet_scenarios.scenario.scenario_file import LoadedScenario
 from mininet_scenarios.scenario.scenario_format import Scenario
@@ -30,9 +32,13 @@ def move_scenario(
         pairs: how many pairs send all the time; 0 is all.
 
     Raises:
-        InputError: OLD is neither, or has mistakes, or there is no such engine or framework.
+        InputError: OLD is neither, or has mistakes, NEW is no printable path, or there is no such
+            engine or framework.
     """
     require_known(engine, framework)
+    if not new.isprintable() or not 1 <= len(new) <= LONGEST_PLACE:
+        required = f"a path of 1 to {LONGEST_PLACE:,} printable characters"
+        raise InputError.of(required, shown(new), "rename it", key="NEW")
     folder = Path(old) if Path(old).is_dir() else None
     fabric = None if folder else load_fabric(old)
     name = load(folder).name if folder else fabric.spec.name if fabric else ""

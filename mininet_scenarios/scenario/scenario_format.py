@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from compilers.choices import EngineName, FrameworkName
 from compilers.spec.fabric_spec import RoutingSpec
-from inventory.values import Line, Model, Name, Whole, refusal
+from inventory.values import Line, Model, Name, Place, Whole, refusal
 
 Pattern = Literal[
     "uniform", "tornado", "permutation", "perm1hop", "perm2hop", "shuffle", "reverse", "adversarial"
@@ -155,7 +155,7 @@ class TimelineEntry(Model):
     rewire: Pair | None = None
     controller: Literal["killed", "started"] | None = None
     each: Literal["link", "node", "module", "cage", "rack", "trunk", "risk"] | None = None
-    build: Line | None = None
+    build: Place | None = None
     policy: RoutingSpec | None = None
     expand: Annotated[str, Field(pattern=r"^[a-z]+(:[0-9]{1,4})?$")] | None = None
     in_round: Annotated[Whole, Field(ge=1, le=64)] | None = None

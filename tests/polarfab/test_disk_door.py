@@ -310,6 +310,13 @@ def test_an_empty_word_is_no_place(
         (["export", "b", "--format", ""], "given an empty word"),
         (["verify", "b", "--method", ""], "given an empty word"),
         (["compile", "f", "--phase", ""], "given an empty word"),
+        (["analyse", ""], "given an empty word"),
+        (["topology", ""], "given an empty word"),
+        (["inventory", "export", ""], "given an empty word"),
+        (["expand", "", "--whole", "fan:1"], "given an empty word"),
+        (["analyse", "polarfly", "--q", "2", "--what", ""], "--what: required a value, given an"),
+        (["verify", "b", "--scheduler", ""], "--scheduler: required a value, given an empty"),
+        (["controller", "b", "--http", ""], "--http: required a value, given an empty word"),
         (["compile", "f", "--quiet", "--verbose"], "contradict each other"),
     ],
 )

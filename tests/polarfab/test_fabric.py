@@ -133,6 +133,8 @@ def test_a_fabric_of_nothing_is_refused() -> None:
             nothing
         ),
         "from_spec: inventory is to be .*, not int 7": lambda: Fabric.from_spec(LAB, nothing or 7),
+        "^Fabric.check_wiring: facts is to be .*, not str": lambda: Fabric().check_wiring("f"),  # type: ignore[arg-type]
+        "^Fabric.push: missing a required argument: 'way'": lambda: Fabric().push("eos"),  # type: ignore[call-arg]
     }
     for message, call in calls.items():
         with pytest.raises(TypeError, match=message):

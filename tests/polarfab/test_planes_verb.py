@@ -82,7 +82,7 @@ def test_render_one_switch(polarfab: Run, build: Path, tmp_path: Path) -> None:
     assert written == [Path("plane-1/p1-3/nxos.cfg"), Path("plane-2/p2-3/nxos.cfg")]
     code, text, _ = polarfab(*words, tmp_path / "one", "--node", "p2-3", "--json")
     assert (code, [p["nodes"] for p in json.loads(text)["planes"]]) == (0, [1])
-    code, _, err = polarfab(*words, tmp_path / "no", "--node", "p3-3", "--node", "")
+    code, _, err = polarfab(*words, tmp_path / "no", "--node", "p3-3", "--node", "p9-9")
     assert code == 2
     assert "--node: required the name of a switch of the build, given p3-3; did you mean p" in err
     assert len(err.splitlines()) == 2

@@ -108,7 +108,7 @@ def test_no_ssh(polarfab, named, monkeypatch) -> None:
     code, _, err = polarfab("push", named, "--target", "linux", "--dry-run")
     assert code == 2
     assert "required ssh (Debian: openssh-client), given none\n" in err
-    for run, program in (("no-such-shell {node}", "no-such-shell"), ("", "a program")):
+    for run, program in (("no-such-shell {node}", "no-such-shell"), (" ", "a program")):
         code, _, err = polarfab("push", named, "--target", "linux", "--dry-run", "--run", run)
         assert (code, f"--run: required {program}, given none\n" in err) == (2, True), err
     code, _, err = polarfab("push", named, "--target", "linux", "--run", "ssh {adress}")

@@ -31,6 +31,17 @@ def test_a_move_that_loses_nothing(fabrics, polarfab):
     assert again in (report / "report.html").read_text()
 
 
+def test_a_long_path_is_taken_and_one_of_two_lines_is_not(fabrics, polarfab):
+    for name, good in (("a" * 150, True), ("two\nlines", False)):
+        (fabrics / name).mkdir()
+        (fabrics / name / "inventory.yaml").write_text("generate: {type: copackaged-4x8}\n")
+        (fabrics / name / "f.yaml").write_text(FABRIC.format("inventory.yaml", ""))
+        new = fabrics / name / "f.yaml"
+        code, _, err = polarfab("rehearse", "fabric.yaml", new, "--engine", "model")
+        assert code == (0 if good else 2), err
+        assert good or "NEW: required a path of 1 to 4,096 printable characters" in err
+
+
 @pytest.mark.usefixtures("fabrics")
 def test_json(polarfab):
     ends = "fabric.yaml", "less.yaml"
