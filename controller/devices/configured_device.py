@@ -34,6 +34,9 @@ ONCE = frozenset({"description", "mtu", "speed", "fec", "vrf", "switchport", "ho
 """What a section has once: another line that begins so replaces it."""
 FRAME = re.compile(r"\s*(!|#|$|end$|exit|Current configuration|Building configuration)")
 """Lines of a text in sections that configure nothing."""
+DRAINED = re.compile(r"route-map announced-\S+ permit 5$")
+WITHDRAWN = re.compile(r"network \S+/(32|128)$")
+"""The line of a switch that `polarfab drain` has drained, and those that it lacks then."""
 CONFIRM_MINUTES = 10
 """Until a device takes an unconfirmed change back."""
 Section = tuple[str, ...]
@@ -43,13 +46,14 @@ class Compared(NamedTuple):
     """A configuration against the rendered one, but for routes.
 
     missing: lines to type. gone: lines that take others' away, where that was asked for. kept,
-    shut: as in `DevicePlan`.
+    shut, drained: as in `DevicePlan`.
     """
 
     missing: tuple[str, ...]
     gone: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     shut: frozenset[str] = frozenset()
+    drained: bool = False
 
 
 class ConfiguredDevice(RouterDevice):
@@ -104,6 +108,7 @@ class ConfiguredDevice(RouterDevice):
             stale=(*routes.remove, *other.gone),
             kept=other.kept,
             shut=other.shut,
+            drained=other.drained,
         )
 
     def compared(self, running: str) -> Compared:
@@ -121,6 +126,9 @@ class ConfiguredDevice(RouterDevice):
             and line not in found[section]
             and (line != OPEN or (self.opens if section in shut else self.shut_at_first))
         ]
+        drained = any(map(DRAINED.match, found[()]))
+        if drained:  # what it withdrew stays withdrawn until --end
+            missing = [one for one in missing if not WITHDRAWN.match(one[1])]
         foreign = [
             (section, line)
             for section in wanted
@@ -136,6 +144,7 @@ class ConfiguredDevice(RouterDevice):
             tuple(_typed(gone, ())),
             (*(f"port {port} is shut" for port in held), *kept),
             frozenset(held),
+            drained,
         )
 
     def _shut(self, wanted: Iterable[str], found: Collection[str]) -> bool:

@@ -117,6 +117,7 @@ class DevicePush:
     standing: dict[str, int] = field(default_factory=dict)
     ports: dict[str, frozenset[str]] = field(default_factory=dict)
     shut: set[tuple[str, str]] = field(default_factory=set)
+    drained: bool = False
     named: Build | None = None
     converges: bool = False
     pools: tuple[str, ...] = ()
@@ -280,6 +281,7 @@ class DevicePush:
         self.plans[name] = plan = device.plan()
         found.add, found.remove, found.kept = plan.add, plan.remove, plan.kept
         self._note_shut(name, plan.shut)
+        self.drained |= plan.drained
         compare = cache(partial(self._differences, name, self._routes(name)))
         tables = device.tables()
         if tables.strip():
@@ -396,7 +398,7 @@ class DevicePush:
         """Prove from the switch's own tables, and save; then nothing is left to do."""
         found, device = self.found[name], self.devices[name]
         if elsewhere := self._prove(name, self._routes(name)):
-            found.kept = (*found.kept, f"{elsewhere:,} routes do without ports that are shut")
+            found.kept = (*found.kept, f"{elsewhere:,} routes go around what is shut or drained")
         if found.state == "as built":
             return
         device.confirm()
@@ -415,7 +417,7 @@ class DevicePush:
     ) -> int:
         """Wait until a switch's own tables are these, or differ in nothing that is wrong.
 
-        Returns how many routes differ since ports are shut.
+        Returns how many routes go around what is shut or drained.
 
         Raises:
             DeviceError: they are not.
@@ -438,11 +440,11 @@ class DevicePush:
     def _excused(self, one: RouteDifference, shut: Collection[str]) -> bool:
         """Whether only ways over ports that stay shut are missing.
 
-        BGP finds others, also on switches behind the neighbours of these ports.
+        BGP finds others, also behind the neighbours of these ports, and around drained switches.
         """
         wanted, found = ({hop for hops in way for hop in hops} for way in (one.wanted, one.found))
         over = {hop for hop in wanted if hop[1] in shut}
-        if self.converges and wanted and found and self.shut:
+        if self.converges and wanted and found and (self.shut or self.drained):
             return True
         return bool(over) and (self.converges or found <= wanted <= found | over)
 

@@ -96,6 +96,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
             stale=conf.stale,
             kept=tuple(dict.fromkeys((*kernel.kept, *conf.kept))),
             shut=kernel.shut | conf.shut,
+            drained=conf.drained,
         )
 
     def _daemons(self) -> Iterator[str]:

@@ -72,6 +72,7 @@ class DevicePlan:
     stale_rules: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     shut: frozenset[str] = frozenset()
+    drained: bool = False
 
     @property
     def add(self) -> tuple[str, ...]:

@@ -5,10 +5,13 @@ build, changes a switch, pushes twice, shuts a port and pushes; prints what was 
 """
 
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
 
+from compilers.tables.folders.build_folder import load
+from compilers.targets.routed.bgp.drained import maintenance_lines
 from controller.devices.device_push import PushWay
 from mininet_scenarios.engines.router_space import until
 from polarfab.fabric import Fabric
@@ -30,9 +33,26 @@ def main(out, new, target, folder):
     site.sh("1", f"vtysh {words} -c bfd -c 'profile fabric' -c 'detect-multiplier 7'")
     seen["pushed"], seen["again"] = push(), push()
     seen["running"] = site.sh("1", "vtysh -c 'show running-config'")
-    route = site.sh("0", "ip route show 10.0.0.8/30")
+
+    def held():
+        shown = [
+            site.sh(str(v), "ip route show proto bgp") for v in range(len(site.fabric.switches))
+        ]
+        return [sorted(re.findall(r"^(\S+) .*(dev \S+)", one, re.M)) for one in shown]
+
+    def drain(end):
+        lines = maintenance_lines(load(new), target, OPTIONS, "1", end=end)
+        (folder / "drain.conf").write_text("".join(f"{line}\n" for line in lines))
+        site.sh("1", f"vtysh -f {folder}/drain.conf")
+
+    before = held()
+    drain(end=False)
+    until(lambda: held() != before, "routes around the drained switch")
+    seen["drained"] = push()
+    drain(end=True)
+    until(lambda: held() == before, "the routes after the drain")
     site.fabric.set_link(2, 0, up=False)
-    until(lambda: site.sh("0", "ip route show 10.0.0.8/30") not in ("", route), "another route")
+    until(lambda: held()[0] != before[0], "another route")
     seen["shut"] = push()
     return seen
 

@@ -87,17 +87,19 @@ def test_a_port_that_flapped(seen):
 
 
 def test_alternates_with_ebgp(tmp_path):
-    """A second push types nothing; a shut port changes routes of switches behind its ends, too."""
+    """A second push types nothing; what is shut or drained stays so, and changes others' routes."""
     policy, script = "balance: compact-valiant", "live_bgp_push"
     seen = pushed(tmp_path, "frr", policy, policy, script, routing="bgp", bfd="on")
     assert set(states(seen["loaded"])) == {"as built"}, seen["loaded"]
     assert states(seen["pushed"]).count("pushed") == 1
     assert "detect-multiplier 7" not in seen["running"]
     assert set(states(seen["again"])) == {"as built"}, seen["again"]
+    assert set(states(seen["drained"])) == {"as built"}, seen["drained"]
+    assert "route-map announced-ipv4 permit 5" in seen["drained"][1]["kept"]
     assert set(states(seen["shut"])) == {"as built"}, seen["shut"]
     kept = [" ".join(one["kept"]) for one in seen["shut"]]
     assert kept[2].startswith("port eth1 is shut")
-    assert sum("do without ports that are shut" in one for one in kept) > 2
+    assert sum("go around what is shut" in one for one in kept) > 2
 
 
 @pytest.mark.long
