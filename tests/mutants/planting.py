@@ -33,8 +33,9 @@ import yaml  # noqa: F401
 
 from tests.mutants.source_mutants import ROOT, SourceMutant
 
-LIMIT = 300
-"""Most seconds of CPU of a process; one with a mutant has 20 and five times what its tests took."""
+LIMIT = 900
+"""Most seconds of CPU of a process. One with a mutant has 20 and five times what its tests took, but
+a third of this."""
 ENOUGH = 30.0
 """Seconds that the tests of one mutant may take, as they took without it; those of its own folder
 are all run.
@@ -174,7 +175,7 @@ def killed(
         os.environ["POLARFAB_LOOPS"] = "python" if mutant.file.startswith(TRANSLATED) else ""
         chosen = _tests(mutant, calls)
         seconds = sum(calls[file].tests[name][0] for file in chosen for name in chosen[file])
-        limit = min(LIMIT, int(20 + 5 * seconds))
+        limit = min(LIMIT // 3, int(20 + 5 * seconds))
         resource.setrlimit(resource.RLIMIT_CPU, (limit, LIMIT + 1))
         for file, order in chosen.items():
             plugins = [_Order(order, calls[file].tests.keys())]
