@@ -73,7 +73,8 @@ def test_graphs_that_are_too_large(
 
 VERBS = {
     **{verb: [verb, "fabric.yaml"] for verb in ("validate", "analyse", "topology")},
-    **{verb: [verb, "fabric.yaml", "-o", "out"] for verb in ("compile", "draw")},
+    "compile": ["compile", "fabric.yaml", "-o", "out"],
+    "draw": ["draw", "fabric.yaml", "-o", "out.svg"],
     "inventory export": ["inventory", "export", "fabric.yaml"],
     "expand": ["expand", "small", "--whole", "fabric.yaml"],
 }
