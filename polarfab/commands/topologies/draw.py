@@ -130,7 +130,7 @@ def command(
     picture_form: PictureForm = "html" if _form(output, "svg", "html") == "html" else "svg"
     given = {"q": q, "supernode": supernode, "degree": degree}
     if fabric := chosen_fabric(subjects[0], given):
-        topology, build = fabric.topology, fabric.build.identity
+        build, topology = fabric.build.identity, fabric.topology
         title = f"{fabric.name}: {topology.title()}"
         if show == "fabric":
             picture = fabric.draw(picture_form, layout_name, marked)
