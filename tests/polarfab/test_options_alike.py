@@ -38,11 +38,11 @@ OTHER_VALUES = {
     "--token-file": "the controller says itself that its file is missing",
     "--to": "plan and rollback take a folder in the place of a controller",
     "--q": "bench has a usual size",
+    "--build": "the identity of a build, or its folder",
     "--framework": "bench compares both",
     "--pattern": "throughput takes several",
     "--fail": "simulate says at which cycle",
     "--load": "simulate takes several, bench one",
-    "--from": "push takes tables there, as version 0.1 did",
     "--engine": "rehearse runs on fewer engines than emulate, and by default on any",
 }
 """Options whose type or default differ, and why."""

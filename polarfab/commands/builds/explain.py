@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     metavar="TARGET",
     callback=known_target,
     shell_complete=complete_target,
-    help="Call nodes and ports as this system does.",
+    help="The system: print its names of nodes and ports.",
 )
 @json_option
 def command(

@@ -21,7 +21,7 @@ from polarfab.shared_options import authority, controller_url, target_options, t
     "folder",
     metavar="BUILD",
     type=click.Path(path_type=Path),
-    help="Print what to type on NODE, of a fabric of routers with --target and routing=bgp.",
+    help="Which build: print what to type on NODE, with --target and routing=bgp.",
 )
 @target_options(more="with --build", rendered=True)
 @json_option
