@@ -34,8 +34,8 @@ import yaml  # noqa: F401
 from tests.mutants.source_mutants import ROOT, SourceMutant
 
 LIMIT = 900
-"""Most seconds of CPU of a process. One with a mutant has 20 and five times what its tests took, but
-a third of this."""
+"""Most seconds of CPU of a process. One with a mutant has 20 and five times what its tests took,
+but a third of this."""
 ENOUGH = 30.0
 """Seconds that the tests of one mutant may take, as they took without it; those of its own folder
 are all run.
