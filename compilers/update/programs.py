@@ -142,8 +142,8 @@ class SwitchPrograms:
         u = self.update
         if not len(before) and not len(after):
             return
-        if not len(before):
-            before = np.zeros((0, after.shape[1]), np.uint8)
+        none = np.zeros((0, max(before.shape[1], after.shape[1])), np.uint8)
+        before, after = (block if len(block) else none for block in (before, after))
         was, now = (xid_numbers(block) % IPV6_NUMBER for block in (before, after))
         earlier = (u.nodes.prefix6 if v6 else u.nodes.prefix)[now]
         place = np.minimum(np.searchsorted(was, earlier), max(len(was) - 1, 0))

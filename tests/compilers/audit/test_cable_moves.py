@@ -243,3 +243,28 @@ def test_everything_shuffled_is_repaired_in_no_time() -> None:
 def test_moves_of_more_cables_than_a_byte_counts() -> None:
     assert Component(tuple(range(600)), planned=True, closed=True).cost == 299
     assert Component(tuple(range(600)), planned=True, closed=False).cost == 300
+
+
+@pytest.mark.parametrize(
+    ("kind", "at_one", "at_two"),
+    [
+        (
+            "swap",
+            "swap the plugs in eth1 and eth2 at node 0",
+            "swap the plugs in 0 eth1 and 1 eth1",
+        ),
+        ("move", "move the plug in eth1 to eth2 at node 0", "move the plug in 0 eth1 to 1 eth1"),
+        ("add", "add a cable from 0 eth1 to 0 eth2", "add a cable from 0 eth1 to 1 eth1"),
+        (
+            "remove",
+            "remove the cable from 0 eth1 to 0 eth2",
+            "remove the cable from 0 eth1 to 1 eth1",
+        ),
+    ],
+)
+def test_a_move_is_a_sentence_that_names_a_node_once(kind: str, at_one: str, at_two: str) -> None:
+    ports = PortFinder(polarfly_build(2).wiring)
+    place = {(ports.node(e), ports.name(e)): e for pair in ports.planned() for e in pair}
+    first, second, other = (place[end] for end in (("0", "eth1"), ("0", "eth2"), ("1", "eth1")))
+    assert Move(kind, first, second).sentence(ports) == at_one
+    assert Move(kind, first, other).sentence(ports) == at_two

@@ -62,7 +62,7 @@ ELSEWHERE = {
 BYTES = [
     "compilers/targets/openflow",
     "compilers/update",
-    "controller",
+    *(f"controller/{room}" for room in ("openflow", "rollout", "switches", "upkeep")),
     "mininet_scenarios/ovs",
     "tests/bench",
 ]

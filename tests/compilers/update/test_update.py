@@ -278,6 +278,21 @@ def test_star_with_missing_links_is_ordered():
         assert moving.switches == moving.old
 
 
+@pytest.mark.parametrize("turn", [1, -1], ids=["comes", "goes"])
+def test_an_address_family_comes_and_goes(turn):
+    old, new = [build(fabric(3)), build(fabric(3), MINIMAL, (), ADDRESSED)][::turn]
+    moving = Moving(plan(old, new))
+    for round in range(moving.update.rounds):
+        for node in moving.nodes:
+            moving.advance(node, round)
+            check(moving, prove(moving.update).bound)
+    assert moving.switches == moving.new
+    for _ in range(moving.update.rounds):
+        for node in moving.nodes:
+            moving.retreat(node)
+    assert moving.switches == moving.old
+
+
 def test_programs_of_every_moment_are_what_the_messages_make():
     old, new = build(fabric(3)), build(fabric(3), ("compact-valiant", "link"))
     moving = Moving(plan(old, new))
