@@ -170,7 +170,7 @@ def _guid(value: Any) -> Any:
     return f"0x{digits}"
 
 
-def _line(value: Any, most: int = 100) -> Any:
+def _line(value: Any, *, most: int = 100) -> Any:
     text = _text(value)
     if not isinstance(text, str) or not text.isprintable() or not 1 <= len(text) <= most:
         raise refusal(f"a line of 1 to {most:,} printable characters")
@@ -261,7 +261,7 @@ LONGEST_PLACE = 4096
 """Characters of a path on Linux."""
 Place = Annotated[
     str,
-    BeforeValidator(lambda value: _line(value, LONGEST_PLACE)),
+    BeforeValidator(lambda value: _line(value, most=LONGEST_PLACE)),
     WithJsonSchema({**_LINE, "maxLength": LONGEST_PLACE}),
 ]
 Colour = Annotated[str, BeforeValidator(_colour), _pattern(COLOUR.pattern, "string", "integer")]
