@@ -244,7 +244,8 @@ class Library:
                 raise
 
     def translate(self, file: Path) -> None:
-        """Translate the loops into a shared library; needs a C compiler."""
+        """Translate the loops into a library, in a process of its own; needs a C compiler."""
+        import tempfile
         import warnings
         from shutil import rmtree
         from tempfile import TemporaryDirectory
@@ -257,6 +258,8 @@ class Library:
         for left in file.parent.glob(f"{MAKING}*"):  # by a process that was killed
             rmtree(left, ignore_errors=True)
         with TemporaryDirectory(prefix=MAKING, dir=file.parent) as folder:
+            # What numba and the compiler write on the way is there, too, if this process is killed.
+            tempfile.tempdir = os.environ["TMPDIR"] = folder
             library = CC(f"{self.name}_loops")
             library.output_dir = folder
             library.output_file = file.name

@@ -42,7 +42,7 @@ CONFIRM_MINUTES = 10
 Section = tuple[str, ...]
 
 
-class Compared(NamedTuple):
+class ComparedLines(NamedTuple):
     """A configuration against the rendered one, but for routes.
 
     missing: lines to type. gone: lines that take others' away, where that was asked for. kept,
@@ -111,7 +111,7 @@ class ConfiguredDevice(RouterDevice):
             drained=other.drained,
         )
 
-    def compared(self, running: str) -> Compared:
+    def compared(self, running: str) -> ComparedLines:
         """What the configuration lacks beside routes, and what others did there: by sections."""
         text = self.rendered()
         rendered = list(_by_section(text))
@@ -139,7 +139,7 @@ class ConfiguredDevice(RouterDevice):
         gone = [(section, _negated(line)) for section, line in inside if LINES in self.overrule]
         kept = [": ".join((*section, line)) for section, line in foreign if not gone or not section]
         held = [] if self.opens else [one[-1].removeprefix(PORT) for one in ports if one in shut]
-        return Compared(
+        return ComparedLines(
             tuple(_typed(missing, wanted.keys())),
             tuple(_typed(gone, ())),
             (*(f"port {port} is shut" for port in held), *kept),

@@ -191,12 +191,14 @@ class DevicePush:
         return to_do and _ports(self._routes(name).values()) <= self.ports.get(name, frozenset())
 
     def _settle(self) -> None:
-        """Begin nothing more, wait for what was begun, take back what nobody will confirm."""
+        """Begin nothing more, wait for what was begun, take back what is unconfirmed, close."""
         self.over = True
         for name in self.found:
             with self.busy[name]:
                 if self.devices[name].pending:
                     self._failed(name, "the push ended before the last change was confirmed")
+                if isinstance(session := self.devices[name].shell, NapalmSession):
+                    session.close()
 
     def _failed(self, name: str, reason: str) -> None:
         """Note it, and take the last change back; else the device does, if it has a timer."""
@@ -390,8 +392,10 @@ class DevicePush:
             change = device.lacking(lines)
             if standing < number:
                 device.change((*change.add, *change.remove))
-        if standing < number and (whole or change) and (device.pending or number < rounds.last):
-            self._prove(name, rounds.tables(vertex, number))
+        # Nothing else is committed before this is confirmed, also where only lines were removed.
+        due = standing < number < rounds.last and (whole or change)
+        if device.pending or due:
+            self._prove(name, rounds.tables(vertex, max(number, standing)))
             device.confirm()
 
     def _end(self, name: str) -> None:

@@ -11,11 +11,12 @@ import json
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from compilers.audit.route_lines import RouteLine, junos_lines
-from controller.devices.configured_device import CONFIRM_MINUTES, Compared, ConfiguredDevice
+from controller.devices.configured_device import CONFIRM_MINUTES, ComparedLines, ConfiguredDevice
 from controller.devices.device_shell import LAST_WORDS, DeviceError
 from controller.devices.router_device import LINES, DevicePlan
 
@@ -55,6 +56,13 @@ class NapalmSession:
         except Exception as error:
             said = " ".join(str(error).split()) or type(error).__name__
             raise DeviceError(f"{method}: {said[-LAST_WORDS:]}") from error
+
+    def close(self) -> None:
+        """End the session, and with it what it has locked; a device that is gone has ended it."""
+        if self.device is not None:
+            with suppress(Exception):
+                self.device.close()
+            self.device = None
 
 
 class NapalmDevice(ConfiguredDevice):
@@ -196,7 +204,7 @@ class JunosDevice(NapalmDevice):
         """See `ConfiguredDevice.all_lines`."""
         return junos_lines(text)
 
-    def compared(self, running: str) -> Compared:
+    def compared(self, running: str) -> ComparedLines:
         """See `ConfiguredDevice.compared`: every line stands for itself."""
         text = self.rendered()
         there = [line.strip() for line in running.splitlines() if line.strip()]
@@ -212,7 +220,7 @@ class JunosDevice(NapalmDevice):
         removed = foreign if LINES in self.overrule else []
         kept = [line for line in (*closed, *foreign) if line not in (*opened, *removed)]
         missing = [line for line in wanted if line not in routes and line not in there]
-        return Compared(
+        return ComparedLines(
             (*missing, *map(_undone, opened)),
             tuple(map(_undone, removed)),
             tuple(kept),

@@ -21,7 +21,7 @@ from compilers.audit.route_lines import (
 from controller.devices.configured_device import (
     CONFIRM_MINUTES,
     SPEAKS_BGP,
-    Compared,
+    ComparedLines,
     ConfiguredDevice,
 )
 from controller.devices.device_shell import DeviceShell
@@ -95,7 +95,7 @@ class SonicDevice(ConfiguredDevice):
         )
         return Remediation((*found.add, *gone), found.remove)
 
-    def compared(self, running: str) -> Compared:
+    def compared(self, running: str) -> ComparedLines:
         """See `ConfiguredDevice.compared`: by the fields of every entry.
 
         Fields that are not rendered belong to the platform, and stay.
@@ -119,7 +119,7 @@ class SonicDevice(ConfiguredDevice):
                     missing.append(_set(table, key, lacks or {"NULL": "NULL"}))
         held_shut = [] if self.opens else shut
         kept = tuple(f"port {port} is shut" for port in held_shut)
-        return Compared(tuple(missing), (), kept, frozenset(held_shut))
+        return ComparedLines(tuple(missing), (), kept, frozenset(held_shut))
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
         """See `RouterDevice.plan`: with `frr.conf`, from which FRR starts."""

@@ -26,7 +26,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class FailureCases:
+class ShareFailures:
     """What was tried: cases, ways of shares followed in all of them, and the links of the longest.
 
     faults: what went wrong, a text each, at most one a case.
@@ -45,7 +45,9 @@ class FailureCases:
         return found
 
 
-def failure_cases(speakers: Sequence[BgpSwitch], families: Sequence[SpeakerFamily]) -> FailureCases:
+def share_failures(
+    speakers: Sequence[BgpSwitch], families: Sequence[SpeakerFamily]
+) -> ShareFailures:
     """Follow every way of every share of these speakers, before and under each failure.
 
     Args:
@@ -56,7 +58,7 @@ def failure_cases(speakers: Sequence[BgpSwitch], families: Sequence[SpeakerFamil
     found = [outcome for one in each for outcome in one.outcomes()]
     faults = [fault for *_, fault in found if fault]
     longest = max((links for _, links, _ in found), default=0)
-    return FailureCases(len(found), sum(count for count, *_ in found), longest, tuple(faults))
+    return ShareFailures(len(found), sum(count for count, *_ in found), longest, tuple(faults))
 
 
 class _FamilyCases:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from compilers.readers.bgp.bgp_failures import MOST_SWITCHES, FailureCases, failure_cases
+from compilers.readers.bgp.bgp_failures import MOST_SWITCHES, ShareFailures, share_failures
 from compilers.readers.bgp.bgp_outcome import SpeakerFamily, is_via
 from compilers.readers.bgp.bgp_speaker import FAMILIES, BgpSwitch
 from compilers.readers.emitted_forwarding import (
@@ -76,7 +76,7 @@ class BgpReader:
             ],
         )
 
-    def failures(self, folder: Path) -> FailureCases | None:
+    def failures(self, folder: Path) -> ShareFailures | None:
         """What becomes of shares under failures; None: there are none, or too many switches.
 
         Args:
@@ -87,7 +87,7 @@ class BgpReader:
         shares = any(family.vias.any() for family in self._families)
         if not shares or len(self._all) > MOST_SWITCHES:
             return None
-        return failure_cases(self._all, self._families)
+        return share_failures(self._all, self._families)
 
     def _read_all(self, folder: Path) -> None:
         for each in sorted(path for path in folder.iterdir() if path.is_dir()):

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, TypeVar
@@ -49,7 +49,13 @@ from compilers.targets.routed.bgp.control_plane import (
     require_bgp,
 )
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
-from compilers.targets.routed.static_routes import SHARED, Numbers, RoutedFabric, bad_names
+from compilers.targets.routed.static_routes import (
+    SHARED,
+    Numbers,
+    RoutedFabric,
+    bad_names,
+    pool_problems,
+)
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError, Problem, few
@@ -524,26 +530,11 @@ def _alike(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
 
 def _pools(
     build: Build, pools: tuple[IPv4Network, IPv6Network], pair: NDArray[np.int64]
-) -> list[Problem]:
-    """Pools that are too small, or hold addresses of others."""
-    needed = 2 * (int(pair.max()) + 1)
-    own = build.addressing
-    reached = [ip_address(text) for text in build.wiring.management if text]
-    problems = []
-    for name, pool, taken in ((LINKS, pools[0], own.ipv4), (LINKS6, pools[1], own.ipv6)):
-        if taken is None:
-            continue
-        if pool.num_addresses < needed:
-            required, given = f"a network of at least {needed:,} addresses", f"{pool}"
-        elif pool.overlaps(taken):
-            required, given = "addresses apart from those of hosts", f"{pool}, and hosts in {taken}"
-        elif inside := [address for address in reached if address in pool]:
-            required = "addresses apart from those of management"
-            given = f"{pool}, and {inside[0]}"
-        else:
-            continue
-        problems.append(Problem(f"{required} for links", given, key=f"{SET} {name}"))
-    return problems
+) -> Iterator[Problem]:
+    """Pools of links that are too small, or hold addresses of others."""
+    (pool, pool6), hosts = pools, build.addressing
+    given = {LINKS: (pool, hosts.ipv4)} | {LINKS6: (pool6, hosts.ipv6)}
+    return pool_problems(build, given, 2 * (int(pair.max()) + 1), "links")
 
 
 def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from itertools import chain, compress
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
+from compilers.targets.options import SET
 from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces, PhysicalPort
 from compilers.targets.routed.route_rows import PrefixTexts
 from compilers.wiring.addressing import Addressing
@@ -308,6 +309,37 @@ def fabric_pools(a: Addressing) -> list[str]:
     last = len(a.host_mac) - 1
     pools = [str(_cover(a.network(0), a.network(last)))]
     return [*pools, str(_cover(a.network6(0), a.network6(last)))] if a.ipv6 else pools
+
+
+def pool_problems(
+    build: Build,
+    given: Mapping[str, tuple[IPv4Network | IPv6Network, IPv4Network | IPv6Network | None]],
+    needed: int,
+    purpose: str,
+) -> Iterator[Problem]:
+    """Pools of an option each that are too small, or hold addresses of hosts or of management.
+
+    Args:
+        build: of the fabric.
+        given: by option the pool, and the hosts' of its family; None where they have none.
+        needed: addresses of each.
+        purpose: what they are for.
+    """
+    reached = [ip_address(text) for text in build.wiring.management if text]
+    for name, (pool, hosts) in given.items():
+        if hosts is None:
+            continue
+        key = f"{SET} {name}"
+        if pool.num_addresses < needed:
+            required, what = f"a network of at least {needed:,} addresses", f"{pool}"
+        elif pool.overlaps(hosts):
+            required, what = "addresses apart from those of hosts", f"{pool}, and hosts in {hosts}"
+        elif inside := [address for address in reached if address in pool]:
+            required = "addresses apart from those of management"
+            what = f"{pool}, and {inside[0]}"
+        else:
+            continue
+        yield Problem(f"{required} for {purpose}", what, key=key)
 
 
 def _cover(first: Network, last: Network) -> Network:

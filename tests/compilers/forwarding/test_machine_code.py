@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +17,7 @@ import pytest
 from compilers.forwarding import machine_code
 from compilers.forwarding.program import LOOPS, program_of
 from tests.compilers.routed import routed
+from tests.waiting import until
 
 MANY = 1 << 30
 SMALL = replace(
@@ -150,9 +152,29 @@ def test_a_library_that_does_not_load_is_not_used(
 def test_a_library_without_a_loop_is_not_used(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a process finds it whose sources were exchanged while it ran."""
     library = replace(SMALL)
+    monkeypatch.setenv("TMPDIR", str(empty))  # a translator has a process of its own
+    monkeypatch.setattr("tempfile.tempdir", None)
     replace(SMALL, exported=("minimal_next",)).translate(empty / library._file_name)
     monkeypatch.setattr("subprocess.run", lambda *_, **__: None)
     assert library.kernels(machine_code.PYTHON_UP_TO) is library.python
+
+
+def test_a_translator_that_is_killed_leaves_nothing_in_the_temporary_folder(
+    empty: Path, tmp_path: Path
+) -> None:
+    """What it leaves beside the machine code is swept by the next one."""
+    library, work = replace(SMALL), tmp_path / "work"
+    work.mkdir()
+    words = library._words(empty / library._file_name)
+    process = subprocess.Popen(words, env={**os.environ, "TMPDIR": str(work)})
+    try:
+        until(lambda: list(empty.glob(f"{machine_code.MAKING}*/*")))
+    finally:
+        process.kill()
+        process.wait()
+    assert not list(work.iterdir())
+    assert library.made()
+    assert not list(empty.glob(f"{machine_code.MAKING}*"))
 
 
 @pytest.mark.parametrize("fault", ["everybody can write to it", "another's", "a link to another"])

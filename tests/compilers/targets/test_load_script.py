@@ -82,6 +82,40 @@ rm rules.batch; sh load.sh || true; {COUNT}"""
     assert "no file rules.batch; nothing was changed" in said
 
 
+@pytest.mark.live
+def test_a_link_that_comes_up_before_anybody_listens_gets_its_routes(folder, tmp_path):
+    """`ip monitor` is slow to start, as on a machine that boots; the next event came 14 s later."""
+    slow = tmp_path / "ip"
+    slow.write_text(
+        f"""#!/bin/sh
+echo "$*" >> {tmp_path}/log
+case $* in *monitor*) until [ -e {tmp_path}/go ]; do sleep .05; done ;; esac
+exec {shutil.which("ip")} "$@"
+"""
+    )
+    slow.chmod(0o755)
+    script = f"""
+sh load.sh; {COUNT}
+ip link set p2 down
+PATH={tmp_path}:$PATH sh load.sh watch &
+until grep -qs monitor {tmp_path}/log; do sleep .05; done
+n=; until [ "$n" = "$(wc -l < {tmp_path}/log)" ]; do n=$(wc -l < {tmp_path}/log); sleep .5; done
+{COUNT}
+ip link set p2 up
+until ip -oneline link show eth2 | grep -q 'LOWER_UP.* state UP'; do sleep .05; done
+while ip -6 address show dev eth2 | grep -q tentative; do sleep .05; done
+touch {tmp_path}/go
+for _ in $(seq 60); do
+  [ $(ip nexthop show protocol 80 | wc -l) = "$(cat routes.batch | grep -c '^nexthop ')" ] && break
+  sleep .1
+done
+{COUNT}
+kill -- %1 $(pgrep -P $! || true); exit 0"""
+    rc, printed, said = on_kernel(folder, script)
+    assert (rc, said) == (0, "")
+    assert printed[1] != printed[0] == printed[2]
+
+
 def broken(folder, out, file):
     """A copy of a folder with a line in the middle of a file that nothing can read."""
     shutil.copytree(folder, out)

@@ -301,6 +301,7 @@ def drivers(devices):
                     found._eos_version = EOSVersion("4.30.1F")
 
             found.open, found._netmiko_device = opened, devices[address]
+            found.close = lambda: devices[address].answer("closed")
             return found
 
         return made

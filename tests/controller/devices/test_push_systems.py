@@ -483,6 +483,26 @@ def test_rounds_go_on_where_they_stopped(tmp_path, monkeypatch):
     assert "push without --from" in site.push(old, new)[changed[-1]].error
 
 
+def test_lines_that_go_in_rounds_are_confirmed_before_the_next_change(tmp_path, monkeypatch):
+    site = Site("eos", tmp_path, monkeypatch)
+    old, new, bad = rounds_of(site, monkeypatch)
+    for device in site.devices.values():
+        section = next(name for name in device.config if name.startswith("interface Ethernet"))
+        device.config[section].append("ip access-group a in")
+    found = site.push(new, old, overrule=frozenset({"lines"}))
+    assert [one.error for one in found.values() if one.error] == []
+    assert states(found) == {"pushed"}
+    assert not bad
+
+
+@pytest.mark.parametrize("system", ["eos", "nxos", "junos"])
+def test_a_session_ends_with_the_push(system, tmp_path, monkeypatch):
+    site = Site(system, tmp_path, monkeypatch)
+    site.push(dry=True)
+    assert {device.log.count("closed") for device in site.devices.values()} == {1}
+    assert {device.log[-1] for device in site.devices.values()} == {"closed"}
+
+
 @pytest.mark.parametrize("system", ["nxos", "junos", "sonic", "frr"])
 def test_rounds_end_with_the_shares_of_hosts(system, tmp_path, monkeypatch):
     site = Site(system, tmp_path, monkeypatch)

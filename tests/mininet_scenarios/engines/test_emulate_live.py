@@ -171,8 +171,7 @@ def test_nothing_is_left_when_it_is_stopped_while_it_pings(tmp_path, how):
     own = {"TMPDIR": str(work), "XDG_STATE_HOME": str(tmp_path / "state")}
     run = subprocess.Popen(
         [POLARFAB, "emulate", str(scenario), "--engine", "mininet"],
-        # No process that makes machine code: what is killed while it translates leaves its files.
-        env={**os.environ, **own, "POLARFAB_LOOPS": "python"},
+        env={**os.environ, **own},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -38,7 +38,7 @@ from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
-from compilers.targets.routed.static_routes import RoutedFabric
+from compilers.targets.routed.static_routes import RoutedFabric, pool_problems
 from compilers.wiring.addressing import OWN, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
@@ -216,22 +216,10 @@ class ControlPlane:
 
     def _wrong_pools(self) -> Iterator[Problem]:
         """Pools of next hops that are too small, or hold addresses of others."""
-        a, count = self.routed.build.addressing, len(self.numbers)
-        reached = [ip_address(text) for text in self.routed.build.wiring.management if text]
-        for name, pool, hosts in zip(VIA, self.via, (a.ipv4, a.ipv6), strict=False):
-            if hosts is None:
-                continue
-            given = f"{pool}"
-            if pool.num_addresses <= count:
-                required = f"a network of at least {count + 1:,} addresses"
-            elif pool.version == hosts.version and pool.overlaps(hosts):
-                required, given = "addresses apart from those of hosts", f"{pool}, and {hosts}"
-            elif inside := [address for address in reached if address in pool]:
-                required = "addresses apart from those of management"
-                given = f"{pool}, and {inside[0]}"
-            else:
-                continue
-            yield Problem(f"{required} for next hops", given, key=f"{SET} {name}")
+        build = self.routed.build
+        hosts = build.addressing.ipv4, build.addressing.ipv6
+        pools = dict(zip(VIA, zip(self.via, hosts, strict=False), strict=False))
+        return pool_problems(build, pools, len(self.numbers) + 1, "next hops")
 
     def next_hops(self, vertex: int, family: int) -> dict[int, tuple[str, str]]:
         """By port the address that leads to the neighbour there, and no interface."""
