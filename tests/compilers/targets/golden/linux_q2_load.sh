@@ -69,10 +69,16 @@ load() {
 
 load
 [ "${1-}" = watch ] || exit 0
-ip -oneline monitor link | {
-  (routes) || true  # a link may have come up before anybody looked
-  while read -r line; do
-    # An interface that is missing now has not been made yet, by whoever puts new files here.
-    case $line in *LOWER_UP*) (routes) || true ;; esac
+{
+  ip -oneline monitor link &
+  # A link that comes up before it listens is found by the look after that; /proc/net/netlink says when it does.
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    awk -v p=$! '$3 == p && $4 !~ /^0+$/ { found = 1 } END { exit !found }' /proc/net/netlink && break
+    sleep 1
   done
-}
+  echo LOWER_UP
+  wait
+} | while read -r line; do
+  # An interface that is missing now has not been made yet, by whoever puts new files here.
+  case $line in *LOWER_UP*) (routes) || true ;; esac
+done
