@@ -546,21 +546,19 @@ def _part(place: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
 
     It is removed at the end; after Ctrl-C as far as that is quick.
     """
-    while True:
-        beside = beside_of(place, "part")
-        if folder:
-            beside.mkdir()
-        try:
-            descriptor = _opened(beside, os.O_DIRECTORY if folder else os.O_EXCL)
-        except BaseException:
-            with suppress(OSError):
-                beside.rmdir()
-            raise
-        if descriptor is not None:
-            break
+    beside, descriptor = place, None
     try:
+        while descriptor is None:
+            beside = beside_of(place, "part")
+            if folder:
+                beside.mkdir()
+            descriptor = _opened(beside, os.O_DIRECTORY if folder else os.O_EXCL)
         yield beside, descriptor
     except BaseException as end:
+        if descriptor is None:
+            with suppress(OSError):
+                beside.rmdir() if folder else beside.unlink()
+            raise
         if (beside / LEFT).exists():
             raise  # the folder that left its place: what is not done is done by `settle`
         if isinstance(end, Exception):
@@ -575,7 +573,8 @@ def _part(place: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
     else:
         remove(beside)
     finally:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def remove(path: Path) -> None:

@@ -558,6 +558,7 @@ def test_what_a_dry_run_prints_is_what_a_push_types(site):
     assert one.config == MANAGEMENT[site.system]
     one.log.clear()
     found = site.push()
+    assert [switch.error for switch in found.values() if switch.error] == []
     for name, device in site.devices.items():
         assert (dry[name].add, dry[name].remove) == (found[name].add, found[name].remove)
         log = [line.strip() for part in device.log for line in part.splitlines()]
