@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from controller.upkeep.repair_keeper import Keeper
 
 NEEDED = ("werkzeug", "prometheus_client")
+BREATH = 0.001
+"""Seconds for other work while a request computes or waits."""
 
 
 def opened(address: Address) -> Any:
@@ -78,7 +80,7 @@ def start(
     metrics = Metrics(overview, guesses, PortCounters(reporter.fabric), tls)
     reporter.observers += [overview.happened, metrics.happened]
     private = settings.token_to_read
-    breathe = partial(eventlet.sleep, 0)
+    breathe = partial(eventlet.sleep, BREATH)
     api = Api(overview, metrics, tokens, actions, mover, guesses, private, breathe)
     server = serve(listener, api, tls)
     pulse.follow("answering HTTP requests", server)

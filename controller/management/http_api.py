@@ -60,7 +60,8 @@ if TYPE_CHECKING:
 POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 MOST_BODY = 64 * 1024
 """Most bytes of a request's body."""
-
+RECORD_PATIENCE = 5.0
+"""Seconds that a request waits until the store has what it changed."""
 LONGEST_TRIAL = 7 * 86400
 """Most seconds that a build may be on trial."""
 
@@ -185,8 +186,21 @@ class Api:
         with self.actions.asked(actor, action, what):
             answer = keeper.drain(what, action == "undrain", self.breathe)
         if self.mover:
-            self.mover.remember()  # a kill before the next tick would forget it
+            self._recorded(self.mover)
         return _json(answer, 202)
+
+    def _recorded(self, mover: Mover) -> None:
+        """Wait until the record has a change: a controller that dies before would forget it. A
+        move writes it with its rounds.
+        """
+        clock = self.overview.fabric.clock
+        until = clock() + RECORD_PATIENCE
+        while not mover.busy and not mover.remember():
+            if clock() > until:
+                raise ServiceUnavailable(
+                    "it is done, but the store does not answer: another leader would not know of it"
+                )
+            self.breathe()
 
     def build(self, request: _Request) -> Response:
         """The running build, packed."""

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from time import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from werkzeug.test import Client
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
+from controller.cluster.shared_record import SharedRecord, read
 from controller.management import action_log
 from controller.management.action_log import ActionLog, Actor
 from controller.management.http_api import Api
@@ -23,6 +25,7 @@ from controller.management.overview import KEPT, Overview
 from controller.management.tokens import GUESS_PERIOD, MOST_GUESSES, Guesses, Token, Tokens
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled
+from controller.rollout.mover import Mover
 from controller.rollout.rollout import Rollout
 from controller.switches.current import current_of, read_build
 from controller.switches.events import (
@@ -40,6 +43,7 @@ from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.update import updates
+from tests.controller.cluster.test_several import Later, Store
 
 TOKEN = "0123456789abcdef"  # noqa: S105
 READER, OPERATOR = "reader-0123456789", "operator-0123456789"
@@ -487,7 +491,7 @@ def test_drains_are_asked_for_by_operators(tmp_path):
     overview = Overview(fabric, keeper := Keeper(fabric))
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    mover = journalled(fabric, keeper.foresee, BuildHistory(tmp_path / "build"), keeper)
+    mover = journalled(fabric, BuildHistory(tmp_path / "build"), keeper)
     api = Client(Api(overview, Metrics(overview), tokens, actions, mover))
     names = build.wiring.names
     ends = names[3], names[int(build.wiring.far[3, 0])]
@@ -507,3 +511,31 @@ def test_drains_are_asked_for_by_operators(tmp_path):
     assert api.get("/api/state").json["links"] == []
     asked = [(one["action"], one["outcome"]) for one in actions.last()]
     assert ("drain", "asked") in asked
+
+
+def test_a_drain_is_answered_when_the_store_has_it(tmp_path):
+    """It was answered before: the successor of a leader killed then knew nothing of it."""
+    now, build = [0.0], replace(polarfly_build(3), identity="0123456789abcdef")
+    fabric = LiveFabric(
+        current_of(build, Encoder(build)), lambda *_: ("type", "code"), clock=lambda: now[0]
+    )
+    history, store = BuildHistory(tmp_path / "build"), Store(SimpleNamespace(key=(0, 0, 1)))
+    record = SharedRecord(jobs := Later(store), history)
+    record.lead(1, None)
+    mover = Mover(fabric, keeper := Keeper(fabric), history, record)
+    tokens = Tokens((Token("alice", "apply", TOKEN.encode()),))
+    overview, actions = Overview(fabric, keeper), ActionLog(tmp_path / "build", fabric.tell)
+
+    def breathe():
+        now[0] += 1.0
+        if now[0] > 2:
+            jobs.poll()
+
+    api = Client(Api(overview, Metrics(overview), tokens, actions, mover, breathe=breathe))
+    what = {"what": build.wiring.names[3]}
+    assert api.post("/api/drain", json=what, headers=bearer(TOKEN)).status_code == 202
+    assert read(store).known["asked"] == [[what["what"]]]
+    jobs.poll = lambda: None
+    answer = api.post("/api/undrain", json=what, headers=bearer(TOKEN))
+    assert answer.status_code == 503
+    assert "store does not answer" in answer.json["error"]

@@ -190,7 +190,7 @@ def test_a_switch_that_hangs_in_a_round_is_not_waited_for_long():
 def moving(net, seconds=0.06):
     """Move to another build; the most pairs of hosts that lose packets after any commit."""
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
-    mover, worst = Mover(net.sessions, net.keeper.foresee), []
+    mover, worst = Mover(net.sessions, net.keeper), []
     mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
     for vertex, switch in enumerate(net.fabric.switches):
 
