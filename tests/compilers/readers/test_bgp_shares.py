@@ -198,9 +198,15 @@ def test_a_change_is_told_elsewhere(place, old, new, tmp_path):
     assert check(name, build, tmp_path, BGP).differences
 
 
-@pytest.mark.parametrize("name", ["srlinux", "nvue"])
-def test_systems_that_cannot_say_why(name, tmp_path):
-    with pytest.raises(InputError, match=r"with routing=bgp \(it has no VRF for hosts.*cannot do"):
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("srlinux", "a next hop of it names no network instance"),
+        ("nvue", "it has no VRF for hosts"),
+    ],
+)
+def test_systems_that_cannot_say_why(name, reason, tmp_path):
+    with pytest.raises(InputError, match=rf"with routing=bgp \({reason}\) cannot do"):
         write(name, build_of({"spread": True, "q": 3}), tmp_path, BGP)
 
 
