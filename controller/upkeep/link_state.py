@@ -113,8 +113,9 @@ LOOK = 1.0
 class Links:
     """The state of all links and switches of a fabric, and what is drained by request.
 
-    dead: bool[S, K] and drained: bool[S], both as of the last `settle`. asked: the groups that
-    share a risk, links and nodes that are drained by request, by name.
+    dead: bool[S, K] and drained: bool[S], both as of the last `settle`. judged: whether links have
+    come or gone since. asked: the groups that share a risk, links and nodes that are drained by
+    request, by name.
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class Links:
         self._why = [""] * order
         self._fit: set[int] = set()
         self._events: list[Event] = []
-        self._judged = False
+        self.judged = False
         self._ports, self._looked = PortFinder(wiring), -np.inf
         self._told: tuple[str, ...] = ()
         self._found: tuple[str, ...] = ()
@@ -269,7 +270,7 @@ class Links:
             self._carries(number, "drained" if dead[number] else "")
         for vertex in np.flatnonzero(away).tolist():
             self._why[vertex] = "was drained by request"
-        self.asked, self._asked, self._asked_switches, self._judged = asked, dead, away, True
+        self.asked, self._asked, self._asked_switches, self.judged = asked, dead, away, True
 
     # What follows
 
@@ -311,8 +312,8 @@ class Links:
             self._events.append(LinkReused(*self._ends(number)))
         self.flaps.release(now)
         dead = self.dead
-        if self._judged or released:  # this is asked of every switch that describes its ports
-            dead, self._judged = self._dead(), False
+        if self.judged or released:  # this is asked of every switch that describes its ports
+            dead, self.judged = self._dead(), False
         away = self._away(now) | self._asked_switches
         for vertex in np.flatnonzero(away != self.drained).tolist():
             name = self.wiring.names[vertex]
@@ -452,7 +453,7 @@ class Links:
             broken = any(down) or bool(self._unseen[number])
             if broken == self._broken[number]:
                 continue
-            self._broken[number], self._judged = broken, True
+            self._broken[number], self.judged = broken, True
             asked = "drained" if self._asked[number] else ""
             self._carries(number, (fault if any(down) else "not seen") if broken else asked)
             if broken and self.penalties.flap(number, now):

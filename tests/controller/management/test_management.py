@@ -5,7 +5,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from time import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,14 +15,14 @@ from werkzeug.test import Client
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
-from controller.cluster.shared_record import SharedRecord, read
-from controller.management import action_log
+from controller.management import action_log, http_api
 from controller.management.action_log import ActionLog, Actor
 from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
 from controller.management.tokens import GUESS_PERIOD, MOST_GUESSES, Guesses, Token, Tokens
 from controller.rollout.build_history import BuildHistory
+from controller.rollout.fabric_record import FabricRecord
 from controller.rollout.move_journal import journalled
 from controller.rollout.mover import Mover
 from controller.rollout.rollout import Rollout
@@ -43,7 +42,6 @@ from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.update import updates
-from tests.controller.cluster.test_several import Later, Store
 
 TOKEN = "0123456789abcdef"  # noqa: S105
 READER, OPERATOR = "reader-0123456789", "operator-0123456789"
@@ -485,10 +483,17 @@ def test_tokens_are_read_again(overview, tmp_path):
     assert [event.kind for event in overview.fabric.drain()][-1] == "tokens-kept"
 
 
-def test_drains_are_asked_for_by_operators(tmp_path):
+@pytest.fixture
+def repairing():
+    """A fabric without switches, and its keeper."""
     build = replace(polarfly_build(3), identity="0123456789abcdef")
     fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
-    overview = Overview(fabric, keeper := Keeper(fabric))
+    return fabric, Keeper(fabric)
+
+
+def test_drains_are_asked_for_by_operators(tmp_path, repairing):
+    fabric, keeper = repairing
+    build, overview = keeper.build, Overview(fabric, keeper)
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", fabric.tell)
     mover = journalled(fabric, BuildHistory(tmp_path / "build"), keeper)
@@ -513,29 +518,31 @@ def test_drains_are_asked_for_by_operators(tmp_path):
     assert ("drain", "asked") in asked
 
 
-def test_a_drain_is_answered_when_the_store_has_it(tmp_path):
-    """It was answered before: the successor of a leader killed then knew nothing of it."""
-    now, build = [0.0], replace(polarfly_build(3), identity="0123456789abcdef")
-    fabric = LiveFabric(
-        current_of(build, Encoder(build)), lambda *_: ("type", "code"), clock=lambda: now[0]
-    )
-    history, store = BuildHistory(tmp_path / "build"), Store(SimpleNamespace(key=(0, 0, 1)))
-    record = SharedRecord(jobs := Later(store), history)
-    record.lead(1, None)
-    mover = Mover(fabric, keeper := Keeper(fabric), history, record)
-    tokens = Tokens((Token("alice", "apply", TOKEN.encode()),))
-    overview, actions = Overview(fabric, keeper), ActionLog(tmp_path / "build", fabric.tell)
+def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypatch):
+    """It was answered as soon as writing had begun: a kill then forgot it."""
+    fabric, keeper = repairing
+    written, asked = [], []
 
-    def breathe():
-        now[0] += 1.0
-        if now[0] > 2:
-            jobs.poll()
+    def breathe(*_):
+        if len(asked) == 3:
+            written.append(asked[-1])
 
-    api = Client(Api(overview, Metrics(overview), tokens, actions, mover, breathe=breathe))
-    what = {"what": build.wiring.names[3]}
-    assert api.post("/api/drain", json=what, headers=bearer(TOKEN)).status_code == 202
-    assert read(store).known["asked"] == [[what["what"]]]
-    jobs.poll = lambda: None
-    answer = api.post("/api/undrain", json=what, headers=bearer(TOKEN))
-    assert answer.status_code == 503
-    assert "store does not answer" in answer.json["error"]
+    class Slow(FabricRecord):
+        def agree(self, record):
+            asked.append(record)
+            return record in written
+
+    actions = ActionLog(tmp_path / "build", fabric.tell)
+    mover = Mover(fabric, keeper, record=Slow())
+    tokens, overview = Tokens(OTHERS), Overview(fabric, keeper)
+    app = Api(overview, Metrics(overview), tokens, actions, mover, breathe=breathe)
+    node = {"what": fabric.names[3]}
+    answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
+    assert (answer.status_code, len(asked)) == (202, 4)
+    assert written[0].known["asked"] == [[node["what"]]]
+
+    written.clear()
+    monkeypatch.setattr(http_api, "MOST_WRITING", 0.0)
+    late = Client(app).post("/api/undrain", json=node, headers=bearer(OPERATOR))
+    assert late.status_code == 503
+    assert "not written down" in late.json["error"]
