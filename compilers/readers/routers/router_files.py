@@ -37,7 +37,7 @@ FILES = {
 }
 """By target; the first says everything."""
 WITHOUT_INTERFACES = "frr.conf"
-COMMANDS = {"eos": "eos.cfg", "nvue": "frr.conf"}
+COMMANDS = {"eos": "eos.cfg", "nvue": "shares"}
 """The language of AVD's `eos_cli`, and of NVUE's snippet."""
 LOSSLESS, PRIORITIES = "lossless", "config_db.json"
 """Defined where priorities are lossless, and the file whose tables of these are read elsewhere."""
