@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from compilers.readers.bgp.bgp_failures import MOST_SWITCHES, ShareFailures, share_failures
+from compilers.readers.bgp.bgp_failures import ShareFailures, share_failures
 from compilers.readers.bgp.bgp_outcome import SpeakerFamily, is_via
 from compilers.readers.bgp.bgp_speaker import FAMILIES, BgpSwitch
 from compilers.readers.emitted_forwarding import (
@@ -77,7 +77,7 @@ class BgpReader:
         )
 
     def failures(self, folder: Path) -> ShareFailures | None:
-        """What becomes of shares under failures; None: there are none, or too many switches.
+        """What becomes of shares under failures; None: there are none.
 
         Args:
             folder: that of all switches.
@@ -85,9 +85,7 @@ class BgpReader:
         if not self._places:
             self._read_all(folder)
         shares = any(family.vias.any() for family in self._families)
-        if not shares or len(self._all) > MOST_SWITCHES:
-            return None
-        return share_failures(self._all, self._families)
+        return share_failures(self._all, self._families) if shares else None
 
     def ports_left(
         self, folder: Path, closed: Collection[tuple[str, str]]
