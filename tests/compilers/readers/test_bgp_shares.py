@@ -11,6 +11,7 @@ from itertools import chain
 import networkx as nx
 import pytest
 
+from compilers.readers.bgp import bgp_failures
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from inventory.route_tables.route_table_file import read_routes
@@ -85,6 +86,21 @@ def test_failures_against_another_walk(tmp_path):
     assert found.faults == ()
     assert max(links[0]) == 3
     assert Counter(map(len, known.values())).keys() <= set(range(2, 5))
+
+
+def test_what_is_not_proved_is_said(tmp_path, monkeypatch):
+    """Above a limit failures are not tried, and a report that passes says so."""
+    build = build_of({"spread": True, "q": 3})
+    write("frr", build, tmp_path, BGP)
+    assert check("frr", build, tmp_path, BGP).unproved == ""
+    monkeypatch.setattr(bgp_failures, "MOST_SWITCHES", build.tables.switches - 1)
+    report = check("frr", build, tmp_path, BGP)
+    assert report.passed
+    assert "with a link or a switch down: tried up to 12 switches, these are 13" in report.unproved
+    assert report.as_dict()["unproved"] == report.unproved
+    found = target("frr").reader(target("frr").check(build, BGP)[1]).failures(tmp_path)
+    assert found.cases == 2
+    assert found.followed == 2 * len(walked(build, shares(build, tmp_path), None))
 
 
 def test_systems_prove_the_same(tmp_path):
