@@ -62,7 +62,7 @@ def stop_if_wrong(build: Build, report: Report) -> None:
 
 
 def say_emitted(report: EmittedReport) -> None:
-    """Name the places where files say something else than the tables."""
+    """Name the places where files say something else than the tables, and what was not proved."""
     from compilers.readers.difference_list import UNEXPECTED
 
     for example in report.examples:
@@ -71,5 +71,7 @@ def say_emitted(report: EmittedReport) -> None:
         warn(f"{more:,} more differences")
     if any(example.says.startswith(UNEXPECTED) for example in report.examples):
         warn("statements of your own templates: accept them by how they begin, with --accept TEXT")
+    if report.unproved:
+        warn(f"not proved: {report.unproved}")
     if lost := report.pairs - report.delivered:
         warn(f"{lost:,} of {report.pairs:,} pairs do not go as by the tables")

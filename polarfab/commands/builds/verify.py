@@ -190,7 +190,11 @@ def command(
         stop_if_wrong(build, report)
     for each in files:
         if not as_json:
-            facts = [(key, value) for key, value in each.as_dict().items() if key != "examples"]
+            facts = [
+                (key, value)
+                for key, value in each.as_dict().items()
+                if key not in ("examples", "unproved")
+            ]
             print_facts(f"emitted: {emitted}", facts)
         say_emitted(each)
         if not each.passed and not words and str(emitted) != OPENFLOW:

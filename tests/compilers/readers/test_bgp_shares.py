@@ -11,6 +11,7 @@ from itertools import chain
 import networkx as nx
 import pytest
 
+from compilers.readers.bgp import bgp_failures
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from inventory.route_tables.route_table_file import read_routes
@@ -18,7 +19,7 @@ from tests.compilers.readers.emitted import IQ, change, check, write
 from tests.compilers.readers.test_bgp_reader import build_of
 
 BGP = {"routing": "bgp", "bfd": "on"}
-SYSTEMS = ("frr", "sonic", "eos", "nxos", "junos")
+SYSTEMS = ("frr", "sonic", "eos", "nxos", "junos", "nvue")
 NEAR = "^[0-9]+( [0-9]+){0,5}$"
 
 
@@ -85,6 +86,21 @@ def test_failures_against_another_walk(tmp_path):
     assert found.faults == ()
     assert max(links[0]) == 3
     assert Counter(map(len, known.values())).keys() <= set(range(2, 5))
+
+
+def test_what_is_not_proved_is_said(tmp_path, monkeypatch):
+    """Above a limit failures are not tried, and a report that passes says so."""
+    build = build_of({"spread": True, "q": 3})
+    write("frr", build, tmp_path, BGP)
+    assert check("frr", build, tmp_path, BGP).unproved == ""
+    monkeypatch.setattr(bgp_failures, "MOST_SWITCHES", build.tables.switches - 1)
+    report = check("frr", build, tmp_path, BGP)
+    assert report.passed
+    assert "with a link or a switch down: tried up to 12 switches, these are 13" in report.unproved
+    assert report.as_dict()["unproved"] == report.unproved
+    found = target("frr").reader(target("frr").check(build, BGP)[1]).failures(tmp_path)
+    assert found.cases == 2
+    assert found.followed == 2 * len(walked(build, shares(build, tmp_path), None))
 
 
 def test_systems_prove_the_same(tmp_path):
@@ -172,6 +188,20 @@ CHANGES_ELSEWHERE = {
         ("    network 100.127.0.1/32\n", ""),
         ("seq 10 permit 100.127.0.0/16 ge 32 le 32", "seq 10 permit 100.127.0.0/16 ge 31 le 31"),
     ),
+    ("nvue", "startup.yaml"): (
+        ("             ip route 10.0.0.20/30 100.127.0.5 nexthop-vrf default\n", ""),
+        ("100.127.0.5 nexthop-vrf default", "100.127.0.6 nexthop-vrf default"),
+        ("100.127.0.5 nexthop-vrf default", "100.127.0.5"),
+        ("            zebra nexthop-group keep 1\n", ""),
+        ("            no ip nht resolve-via-default\n", ""),
+        ("            exit-vrf\n", ""),
+        ("          vrf: hosts\n", ""),
+        ("      hosts: {}\n", ""),
+        ("10.0.0.2 swp5 nexthop-vrf hosts", "10.0.0.2 swp4 nexthop-vrf hosts"),
+        (', "100.127.0.1/32": {}}', "}"),
+        ('"100.127.0.0/16": {min-prefix-len: 32', '"100.127.0.0/16": {min-prefix-len: 31'),
+        ('            "100.127.0.1/32": {', '            "100.127.0.9/32": {'),
+    ),
     ("junos", "junos.set"): (
         ("route 10.0.0.20/30 next-hop 100.127.0.5\n", "route 10.0.0.20/30 next-hop 100.127.0.6\n"),
         ("set routing-instances polarfab routing-options static defaults resolve\n", ""),
@@ -198,16 +228,10 @@ def test_a_change_is_told_elsewhere(place, old, new, tmp_path):
     assert check(name, build, tmp_path, BGP).differences
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("srlinux", "a next hop of it names no network instance"),
-        ("nvue", "it has no VRF for hosts"),
-    ],
-)
-def test_systems_that_cannot_say_why(name, reason, tmp_path):
+def test_a_system_that_cannot_says_why(tmp_path):
+    reason = "a next hop of it names no network instance"
     with pytest.raises(InputError, match=rf"with routing=bgp \({reason}\) cannot do"):
-        write(name, build_of({"spread": True, "q": 3}), tmp_path, BGP)
+        write("srlinux", build_of({"spread": True, "q": 3}), tmp_path, BGP)
 
 
 @pytest.mark.parametrize(
