@@ -103,7 +103,11 @@ class WiringReport:
             ],
             "trunks": self.exchanged(),
             "contested": self._cables(found.wired.contested),
-            "strangers": [{**self._end(p), "neighbour": n} for p, n in found.wired.strangers],
+            "strangers": [
+                {**self._end(p), "neighbour": n}
+                | ({"planned": self._end(found.foreign[p])} if p in found.foreign else {})
+                for p, n in found.wired.strangers
+            ],
             "unknown_ports": [{"node": n, "port": p} for n, p in found.wired.unknown_ports],
         }
 

@@ -130,7 +130,8 @@ class LinkEnds:
 class Links:
     """The state of all links and switches of a fabric.
 
-    dead: bool[S, K] and drained: bool[S], both as of the last `settle`.
+    dead: bool[S, K] and drained: bool[S], both as of the last `settle`. judged: whether links have
+    come or gone since.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class Links:
         self._due = np.full(order, np.inf)
         self._why = [""] * order
         self._news: list[News] = []
-        self._judged = False
+        self.judged = False
 
     @property
     def broken(self) -> NDArray[np.bool_]:
@@ -233,7 +234,7 @@ class Links:
             self._tell("down" if asked[number] else "up", number, "drained")
         for vertex in np.flatnonzero(away).tolist():
             self._why[vertex] = "was drained by request"
-        self._asked, self._asked_switches, self._judged = asked, away, True
+        self._asked, self._asked_switches, self.judged = asked, away, True
 
     def settle(self, now: float) -> tuple[bool, list[News]]:
         """Update `dead` and `drained`; returns whether they have changed, and the news."""
@@ -242,9 +243,9 @@ class Links:
             self._tell("reused", number)
         self.flaps.release(now)
         dead = self.dead
-        if self._judged or released:  # this is asked of every switch that describes its ports
+        if self.judged or released:  # this is asked of every switch that describes its ports
             lost = self.penalties.suppressed | self._broken | self._asked
-            dead, self._judged = np.append(lost, False)[self.cables.number], False
+            dead, self.judged = np.append(lost, False)[self.cables.number], False
         away = self._away(now) | self._asked_switches
         for vertex in np.flatnonzero(away != self.drained).tolist():
             drained = bool(away[vertex])
@@ -330,7 +331,7 @@ class Links:
             broken = any(down) or bool(self._unseen[number])
             if broken == self._broken[number]:
                 continue
-            self._broken[number], self._judged = broken, True
+            self._broken[number], self.judged = broken, True
             asked = "drained" if self._asked[number] else ""
             why = (fault if any(down) else "not seen") if broken else asked
             self._tell("down" if why else "up", number, why)

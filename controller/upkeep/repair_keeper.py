@@ -278,7 +278,8 @@ class Keeper:
             kept.watching.described(vertex, ports)
             if kept.adaptation:
                 kept.adaptation.meter.ports(vertex, ports)
-            self._settle(kept)
+            if kept.watching.links.judged:  # else the next tick is soon enough
+                self._settle(kept)
 
     def fit(self, vertex: int, fit: bool) -> None:
         """A switch was read to hold its program, or is known not to."""

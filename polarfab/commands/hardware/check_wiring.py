@@ -93,7 +93,12 @@ def _print(found: WiringReport) -> None:
     if moves := [(i, move["text"]) for i, move in enumerate(report["moves"], 1)]:
         print_table("repair, in this order", ("", "move"), moves)
     for stranger in report["strangers"][:MOST_LINES]:
-        say(f"not of this fabric: {stranger['neighbour']} at {stranger['node']} {stranger['port']}")
+        text = (
+            f"not of this fabric: {stranger['neighbour']} at {stranger['node']} {stranger['port']}"
+        )
+        if there := stranger.get("planned"):
+            text += f", whose cable should lead to {there['node']} {there['port']}"
+        say(text)
     for entry in report["unknown_ports"][:MOST_LINES]:
         say(f"no such port in the plan: {entry['node']} {entry['port']}")
     if report["contested"]:

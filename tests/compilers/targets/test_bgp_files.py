@@ -16,6 +16,7 @@ from tests.compilers.targets.makers import avd_sections, fabric
 BGP = {"routing": "bgp"}
 SYSTEMS = ("eos", "junos", "nvue", "nxos", "sonic", "srlinux")
 TIES, NONE, SEVERAL = fabric("pn", q=2), fabric(q=2, hosts=0, ipv6=""), fabric(q=2, hosts=3)
+SHARED = fabric(q=3, spread=True)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -26,7 +27,7 @@ def test_golden(name, tmp_path, golden):
         golden(path.read_text(), f"{name}_bgp_{path.name}")
 
 
-@pytest.mark.parametrize("build", [TIES, NONE, SEVERAL])
+@pytest.mark.parametrize("build", [TIES, NONE, SEVERAL, SHARED])
 def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path, pyavd):
     target("eos").render(build, tmp_path, options=BGP, only=[0, 5])
     for folder in (tmp_path / build.wiring.names[0], tmp_path / build.wiring.names[5]):
@@ -37,7 +38,7 @@ def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path, pyavd):
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
-@pytest.mark.parametrize("build", [TIES, NONE])
+@pytest.mark.parametrize("build", [TIES, NONE, SHARED])
 def test_vtysh_accepts_the_speakers(build, tmp_path):
     for name in ("sonic", "frr"):
         out = tmp_path / name
