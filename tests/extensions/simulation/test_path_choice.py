@@ -149,7 +149,7 @@ def test_nothing_stops_above_saturation(ways: str) -> None:
     few = path_channels(net, ways, "valley")
     found = point(fabric, "longest", 1.0, ways, vcs=few, buffer=8 * few, scheme="valley")
     assert found.deadlock == ()
-    assert found.accepted > 0.1
+    assert found.accepted > (0.05 if ways == "valiant" else 0.1)  # two paths, half as much
 
 
 def test_what_does_not_go_with_these_ways() -> None:

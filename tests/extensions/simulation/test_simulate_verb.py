@@ -154,7 +154,7 @@ def test_a_collective_has_a_time(polarfab: Run, folder: Path) -> None:
         (("--collective", "ring"), "ring-allreduce, tree-allreduce"),
         (
             ("--collective", "sweep3d", "--load", "0.1"),
-            "--collective without --load, --demand, -o, --scheduler, given --load",
+            "--collective without --load, --demand, -o, --scheduler, --runs, given --load",
         ),
         (("--collective", "sweep3d", "--scheduler", "tcp://127.0.0.1:1"), "given --scheduler"),
         (("--collective", "sweep3d", "--pattern", "tornado"), "a pattern or a collective"),
