@@ -87,4 +87,5 @@ def renamed(wired: Wired, rounds: Sequence[Cycle], width: int) -> Wired:
         wired,
         cables=frozenset((a, b) for a, b in pairs),
         reporters=frozenset(place.get(v, v) for v in wired.reporters),
+        strangers=tuple((placed(port), name) for port, name in wired.strangers),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ class WiringAudit:
     leaves empty. misplaced: present cables at planned ports, but not as planned. absent: vertices
     that report nothing and that no neighbour sees. unseen: planned cables without neighbour data,
     at absent nodes or between two that report nothing. moves: the fewest that restore the plan.
+    foreign: of a port that sees a device of no plan, the port that its cable should lead to.
     """
 
     planned: int
@@ -33,12 +35,14 @@ class WiringAudit:
     absent: tuple[int, ...]
     unseen: Pairs
     moves: tuple[Move, ...]
+    foreign: Mapping[int, int]
     wired: Wired
 
     @property
     def good(self) -> bool:
         """Whether all cables with neighbour data are as planned."""
-        return not self.moves and not self.rounds and not self.wired.unknown_ports
+        as_planned = not self.moves and not self.rounds and not self.foreign
+        return as_planned and not self.wired.unknown_ports
 
 
 def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> WiringAudit:
@@ -59,6 +63,8 @@ def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> Wi
     surplus = {p for pair in wired.cables - visible for p in pair}
     linked = np.flatnonzero((wiring.far >= 0).any(axis=1))
     present = {a // width for pair in wired.cables for a in pair} | wired.reporters
+    ends = {end: other for a, b in planned - right for end, other in ((a, b), (b, a))}
+    foreign = {port: ends[port] for port, _ in wired.strangers if port in ends}
     return WiringAudit(
         planned=len(planned),
         rounds=rounds,
@@ -69,6 +75,7 @@ def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> Wi
         absent=tuple(v for v in linked.tolist() if v not in present),
         unseen=planned - visible - wired.cables,
         moves=tuple(move for part in parts for move in part.moves(ports.vertex)),
+        foreign=foreign,
         wired=wired,
     )
 

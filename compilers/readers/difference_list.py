@@ -18,12 +18,14 @@ class DifferenceList:
     """How many places say something else than the tables, and the first ones.
 
     accept: how statements of the user's own begin, or the names of files, which are only counted.
+    unproved: what was not looked at, "" where everything was.
     """
 
     accept: tuple[str, ...] = ()
     accepted: int = 0
     count: int = 0
     examples: list[EmittedDifference] = field(default_factory=list)
+    unproved: str = ""
 
     def add(self, file: Path | str, line: int, says: str, tables: str = "", times: int = 1) -> None:
         """Count a difference, or several of one kind."""

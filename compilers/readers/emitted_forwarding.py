@@ -208,6 +208,14 @@ def network_text(text: str) -> str:
     return str(ip_network(text))
 
 
+def prefix_text(text: str) -> str:
+    """The one text of a prefix; one that is none stays as it is."""
+    try:
+        return network_text(text)
+    except ValueError:
+        return text
+
+
 @lru_cache(1 << 16)
 def interface_network(text: str) -> tuple[str, str]:
     """The address of `10.0.0.1/29`, and its network.
@@ -221,7 +229,7 @@ def interface_network(text: str) -> tuple[str, str]:
 
 @lru_cache(1 << 12)
 def covering(text: str) -> tuple[str, ...]:
-    """A prefix, and the shorter ones that it is part of; nothing where it is no prefix."""
+    """A prefix, and the shorter ones that it is part of, 0 bits left out; () where it is none."""
     try:
         network = ip_network(text)
     except ValueError:

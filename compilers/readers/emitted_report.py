@@ -18,7 +18,8 @@ class EmittedReport:
     as they say, whatever is down; carriers and LIDs are followed to the end.
 
     differences counts all; examples are the first of them. pairs is 0 where only some switches were
-    checked. accepted: statements of the user's own.
+    checked. accepted: statements of the user's own. unproved: what no reader looked at, "" where
+    all of it was: files may pass without it.
     """
 
     target: str
@@ -28,6 +29,7 @@ class EmittedReport:
     differences: int
     examples: tuple[EmittedDifference, ...] = ()
     accepted: int = 0
+    unproved: str = ""
 
     @property
     def passed(self) -> bool:
@@ -35,10 +37,11 @@ class EmittedReport:
         return not self.differences and self.delivered == self.pairs
 
     def also(self, more: DifferenceList) -> EmittedReport:
-        """With more differences of the same files."""
+        """With what more was found in the same files."""
         examples = (*self.examples, *more.examples)[:EXAMPLES]
         count = self.differences + more.count
-        return replace(self, differences=count, examples=examples)
+        unproved = "; ".join(filter(None, (self.unproved, more.unproved)))
+        return replace(self, differences=count, examples=examples, unproved=unproved)
 
     def moved(self, there: Path, here: Path) -> EmittedReport:
         """The same of files that were read in another folder than where they belong."""
@@ -52,12 +55,12 @@ class EmittedReport:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        counts = ("target", "switches", "pairs", "delivered", "differences", "accepted")
+        words = ("target", "switches", "pairs", "delivered", "differences", "accepted", "unproved")
         examples = [
             {"file": e.file, "line": e.line, "says": e.says, "tables": e.tables}
             for e in self.examples
         ]
-        return {name: getattr(self, name) for name in counts} | {"examples": examples}
+        return {name: getattr(self, name) for name in words} | {"examples": examples}
 
     def __repr__(self) -> str:
         """`<EmittedReport of ovs: 57 switches, no differences>`."""

@@ -13,7 +13,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.emitted_forwarding import Chain, EmittedRows, Lookup, Port, Stage
+from compilers.readers.emitted_forwarding import (
+    Chain,
+    EmittedRows,
+    Lookup,
+    Port,
+    Stage,
+    covering,
+)
 from compilers.readers.text_lines import TextLines
 
 T = TypeVar("T")
@@ -135,13 +142,19 @@ class RouteLines:
         return others
 
     def uncovered(self, ends: Collection[str]) -> Iterator[str]:
-        """The first and the last prefix of each family, where none of these networks holds it."""
+        """The first and the last prefix of each family, where none of these networks holds it.
+
+        Texts that are no prefixes are left out.
+        """
         named = list(self.prefixes)
         there = [named[number] for number in np.unique(self.columns()[0]).tolist()]
         for six in (False, True):
-            last = [ip_network(prefix) for prefix in ends if (":" in prefix) == six]
+            last = [ip_network(end) for end in ends if (":" in end) == six and covering(end)]
             ways = there, reversed(there)
-            others = ((p for p in way if (":" in p) == six and p not in ends) for way in ways)
+            others = (
+                (p for p in way if (":" in p) == six and p not in ends and covering(p))
+                for way in ways
+            )
             for prefix in dict.fromkeys(p for way in others for p in islice(way, 1)):
                 if not any(ip_address(prefix.partition("/")[0]) in network for network in last):
                     yield prefix

@@ -10,10 +10,14 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from compilers.readers.emitted_forwarding import covering
+
 BETWEEN = " / "
 FIELD = re.compile(r"<([a-z]+)>")
 NEIGHBOUR = re.compile(r" / neighbor (\S+)")
 GROUP = re.compile(r"peer[- ]group (\S+)$")
+PREFIXES = {"prefix", "pool", "via"}
+"""Fields that are prefixes: a statement with another text there is unknown."""
 Found = dict[str, str]
 """The texts of fields."""
 
@@ -48,8 +52,10 @@ class Statements:
         pattern = _pattern(template, frozenset(known.items()))
         for statement, line in self.said.items():
             if statement.startswith(start) and (match := pattern.fullmatch(statement)):
-                self._understood.add(statement)
-                yield known | match.groupdict(), line
+                found = match.groupdict()
+                if all(covering(found[name]) for name in PREFIXES & found.keys()):
+                    self._understood.add(statement)
+                yield known | found, line
 
     def need(self, templates: Iterable[str], known: Found) -> Found:
         """Fields of statements that have to be there; those of one that is not are "0"."""

@@ -34,7 +34,7 @@ from compilers.readers.emitted_forwarding import (
     bare,
     canonical,
     covering,
-    network_text,
+    prefix_text,
     with_mark,
 )
 from compilers.readers.expected_facts import FACTS, Value
@@ -201,18 +201,16 @@ class SwitchCheck:
     def _discards(self) -> None:
         """Discarded prefixes are no part of any that is forwarded."""
         for prefix, file, line in self.emitted.discards:
-            if any(self.number_of(each) >= 0 for each in covering(prefix)):
+            if not (shorter := covering(prefix)):
+                self.found.add(file, line, f"{prefix} is discarded", "a prefix")
+            elif any(self.number_of(each) >= 0 for each in shorter):
                 self.found.add(file, line, f"{prefix} is discarded", "it is forwarded")
 
     def number_of(self, prefix: str) -> int:
         """The number of a prefix, -1 where the fabric has none such."""
         number = self.numbers.get(prefix)
         if number is None:
-            try:
-                number = self.numbers.get(network_text(prefix), -1)
-            except ValueError:
-                number = -1
-            self.numbers[prefix] = number
+            number = self.numbers[prefix] = self.numbers.get(prefix_text(prefix), -1)
         return number
 
     def _forwarding(self) -> int:

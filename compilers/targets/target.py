@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import EmittedCheck, Reader
 from compilers.readers.emitted_report import EmittedReport
@@ -269,12 +270,19 @@ class Target(ABC):
     def more_differences(
         self,
         build: Build,  # noqa: ARG002
-        chosen: Chosen,  # noqa: ARG002
-        folder: Path,  # noqa: ARG002
-        only: Collection[int] | None,  # noqa: ARG002
+        chosen: Chosen,
+        folder: Path,
+        only: Collection[int] | None,
     ) -> DifferenceList | None:
-        """Of what the files of switches say besides where packets go; see `check_emitted`."""
-        return None
+        """Of what the files of switches say besides where packets go; see `check_emitted`.
+
+        Here: what is lost under a failure, where BGP finds the next hops of shares.
+        """
+        reader = self.reader(chosen)
+        if only is not None or not isinstance(reader, BgpReader):
+            return None
+        found = reader.failures(folder)
+        return found.differences(folder) if found else None
 
     def write_fabric(
         self, renderer: Renderer, build: Build, chosen: Chosen, out: Path, progress: Progress

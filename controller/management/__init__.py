@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -78,8 +77,7 @@ def start(
     metrics = Metrics(overview, guesses, PortCounters(reporter.fabric), tls)
     reporter.observers += [overview.happened, metrics.happened]
     private = settings.token_to_read
-    breathe = partial(eventlet.sleep, 0)
-    api = Api(overview, metrics, tokens, actions, mover, guesses, private, breathe)
+    api = Api(overview, metrics, tokens, actions, mover, guesses, private, eventlet.sleep)
     server = serve(listener, api, tls)
     pulse.follow("answering HTTP requests", server)
     url = f"http{'s' * bool(tls)}://{settings.http}"

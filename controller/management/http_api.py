@@ -28,6 +28,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import ceil
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -61,6 +62,8 @@ POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 MOST_BODY = 64 * 1024
 """Most bytes of a request's body."""
 
+MOST_WRITING, WRITING_POLL = 5.0, 0.01
+"""Seconds that an answer waits at most until the record is written, and between two looks."""
 LONGEST_TRIAL = 7 * 86400
 """Most seconds that a build may be on trial."""
 
@@ -73,7 +76,8 @@ class _Request(Request):
 @dataclass(frozen=True, slots=True)
 class Api:
     """The application. private: reading needs a token, too, but for the page itself and for health.
-    breathe: lets other work go on while a build is proved, or much is drained.
+    breathe: lets other work go on, for so many seconds, while a build is proved, much is drained or
+    a record is written.
     """
 
     overview: Overview
@@ -83,7 +87,7 @@ class Api:
     mover: Mover | None = None
     guesses: Guesses = field(default_factory=Guesses)
     private: bool = False
-    breathe: Callable[[], None] = lambda: None
+    breathe: Callable[..., None] = lambda *_: None
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         """Answer a request; errors become responses, too."""
@@ -184,9 +188,22 @@ class Api:
             raise ServiceUnavailable("this controller does not repair")
         with self.actions.asked(actor, action, what):
             answer = keeper.drain(what, action == "undrain", self.breathe)
-        if self.mover:
-            self.mover.remember()  # a kill before the next tick would forget it
+        self._remember()
         return _json(answer, 202)
+
+    def _remember(self) -> None:
+        """Wait until what is drained is written down: who takes over would use it again. A move
+        that began meanwhile writes it with its rounds.
+        """
+        until = monotonic() + MOST_WRITING
+        while self.mover and not (self.mover.busy or self.mover.remember()):
+            self._lead()
+            if monotonic() > until:
+                raise ServiceUnavailable(
+                    "it is done, but not written down: the store does not answer, and another"
+                    " controller would not know of it; ask again"
+                )
+            self.breathe(WRITING_POLL)
 
     def build(self, request: _Request) -> Response:
         """The running build, packed."""

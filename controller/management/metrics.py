@@ -149,10 +149,12 @@ class Metrics(Collector):
         ):
             for vertex in sorted(known):
                 name, one = wiring.names[vertex], known[vertex]
+                ports = wiring.port_names[int(wiring.node_type[vertex])]
                 if each:
                     for port, count in zip(one["port"].tolist(), one[what].tolist(), strict=True):
-                        if port < LOCAL:
-                            family.add_metric([name, wiring.port_name(vertex, port)], count)
+                        if port < LOCAL:  # a switch may have more ports than its type
+                            label = ports[port - 1] if port <= len(ports) else str(port)
+                            family.add_metric([name, label], count)
                 else:
                     family.add_metric([name, ""], int(one[what].sum()))
             yield family

@@ -44,7 +44,8 @@ class PortCounters:
         for gone in self._asked.keys() - there.keys():
             del self._asked[gone]
             self.known.pop(gone, None)
-        due = [v for v in there if now - self._asked.get(v, -PERIOD) >= PERIOD]
+        # Those that are still programmed have other things to do.
+        due = [v for v in fabric.in_sync if now - self._asked.get(v, -PERIOD) >= PERIOD]
         for vertex in due[:A_TICK]:
             self._asked[vertex] = now
             answer = partial(self._counted, self.known, vertex)

@@ -40,15 +40,15 @@ def stop_if_wrong(build: Build, report: Report) -> None:
         return
     names = build.wiring.names
     for text in report.unsound.texts():
-        warn(f"unsound: {text}")
+        warn(f"wrong value: {text}")
     if more := report.unsound.count - len(report.unsound.findings):
-        warn(f"unsound: {more:,} more values")
+        warn(f"wrong value: {more:,} more")
     for fault in report.faults:
         warn(f"wrong: {names[fault.source]} to {names[fault.destination]}: {fault.fault}")
     if wrong := report.pairs - report.minimal:
         warn(f"{wrong:,} of {report.pairs:,} pairs do not take a minimal path")
     if report.ways and report.ways.strays:
-        warn(f"{report.ways.strays:,} ways of the alternates lead nowhere")
+        warn(f"{report.ways.strays:,} paths over alternates are not delivered")
     for case in report.broken:
         lost = case.lost_pairs - case.cut_off
         warn(f"protection fails: {lost:,} pairs are lost, kind of failure: {case.kind}")
@@ -62,7 +62,7 @@ def stop_if_wrong(build: Build, report: Report) -> None:
 
 
 def say_emitted(report: EmittedReport) -> None:
-    """Name the places where files say something else than the tables."""
+    """Name the places where files say something else than the tables, and what was not proved."""
     from compilers.readers.difference_list import UNEXPECTED
 
     for example in report.examples:
@@ -71,5 +71,7 @@ def say_emitted(report: EmittedReport) -> None:
         warn(f"{more:,} more differences")
     if any(example.says.startswith(UNEXPECTED) for example in report.examples):
         warn("statements of your own templates: accept them by how they begin, with --accept TEXT")
+    if report.unproved:
+        warn(f"not proved: {report.unproved}")
     if lost := report.pairs - report.delivered:
         warn(f"{lost:,} of {report.pairs:,} pairs do not go as by the tables")

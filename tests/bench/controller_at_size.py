@@ -7,7 +7,6 @@ its own. Prints a line of JSON a step; processor seconds and megabytes are the c
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import time
@@ -23,7 +22,7 @@ from compilers.tables.folders.build_folder import load
 from controller.management.client import Client
 from tests.bench.echo_probe import EchoProbe
 from tests.bench.moves_at_size import compiled
-from tests.bench.push_child import HIGHEST
+from tests.bench.push_child import HIGHEST, spent
 from tests.bench.stand_ins import StandIns
 from tests.controller.cluster.makers import TOKEN, Process
 from tests.controller.makers import POLARFAB, own_network
@@ -33,7 +32,6 @@ AT_MOST, IDLE = 600.0, 20.0
 LINKS = 10
 """That fail one after the other."""
 ADDRESS, URL = ("127.0.0.1", 6653), "127.0.0.1:8080"
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Controller(Process):
@@ -55,8 +53,7 @@ class Controller(Process):
 
     def spent(self) -> float:
         """Processor seconds since it was started."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        return spent(self.process.pid)
 
     def megabytes(self) -> float:
         """The most memory that it had."""

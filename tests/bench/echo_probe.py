@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 from threading import Event, Thread
 from types import TracebackType
 
@@ -15,17 +16,26 @@ from compilers.targets.openflow.protocol import (
     message,
 )
 
-EVERY = 0.05
-"""Seconds between two requests."""
+EVERY, CONNECT = 0.05, 0.005
+"""Seconds between two requests, and between two attempts to connect."""
 NOBODY = 0x5046_FFFF_FFFF_FFFE
 """The datapath id that it gives: no switch has it."""
 
 
 class EchoProbe:
-    """Asks while the context lasts; `slowest` is then the longest wait for an answer, seconds."""
+    """Asks while the context lasts; `slowest` is then the longest wait for an answer, seconds.
 
-    def __init__(self, address: tuple[str, int], patience: float) -> None:
+    began: called as soon as the controller listens.
+    """
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        patience: float,
+        began: Callable[[], object] = lambda: None,
+    ) -> None:
         self.address, self.patience, self.slowest, self.answers = address, patience, 0.0, 0
+        self._began = began
         self._done = Event()
         self._thread = Thread(target=self._run, daemon=True)
 
@@ -46,6 +56,7 @@ class EchoProbe:
         connected = self._connect()
         if connected is None:
             return
+        self._began()
         with connected as peer:
             peer.settimeout(self.patience)
             peer.sendall(message(MessageType.HELLO, 0))
@@ -63,7 +74,7 @@ class EchoProbe:
             try:
                 return socket.create_connection(self.address)
             except OSError:
-                self._done.wait(EVERY)
+                self._done.wait(CONNECT)
         return None
 
     def _answer(self, peer: socket.socket) -> None:

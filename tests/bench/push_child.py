@@ -5,6 +5,7 @@ They are programmed by the controller, and by a bare socket server with the same
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable
@@ -52,6 +53,13 @@ PATIENT = {
 }
 """Open vSwitch 3.1 takes these only while a switch is connected; else it backs off up to 8 s."""
 HOST, _, PORT = CONTROLLER_ADDRESS.partition(":")
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def spent(process: int) -> float:
+    """Processor seconds of a process since it was started, user and system."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 class PushingInside:
@@ -82,26 +90,42 @@ class PushingInside:
         """Take all rows and groups from all switches."""
         self._push(self._nothing)
 
-    def bare(self, bundles: bool) -> float:
-        """Seconds that a bare socket server takes, in bundles as the controller does or without."""
-        stages = _bundled if bundles else _plain
-        return self._push({number: stages(made) for number, made in self.programs.items()})
+    def bare(self, bundles: bool) -> dict[str, float]:
+        """What a bare socket server takes, in bundles as the controller does or without: seconds,
+        and processor seconds of its own and of Open vSwitch.
+        """
+        make = _bundled if bundles else _plain
+        stages = {number: make(made) for number, made in self.programs.items()}
+        own, switches = spent(os.getpid()), self._switches_spent()
+        seconds = self._push(stages)
+        return {
+            "seconds": seconds,
+            "processor": spent(os.getpid()) - own,
+            "switches": self._switches_spent() - switches,
+        }
 
     def controller(self, framework: str) -> dict[str, float]:
         """Let the controller program the switches, whatever they hold, and end it.
 
-        Returns seconds, the most memory it had (megabytes), the slowest answer to an echo (seconds)
-        and how many rows and groups it sent.
+        Returns seconds, processor seconds of its own and of Open vSwitch since it listened, the
+        most memory it had (megabytes), the slowest answer to an echo (seconds) and how many rows
+        and groups it sent.
         """
         process = ControllerProcess({**self.job, "framework": framework})
         process.start()
+        assert process.process is not None
+        number, before = process.process.pid, [0.0, 0.0]
+
+        def began() -> None:
+            before[:] = spent(number), self._switches_spent()
+
         try:
-            with EchoProbe((HOST, int(PORT)), PUSH_PATIENCE) as probe:
+            with EchoProbe((HOST, int(PORT)), PUSH_PATIENCE, began) as probe:
                 process.wait(len(self.programs), PUSH_PATIENCE, self._progress)
+            own, switches = spent(number) - before[0], self._switches_spent() - before[1]
             took = self._took()
             status = process.status()
-            assert process.process is not None
-            memory = Path(f"/proc/{process.process.pid}/status").read_text()
+            memory = Path(f"/proc/{number}/status").read_text()
         finally:
             process.kill()
         highest = HIGHEST.search(memory)
@@ -109,10 +133,15 @@ class PushingInside:
             raise EngineError("the system does not say how much memory the controller took")
         return {
             "seconds": took,
+            "processor": own,
+            "switches": switches,
             "megabytes": int(highest[1]) / 1024,
             "echo": probe.slowest,
             "sent": sum(status["differences"][what] for what in ("added", "changed", "removed")),
         }
+
+    def _switches_spent(self) -> float:
+        return spent(int((RUN / "ovs" / "ovs-vswitchd.pid").read_text()))
 
     def _took(self) -> float:
         """Seconds, as the controller's log has it soon after its status says that all is done."""

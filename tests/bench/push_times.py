@@ -15,16 +15,20 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """One way to program all switches.
+    """One way to program all switches; times are the best of the repetitions.
 
-    seconds: the best of the repetitions, from the first switch that names itself to the last
-    answer. ratio: times those of the bare server with the same bundles in the same run. sent: rows
-    and groups. megabytes: the most memory. echo: seconds of the slowest echo reply of them all.
+    seconds: from the first switch that names itself to the last answer. ratio: times those of the
+    bare server with the same bundles in the same run. processor: seconds of the server's own
+    processor time since it listened. work: the same with that of Open vSwitch, as times that of the
+    bare server, which a busy machine does not change. sent: rows and groups. megabytes: the most
+    memory. echo: seconds of the slowest echo reply of them all.
     """
 
     what: str
     seconds: float
     ratio: float
+    processor: float
+    work: float
     sent: int
     megabytes: float | None = None
     echo: float | None = None
@@ -61,28 +65,31 @@ def pushes(
 def _measure(
     inner: InnerProcess, rows: int, frameworks: Sequence[str], repeat: int, tell: Tell
 ) -> Iterator[Push]:
-    bare: dict[str, list[float]] = {BARE: [], "bare socket server, no bundles": []}
+    bare = {BARE: True, "bare socket server, no bundles": False}
     found: dict[str, list[dict[str, float]]] = {}
     for _ in range(repeat):
-        for what, times in bare.items():
+        for what, bundles in bare.items():
             tell(what)
-            times.append(inner.call("bare", what == BARE))
+            found.setdefault(what, []).append(inner.call("bare", bundles))
             inner.call("wipe")
         for name in frameworks:
             for what in (f"{name}, from nothing", f"{name}, nothing to change"):
                 tell(what)
                 found.setdefault(what, []).append(inner.call("controller", name))
             inner.call("wipe")
-    base = min(bare[BARE])
-    for what, times in bare.items():
-        yield Push(what, min(times), min(times) / base, rows)
+    seconds = {what: min(run["seconds"] for run in runs) for what, runs in found.items()}
+    work = {
+        what: min(run["processor"] + run["switches"] for run in runs)
+        for what, runs in found.items()
+    }
     for what, runs in found.items():
-        seconds = min(run["seconds"] for run in runs)
         yield Push(
             what,
-            seconds,
-            seconds / base,
-            sent=int(runs[0]["sent"]),
-            megabytes=max(run["megabytes"] for run in runs),
-            echo=max(run["echo"] for run in runs),
+            seconds[what],
+            seconds[what] / seconds[BARE],
+            min(run["processor"] for run in runs),
+            work[what] / work[BARE],
+            sent=int(runs[0].get("sent", rows)),
+            megabytes=max((run["megabytes"] for run in runs if "megabytes" in run), default=None),
+            echo=max((run["echo"] for run in runs if "echo" in run), default=None),
         )

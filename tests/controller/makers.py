@@ -113,10 +113,12 @@ class Running:
         until(lambda: text in self.log.read_text(), f"{text!r} in {self.log}")
 
     def stop(self, number=signal.SIGTERM):
-        """End it as an operator would."""
+        """End it as an operator would; it says so in its last line."""
         self.process.send_signal(number)
-        code = self.process.wait(20)
-        assert (code, "Traceback" in self.log.read_text()) == (0, False)
+        code, text = self.process.wait(20), self.log.read_text()
+        assert (code, "Traceback" in text) == (0, False)
+        last, name = text.splitlines()[-1], signal.Signals(number).name
+        assert f"ended by {name}; switches keep" in last or f'"node": "{name}"' in last
 
 
 def polarfab(build, framework, *options):

@@ -43,6 +43,7 @@ HOSTILE = {
     "impostor": HELLO + struct.pack("!BBHIQ", 4, 6, 32, 1, 5) + os.urandom(3000),
     "nothing": b"",
 }
+OTHER_APP = "tests.controller.learning_switch"
 SPOILED = {
     "ryu": ("group", "group mod failed: bad type (group "),
     "os-ken": ("flow", "bad action: bad type ("),
@@ -186,15 +187,22 @@ def test_tls_with_certificates_of_switches(switches, builds, framework, certific
     secure.stop()
 
 
-def test_under_ryu_manager(builds, run, tmp_path):
+@pytest.mark.parametrize(
+    ("apps", "number"), [((), signal.SIGINT), ((OTHER_APP,), signal.SIGTERM)], ids=["alone", "two"]
+)
+def test_under_ryu_manager(builds, run, tmp_path, apps, number):
+    """Alone, and with another app that is named before the options."""
+
     def command(port, _):
         options = ["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", port]
-        return [sys.executable, "-m", "controller.ryu_app", *options]
+        return [sys.executable, "-m", "controller.ryu_app", *apps, *options]
 
-    status_file = str(tmp_path / "status.json")
-    managed = run(command, POLARFAB_BUILD=str(builds[0]), POLARFAB_STATUS_FILE=status_file)
+    status_file, seen = str(tmp_path / "status.json"), str(tmp_path / "seen")
+    environment = {"POLARFAB_STATUS_FILE": status_file, "OTHER_APPS_FILE": seen}
+    managed = run(command, POLARFAB_BUILD=str(builds[0]), **environment)
     managed.wait_for(SWITCHES, "complete")
-    managed.stop(signal.SIGINT)
+    assert Path(seen).exists() == bool(apps), "the other app hears of switches"
+    managed.stop(number)
 
 
 @pytest.mark.long

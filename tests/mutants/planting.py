@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -145,7 +146,7 @@ class _Planted(MetaPathFinder, Loader):
 
 
 def recorded(files: Iterable[Path], workers: int) -> dict[str, Calls]:
-    """Run every test file once, on the sources as they are."""
+    """Run every test file once, on the sources as they are; those that come before an end."""
 
     def run(file: Path) -> object:
         recorder = _Recorder()
@@ -153,11 +154,9 @@ def recorded(files: Iterable[Path], workers: int) -> dict[str, Calls]:
         calls = recorder.calls
         return _imports(file), calls.called, calls.tests, calls.failed
 
-    names = list(files)
-    found = dict(_forked(run, names, workers))
     return {
-        str(file.relative_to(ROOT)): Calls(*found[file]) if found[file] else Calls()
-        for file in names
+        str(file.relative_to(ROOT)): Calls(*found) if found else Calls()
+        for file, found in _forked(run, files, workers)
     }
 
 
@@ -260,7 +259,10 @@ def _forked(
 def _child(work: Callable[[T], object], piece: T, answer: Path) -> None:
     try:
         os.setsid()  # no terminal: what asks for one in the background would be stopped
+        with suppress(OSError):  # Linux shares processors among sessions, whatever their nice is
+            Path("/proc/self/autogroup").write_text(f"{os.nice(0)}")
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 1))
         signal.alarm(10 * LIMIT)
         silent = os.open(os.devnull, os.O_RDWR)

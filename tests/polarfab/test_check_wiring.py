@@ -181,3 +181,22 @@ def test_tables_of_another_fabric(polarfab, plan, tmp_path: Path) -> None:
     code, _, err = polarfab("check-wiring", build, facts)
     assert code == 2
     assert "required a table of a node of this build: n0, n1, n2, …, given none" in err
+
+
+def test_a_stranger_in_the_place_of_a_planned_cable(polarfab, plan, tmp_path: Path) -> None:
+    """The node of the other end says nothing: its cable is not seen, and another is in its port."""
+    build, rows = plan
+    row = next(row for row in rows if "n5" in row)
+    end = row.index("n5")
+    far = row[2 - end]
+    kept = [one for one in rows if far not in one]
+    facts = table(tmp_path / "facts.csv", [*kept, [*row[end : end + 2], "printer", "1"]])
+    code, _, err = polarfab("check-wiring", build, facts)
+    where = f"{far} {row[3 - end]}"
+    assert (code, f"printer at n5 {row[end + 1]}, whose cable should lead to {where}" in err) == (
+        1,
+        True,
+    )
+    report = json.loads(polarfab("check-wiring", build, facts, "--json")[1])
+    assert (report["missing"], report["moves"]) == ([], [])
+    assert report["strangers"][0]["planned"] == {"node": far, "port": row[3 - end]}

@@ -98,3 +98,28 @@ def test_the_manual_names_what_there_is() -> None:
 def test_the_tutorial_installs_as_the_readme_does() -> None:
     pages = [(ROOT / name).read_text() for name in ("README.md", "docs/tutorial.md")]
     assert [len(re.findall(r"^\$ make demo", page, re.M)) for page in pages] == [1, 1]
+
+
+def test_two_words_of_drain_are_answered_with_the_option(polarfab: Run, lab: Path) -> None:
+    code, _, err = polarfab("drain", lab, "5")
+    assert (code, f"polarfab drain 5 --build {lab} --target TARGET" in err) == (2, True)
+    code, _, err = polarfab("drain", "4", "5")
+    assert (code, "drain them in turn" in err) == (2, True)
+
+
+def test_gc_of_nothing_is_an_error(polarfab: Run, tmp_path: Path) -> None:
+    code, _, err = polarfab("gc", tmp_path / "nowhere")
+    assert (code, "nothing of this name" in err) == (2, True)
+    assert polarfab("gc", tmp_path)[0] == 0
+
+
+def test_paths_over_alternates_are_called_paths(polarfab: Run, tmp_path: Path) -> None:
+    text = "name: lab\ntopology: {family: polarfly, q: 3}\nrouting: {balance: compact-valiant}\n"
+    (tmp_path / "fabric.yaml").write_text(text)
+    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b", "--quick")[0] == 0
+    code, out, _ = polarfab("verify", tmp_path / "b", "--quick")
+    assert (code, "paths with alternates, not delivered" in out, "strays" in out) == (
+        0,
+        True,
+        False,
+    )

@@ -35,8 +35,8 @@ class Channels:
     """The channels that a scheme needs, and whether they are free of deadlock.
 
     count: channels, 0 if packets loop; with the scheme hop, the links of the longest path. Where
-    packets go by intermediates the second leg has channels of its own, after those of the first: it
-    needs no more, whichever of the schemes goes on over the intermediate.
+    packets go by intermediates the scheme goes on over the intermediate: two legs need no more than
+    twice the channels of one, and by valley no more than 1 + h, h the links of the longest leg.
     dependencies: waits between links within one channel. cycle: the switches along a cycle of
     waits, first and last the same; empty if there is none, so that no deadlock can occur.
     """
@@ -109,9 +109,12 @@ def channels(
         if progress:
             progress(min(first + step, len(ends)), len(ends))
     waits &= changes == 0
+    count = 0 if looped else (1 + build.carries) * (int(highest) + 1)
+    if build.carries and scheme == "valley":  # two legs of h links have at most h valleys
+        count = min(count, 1 + channels(build, "hop", failures).count // 2)
     return Channels(
         scheme=scheme,
-        count=0 if looped else (1 + build.carries) * (int(highest) + 1),
+        count=count,
         dependencies=int(np.count_nonzero(waits)),
         cycle=tuple(_cycle(waits, walks.program)),
     )

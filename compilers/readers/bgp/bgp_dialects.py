@@ -25,7 +25,8 @@ class BgpDialect:
     the switch announces. session: of each neighbour, the first one where there is such a neighbour:
     peer, far. override: policy, of a neighbour with one of its own. entry: place, list and metric
     of an entry of a policy; six: the rest of one for IPv6. preferred: of each prefix of a list, the
-    first one names it. everyone: of the entry for all other prefixes. bfd, watched: where BFD
+    first one names it. everyone: of the entry for all other prefixes; foundby: of the same, where
+    there are next hops of shares. bfd, watched: where BFD
     watches links, once and of each family. rooted: announces a prefix only while a route of its own
     has it. made: what makes a neighbour or a group, before which the system takes no other
     statement about it; none: the order is free. both: where there are sessions of both address
@@ -43,6 +44,7 @@ class BgpDialect:
     own: tuple[str, ...] = ()
     bfd: tuple[str, ...] = ()
     everyone: tuple[str, ...] = ()
+    foundby: tuple[str, ...] = ()
     six: tuple[str, ...] = ()
     rooted: tuple[str, ...] | None = None
     made: tuple[str, ...] = ()

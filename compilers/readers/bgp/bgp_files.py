@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from compilers.readers.bgp.bgp_dialects import dialect
-from compilers.readers.bgp.bgp_outcome import is_taken
+from compilers.readers.bgp.bgp_outcome import is_taken, is_via
 from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker
 from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop
 from compilers.readers.routers.frr_reader import NAME, read_frr_text
@@ -105,7 +105,7 @@ def _announce(router: RouterText, speaker: Speaker) -> None:
             router.fault(places[first], f"{first} of policy {policy} is tried before the others")
     discarded = [prefix for prefix, _, _ in router.transit.rows(DISCARD)]
     speaker.families = [
-        replace(f, own=tuple(p for p in discarded if is_taken(p, *f.taken)))
+        replace(f, own=tuple(p for p in discarded if is_taken(p, *f.taken) or is_via(p, f.via)))
         for f in speaker.families
     ]
 

@@ -94,6 +94,7 @@ class Speaker:
         return speaker
 
     def _family(self, known: Found) -> SpokenFamily:
+        known = self.said.need(self.dialect.via, known) if self._has_via(known) else known
         sessions = tuple(self._sessions(known))
         self._policy(known, f"fabric-{known['family']}")
         self.said.need(self.dialect.watched if self.bfd else (), known)
@@ -101,8 +102,7 @@ class Speaker:
             found["prefix"] for each in self.dialect.own for found, _ in self.said.find(each, known)
         ]
         taken = known["pool"], _number(known["least"]), _number(known["longest"])
-        via = self.said.need(self.dialect.via, known)["via"] if self._has_via(known) else ""
-        return SpokenFamily(tuple(own), sessions, taken, via)
+        return SpokenFamily(tuple(own), sessions, taken, known.get("via", ""))
 
     def _has_via(self, known: Found) -> bool:
         return any(any(self.said.find(each, known)) for each in self.dialect.via)
@@ -128,7 +128,8 @@ class Speaker:
 
     def _policy(self, known: Found, policy: str) -> int:
         """The metric that a policy gives what it has no other for."""
-        self.said.need(self.dialect.everyone, known | {"policy": policy})
+        more = self.dialect.foundby if "via" in known else ()
+        self.said.need((*self.dialect.everyone, *more), known | {"policy": policy})
         return self._entry(known, policy, "20", f"fabric-{known['family']}")
 
     def _entry(self, known: Found, policy: str, place: str, prefixes: str) -> int:

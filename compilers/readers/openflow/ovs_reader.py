@@ -31,6 +31,7 @@ from compilers.readers.emitted_forwarding import (
     Stage,
     address_text,
     network_text,
+    prefix_text,
 )
 from compilers.readers.grammar.rules import Verb, grammar
 from compilers.readers.route_tables import Numbers
@@ -325,12 +326,12 @@ def _marks(
     marks = {str(claim.value[1]) for claim in claims if claim.kind == "marked"}
     if marks:
         claims += [
-            Claim("neighbour", (network_text(row.prefix),), files[0], line)
+            Claim("neighbour", (prefix_text(row.prefix),), files[0], line)
             for line, row in routes
             if row.entry[0] & DIRECT
         ]
     claims += [
-        Claim("side", (network_text(row.prefix), row.side), files[0], line)
+        Claim("side", (prefix_text(row.prefix), row.side), files[0], line)
         for line, row in routes
         if row.side is not None
     ]
@@ -436,9 +437,11 @@ def read_row(text: str, form: str) -> ReadRow | None:
     """What a row of flows.txt says; switches share most of their rows, so most are known."""
     for head, pattern, does in _rules(form):
         if text.startswith(head) and (found := pattern.fullmatch(text)):
-            return _said(
-                does, {k: word for k, word in found.groupdict().items() if word is not None}
-            )
+            said = {name: word for name, word in found.groupdict().items() if word is not None}
+            try:
+                return _said(does, said)
+            except ValueError:  # an address or a prefix that is none
+                return None
     return None
 
 

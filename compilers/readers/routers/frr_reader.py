@@ -32,12 +32,17 @@ class FrrActor(KernelActor):
     watched: bool = False
 
     def static(self, place: Place) -> RouteWay | None:
-        """A static route; None: it could not be installed, or is not watched as it should be."""
+        """A static route; None: it could not be installed, as its gateway
+        is no address or no interface has it, or is not watched as it should be.
+        """
         said = place.fields
         table = int(said.get("table", MAIN))
         if "gateway" not in said:
             return None if "table" in said and table == MAIN else RouteWay(table, 254, ())
-        distance, gateway = int(said.get("distance", 1)), address_text(said["gateway"])
+        try:
+            distance, gateway = int(said.get("distance", 1)), address_text(said["gateway"])
+        except ValueError:
+            return None
         if "interface" not in said:
             return None if table == MAIN else RouteWay(table, 1, ((found_by(gateway), 1),))
         if ("bfd" in said) is not self.watched or not 0 < distance <= LARGEST_DISTANCE:

@@ -311,8 +311,12 @@ class KernelActor:
 
     def nexthop(self, place: Place, number: int, address: str, port: str) -> None:
         """A nexthop object: an address behind a port."""
-        self.hops[number] = NextHop(port, address_text(address), self.file, place.line)
-        self.stages[number] = ((way_to(port, address_text(address)), 1),)
+        try:
+            self.hops[number] = NextHop(port, address_text(address), self.file, place.line)
+        except ValueError:
+            return self.wrong(place.line, place.text)
+        self.stages[number] = ((way_to(port, self.hops[number].address), 1),)
+        return None
 
     def group(self, place: Place, number: int, members: str) -> None:
         """A nexthop object that shares packets among others."""

@@ -294,7 +294,11 @@ def by_buckets(groups: Groups) -> Iterator[tuple[NDArray[np.int64], Groups]]:
     """
     count = np.count_nonzero(groups.port, axis=1)
     kind = groups.kind[:, groups.kind.any(axis=0)]
-    shape, which = np.unique(np.column_stack((count, kind)), axis=0, return_inverse=True)
+    shape = np.column_stack((count, kind))
+    which = np.zeros(len(shape), np.int64)
+    if (shape != shape[:1]).any():  # most roles have one form, and sorting takes its time
+        shape, which = np.unique(shape, axis=0, return_inverse=True)
+    shape = shape[: which.max(initial=-1) + 1]
     for number, buckets in enumerate(shape[:, 0].tolist()):
         if buckets:
             rows = np.flatnonzero(which.ravel() == number)

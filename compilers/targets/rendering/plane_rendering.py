@@ -51,7 +51,8 @@ class Rendering:
     """The files that were written for one plane: how many, how large, for how many nodes.
 
     checked: whether they were read back and say what the tables say; not_checked: why not. kept:
-    how many were there already. edited: those that somebody had changed or removed.
+    how many were there already. edited: those that somebody had changed or removed. unproved: see
+    `EmittedReport`; "" where the files were there already.
     """
 
     build: str
@@ -64,6 +65,7 @@ class Rendering:
     not_checked: str = ""
     kept: int = 0
     edited: tuple[str, ...] = ()
+    unproved: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +214,13 @@ class PlaneRendering:
         options = self._options_of(build)
         given = (self.templates, self.progress, options, only)
         written = self._target.render(build, beside / above, *given)
+        unproved = ""
         if not (why := self._why_unread(only)):
             read = (build, beside / above, options, only, self.progress, self.accept)
-            _require(self._target.check_emitted(*read).moved(beside, place))
-        return self._rendering(build, place / above, written, only, why)
+            report = self._target.check_emitted(*read).moved(beside, place)
+            _require(report)
+            unproved = report.unproved
+        return replace(self._rendering(build, place / above, written, only, why), unproved=unproved)
 
     def _archived(self, place: Path, form: str) -> tuple[Rendering, ...]:
         """Write an archive, and a list of its files as in a folder."""

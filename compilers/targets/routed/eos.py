@@ -23,6 +23,7 @@ from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
+from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS
 from compilers.targets.routed.bgp.eos_bgp import bgp_structured
 from compilers.targets.routed.interfaces import EOS, PhysicalPort
 from compilers.targets.routed.lossless.eos_qos import FABRIC_PROFILE, HOST_PROFILE, EosQos
@@ -66,10 +67,11 @@ class Eos(P2pTarget):
     hier_config = dict.fromkeys(("eos.cfg",), "ARISTA_EOS")
     interfaces = EOS
     vrf = "hosts"
-    not_found = "the examples of its manual, Static Inter-VRF Route, have next hops on links alone"
+    not_found = ""
     options = MappingProxyType(
         {
             **P2P_OPTIONS,
+            **SHARING_OPTIONS,
             LOSSLESS: Option.choice(
                 "Layers free of deadlock as lossless priorities, one for a pair of switches.",
                 *(OFF, PAIRS),
@@ -82,7 +84,7 @@ class Eos(P2pTarget):
     ) -> DifferenceList | None:
         """See `Target.more_differences`: lossless priorities."""
         if chosen[LOSSLESS] == OFF:
-            return None
+            return super().more_differences(build, chosen, folder, only)
         plan = LayerPlan.of(build)
         return check_layers(plan, EosQos(plan).commands, folder, only)
 
@@ -229,9 +231,9 @@ def _addresses(ipv4: str, ipv6: str) -> dict[str, Any]:
 
 def _routes(values: P2pVariables, family: int) -> Iterator[dict[str, Any]]:
     name, pool, routes, _ = [*values.families()][family]
-    own = values.bgp.own(name) if values.bgp else ""
+    own = values.bgp.announced(name) if values.bgp else []
     nowhere = {"interface": "Null0", "distance": P2P_UNREACHABLE}
-    yield from ({"prefix": prefix} | nowhere for prefix in (pool, own) if prefix)
+    yield from ({"prefix": prefix} | nowhere for prefix in (pool, *own))
     if values.vrf:
         yield {"prefix": pool, **nowhere, "vrf": values.vrf}
     for prefix, gateway, interface in routes:
@@ -244,7 +246,7 @@ def _between_vrfs(values: P2pVariables) -> Iterator[str]:
     for word, (*_, entering) in zip(("ip", "ipv6"), values.families(), strict=True):
         for prefix, ways in entering:
             head = f"{word} route vrf {vrf} {prefix} egress-vrf default"
-            yield from (f"{head} {interface} {gateway}" for gateway, interface in ways)
+            yield from (" ".join((head, *filter(None, reversed(way)))) for way in ways)
     for prefix, gateway, interface in values.router.back():
         word = "ipv6" if ":" in prefix else "ip"
         yield f"{word} route {prefix} egress-vrf {vrf} {interface} {gateway}"

@@ -6,16 +6,14 @@ tables of their own for what depends on where a packet came in (`linux_tables`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
 from compilers.readers.bgp import bgp_files
-from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.frr_reader import read_frr
 from compilers.spec.features import (
@@ -39,7 +37,6 @@ from compilers.targets.routed.bgp.control_plane import (
     ControlPlane,
     bgp_options,
     bgp_reader,
-    failed_shares,
     require_bgp,
 )
 from compilers.targets.routed.interfaces import LINUX
@@ -148,16 +145,6 @@ class Frr(Target):
         if chosen[ROUTING] == "bgp":
             return bgp_reader(bgp_files.frr, chosen)
         return partial(read_frr, bfd=chosen[BFD] == "on")
-
-    def more_differences(
-        self,
-        build: Build,  # noqa: ARG002
-        chosen: Chosen,
-        folder: Path,
-        only: Collection[int] | None,
-    ) -> DifferenceList | None:
-        """See `Target.more_differences`: shares that BGP repairs, under failures."""
-        return failed_shares(self.reader(chosen), folder, only)
 
     def unreadable(self, chosen: Chosen, *, part: bool) -> str:
         """See `Target.unreadable`: what BGP finds is decided by all switches."""

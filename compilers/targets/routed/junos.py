@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import MappingProxyType
 
 from compilers.spec.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen
+from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS
 from compilers.targets.routed.interfaces import JUNOS
-from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
+from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
 from inventory.route_tables.held_routes import RouteTables
 
 
@@ -28,7 +30,8 @@ class Junos(P2pTarget):
     capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
     interfaces = JUNOS
     vrf = "polarfab"
-    not_found = "Junos documents no shares of static routes that another table resolves"
+    not_found = ""
+    options = MappingProxyType({**P2P_OPTIONS, **SHARING_OPTIONS})
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""

@@ -7,10 +7,13 @@ hop (Batfish's grammar cisco_nxos/CiscoNxos_static.g4; attribute nhVrf of NX-API
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from compilers.spec.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.capabilities import Capabilities
+from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS
 from compilers.targets.routed.interfaces import NXOS
-from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
+from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
 
 
 class Nxos(P2pTarget):
@@ -23,4 +26,5 @@ class Nxos(P2pTarget):
     hier_config = dict.fromkeys(("nxos.cfg",), "CISCO_NXOS")
     interfaces = NXOS
     vrf = "hosts"
-    not_found = "its unicast routing guide has no next hop of another VRF that BGP finds"
+    not_found = ""
+    options = MappingProxyType({**P2P_OPTIONS, **SHARING_OPTIONS})

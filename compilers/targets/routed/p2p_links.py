@@ -19,11 +19,10 @@ whole block through one of its own addresses (zebra_nhg.c, commits 4dcc227611 an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, TypeVar
 
@@ -31,7 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.bgp.bgp_files import read_speaker
-from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.router_files import read_router
 from compilers.tables.build import Build
@@ -45,7 +43,6 @@ from compilers.targets.routed.bgp.control_plane import (
     ControlPlane,
     bgp_options,
     bgp_reader,
-    failed_shares,
     require_bgp,
 )
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
@@ -408,7 +405,7 @@ class P2pTarget(Target):
 
     interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
     ports, "" on a system that cannot do it. not_found: why next hops of that VRF cannot be those
-    that BGP finds, "" where they can.
+    that BGP finds, "" where they can, with `SHARING_OPTIONS`.
     """
 
     options = P2P_OPTIONS
@@ -419,7 +416,8 @@ class P2pTarget(Target):
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """What its grammars take for defined, see `router_files.read_router`."""
-        return (LOSSLESS,) * (chosen.get(LOSSLESS, OFF) != OFF)
+        lossless = chosen.get(LOSSLESS, OFF) != OFF
+        return *["bgp"] * (chosen[ROUTING] == "bgp"), *[LOSSLESS] * lossless
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
@@ -468,16 +466,6 @@ class P2pTarget(Target):
             super().require(build, chosen)
         if problems := list(beyond_tables(build, self.name, chosen[ROUTING] == "bgp")):
             raise InputError(few(problems))
-
-    def more_differences(
-        self,
-        build: Build,  # noqa: ARG002
-        chosen: Chosen,
-        folder: Path,
-        only: Collection[int] | None,
-    ) -> DifferenceList | None:
-        """See `Target.more_differences`: shares that BGP repairs, under failures."""
-        return failed_shares(self.reader(chosen), folder, only)
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""

@@ -55,6 +55,7 @@ class Srlinux(P2pTarget):
     summary = "a device config for SR Linux, as JSON of its models"
     files = dict.fromkeys(("srlinux.json",), SrlinuxVariables)
     capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES)
+    not_found = "a next hop of it names no network instance"
     interfaces = SRLINUX
 
     def require(self, build: Build, chosen: Chosen) -> None:
@@ -221,9 +222,8 @@ def _group(interface: str, family: str) -> str:
 
 def _routes(values: P2pVariables) -> Iterator[Tree]:
     for family, pool, routes, _ in values.families():
-        if pool:
-            yield {"prefix": pool, "preference": P2P_UNREACHABLE, "next-hop-group": NOWHERE}
-        if own := values.bgp.own(family) if values.bgp else "":
-            yield {"prefix": own, "preference": P2P_UNREACHABLE, "next-hop-group": NOWHERE}
+        own = values.bgp.announced(family) if values.bgp else []
+        for prefix in (pool, *own) if pool else ():
+            yield {"prefix": prefix, "preference": P2P_UNREACHABLE, "next-hop-group": NOWHERE}
         for prefix, _, interface in routes:
             yield {"prefix": prefix, "next-hop-group": _group(interface, family)}

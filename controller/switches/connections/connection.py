@@ -146,7 +146,7 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
                         self.socket.sendall(self.queue.take())
                         if self.queue:  # it still reads, and the socket's timeout judges that
                             self.unreplied_echo_requests.clear()
-                        hub.sleep(0)
+                            hub.sleep(0)
                     if self.last:
                         break
             except OSError:

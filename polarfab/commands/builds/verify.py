@@ -190,7 +190,11 @@ def command(
         stop_if_wrong(build, report)
     for each in files:
         if not as_json:
-            facts = [(key, value) for key, value in each.as_dict().items() if key != "examples"]
+            facts = [
+                (key, value)
+                for key, value in each.as_dict().items()
+                if key not in ("examples", "unproved")
+            ]
             print_facts(f"emitted: {emitted}", facts)
         say_emitted(each)
         if not each.passed and not words and str(emitted) != OPENFLOW:
@@ -227,10 +231,10 @@ def _print(build: Build, report: Report, method: str) -> None:
     if report.legs:
         facts.append(("counted", "legs: minimal ways to an intermediate, or from one"))
     if report.ways:
-        ways, word = report.ways, "ways with alternates"
+        ways, word = report.ways, "paths with alternates"
         most = ways.max_hops if ways.exact else f"≤ {ways.max_hops}"
-        facts += [(f"{word}: ways", ways.ways), (f"{word}: strays", ways.strays)]
-        facts.append((f"{word}: max_hops", most))
+        facts += [(word, ways.ways), (f"{word}, not delivered", ways.strays)]
+        facts.append((f"{word}, longest", most))
     if report.channels:
         free = "no deadlock" if report.channels.free else "deadlock"
         facts.append(("channels, by valley", f"{report.channels.count} ({free})"))

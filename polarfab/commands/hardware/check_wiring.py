@@ -88,10 +88,17 @@ def _print(found: WiringReport) -> None:
     for cycle in report["wrong_places"]:
         turn = "are in each other's place" if len(cycle) == 2 else "stand each in the next one's"
         say(f"{', '.join(cycle)} {turn}: move them in the rack, or exchange their names")
+    for line in report["trunks"]:
+        say(line)
     if moves := [(i, move["text"]) for i, move in enumerate(report["moves"], 1)]:
         print_table("repair, in this order", ("", "move"), moves)
     for stranger in report["strangers"][:MOST_LINES]:
-        say(f"not of this fabric: {stranger['neighbour']} at {stranger['node']} {stranger['port']}")
+        text = (
+            f"not of this fabric: {stranger['neighbour']} at {stranger['node']} {stranger['port']}"
+        )
+        if there := stranger.get("planned"):
+            text += f", whose cable should lead to {there['node']} {there['port']}"
+        say(text)
     for entry in report["unknown_ports"][:MOST_LINES]:
         say(f"no such port in the plan: {entry['node']} {entry['port']}")
     if report["contested"]:

@@ -11,7 +11,7 @@ from polarfab.shared_options import authority, controller_url, target_options, t
 
 
 @click.command("drain")
-@click.argument("what", metavar="A-B|NODE|GROUP")
+@click.argument("named", metavar="A-B|NODE|GROUP", nargs=-1, required=True)
 @click.option("--end", is_flag=True, help="Use it again.")
 @controller_url()
 @token_file
@@ -26,7 +26,7 @@ from polarfab.shared_options import authority, controller_url, target_options, t
 @target_options(more="with --build", rendered=True)
 @json_option
 def command(
-    what: str,
+    named: tuple[str, ...],
     end: bool,
     url: str,
     token_file: Path | None,
@@ -45,6 +45,14 @@ def command(
     Routers with eBGP have no controller: with --build and --target the lines for NODE are printed.
     Others then go around it where they have another path, and back with --end.
     """
+    *before, what = named
+    if before:
+        given = " ".join(named)
+        asked = f"drain {what} --build {before[0]} --target TARGET --set routing=bgp"
+        todo = (
+            f"for routers: polarfab {asked}" if Path(before[0]).is_dir() else "drain them in turn"
+        )
+        raise click.UsageError(f"required one link, node or group, given {given}; {todo}")
     if (folder is None) != (target is None):
         raise click.UsageError("--build and --target go together")
     if folder and target:

@@ -119,6 +119,8 @@ def command(
             warn(f"written anew: {output / name}, which somebody had changed or removed")
         if (more := len(each.edited) - MOST_NAMED) > 0:
             warn(f"written anew: {more:,} more that somebody had changed or removed")
+    for unproved in dict.fromkeys(each.unproved for each in done if each.unproved):
+        warn(f"not proved: {unproved}")
     if as_json:
         facts = [{**asdict(each), "folder": str(each.folder)} for each in done]
         single = len(fabric.builds) == 1

@@ -15,8 +15,8 @@ from polarfab.output.verb_output import json_option, print_facts, print_json, sa
 def command(folder: Path, as_json: bool) -> None:
     """Compare every file of BUILD or RENDER with its digest, and of BUILD type, shape and range.
 
-    Also told: files that nobody listed, what killed processes left beside it (`polarfab gc`), and
-    the build that `polarfab rollback` would put back. Exit code 1 when anything is damaged.
+    Also reported: files that no list names, what killed processes left beside it (`polarfab gc`),
+    and the build that `polarfab rollback` would put back. Exit code 1 when anything is damaged.
     """
     from compilers.targets.rendering.folder_check import as_dict, check_folder
 
@@ -27,7 +27,7 @@ def command(folder: Path, as_json: bool) -> None:
         for problem in found.damaged:
             warn(f"damaged: {problem}")
         for name in found.strays:
-            say(f"in nobody's list: {folder / name}")
+            say(f"not listed: {folder / name}")
         for part in found.parts:
             say(f"left by a killed process: {part}; run: polarfab gc {folder}")
         facts: list[tuple[str, object]] = [

@@ -19,8 +19,14 @@ def command(place: Path, as_json: bool) -> None:
     killed is put back if its place is empty.
     """
     from compilers.tables.folders.generations import collect
+    from inventory.problems import InputError
 
+    there = place.exists() or place.is_symlink()
     found = collect(place)
+    if not (there or found):
+        raise InputError.of(
+            "a folder or file, or parts of one", "nothing of this name", file=str(place)
+        )
     if as_json:
         parts = [{"part": str(p), "put_back": str(back) if back else None} for p, back in found]
         print_json({"place": str(place), "parts": parts})

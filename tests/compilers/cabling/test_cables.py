@@ -12,8 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.cabling import cable_schedule
 from compilers.cabling.bill import bill
-from compilers.cabling.cable_formats import as_csv, as_host_csv, as_labels, as_markdown, as_netbox
+from compilers.cabling.cable_formats import (
+    as_csv,
+    as_host_csv,
+    as_labels,
+    as_markdown,
+    as_netbox,
+    labels_of_rows,
+)
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.phases import connected_pairs, install_order, phases_of, working_pairs
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
@@ -147,6 +155,14 @@ def test_a_rack_with_links_inside_comes_first():
     assert cables.hardware.rack_names[order[0]] != "C0"
 
 
+def test_the_last_phase_is_one_and_the_next_is_none():
+    build = built(Q7)
+    rows_of = cable_schedule._rows
+    assert len(list(rows_of(build, 8, 8))) == len(list(rows(Q7, phase=8)))
+    with pytest.raises(InputError, match="a phase from 1 to 8, given 9"):
+        rows_of(build, 8, 9)
+
+
 def test_only_what_is_asked_for():
     build, cables, _ = schedule(Q7)
     every = [row[0] for row in rows(Q7)]
@@ -180,7 +196,7 @@ def test_csv_and_netbox_name_the_same_ends():
 def test_markdown_and_labels_hold_every_cable():
     text = "".join(as_markdown(rows(Q7)))
     assert len(re.findall(r"^\| (C\d{5}|by-hand) \|", text, re.MULTILINE)) == 224
-    sheet = "".join(as_labels(rows(Q7), "<q7>"))
+    sheet = "".join(as_labels(labels_of_rows(rows(Q7)), "<q7>"))
     assert sheet.count("<li>") == 2 * 224
     assert "<title>&lt;q7&gt;</title>" in sheet
 
@@ -191,6 +207,19 @@ def test_bill_of_q7():
     assert items["rack", "rack 10U", ""] == 8
     assert sum(n for (kind, *_), n in items.items() if kind == "cable") == 224
     assert items["connector", "MT 400 Gb/s", "link ends"] == 448
+
+
+def test_fibres_hold_all_cables_of_bundles():
+    build, cables, _ = schedule(STAR)
+    for single in (False, True):
+        cabling = {**cables.hardware.cabling, "fibre_cores": None if single else 24}
+        known = replace(cables, hardware=replace(cables.hardware, cabling=cabling))
+        items = list(bill((build.wiring, known)))
+        count = sum(item.quantity for item in items if item.kind == "cable")
+        alone = np.ones(len(cables), bool) if single else cables.bundle < 0
+        assert count == np.count_nonzero(alone)
+        assert (cables.bundle == 0).any()
+        assert any(item.kind == "fibre" for item in items) is not single
 
 
 def schedule_q7():

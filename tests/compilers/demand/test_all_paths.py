@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from compilers.demand import all_paths
 from compilers.demand.all_paths import NEAR, path_optimum
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.traffic import PATTERNS
@@ -52,6 +54,18 @@ def test_the_optimum_is_that_of_the_program_over_edges(topology: Topology, patte
     assert found.bound <= least * (1 + 1e-6)
     assert least <= found.routed * (1 + 1e-6)
     assert found.routed <= (1 + NEAR) * found.bound + 1e-9
+
+
+def test_every_flow_crosses_its_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Block by block of destinations, the first and the last among them."""
+    monkeypatch.setattr(all_paths, "DESTINATIONS_AT_ONCE", 4)
+    graph = FAMILIES["polarfly"].build({"q": 3}).graph
+    ends = np.arange(graph.order)
+    amount = np.arange(1.0, graph.order + 1)
+    traffic = Traffic(np.roll(ends, 1), ends, amount)
+    away = dict(nx.all_pairs_shortest_path_length(nx.Graph(graph.edges().tolist())))
+    flows = zip(np.roll(ends, 1).tolist(), ends.tolist(), amount.tolist(), strict=True)
+    assert all_paths._crossed(graph, traffic) == sum(away[u][v] * rate for u, v, rate in flows)
 
 
 def test_unsought_there_is_a_bound() -> None:

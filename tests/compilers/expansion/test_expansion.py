@@ -14,11 +14,15 @@ from compilers.cabling.phases import Stage, phases_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.expansion import table_changes
 from compilers.expansion.grow import grow
+from compilers.expansion.grown_racks import _places
+from compilers.expansion.spare_ports import Spare, require_room
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
+from compilers.topology.layout import layout
+from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 from polarfab.commands.hardware.expand import command
@@ -167,6 +171,35 @@ def test_a_rack_without_room_for_a_cluster_takes_a_part_of_it(tmp_path: Path) ->
     assert known.rack_names == ("R0", "R1", "R2")
     seats = list(zip(known.rack[31:].tolist(), known.unit[31:].tolist(), strict=True))
     assert seats == [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (2, 4)]
+
+
+def test_a_cluster_stands_in_the_first_rack_with_just_enough_room() -> None:
+    free = [[4], [1, 2], [1, 2, 3]]
+    assert _places(free, 2) == [(1, 1), (1, 2)]
+    assert free == [[4], [], [1, 2, 3]]
+    assert _places(free, 4) == [(0, 4), (2, 1), (2, 2), (2, 3)]
+    assert _places(free, 1) == []
+
+
+def test_the_parts_of_a_cluster_that_no_rack_holds_are_numbered(tmp_path: Path) -> None:
+    inventory = "generate: {type: copackaged-4x8, racks: {units: 4}}\n"
+    known = grow(build(tmp_path, 5, inventory=inventory), "quadric", 1).build.hardware
+    assert known is not None
+    assert known.rack_names[-2:] == ("quadrics-1", "quadrics-1-part2")
+
+
+def test_the_node_that_lacks_most_ports_is_named() -> None:
+    small = routed(q=2)
+    flat = layout(small.topology)
+    spare = Spare(((),), ((1, 2), *[()] * 6))
+    added = np.array([[0, 1], [0, 2], [0, 3], [1, 2]], np.int32)
+    for lacking, words in (
+        (added, "at 1, given 0, and too few at 3 more nodes"),
+        (added[:1], "at 1, given 0; no cluster"),
+    ):
+        larger = Expansion(small.topology, lacking, np.arange(7, dtype=np.int32), flat)
+        with pytest.raises(InputError, match=words):
+            require_room(spare, larger, small.wiring, 0)
 
 
 def test_made_up_hardware_grows_and_grows_again(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.expansion.grow import grow
+from compilers.expansion.grow import SwappedFabric, grow
 from compilers.proof.soundness.wiring_soundness import family
+from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
 from compilers.topology.random_growth import swapped
 from inventory.problems import InputError
@@ -148,6 +149,14 @@ def test_refusals(clusters: str, words: str) -> None:
     with pytest.raises(InputError) as error:
         jellyfish(12, 4).expand(clusters)
     assert words in str(error.value)
+
+
+def test_a_random_graph_that_is_not_whole_does_not_grow() -> None:
+    topology = jellyfish(12, 4).compile().build.topology
+    left = [edge for edge in topology.graph.edges().tolist() if min(edge) > 1]
+    missing = replace(topology, graph=Graph.from_edges(12, np.array(left)))
+    with pytest.raises(InputError, match="a whole fabric, given 2 switches missing"):
+        SwappedFabric(missing, 0).require("switch", 1)
 
 
 def test_a_graph_without_room_and_a_family_that_does_not_grow(tmp_path: Path) -> None:

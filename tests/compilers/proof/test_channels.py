@@ -228,9 +228,24 @@ def test_packets_by_the_plan_of_priorities_cannot_wait_in_a_circle(
     assert networkx.is_directed_acyclic_graph(graph)
 
 
+@pytest.mark.parametrize("scheme", [HOP, VALLEY])
+@pytest.mark.parametrize("parameters", [{"q": 3}, {"q": 4}, {"q": 2, "degree": 3, **IQ}], ids=str)
+def test_two_legs_need_the_channels_of_their_longest_path(
+    parameters: dict[str, int | str], scheme: str
+) -> None:
+    build = policed("valiant", **parameters)
+    rank = ranking(build).tolist()
+    most = 0
+    for path in over_intermediates(build):
+        triples = zip(path, path[1:], path[2:], strict=False)
+        valleys = sum(rank[a] > rank[b] < rank[c] for a, b, c in triples)
+        most = max(most, len(path) - 1 if scheme == HOP else 1 + valleys)
+    assert channels(build, scheme).count == most
+
+
 def test_a_node_type_with_priorities_for_one_leg_has_too_few(tmp_path: Path) -> None:
-    """A leg needs two; one over an intermediate has another valley there, and the second leg's."""
-    with pytest.raises(InputError, match="which needs 4"):
+    """A leg needs two, and a path of two legs has two valleys."""
+    with pytest.raises(InputError, match="which needs 3"):
         PriorityPlan.of(compiled(tmp_path, "valiant", buffer=BUFFER), VALLEY)
 
 

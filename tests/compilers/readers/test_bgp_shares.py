@@ -11,6 +11,7 @@ from itertools import chain
 import networkx as nx
 import pytest
 
+from compilers.readers.bgp import bgp_failures
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from inventory.route_tables.route_table_file import read_routes
@@ -18,7 +19,7 @@ from tests.compilers.readers.emitted import IQ, change, check, write
 from tests.compilers.readers.test_bgp_reader import build_of
 
 BGP = {"routing": "bgp", "bfd": "on"}
-SYSTEMS = ("frr", "sonic")
+SYSTEMS = ("frr", "sonic", "eos", "nxos", "junos", "nvue")
 NEAR = "^[0-9]+( [0-9]+){0,5}$"
 
 
@@ -87,6 +88,21 @@ def test_failures_against_another_walk(tmp_path):
     assert Counter(map(len, known.values())).keys() <= set(range(2, 5))
 
 
+def test_what_is_not_proved_is_said(tmp_path, monkeypatch):
+    """Above a limit failures are not tried, and a report that passes says so."""
+    build = build_of({"spread": True, "q": 3})
+    write("frr", build, tmp_path, BGP)
+    assert check("frr", build, tmp_path, BGP).unproved == ""
+    monkeypatch.setattr(bgp_failures, "MOST_SWITCHES", build.tables.switches - 1)
+    report = check("frr", build, tmp_path, BGP)
+    assert report.passed
+    assert "with a link or a switch down: tried up to 12 switches, these are 13" in report.unproved
+    assert report.as_dict()["unproved"] == report.unproved
+    found = target("frr").reader(target("frr").check(build, BGP)[1]).failures(tmp_path)
+    assert found.cases == 2
+    assert found.followed == 2 * len(walked(build, shares(build, tmp_path), None))
+
+
 def test_systems_prove_the_same(tmp_path):
     build = build_of({"spread": True, "q": 3})
     cases = {}
@@ -97,8 +113,9 @@ def test_systems_prove_the_same(tmp_path):
         assert cases[name].faults == ()
     # A VRF has the routes of the adjacent switches, too: a next hop each.
     adjacent = 2 * len(build.topology.graph.edges())
-    assert cases["sonic"].followed > cases["frr"].followed + 2 * adjacent
-    assert cases["sonic"].longest == cases["frr"].longest
+    frr, *others = (cases[name] for name in SYSTEMS)
+    assert others[0].followed > frr.followed + 2 * adjacent
+    assert set(others) == {replace(frr, followed=others[0].followed)}
 
 
 def test_paths_that_policies_make_too_short_are_told(tmp_path):
@@ -134,45 +151,87 @@ def test_a_change_is_told(which, tmp_path):
     assert check("frr", build, tmp_path, BGP).differences
 
 
-SONIC_CHANGES = {
-    "frr.conf": (
+CHANGES_ELSEWHERE = {
+    ("sonic", "frr.conf"): (
         (" ip route 10.0.0.20/30 100.127.0.5 nexthop-vrf default tag 2\n", ""),
         ("100.127.0.5 nexthop-vrf default", "100.127.0.6 nexthop-vrf default"),
         ("  network 100.127.0.1/32\n", ""),
         ("zebra nexthop-group keep 1\n", ""),
         ("no fpm use-next-hop-groups\n", ""),
     ),
-    "config_db.json": (
+    ("sonic", "config_db.json"): (
         ('"nexthop": "100.127.0.2,', '"nexthop": "100.127.0.3,'),
         ('"frr_mgmt_framework_config": "true",', ""),
         ('"nexthop-vrf": "default,default', '"nexthop-vrf": "default,Vrf-hosts'),
+    ),
+    ("eos", "eos.cfg"): (
+        ("ip route vrf hosts 10.0.0.20/30 egress-vrf default 100.127.0.5\n", ""),
+        (
+            "10.0.0.20/30 egress-vrf default 100.127.0.5",
+            "10.0.0.20/30 egress-vrf default 100.64.0.3",
+        ),
+        ("egress-vrf default 100.127.0.5", "egress-vrf default 100.127.0.6"),
+        ("ip route vrf hosts 10.0.0.20/30 egress-vrf default", "ip route vrf hosts 10.0.0.20/30"),
+        ("ip route 100.127.0.1/32 Null0 254\n", ""),
+        ("      network 100.127.0.1/32\n", ""),
+        ("   seq 10 permit 100.127.0.0/16 ge 32 le 32\n", ""),
+    ),
+    ("eos", "avd.json"): (
+        ("egress-vrf default 100.127.0.5", "egress-vrf default 100.127.0.6"),
+        ("permit 100.127.0.0/16 ge 32 le 32", "permit 100.127.0.0/17 ge 32 le 32"),
+    ),
+    ("nxos", "nxos.cfg"): (
+        ("  ip route 10.0.0.20/30 100.127.0.5 vrf default\n", ""),
+        ("10.0.0.20/30 100.127.0.5 vrf default", "10.0.0.20/30 100.127.0.5"),
+        ("10.0.0.20/30 100.127.0.5 vrf", "10.0.0.20/30 100.127.0.6 vrf"),
+        ("ip route 100.127.0.1/32 Null0 254\n", ""),
+        ("    network 100.127.0.1/32\n", ""),
+        ("seq 10 permit 100.127.0.0/16 ge 32 le 32", "seq 10 permit 100.127.0.0/16 ge 31 le 31"),
+    ),
+    ("nvue", "startup.yaml"): (
+        ("             ip route 10.0.0.20/30 100.127.0.5 nexthop-vrf default\n", ""),
+        ("100.127.0.5 nexthop-vrf default", "100.127.0.6 nexthop-vrf default"),
+        ("100.127.0.5 nexthop-vrf default", "100.127.0.5"),
+        ("            zebra nexthop-group keep 1\n", ""),
+        ("            no ip nht resolve-via-default\n", ""),
+        ("            exit-vrf\n", ""),
+        ("          vrf: hosts\n", ""),
+        ("      hosts: {}\n", ""),
+        ("10.0.0.2 swp5 nexthop-vrf hosts", "10.0.0.2 swp4 nexthop-vrf hosts"),
+        (', "100.127.0.1/32": {}}', "}"),
+        ('"100.127.0.0/16": {min-prefix-len: 32', '"100.127.0.0/16": {min-prefix-len: 31'),
+        ('            "100.127.0.1/32": {', '            "100.127.0.9/32": {'),
+    ),
+    ("junos", "junos.set"): (
+        ("route 10.0.0.20/30 next-hop 100.127.0.5\n", "route 10.0.0.20/30 next-hop 100.127.0.6\n"),
+        ("set routing-instances polarfab routing-options static defaults resolve\n", ""),
+        (
+            "resolution rib polarfab.inet.0 resolution-ribs inet.0",
+            "resolution rib x resolution-ribs y",
+        ),
+        ("set routing-options static route 100.127.0.1/32 discard\n", ""),
+        ("term 10 from route-filter 100.127.0.0/16 prefix-length-range /32-/32\n", "term 10\n"),
+        ("term 20 from route-filter 100.127.0.0/16 prefix-length-range /32-/32\n", "term 20\n"),
     ),
 }
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new"), [(f, *pair) for f, pairs in SONIC_CHANGES.items() for pair in pairs]
+    ("place", "old", "new"),
+    [(place, *pair) for place, pairs in CHANGES_ELSEWHERE.items() for pair in pairs],
 )
-def test_a_change_is_told_on_sonic(file, old, new, tmp_path):
+def test_a_change_is_told_elsewhere(place, old, new, tmp_path):
+    name, file = place
     build = build_of({"spread": True, "q": 3})
-    write("sonic", build, tmp_path, BGP)
+    write(name, build, tmp_path, BGP)
     change(tmp_path / "0" / file, old, new)
-    assert check("sonic", build, tmp_path, BGP).differences
+    assert check(name, build, tmp_path, BGP).differences
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("eos", "Static Inter-VRF Route"),
-        ("nxos", "its unicast routing guide"),
-        ("junos", "another table resolves"),
-        ("srlinux", "it has no VRF for hosts"),
-        ("nvue", "it has no VRF for hosts"),
-    ],
-)
-def test_systems_that_cannot_say_why(name, reason, tmp_path):
-    with pytest.raises(InputError, match=rf"with routing=bgp \(.*{reason}.*cannot do"):
-        write(name, build_of({"spread": True, "q": 3}), tmp_path, BGP)
+def test_a_system_that_cannot_says_why(tmp_path):
+    reason = "a next hop of it names no network instance"
+    with pytest.raises(InputError, match=rf"with routing=bgp \({reason}\) cannot do"):
+        write("srlinux", build_of({"spread": True, "q": 3}), tmp_path, BGP)
 
 
 @pytest.mark.parametrize(

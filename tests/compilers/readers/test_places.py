@@ -4,11 +4,47 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.routers.router_forwarding import agree_on_interfaces
 from compilers.readers.routers.router_text import RouterText, lines_of
 from extensions.infiniband.subnet_text import read_subnet
-from tests.compilers.readers.emitted import check, fabric, write
+from tests.compilers.readers.emitted import change, check, fabric, write
+
+SYSTEMS = ("linux", "frr", "sonic", "eos", "nxos", "junos", "srlinux", "nvue")
+NO_PREFIX = {
+    "the last resort": ("10.0.0.0/27", "10.0.0.0/199"),
+    "the last resort of IPv6": ("fd00::/61", "gd00::/61"),
+    "the first route": ("10.0.0.4/30", "fabric"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "old", "new"),
+    [
+        *(
+            pytest.param(name, {}, *texts, id=f"{name}: {what}")
+            for name in SYSTEMS
+            for what, texts in NO_PREFIX.items()
+        ),
+        ("frr", {"routing": "bgp"}, "network 10.0.0.0/30", "network fabric"),
+        ("nvue", {"routing": "bgp"}, 'network: {"10.0.0.0/30"', 'network: {"fabric"'),
+        ("linux", {}, "via fe80::4 dev", "via ge80::4 dev"),
+        ("frr", {}, "fe80::4 eth2", "ge80::4 eth2"),
+        ("ovs", {}, "arp_tpa=10.0.0.0/30", "arp_tpa=10.0.0.0/199"),
+    ],
+)
+def test_what_is_no_prefix_or_address_has_its_line(
+    name: str, options: dict[str, str], old: str, new: str, tmp_path: Path
+) -> None:
+    """One such text does not make the rest of its files unreadable."""
+    write(name, fabric("minimal"), tmp_path, options)
+    path = next(p for p in sorted((tmp_path / "0").iterdir()) if old in p.read_text())
+    line = change(path, old, new)
+    report = check(name, fabric("minimal"), tmp_path, options)
+    assert any(e.file == str(path) and abs(e.line - line) < 4 for e in report.examples)
+    assert not any("not understood" in str(example) for example in report.examples)
 
 
 def test_lines_of_needles_in_any_order() -> None:

@@ -9,6 +9,7 @@ from compilers.spec.features import CHANNELS, INGRESS, MARKS, REPAIR, SHARES, WE
 
 ROUTES = "minimal routes"
 EBGP = "eBGP"
+REPAIRED = "alternates with eBGP"
 RUN, PARSED, READ = "run", "parsed", "read"
 """On the system itself; by its own parser, model or component; only in documents."""
 COLUMNS = {
@@ -19,8 +20,10 @@ COLUMNS = {
     "marked packets": {MARKS},
     "lossless": {CHANNELS},
     EBGP: {EBGP},
+    REPAIRED: {REPAIRED},
 }
-"""The columns of the matrix, with the abilities of `Capabilities` that each needs, or EBGP."""
+"""The columns of the matrix, with the abilities of `Capabilities` that each needs, or EBGP and
+REPAIRED, which a target has or refuses."""
 HERE = "compilers/targets/"
 ROUTED_LIVE = HERE + "test_routed_live.py::"
 FAILURES = "mininet_scenarios/engines/test_engine_failures_live.py::"
@@ -46,6 +49,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
             PARSED,
             HERE + "test_bgp_files.py::test_avd_takes_the_speakers_and_prints_the_other",
         ),
+        REPAIRED: (READ, "bgp.md"),
     },
     "frr": {
         ROUTES: (RUN, ROUTED_LIVE + "test_frr_every_pair_answers_over_minimal_paths"),
@@ -58,6 +62,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "lossless": ("", NO_CHANNELS),
         EBGP: (RUN, HERE + "test_bgp_live.py::test_dead_cables"),
+        REPAIRED: (RUN, HERE + "test_bgp_live.py::test_alternates_beside_a_fabric_by_hand"),
     },
     "junos": {
         ROUTES: (PARSED, "junos.md"),
@@ -67,6 +72,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "marked packets": ("", NO_TABLE_A_PORT),
         "lossless": ("", NOT_YET),
         EBGP: (PARSED, "bgp.md"),
+        REPAIRED: (READ, "bgp.md"),
     },
     "linux": {
         ROUTES: (RUN, ROUTED_LIVE + "test_linux_every_pair_answers_over_minimal_paths"),
@@ -79,6 +85,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "lossless": ("", NO_CHANNELS),
         EBGP: ("", "no daemons; target frr has it"),
+        REPAIRED: ("", "no daemons; target frr has it"),
     },
     "nvue": {
         ROUTES: (READ, "nvue.md"),
@@ -88,6 +95,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "marked packets": ("", NO_TABLE_A_PORT),
         "lossless": ("", NOT_YET),
         EBGP: (READ, "nvue.md"),
+        REPAIRED: (READ, "nvue.md"),
     },
     "nxos": {
         ROUTES: (PARSED, "nxos.md"),
@@ -97,6 +105,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "marked packets": ("", NO_TABLE_A_PORT),
         "lossless": ("", NOT_YET),
         EBGP: (PARSED, "bgp.md"),
+        REPAIRED: (READ, "bgp.md"),
     },
     "opensm": {
         ROUTES: (
@@ -112,6 +121,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
             "extensions/infiniband/test_opensm.py::test_opensm_forwards_as_the_tables_say",
         ),
         EBGP: ("", "a subnet has no routers"),
+        REPAIRED: ("", "a subnet has no routers"),
     },
     "ovs": {
         ROUTES: (
@@ -133,6 +143,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "lossless": ("", "OpenFlow has no PFC"),
         EBGP: ("", "the controller repairs"),
+        REPAIRED: ("", "the controller repairs"),
     },
     "sonic": {
         ROUTES: (
@@ -148,6 +159,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "marked packets": ("", NO_TABLE_A_PORT),
         "lossless": (PARSED, "sonic.md"),
         EBGP: (PARSED, HERE + "test_bgp_files.py::test_vtysh_accepts_the_speakers"),
+        REPAIRED: (PARSED, HERE + "test_bgp_files.py::test_vtysh_accepts_the_speakers"),
     },
     "srlinux": {
         ROUTES: (PARSED, "srlinux.md"),
@@ -157,6 +169,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "marked packets": ("", "a next hop names no network instance"),
         "lossless": ("", NOT_YET),
         EBGP: (PARSED, "bgp.md"),
+        REPAIRED: ("", "a next hop names no network instance"),
     },
     "srv6": {
         ROUTES: (RUN, HERE + "test_srv6_live.py::test_every_pair_answers_through_carriers"),
@@ -172,5 +185,6 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "marked packets": ("", "hosts choose ways, and write all of them"),
         "lossless": ("", NO_CHANNELS),
         EBGP: ("", "hosts choose"),
+        REPAIRED: ("", "hosts choose"),
     },
 }

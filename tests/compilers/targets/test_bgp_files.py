@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
@@ -16,6 +17,7 @@ from tests.compilers.targets.makers import avd_sections, fabric
 BGP = {"routing": "bgp"}
 SYSTEMS = ("eos", "junos", "nvue", "nxos", "sonic", "srlinux")
 TIES, NONE, SEVERAL = fabric("pn", q=2), fabric(q=2, hosts=0, ipv6=""), fabric(q=2, hosts=3)
+SHARED = fabric(q=3, spread=True)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -26,7 +28,7 @@ def test_golden(name, tmp_path, golden):
         golden(path.read_text(), f"{name}_bgp_{path.name}")
 
 
-@pytest.mark.parametrize("build", [TIES, NONE, SEVERAL])
+@pytest.mark.parametrize("build", [TIES, NONE, SEVERAL, SHARED])
 def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path, pyavd):
     target("eos").render(build, tmp_path, options=BGP, only=[0, 5])
     for folder in (tmp_path / build.wiring.names[0], tmp_path / build.wiring.names[5]):
@@ -37,7 +39,7 @@ def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path, pyavd):
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
-@pytest.mark.parametrize("build", [TIES, NONE])
+@pytest.mark.parametrize("build", [TIES, NONE, SHARED])
 def test_vtysh_accepts_the_speakers(build, tmp_path):
     for name in ("sonic", "frr"):
         out = tmp_path / name
@@ -45,6 +47,18 @@ def test_vtysh_accepts_the_speakers(build, tmp_path):
         path = out / build.wiring.names[0] / "frr.conf"
         done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+def test_vtysh_accepts_what_nvue_adds(tmp_path):
+    """What NVUE copies into frr.conf as it is; a misspelt word is not taken."""
+    target("nvue").render(SHARED, tmp_path / "out", options=BGP, only=[0])
+    (tree,) = yaml.safe_load((tmp_path / "out" / "0" / "startup.yaml").read_text())
+    text, file = tree["set"]["system"]["config"]["snippet"]["frr.conf"], tmp_path / "frr.conf"
+    for lines, code in ((text, 0), (text.replace("nexthop-vrf", "nexthop-vrv"), 2)):
+        file.write_text(lines)
+        done = subprocess.run(["vtysh", "-C", "-f", file], capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
 
 
 def test_as_numbers_count_on_from_the_one_that_is_given(tmp_path):

@@ -53,6 +53,14 @@ def test_vtysh_takes_the_lines(name, end, tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_systems_say_families_in_their_words():
+    build = build_of({"spread": True, "q": 3})
+    for name, unicast in (("eos", ""), ("nxos", " unicast")):
+        lines = maintenance_lines(build, name, BGP, "3")
+        at = lines.index(f" address-family ipv4{unicast}")
+        assert lines[at : at + 3] == [lines[at], "  no network 100.127.0.4/32", " exit"]
+
+
 def test_the_end_takes_back_every_line():
     """What goes in comes out: each line of the end is `no` of one, or restores the address."""
     build = build_of({"spread": True, "q": 3})

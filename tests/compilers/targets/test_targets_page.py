@@ -1,6 +1,7 @@
 """docs/targets/index.md: its tables are what the targets themselves say, and what was checked."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.targets.evidence import COLUMNS as CHECKED
-from tests.compilers.targets.evidence import EBGP, EVIDENCE, RUN
+from tests.compilers.targets.evidence import EBGP, EVIDENCE, REPAIRED, RUN
 
 TESTS = Path(__file__).parents[2]
 PAGE = Path(__file__).parents[3] / "docs" / "targets" / "index.md"
@@ -83,14 +84,13 @@ def test_the_table_is_what_the_targets_say(request, mark, lines):
 
 
 def speaks(name):
-    """EBGP, where the target has it and does not refuse it."""
-    system = target(name)
-    try:
-        chosen = choose(name, system.options, {"routing": "bgp"})
-        system.require(routed(q=2), chosen)
-    except InputError:
-        return set()
-    return {EBGP}
+    """EBGP and REPAIRED, where the target has them and does not refuse them."""
+    system, able = target(name), set()
+    for word, build in ((EBGP, routed(q=2)), (REPAIRED, routed(q=3, spread=True))):
+        with suppress(InputError):
+            system.require(build, choose(name, system.options, {"routing": "bgp"}))
+            able.add(word)
+    return able
 
 
 @pytest.mark.parametrize("name", SHIPPED_SYSTEMS)

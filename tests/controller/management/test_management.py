@@ -15,14 +15,16 @@ from werkzeug.test import Client
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
-from controller.management import action_log
+from controller.management import action_log, http_api
 from controller.management.action_log import ActionLog, Actor
 from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
 from controller.management.tokens import GUESS_PERIOD, MOST_GUESSES, Guesses, Token, Tokens
 from controller.rollout.build_history import BuildHistory
+from controller.rollout.fabric_record import FabricRecord
 from controller.rollout.move_journal import journalled
+from controller.rollout.mover import Mover
 from controller.rollout.rollout import Rollout
 from controller.switches.current import current_of, read_build
 from controller.switches.events import (
@@ -481,13 +483,20 @@ def test_tokens_are_read_again(overview, tmp_path):
     assert [event.kind for event in overview.fabric.drain()][-1] == "tokens-kept"
 
 
-def test_drains_are_asked_for_by_operators(tmp_path):
+@pytest.fixture
+def repairing():
+    """A fabric without switches, and its keeper."""
     build = replace(polarfly_build(3), identity="0123456789abcdef")
     fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
-    overview = Overview(fabric, keeper := Keeper(fabric))
+    return fabric, Keeper(fabric)
+
+
+def test_drains_are_asked_for_by_operators(tmp_path, repairing):
+    fabric, keeper = repairing
+    build, overview = keeper.build, Overview(fabric, keeper)
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    mover = journalled(fabric, keeper.foresee, BuildHistory(tmp_path / "build"), keeper)
+    mover = journalled(fabric, BuildHistory(tmp_path / "build"), keeper)
     api = Client(Api(overview, Metrics(overview), tokens, actions, mover))
     names = build.wiring.names
     ends = names[3], names[int(build.wiring.far[3, 0])]
@@ -507,3 +516,33 @@ def test_drains_are_asked_for_by_operators(tmp_path):
     assert api.get("/api/state").json["links"] == []
     asked = [(one["action"], one["outcome"]) for one in actions.last()]
     assert ("drain", "asked") in asked
+
+
+def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypatch):
+    """It was answered as soon as writing had begun: a kill then forgot it."""
+    fabric, keeper = repairing
+    written, asked = [], []
+
+    def breathe(*_):
+        if len(asked) == 3:
+            written.append(asked[-1])
+
+    class Slow(FabricRecord):
+        def agree(self, record):
+            asked.append(record)
+            return record in written
+
+    actions = ActionLog(tmp_path / "build", fabric.tell)
+    mover = Mover(fabric, keeper, record=Slow())
+    tokens, overview = Tokens(OTHERS), Overview(fabric, keeper)
+    app = Api(overview, Metrics(overview), tokens, actions, mover, breathe=breathe)
+    node = {"what": fabric.names[3]}
+    answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
+    assert (answer.status_code, len(asked)) == (202, 4)
+    assert written[0].known["asked"] == [[node["what"]]]
+
+    written.clear()
+    monkeypatch.setattr(http_api, "MOST_WRITING", 0.0)
+    late = Client(app).post("/api/undrain", json=node, headers=bearer(OPERATOR))
+    assert late.status_code == 503
+    assert "not written down" in late.json["error"]

@@ -2,9 +2,12 @@
 
 import json
 import random
+import re
 import socket
 import subprocess
 from contextlib import suppress
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -93,6 +96,64 @@ def test_status_follows_the_fabric_and_hostile_clients_change_nothing(managed, s
                 pass
     assert status().returncode == 0
     managed.stop()
+
+
+ODD = {"v0": ["type", "veth", "peer", "name", "v1"]}
+ODD["x0"] = ["type", "vxlan", "id", "5", "dstport", "4789"]
+ODD["x0"] += ["remote", "192.0.2.9", "local", "192.0.2.1"]
+"""A port whose far end takes no large packets, so that they are dropped, and a tunnel to where no
+route leads, so that each is an error."""
+LARGE = "02" * 12 + "0800" + "00" * 1000
+
+
+def fetched(path, token=""):
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = Request(f"http://127.0.0.1:{HTTP}{path}", headers=headers)
+    try:
+        with urlopen(request, timeout=10) as answer:  # noqa: S310
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_errors_and_drops_of_ports_are_read_with_a_token(builds, tokens, run, switches):
+    """Those of a port of Open vSwitch, by switch and port; without a token only health is told."""
+    for name, words in ODD.items():
+        subprocess.run(["ip", "link", "add", name, *words], check=True)
+        subprocess.run(["ip", "link", "set", name, "up"], check=True)
+    subprocess.run(["ip", "link", "set", "v1", "up", "mtu", "500"], check=True)
+    ports = [("v0", 41), ("x0", 42)]
+    for name, number in ports:
+        request = f"ofport_request={number}"
+        switches.vsctl("add-port", "s3", name, "--", "set", "interface", name, request)
+        output = f"in_port=controller packet={LARGE} actions=output:{number}"
+        for _ in range(3):
+            switches.ofctl("packet-out", "s3", output)
+    options = ("--http", f"127.0.0.1:{HTTP}", "--token-file", tokens, "--token-to-read")
+    controller = run(polarfab(builds[0], "ryu", *options))
+    controller.wait_for(SWITCHES, "complete")
+
+    def counted(what, port):
+        code, text = fetched("/metrics", TOKEN)
+        assert code == 200
+        series = rf'^polarfab_port_{what}_total{{port="[^"]*{port}",switch="3"}} (\S+)$'
+        return [float(value) for value in re.findall(series, text, re.MULTILINE)]
+
+    try:
+        until(lambda: counted("drops", 41), "the ports of switch 3")
+        assert counted("drops", 41) >= [3.0]
+        assert counted("errors", 42) >= [3.0]
+        assert counted("errors", 41) == [0.0] == counted("errors", 1)
+        for path in ("/metrics", "/api/state", "/api/events"):
+            assert fetched(path)[0] == 401 == fetched(path, "fedcba9876543210")[0]
+        assert fetched("/api/health")[0] == 200
+        assert "required a token" in status().stderr
+        assert status("--token-file", tokens).returncode == 0
+    finally:
+        switches.vsctl("del-port", "s3", "v0", "--", "del-port", "s3", "x0")
+        subprocess.run(["ip", "link", "del", "v0"], check=True)
+        subprocess.run(["ip", "link", "del", "x0"], check=True)
+    controller.stop()
 
 
 def test_over_https(builds, certificates, run, switches):

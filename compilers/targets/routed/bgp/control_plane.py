@@ -17,7 +17,7 @@ takes no group with a member that discards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -31,8 +31,6 @@ from numpy.typing import NDArray
 from compilers.forwarding.walks import minimal_hops
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
-from compilers.readers.difference_list import DifferenceList
-from compilers.readers.emitted_check import Reader
 from compilers.spec.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
@@ -123,6 +121,11 @@ class BgpFamily:
         """The length of an address."""
         return 32 if self.name == "ipv4" else 128
 
+    @property
+    def announced(self) -> list[str]:
+        """The prefixes that the switch announces of itself."""
+        return [prefix for prefix in (self.own, self.via) if prefix]
+
     def policies(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The policies for what neighbours announce, and the prefixes that each prefers."""
         yield from ((peer.policy, peer.preferred) for peer in self.peers if peer.preferred)
@@ -152,9 +155,9 @@ class BgpSpeaker:
     interval: ClassVar[int] = 300
     multiplier: ClassVar[int] = 3
 
-    def own(self, family: str) -> str:
-        """The prefix of the switch in a family by its name; "" without any."""
-        return next((each.own for each in self.families if each.name == family), "")
+    def announced(self, family: str) -> list[str]:
+        """What the switch announces of itself in a family, by the name of that."""
+        return next((each.announced for each in self.families if each.name == family), [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,22 +298,6 @@ class ControlPlane:
 def bgp_reader(speaker: Callable[[Path, bool], BgpSwitch], chosen: Chosen) -> BgpReader:
     """The reader of a target with eBGP, by what reads a folder."""
     return BgpReader(lambda folder: speaker(folder, chosen[BFD] == "on"))
-
-
-def failed_shares(
-    reader: Reader, folder: Path, only: Collection[int] | None
-) -> DifferenceList | None:
-    """What the text of all switches loses under a failure, where BGP finds next hops of shares.
-
-    Args:
-        reader: of the target.
-        folder: that of all switches.
-        only: vertices of the switches that are there; None for all.
-    """
-    if only is not None or not isinstance(reader, BgpReader):
-        return None
-    found = reader.failures(folder)
-    return found.differences(folder) if found else None
 
 
 def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> None:

@@ -56,7 +56,12 @@ def maintenance_lines(
     assert speaker, "routing is bgp"  # noqa: S101
     more = speaker.longest - build.topology.diameter
     lines = [line for f in speaker.families for line in _policies(f, speaker.number, more, end)]
-    shares = [line for f in speaker.families if f.via for line in _shares(f, end)]
+    shares = [
+        line
+        for f in speaker.families
+        if f.via
+        for line in _shares(f, " unicast" * (name != "eos"), end)
+    ]
     if shares:
         lines += [f"router bgp {speaker.number}", *shares, "exit"]
     return lines
@@ -73,6 +78,6 @@ def _policies(f: BgpFamily, number: int, more: int, end: bool) -> Iterator[str]:
         yield from (f"no {announced} 5", f"no {own} seq 5 permit {f.own}")
 
 
-def _shares(f: BgpFamily, end: bool) -> Iterator[str]:
+def _shares(f: BgpFamily, unicast: str, end: bool) -> Iterator[str]:
     network = f"{'' if end else 'no '}network {f.via}"
-    yield from (f" address-family {f.name} unicast", f"  {network}", " exit-address-family")
+    yield from (f" address-family {f.name}{unicast}", f"  {network}", " exit")

@@ -51,7 +51,9 @@ def bgp_structured(bgp: BgpSpeaker) -> Tree:
 def _lists(f: BgpFamily) -> list[tuple[str, list[str]]]:
     """The prefix lists of a family: their names, and what they permit."""
     preferred = [(policy, list(own)) for policy, own in f.policies() if own]
-    return [(f"fabric-{f.name}", [f"{f.pool} ge {f.length} le {f.length}"]), *preferred]
+    everyone = [f"{f.pool} ge {f.length} le {f.length}"]
+    everyone += [f"{f.via_pool} ge {f.full} le {f.full}"] if f.via else []
+    return [(f"fabric-{f.name}", everyone), *preferred]
 
 
 def _prefix_list(name: str, permitted: list[str]) -> Tree:
@@ -101,4 +103,5 @@ def _activated(f: BgpFamily) -> Tree:
     ]
     found: Tree = {"peer_groups": [group]}
     found |= {"neighbors": preferring} if preferring else {}
-    return found | ({"networks": [{"prefix": f.own}]} if f.own else {})
+    networks = [{"prefix": prefix} for prefix in f.announced]
+    return found | ({"networks": networks} if networks else {})
