@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import numbered, too_long
+from compilers.cabling.panel_plan import panel_plan
 from compilers.cabling.phases import Stage, installed
 from compilers.capacity import over_capacity
 from compilers.estimates import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
 from compilers.routing.choose import choices, require_searchable
 from compilers.routing.exact_rows import with_exceptions
+from compilers.routing.marked_spread import require_onward
 from compilers.routing.minimal_routes import minimal
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
@@ -137,6 +139,8 @@ def without_damage(made: Stages) -> Stages:
     long = too_long(wiring, hardware) if hardware and inventory.racks else ()
     with made.loaded.reported(long):
         damage = damage_of(inventory, wiring)
+        plan = panel_plan(made.topology, wiring, hardware) if hardware and not damage else None
+    made.loaded.refuse(plan.unknown_types() if plan else ())
     if not damage:
         return replace(made, damage=damage)
     topology, wiring = remaining(made.topology, wiring, damage)
@@ -177,9 +181,11 @@ def with_alternates(made: Stages) -> Stages:
     assert made.tables is not None  # noqa: S101
     topology, wiring = made.topology, made.wiring
     policy = made.routing.policy(made.loaded.spec.topology.q, topology.family)
-    if made.damage:
-        with made.loaded.reported():
+    with made.loaded.reported():
+        if made.damage:
             require_searchable(topology, policy, made.routing.balance)
+        if policy.marks:
+            require_onward(topology, wiring, made.routing.balance)
     tables = choices(made.tables, topology, wiring, policy, not made.damage, made.module)
     balance = balance_named(made.routing.balance)
     return replace(made, tables=balance.chosen(tables, topology, wiring))

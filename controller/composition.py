@@ -113,8 +113,9 @@ class Controller:
         reporter.observers.append(actions.happened)
         member, resign = None, fabric.expect
         if settings.group:
-            mover = partial(Mover, fabric, keeper.foresee, history=history, memory=keeper)
-            member, resign = cluster_member.join(settings, mover, history, reporter.finish)
+            join = cluster_member.join
+            member, resign = join(settings, fabric, keeper, history, reporter.finish)
+        mover = member.mover if member else journalled(fabric, history, keeper)
         return cls(
             settings,
             folder,
@@ -124,7 +125,7 @@ class Controller:
             reporter,
             Pulse(fabric.tell),
             actions,
-            member.mover if member else journalled(fabric, keeper.foresee, history, keeper),
+            mover,
             entrance,
             member,
             resign,

@@ -19,6 +19,11 @@ Where a marked packet goes depends on the link that it came in on, so q + 1 sets
 switch serve all destinations, and none is kept: the cables say them. At w no way leads back: w×d is
 r only if r is next to d. The same holds for any graph in which w's routes are minimal.
 
+`spraypoint` is the same rule in any graph: s sends over any link, r over any but those to s, to
+the neighbours of s and to twins of s, and from w on packets go minimally, over r again where w's
+path leads there. No loop is possible: the mark is cleared once, and minimal paths end. Every switch
+needs two links for what comes in marked by another (`require_onward`).
+
 Every permutation is carried at .45 of the hosts' rate or more at q = 5, .46 at 7, .48 at 13, .49 at
 31, p = (q + 1)/2 hosts a switch: each link is the first, second, third or last of a part of the
 packets that hardly depends on who sends to whom. In an OFT, whose leaves have a twin, it is exactly
@@ -35,12 +40,15 @@ from numpy.typing import NDArray
 
 from compilers.routing.link_pairs import apex_of, apexes, link_blocks, other_links
 from compilers.tables.build import Build
+from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
+from compilers.topology.triangles import SEVERAL
 from compilers.wiring.wiring import Wiring
-from inventory.problems import InputError
+from inventory.problems import Finding, InputError, Refused
 
 KEY = "routing.balance"
 ONE_SIDE = -1
+LEAST_ONWARD = 2
 
 
 @lru_cache(maxsize=1)
@@ -70,11 +78,33 @@ def onward_links(wiring: Wiring) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
 
 def fewest_onward(wiring: Wiring) -> int:
     """The fewest links that a switch spreads the packets of a cable over."""
-    counts = (
-        np.count_nonzero(usable, axis=2)[wiring.far[some] >= 0]
-        for some, usable in onward_links(wiring)
-    )
-    return min(int(count.min()) for count in counts if len(count))
+    return int(_counts_onward(wiring).min())
+
+
+def _counts_onward(wiring: Wiring) -> NDArray[np.int64]:
+    """int64[S]: the same of each switch; of those without links more than there are links."""
+    found = np.full(len(wiring.far), wiring.far.shape[1] + 1)
+    for some, usable in onward_links(wiring):
+        count = np.where(wiring.far[some] >= 0, np.count_nonzero(usable, axis=2), found[0])
+        found[some] = count.min(axis=1)
+    return found
+
+
+def require_onward(topology: Topology, wiring: Wiring, balance: str) -> None:
+    """Pass when one link can fail and every marked packet still has one to leave by.
+
+    Raises:
+        Refused: some switch has fewer than two for packets of some link.
+    """
+    if family_of(topology.family).has_marks(topology.parameters):
+        return
+    count = _counts_onward(wiring)
+    if len(short := np.flatnonzero(count < LEAST_ONWARD)):
+        name, links = wiring.names[int(short[0])], int(count[short[0]])
+        required = f"{LEAST_ONWARD} links or more of every switch for what comes in by another"
+        given = f"{links} at {name}; {len(short):,} of {len(count):,} switches have too few"
+        todo = "write valiant or compact-valiant, or add links"
+        raise Refused(Finding(("routing", "balance"), required, f"{balance}, and {given}", todo))
 
 
 def onward_ports(wiring: Wiring, switch: int) -> NDArray[np.uint16]:
@@ -93,9 +123,24 @@ def _onward(wiring: Wiring, some: slice) -> NDArray[np.bool_]:
     """bool[n, K, K]: the links of some switches as in `onward_links`."""
     far = wiring.far[some]
     alike = np.where(far >= 0, _twins(wiring)[far], -1)
-    usable = other_links(far) & ~apexes(apex_of(wiring)[some])
+    usable = other_links(far) & ~_triangles(wiring, some)
     usable &= alike[:, :, None] != alike[:, None, :]
     return usable
+
+
+def _triangles(wiring: Wiring, some: slice) -> NDArray[np.bool_]:
+    """bool[n, K, K]: whether the neighbours over two links of some switches are cabled."""
+    far, apex = wiring.far, apex_of(wiring)[some]
+    found = apexes(apex)
+    s, k = np.nonzero(apex == SEVERAL)
+    if not len(s):
+        return found
+    near = far[some][s]
+    arcs = np.sort((np.arange(len(far))[:, None] * len(far) + far)[far >= 0])
+    key = near[np.arange(len(s)), k][:, None].astype(np.int64) * len(far) + near
+    place = np.searchsorted(arcs, key).clip(max=len(arcs) - 1)
+    found[s, k] = (arcs[place] == key) & (near >= 0)
+    return found
 
 
 @lru_cache(maxsize=1)

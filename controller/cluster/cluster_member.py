@@ -9,20 +9,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from queue import SimpleQueue
 from threading import Event, Thread
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from controller.cluster.leading import LEADER_PERIOD, Election, Unavailable, boottime
+from controller.cluster.leading import LEADER_PERIOD, Election, boottime
 from controller.cluster.roles import Roles
-from controller.cluster.store import Etcd
-from controller.rollout import shared_record
+from controller.cluster.shared_record import Inherited, SharedRecord, StoreWorker
+from controller.cluster.store import Etcd, Unavailable
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import Mover
-from controller.rollout.shared_record import Record
 from controller.settings import Settings
-from controller.switches.current import Current
 from controller.switches.events import (
     LeaderChanged,
     LeadershipLost,
@@ -30,42 +26,12 @@ from controller.switches.events import (
     RoleContested,
     StoreChanged,
 )
+from controller.switches.session import LiveFabric
+from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 
-T = TypeVar("T")
 STUCK = 30.0
 """Seconds without a tick after which the hub counts as stuck and the lease is not renewed."""
-
-
-class StoreWorker:
-    """A thread that runs one job at a time; answers are delivered in the thread that polls."""
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
-        self._jobs: SimpleQueue[tuple[Callable[[Any], Any], Callable[[Any], None]]] = SimpleQueue()
-        self._done: SimpleQueue[tuple[Callable[[Any], None], Any]] = SimpleQueue()
-        Thread(target=self._work, daemon=True, name="store").start()
-
-    def do(self, job: Callable[[Any], T], answer: Callable[[T | Unavailable], None]) -> None:
-        """Queue a job; answer gets its result, or the reason why it failed."""
-        self._jobs.put((job, answer))
-
-    def poll(self) -> None:
-        """Deliver the answers that have arrived."""
-        while not self._done.empty():
-            answer, result = self._done.get()
-            answer(result)
-
-    def _work(self) -> None:
-        while True:
-            job, answer = self._jobs.get()
-            try:
-                result = job(self._store)
-            except Unavailable as error:
-                result = error
-            except Exception as error:
-                result = Unavailable(f"the store's content cannot be used: {error!r}")
-            self._done.put((answer, result))
 
 
 class Campaign:
@@ -97,37 +63,22 @@ RETRY = 2.0
 """Seconds between a new leader's attempts to read its predecessor's record."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inherited:
-    """A predecessor's record, and the builds it names that we do not have, proved."""
-
-    record: Record | None
-    builds: dict[str, Current]
-
-
 class ClusterMember:
     """One controller of a cluster; `roles` sits between the app and the fabric.
 
-    mover: makes the `Mover`, given the function it calls before each step of a move.
+    mover: moves the fabric. record: the mover's.
     state: "preparing" is a leader that still reads its predecessor's record.
     """
 
     def __init__(
-        self,
-        mover: Callable[[Callable[[Record], bool]], Mover],
-        history: BuildHistory,
-        election: Election,
-        jobs: StoreWorker,
-        again: Callable[[], None],
+        self, mover: Mover, record: SharedRecord, election: Election, again: Callable[[], None]
     ) -> None:
-        self.mover, self.history = mover(self.agree), history
+        self.mover, self.record = mover, record
         self.fabric = self.mover.fabric
         self.state: Literal["follower", "preparing", "leader"] = "follower"
         self.term = 0
         self.roles = Roles(self.fabric, self._refused, self.fabric.clock)
-        self._election, self._jobs, self._again = election, jobs, again
-        self._record: Record | None = None
-        self._writing: Record | None = None
+        self._election, self._again = election, again
         self._retry: float | None = None
         self._leader, self._trouble, self._told = "", "", set[int]()
         self.fabric.parts["leading"] = self.status
@@ -155,30 +106,15 @@ class ClusterMember:
             self.fabric.tell(LeadershipLost(self._election.name))
             self._again()
             return
-        self._jobs.poll()
+        self.record.jobs.poll()
         if not self.term and (term := self._election.term):
             self.term, self.state, self._retry = term, "preparing", self.fabric.clock()
         if self._retry is not None and self.fabric.clock() >= self._retry:
             self._retry = None
-            own, history = self.fabric.identity, self.history
-            self._jobs.do(lambda store: _inherit(store, own, history), self._inherited)
+            self.record.inherit(self.fabric.identity, self._inherited)
         if not self.term:
             self.roles.follow(self._election.view.term)
         self.roles.tick()
-
-    def agree(self, record: Record) -> bool:
-        """Whether the store has this record; if not, start writing it."""
-        if self._record != record and self._writing is None and self.state == "leader":
-            self._writing, term = record, self.term
-            self._jobs.do(
-                lambda store: shared_record.write(store, term, record, self._packed), self._written
-            )
-        return self._record == record
-
-    def _written(self, done: bool | Unavailable) -> None:
-        if done is True and self._writing:
-            self._record = self._writing
-        self._writing = None
 
     # From follower to leader
 
@@ -193,18 +129,12 @@ class ClusterMember:
         except (InputError, Unavailable) as error:
             self.fabric.tell(LeaderWaits(self._election.name, str(error)))
             return
-        self._retry, self._record, self.state = None, found.record, "leader"
+        self._retry, self.state = None, "leader"
+        self.record.lead(self.term, found.record)
         self.roles.lead(self.term)
         self.fabric.expect()
 
-    # Builds and events
-
-    def _packed(self, identity: str) -> bytes | None:
-        """One of our builds, packed; None if it cannot be read (then only we can continue)."""
-        try:
-            return self.history.packed(identity)
-        except InputError:
-            return None
+    # Events
 
     def _refused(self, datapath_id: int) -> None:
         if datapath_id not in self._told:
@@ -221,31 +151,10 @@ class ClusterMember:
             self.fabric.tell(LeaderChanged(view.leader, view.term))
 
 
-def _inherit(store: shared_record.RecordStore, own: str, history: BuildHistory) -> Inherited:
-    """Read the record; prove and keep its builds that are only in the store.
-
-    Raises:
-        Unavailable: one cannot be had, or loses packets.
-    """
-    record = shared_record.read(store)
-    builds = {}
-    for identity in sorted(record.builds - {own}) if record else ():
-        try:
-            if identity in history.kept():
-                builds[identity] = history.read(identity)
-                continue
-            packed = shared_record.fetch(store, identity)
-            if packed is None:
-                raise Unavailable(f"build {identity} is neither on this machine nor in the store")
-            builds[identity] = history.receive(packed, expect=identity)
-        except InputError as error:
-            raise Unavailable(str(error)) from error
-    return Inherited(record, builds)
-
-
 def join(
     settings: Settings,
-    mover: Callable[[Callable[[Record], bool]], Mover],
+    fabric: LiveFabric,
+    keeper: Keeper,
     history: BuildHistory,
     report: Callable[[], None],
 ) -> tuple[ClusterMember, Callable[[], None]]:
@@ -253,7 +162,8 @@ def join(
 
     Args:
         settings: with a group.
-        mover: makes the `Mover`, given the function it calls before each step of a move.
+        fabric: which the leader moves.
+        keeper: of the fabric.
         history: the builds of this controller.
         report: prints pending events, before the process restarts.
 
@@ -276,6 +186,7 @@ def join(
         sys.stdout.flush()
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - what we were started with
 
-    one = ClusterMember(mover, history, election, StoreWorker(stores[1]), again)
-    one.fabric.ticks.append(campaign.tick)
+    record = SharedRecord(StoreWorker(stores[1]), history)
+    one = ClusterMember(Mover(fabric, keeper, history, record), record, election, again)
+    fabric.ticks.append(campaign.tick)
     return one, campaign.end

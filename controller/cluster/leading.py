@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 from time import CLOCK_BOOTTIME, clock_gettime
-from typing import Protocol
+
+from controller.cluster.store import Etcd, Unavailable
 
 LEASE_SECONDS = 5
 """Seconds of a lease: the longest time a fabric is without a controller when its leader dies."""
@@ -20,35 +21,6 @@ LEASE_MARGIN = 1.0
 """Seconds by which a leader stops before its lease ends."""
 LEADER_PERIOD = 0.5
 """Seconds between two requests to the store."""
-
-
-class Unavailable(Exception):
-    """The store does not answer, or refuses."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """The leader's name and term, and whether it is the instance that asked."""
-
-    leader: str
-    term: int
-    ours: bool
-
-
-class Store(Protocol):
-    """The store of an election. Every method may raise `Unavailable`."""
-
-    def grant(self, ttl: int) -> tuple[int, float]:
-        """A lease, and how many seconds it lasts."""
-
-    def renew(self, lease: int) -> float:
-        """Renew a lease; returns how many seconds it lasts from now, 0 if it has ended."""
-
-    def claim(self, lease: int, name: str) -> Claimed:
-        """Become leader for as long as the lease lasts, if nobody leads."""
-
-    def revoke(self, lease: int) -> None:
-        """End a lease, and with it a leadership."""
 
 
 def boottime() -> float:
@@ -71,7 +43,7 @@ class Leadership:
 class Election:
     """One instance's part in an election. Other threads may read `view`: it is replaced whole."""
 
-    def __init__(self, store: Store, name: str, clock: Callable[[], float] = boottime) -> None:
+    def __init__(self, store: Etcd, name: str, clock: Callable[[], float] = boottime) -> None:
         self.name, self.view = name, Leadership()
         self._store, self._clock = store, clock
         self._lease: int | None = None

@@ -13,18 +13,30 @@ import json
 import ssl
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
+from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from time import time
 from typing import Any
 from urllib.parse import urlsplit
-
-from controller.cluster.leading import Claimed, Unavailable
 
 STORE_PATIENCE = 1.0
 """Seconds to wait for an answer."""
 EPOCH_SHIFT = 32
 """A term is the second in which the store was first used, and a revision below: the revisions of a
 store that was made anew begin again, its terms do not."""
+
+
+class Unavailable(Exception):
+    """The store does not answer, or refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The leader's name and term, and whether it is the instance that asked."""
+
+    leader: str
+    term: int
+    ours: bool
 
 
 class Etcd:

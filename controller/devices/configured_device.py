@@ -22,6 +22,7 @@ from compilers.audit.route_lines import (
 from controller.devices.device_shell import DeviceError
 from controller.devices.router_device import (
     LINES,
+    PORTS_SHUT,
     Compare,
     DeviceNames,
     DevicePlan,
@@ -60,6 +61,7 @@ class ConfiguredDevice(RouterDevice):
     """A router whose routes are in a configuration of lines."""
 
     others = "not from its configuration's static routes"
+    overrules = frozenset({PORTS_SHUT, LINES})
     shut_at_first: ClassVar[bool] = False
     """Whether ports are shut unless they are opened."""
     host_name: ClassVar[re.Pattern[str]] = re.compile(
@@ -114,8 +116,8 @@ class ConfiguredDevice(RouterDevice):
     def compared(self, running: str) -> ComparedLines:
         """What the configuration lacks beside routes, and what others did there: by sections."""
         text = self.rendered()
-        rendered = list(_by_section(text))
-        wanted, found = _grouped(rendered), _grouped(_by_section(running))
+        rendered = list(by_section(text))
+        wanted, found = _grouped(rendered), _grouped(by_section(running))
         routes = self._route_lines(text)
         ports = [section for section in wanted if section and section[0].startswith(PORT)]
         shut = {section for section in ports if self._shut(wanted[section], found[section])}
@@ -140,8 +142,8 @@ class ConfiguredDevice(RouterDevice):
         kept = [": ".join((*section, line)) for section, line in foreign if not gone or not section]
         held = [] if self.opens else [one[-1].removeprefix(PORT) for one in ports if one in shut]
         return ComparedLines(
-            tuple(_typed(missing, wanted.keys())),
-            tuple(_typed(gone, ())),
+            tuple(typed(missing, wanted.keys())),
+            tuple(typed(gone, ())),
             (*(f"port {port} is shut" for port in held), *kept),
             frozenset(held),
             drained,
@@ -191,7 +193,7 @@ class ConfiguredDevice(RouterDevice):
         """
 
 
-def _by_section(text: str) -> Iterator[tuple[Section, str]]:
+def by_section(text: str) -> Iterator[tuple[Section, str]]:
     """Every line, and those that it is indented under; blanks in it count as one."""
     above: list[tuple[int, str]] = []
     for line in text.splitlines():
@@ -232,7 +234,7 @@ def _negated(line: str) -> str:
     return line.removeprefix("no ") if line.startswith("no ") else f"no {line}"
 
 
-def _typed(lines: Iterable[tuple[Section, str]], sections: Collection[Section]) -> Iterator[str]:
+def typed(lines: Iterable[tuple[Section, str]], sections: Collection[Section]) -> Iterator[str]:
     """Lines with those that lead to their sections; each section is left again.
 
     Else a line of the top would be about the section.

@@ -31,6 +31,7 @@ import numpy as np
 from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import Remediation, remediation
 from compilers.audit.route_report import SwitchRoutes
+from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING
@@ -46,8 +47,9 @@ from controller.devices.push_report import MOST_NAMED, PushedSwitch, PushReport,
 from controller.devices.push_rounds import BEFORE, PushRounds
 from controller.devices.router_device import DevicePlan, LinuxDevice, RouterDevice
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import DISCARD, Choices, RouteTables
+from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables
 
+AROUND = "go around what is shut or drained"
 VARIABLE = "POLARFAB_PASSWORD"
 """The environment variable with the password for NAPALM's drivers."""
 AT_ONCE = 20
@@ -122,6 +124,8 @@ class DevicePush:
     converges: bool = False
     pools: tuple[str, ...] = ()
     names: SystemNames | None = None
+    chosen: Chosen = field(default_factory=dict)
+    outcome: tuple[frozenset[tuple[str, str]], Mapping[str, Mapping[str, str]]] = (frozenset(), {})
     wanted: Callable[[int], RouteTables] | None = None
     over: bool = False
     busy: dict[str, Lock] = field(default_factory=dict)
@@ -134,6 +138,9 @@ class DevicePush:
                 name of a switch for another address; or the move from the old build has no rounds.
         """
         kind, system = device_kind(self.target), target(self.target)
+        if none := sorted(self.way.overrule - kind.overrules):
+            todo = f"target {self.target} keeps what others set there: take it away by hand"
+            raise InputError.of(", ".join(sorted(kind.overrules)), none[0], todo, key="--overrule")
         builds = (self.build, *(self.old or ())[:1])
         pools = [pool for build in builds for pool in fabric_pools(build.addressing)]
         self.pools = tuple(dict.fromkeys(pools))
@@ -144,7 +151,7 @@ class DevicePush:
             raise InputError([Problem(required, repr(name), key="--node") for name in unknown])
         wanted = [name for name in names if not only or name in only]
         self._reach(kind, wanted, getattr(system, "vrf", ""))
-        self.named, chosen = build, chosen = system.check(self.build, self.options)
+        self.named, self.chosen = build, chosen = system.check(self.build, self.options)
         self.wanted = system.routes_held(build, chosen)
         self.converges = chosen.get(ROUTING) == "bgp"
         if self.old:
@@ -402,7 +409,9 @@ class DevicePush:
         """Prove from the switch's own tables, and save; then nothing is left to do."""
         found, device = self.found[name], self.devices[name]
         if elsewhere := self._prove(name, self._routes(name)):
-            found.kept = (*found.kept, f"{elsewhere:,} routes go around what is shut or drained")
+            proof = "not proved" if self.drained else "those of table main proved, shares not"
+            how = f": {proof}" * self.converges
+            found.kept = (*found.kept, f"{elsewhere:,} routes {AROUND}{how}")
         if found.state == "as built":
             return
         device.confirm()
@@ -448,9 +457,23 @@ class DevicePush:
         """
         wanted, found = ({hop for hops in way for hop in hops} for way in (one.wanted, one.found))
         over = {hop for hop in wanted if hop[1] in shut}
+        if self.converges and self.shut and not self.drained and one.table == MAIN:
+            left = self._left.get(one.switch, {}).get(one.prefix)
+            if left is not None:  # proved, if it is that
+                return {hop[1] for hop in found} == ({left} if left else set())
         if self.converges and wanted and found and (self.shut or self.drained):
             return True
         return bool(over) and (self.converges or found <= wanted <= found | over)
+
+    @property
+    def _left(self) -> Mapping[str, Mapping[str, str]]:
+        """The ports of BGP's paths while shut ports are down, by switch and prefix."""
+        shut = frozenset(self.shut)
+        if self.outcome[0] != shut:
+            reader = target(self.target).reader(self.chosen)
+            ports = reader.ports_left(self.rendered, shut) if isinstance(reader, BgpReader) else {}
+            self.outcome = shut, ports
+        return self.outcome[1]
 
     def _vertex(self, name: str) -> int:
         return self.build.wiring.names.index(name)

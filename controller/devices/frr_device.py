@@ -51,6 +51,7 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
     """Target frr."""
 
     elsewhere = frozenset({"frr.conf"})
+    overrules = ConfiguredDevice.overrules
     others = "protocols that frr.conf does not speak"
     compares = False
 

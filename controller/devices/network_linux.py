@@ -10,6 +10,7 @@ from dataclasses import replace
 from secrets import token_hex
 from typing import Any
 
+from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import (
     STATIC_ROUTE,
     Remediation,
@@ -20,12 +21,16 @@ from compilers.audit.route_lines import (
 )
 from controller.devices.configured_device import (
     CONFIRM_MINUTES,
+    DRAINED,
     SPEAKS_BGP,
+    WITHDRAWN,
     ComparedLines,
     ConfiguredDevice,
+    by_section,
+    typed,
 )
 from controller.devices.device_shell import DeviceShell
-from controller.devices.router_device import DeviceNames, DevicePlan
+from controller.devices.router_device import PORTS_SHUT, Compare, DeviceNames, DevicePlan
 from inventory.neighbours.facts import mapping
 
 ADMIN = "admin_status"
@@ -33,9 +38,16 @@ RESTART = "systemctl restart bgp"
 BEFORE = "frr.conf.before"
 """The file of a pending change beside `frr.conf`: what that was."""
 FRR_FRAME = re.compile(
-    r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |password |vrf |exit|end\b)"
+    r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |(enable )?password |vrf |exit|end\b)"
 )
 """Lines of `frr.conf` that are about no route and no session."""
+USERS_LINE = re.compile(r"(log|password|enable password|service) ")
+"""Those that users write: they stay."""
+DRAIN_LINE = re.compile(
+    r"route-map announced-\S+ permit 5$|(match )?ip(v6)? (address )?prefix-list own-"
+    r"|set as-path prepend "
+)
+"""What `polarfab drain` types."""
 FRR_SPEAKS = re.compile(r"\s+(neighbor|network|redistribute) |router (?!bgp)")
 """Lines of a running FRR that make it speak a routing protocol to others."""
 
@@ -47,6 +59,7 @@ class SonicDevice(ConfiguredDevice):
     """
 
     before: str | None = None
+    overrules = frozenset({PORTS_SHUT})
 
     shell: DeviceShell
 
@@ -56,7 +69,7 @@ class SonicDevice(ConfiguredDevice):
         Until then SONiC writes that file, or those of the daemons, from CONFIG_DB (docker_init.sh).
         """
         file = self._frr_conf()
-        shown = self.shell.run("vtysh -c 'show running-config'")
+        shown = self._shown()
         routes = fabric_lines(section_lines(file), self.pools, self.vrf)
         ours = {part.strip() for line in routes for part in line.add.splitlines()}
         written = [line.strip() for line in self.text("frr.conf").splitlines()]
@@ -64,7 +77,8 @@ class SonicDevice(ConfiguredDevice):
         ours |= {*written, *(line.partition(" profile ")[0] for line in written)}
         theirs = [line.strip() for line in file.splitlines() if not FRR_FRAME.match(line)]
         theirs += [line.strip() for line in shown.splitlines() if FRR_SPEAKS.match(line)]
-        return [line for line in dict.fromkeys(theirs) if line not in ours]
+        theirs = [line for line in dict.fromkeys(theirs) if not DRAIN_LINE.match(line)]
+        return [line for line in theirs if line not in ours]
 
     def names(self) -> DeviceNames:
         """See `RouterDevice.names`."""
@@ -123,18 +137,20 @@ class SonicDevice(ConfiguredDevice):
 
     def plan(self, wanted: Iterable[RouteLine] | None = None) -> DevicePlan:
         """See `RouterDevice.plan`: with `frr.conf`, from which FRR starts."""
-        text = self.text("frr.conf")
-        if _conf_lines(self._frr_conf()) == _conf_lines(text):
-            return super().plan(wanted)
-        restarts = (RESTART,) if SPEAKS_BGP.search(text) else ()
-        return replace(super().plan(wanted), files=(self._place,), kernel=restarts)
+        text, there = self._conf(), self._frr_conf()
+        found = replace(super().plan(wanted), drained=_drained(self._shown()))
+        if _conf_lines(there) == _conf_lines(text):
+            return found
+        new = _conf_lines(there, drained=False) != _conf_lines(text, drained=False)
+        restarts = (RESTART,) if new and SPEAKS_BGP.search(text) else ()
+        return replace(found, files=(self._place,), kernel=restarts)
 
     def load(self, plan: DevicePlan) -> None:
         """See `RouterDevice.load`: FRR reads the sessions of BGP when its container starts."""
         self.before = self._frr_conf() if plan.kernel else None
         super().load(plan)
         if self.before is not None:
-            self._restart(self.text("frr.conf"))
+            self._restart(self._conf())
 
     def _restart(self, text: str) -> None:
         self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": text})
@@ -143,6 +159,28 @@ class SonicDevice(ConfiguredDevice):
     @property
     def _place(self) -> str:
         return f"{self.etc}/sonic/frr/frr.conf"
+
+    def _shown(self) -> str:
+        return self.shell.run("vtysh -c 'show running-config'")
+
+    def _conf(self) -> str:
+        """The frr.conf to write: with users' lines that stay, and drained while the switch is.
+
+        FRR starts from it: else a restart would take both away.
+        """
+        text, shown = self.text("frr.conf"), self._shown()
+        users = [line for line in self._frr_conf().splitlines() if USERS_LINE.match(line)]
+        more = "".join(f"{line}\n" for line in dict.fromkeys(users) if f"{line}\n" not in text)
+        text = re.sub(r"(?m)^hostname .*\n", lambda head: head[0] + more, text, count=1)
+        if not _drained(shown):
+            return text
+        held = set(map(str.strip, shown.splitlines()))
+        lines = [line.rstrip() for line in text.splitlines()]
+        kept = [line for line in lines if not WITHDRAWN.match(line.strip()) or line.strip() in held]
+        at = max(n for n, line in enumerate(kept) if line == "end")
+        said = ((s, line) for s, line in by_section(shown) if DRAIN_LINE.match(line))
+        drain = typed(((s, line) for s, line in said if not DRAINED.match(line)), ())
+        return "".join(f"{line}\n" for line in (*kept[:at], *drain, *kept[at:]))
 
     def _frr_conf(self) -> str:
         return self.shell.run(f"cat {shlex.quote(self._place)} 2>&- || true")
@@ -184,6 +222,11 @@ class SonicDevice(ConfiguredDevice):
             self._restart(self.before or "")
         self.confirm()
 
+    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
+        """See `RouterDevice.foreign`: frr.conf speaks BGP, which finds others around shut ports."""
+        speaks = SPEAKS_BGP.search(self.text("frr.conf"))
+        return [] if speaks else super().foreign(tables, compare)
+
     def tables(self) -> str:
         """See `RouterDevice.tables`."""
         return self.shell.run("sonic-db-dump -n APPL_DB -k 'ROUTE_TABLE*' -y")
@@ -191,7 +234,7 @@ class SonicDevice(ConfiguredDevice):
     def save(self, plan: DevicePlan) -> None:
         """See `RouterDevice.save`: FRR starts from its own file."""
         if plan.files:
-            self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": self.text("frr.conf")})
+            self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": self._conf()})
         self.script("config save -y")
 
 
@@ -209,9 +252,18 @@ def _said(value: object) -> object:
     return list(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _conf_lines(text: str) -> list[str]:
-    """The lines of frr.conf about routes and sessions."""
-    return [line.rstrip() for line in text.splitlines() if not FRR_FRAME.match(line)]
+def _drained(shown: str) -> bool:
+    return any(map(DRAINED.match, shown.splitlines()))
+
+
+def _conf_lines(text: str, *, drained: bool = True) -> list[str]:
+    """The lines of frr.conf about routes and sessions, without those of a drain if wished."""
+    lines = [line.rstrip() for line in text.splitlines() if not FRR_FRAME.match(line)]
+    if drained:
+        return lines
+    bare = ((line, line.strip()) for line in lines)
+    left = [line for line, word in bare if not DRAIN_LINE.match(word) and not WITHDRAWN.match(word)]
+    return list(dict.fromkeys(left))  # a drain leads to a section of the fabric's once more
 
 
 def _fields(words: Iterable[str]) -> set[str]:

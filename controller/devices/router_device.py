@@ -53,6 +53,10 @@ class DeviceNames(NamedTuple):
     machine: str = ""
 
 
+PORTS_SHUT, LINES = "ports", "lines"
+"""What `--overrule` names: ports that are shut by hand, others' lines in the fabric's sections."""
+
+
 @dataclass(frozen=True, slots=True)
 class DevicePlan:
     """All that a push types on a device: what a dry run prints is what is typed.
@@ -111,6 +115,8 @@ class RouterDevice(ABC):
     """The routes that are not the fabric's, in words."""
     compares: ClassVar[bool] = True
     """Whether what it lacks is sure: others may show a line in another way than it was typed."""
+    overrules: ClassVar[frozenset[str]] = frozenset({PORTS_SHUT})
+    """What `overrule` may have: other systems have no lines in sections."""
     driver: ClassVar[str] = ""
     """The driver of NAPALM that reaches it, "" for a shell."""
 
@@ -201,10 +207,6 @@ class RouterDevice(ABC):
 
     def _quoted(self, template: str, **words: str) -> str:
         return template.format(etc=shlex.quote(self.etc), **words)
-
-
-PORTS_SHUT, LINES = "ports", "lines"
-"""What `--overrule` names: ports that are shut by hand, others' lines in the fabric's sections."""
 
 
 class KernelDevice(RouterDevice):

@@ -192,9 +192,11 @@ class Api:
         return _json(answer, 202)
 
     def _remember(self) -> None:
-        """Wait until what is drained is written down: who takes over would use it again."""
+        """Wait until what is drained is written down: who takes over would use it again. A move
+        that began meanwhile writes it with its rounds.
+        """
         until = monotonic() + MOST_WRITING
-        while self.mover and not self.mover.remember():
+        while self.mover and not (self.mover.busy or self.mover.remember()):
             self._lead()
             if monotonic() > until:
                 raise ServiceUnavailable(

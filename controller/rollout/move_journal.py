@@ -9,35 +9,34 @@ what they hold (`Survey`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 from pathlib import Path
 
-from compilers.tables.build import Build
 from compilers.tables.folders.artefact import flush, replace_file
 from compilers.targets.openflow.flow_tables import COOKIE_SHIFT
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.mover import Memory, Mover
-from controller.rollout.shared_record import Record, decoded, encoded
+from controller.rollout.fabric_record import FabricRecord, Record, decoded, encoded
+from controller.rollout.mover import Mover
 from controller.switches.events import BuildSurveyed, FileUnwritable, JournalDamaged
 from controller.switches.session import LiveFabric
+from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 
 SURVEY_PATIENCE = 30.0
 """Seconds after the first reading after which the switches that have been read decide."""
 
 
-class MoveJournal:
+class MoveJournal(FabricRecord):
     """The record in `.NAME.journal` beside a build folder.
 
     damaged: it could not be read, and the switches have not yet said what they hold.
     """
 
     def __init__(self, folder: Path, fabric: LiveFabric) -> None:
+        super().__init__()
         place = folder.resolve()
         self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
-        self._record: Record | None = None
         self._unwritable = self.damaged = False
 
     def read(self) -> Record | None:
@@ -48,7 +47,7 @@ class MoveJournal:
             InputError: it cannot be read.
         """
         try:
-            self._record = decoded(self.file.read_bytes())
+            self._kept = decoded(self.file.read_bytes())
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -57,7 +56,7 @@ class MoveJournal:
         except (ValueError, TypeError) as error:
             self.fabric.tell(JournalDamaged(str(self.file), str(error)))
             self.damaged = True
-        return self._record
+        return self._kept
 
     def put_aside(self) -> None:
         """The switches have said what they hold: a damaged journal is not needed any more."""
@@ -66,24 +65,26 @@ class MoveJournal:
         self.damaged = False
 
     def agree(self, record: Record) -> bool:
-        """Write the record; True, also where that fails: then a kill may cost packets.
+        """Write the record; True, also where that fails: then a kill may cost packets."""
+        if not self.damaged:
+            super().agree(record)
+        return True
 
-        A failure is told once, until a record can be written again.
-        """
-        if self.damaged or record == self._record:
-            return True
+    def _write(self, record: Record) -> None:
+        """Write it; a failure is told once, until a record can be written again."""
         try:
             if record.to or record.before or record.known:
                 replace_file(self.file, [encoded(record)])
                 flush(self.file.parent)
             else:
                 self.file.unlink(missing_ok=True)
-            self._unwritable, self._record = False, record
         except OSError as error:
             if not self._unwritable:
                 self.fabric.tell(FileUnwritable(str(self.file), error.strerror or str(error)))
             self._unwritable = True
-        return True
+        else:
+            self._unwritable = False
+        self._written(not self._unwritable)
 
 
 class Survey:
@@ -129,12 +130,7 @@ class Survey:
             switch.wait()
 
 
-def journalled(
-    fabric: LiveFabric,
-    foresee: Callable[[Build], Build],
-    history: BuildHistory,
-    memory: Memory | None = None,
-) -> Mover:
+def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper | None = None) -> Mover:
     """The mover of a controller without a store; it goes on where one was killed: its move,
     and what it knew of links and switches.
 
@@ -144,7 +140,7 @@ def journalled(
         InputError: the journal cannot be read.
     """
     journal = MoveJournal(history.folder, fabric)
-    mover = Mover(fabric, foresee, journal.agree, history, memory=memory)
+    mover = Mover(fabric, keeper, history, journal)
     if record := journal.read():
         try:
             mover.go_on(record, history.read)

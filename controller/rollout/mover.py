@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from time import time
-from typing import Any, Protocol
+from typing import Any
 
 from compilers.tables.build import Build
 from compilers.update.loss import PairLoss, loss
@@ -15,12 +15,13 @@ from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
 from controller.rollout.build_history import BuildHistory
+from controller.rollout.fabric_record import FabricRecord, Record
 from controller.rollout.rollout import Rollout
-from controller.rollout.shared_record import Record
 from controller.switches.current import Current
 from controller.switches.events import BuildInherited, FileUnwritable, TrialOver
 from controller.switches.session import LiveFabric
 from controller.upkeep.live_programs import LivePrograms
+from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError, Problem
 
 FALL_BACK_RETRY = 30.0
@@ -41,27 +42,15 @@ class Trial:
     until: float
 
 
-class Memory(Protocol):
-    """What is known of links and switches, and outlives a process."""
-
-    def known(self) -> dict[str, Any]:
-        """As JSON."""
-
-    def take_over(self, known: dict[str, Any]) -> None:
-        """Begin with what another process has known, before switches connect."""
-
-
 class Mover:
     """Moves a fabric to other builds; `rollout` is the last move, None before the first.
 
     Args:
         fabric: the fabric to move.
-        foresee: returns a build with the tables that its switches will hold, if these differ
-        from the compiled ones.
-        agree: called before each step of a move, and between moves; returns whether it may be taken
-        (`controller.cluster.cluster_member`, `MoveJournal`).
+        keeper: what is known of links and switches, which goes into each record; the tables that
+        the switches of another build will hold follow from that.
         history: keeps the builds of a move, and those before; None to keep none.
-        memory: what is known of links and switches, which goes into each record.
+        record: has to agree before each step of a move.
         wall: the time of day, seconds since the epoch: trials outlive a process.
 
     trial: the build on trial that the fabric holds or is moved to. by: who asked for the last move.
@@ -71,18 +60,16 @@ class Mover:
     def __init__(
         self,
         fabric: LiveFabric,
-        foresee: Callable[[Build], Build] = lambda build: build,
-        agree: Callable[[Record], bool] = lambda _: True,
+        keeper: Keeper | None = None,
         history: BuildHistory | None = None,
+        record: FabricRecord | None = None,
         wall: Callable[[], float] = time,
-        memory: Memory | None = None,
     ) -> None:
-        self.memory = memory
-        self.fabric, self.foresee, self.history = fabric, foresee, history
+        self.fabric, self.keeper, self.history = fabric, keeper, history
         self.rollout: Rollout | None = None
         self.trial: Trial | None = None
         self.by = self.unwritten = ""
-        self._agree, self._wall = agree, wall
+        self._record, self._wall = record or FabricRecord(), wall
         self._retry, self._over, self._noted = 0.0, inf, False
         fabric.ticks.append(self._tick)
         fabric.parts["rollout"] = self.status
@@ -159,7 +146,7 @@ class Mover:
         if old is None or new is None or target.identity == self.fabric.identity:
             self.fabric.load(target)
             return
-        update = plan(old, self.foresee(new))
+        update = plan(old, self._foreseen(new))
         if not accept_loss and not (found := loss(update)).none:
             raise InputError(refusal(found))
         self._keep(self.fabric.current, target)
@@ -237,11 +224,11 @@ class Mover:
 
     def agree(self, record: Record) -> bool:
         """Whether this record is written; a build on trial and what is dead are added to it."""
-        if self.memory:
-            record = replace(record, known=self.memory.known())
+        if self.keeper:
+            record = replace(record, known=self.keeper.known())
         if self.trial:
             record = replace(record, before=self.trial.before, until=self.trial.until)
-        return self._agree(record)
+        return self._record.agree(record)
 
     def load(self, target: Current, by: str = "") -> None:
         """Move to a build despite losses, and without the switches that are not in sync.
@@ -266,8 +253,8 @@ class Mover:
         Raises:
             InputError: a build cannot be had, or no order of rows is safe.
         """
-        if self.memory:
-            self.memory.take_over(record.known)
+        if self.keeper:
+            self.keeper.take_over(record.known)
         current = self.fabric.current
         old, new = (
             current if name == current.identity else read(name)
@@ -302,12 +289,16 @@ class Mover:
         if old.build is None or target.build is None:
             raise ValueError("a move needs two builds")
         # Planned as the move was, around what is dead or drained: its switches hold such rows.
-        update = plan(_standing(self.fabric.current) or old.build, self.foresee(target.build))
+        update = plan(_standing(self.fabric.current) or old.build, self._foreseen(target.build))
         if record.round >= update.last:
             self.fabric.load(target)
             self._held(old.identity)
         elif record.way == "forth" or record.round > 0:
             self.rollout = Rollout(self.fabric, SwitchPrograms(update), target, self.agree, record)
+
+    def _foreseen(self, build: Build) -> Build:
+        """A build with the tables that its switches will hold."""
+        return self.keeper.foresee(build) if self.keeper else build
 
     def _tick(self) -> None:
         if self.rollout is not None and not self.rollout.over:

@@ -24,7 +24,7 @@ from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.profiles import Profile
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING, messages
-from controller.rollout.shared_record import Record
+from controller.rollout.fabric_record import Record
 from controller.switches.current import Current
 from controller.switches.events import BuildKept, MoveFinished, RoundStarted
 from controller.switches.rounds import Messages, Rounds

@@ -12,6 +12,7 @@ frames of hosts are ignored.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from secrets import token_bytes
 
 import numpy as np
@@ -23,13 +24,42 @@ from compilers.wiring.wiring import Wiring
 from controller.openflow import lldp
 from controller.openflow.packet_io import packet_in, packets_out
 from controller.settings import LINK_RATE
-from controller.upkeep.link_state import LinkEnds
 
 LEAST_PERIOD = 2.0
 """Least seconds between two turns of a switch."""
 MISSED = 3
 """Turns without a frame after which a cable counts as gone."""
 NEVER_SEEN = -np.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkEnds:
+    """The links of a wiring by number.
+
+    number: int64[S, K], E beyond the last. ends: int64[E, 2, 2], the switch and the link's index
+    there, for both ends. place: int64[S, ports + 1], the link's index by port, or -1.
+    """
+
+    number: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, wiring: Wiring) -> LinkEnds:
+        """Number the links of a wiring by their first end."""
+        far, port = wiring.far, wiring.port
+        place = np.full((len(far), int(max(port.max(), wiring.far_port.max())) + 1), -1)
+        switch, link = np.nonzero(far >= 0)
+        place[switch, port[switch, link]] = link
+        other = far[switch, link].astype(np.int64)
+        back = place[other, wiring.far_port[switch, link]]
+        first = switch < other
+        ends = np.stack((np.column_stack((switch, link)), np.column_stack((other, back))), axis=1)
+        ends = ends[first]
+        number = np.full(far.shape, len(ends), np.int64)
+        for side in (0, 1):
+            number[ends[:, side, 0], ends[:, side, 1]] = np.arange(len(ends))
+        return cls(number, ends, place)
 
 
 class Discovery:

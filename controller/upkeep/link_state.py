@@ -1,4 +1,4 @@
-"""Link state: port states, discovery and lost switches in, dead links and drained switches out.
+"""Link state: what switches say of their ports, cables and rows in, what traffic avoids out.
 
 A link is broken while a port at either end is down or set to drop packets, or while discovery does
 not see it as planned. It is dead while it is broken or suppressed (`damping`). A switch is
@@ -20,16 +20,43 @@ passes the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from math import log2
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from math import inf, log2
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.audit.resolve import PortFinder
+from compilers.audit.wiring_audit import WiringAudit
+from compilers.targets.openflow.protocol import (
+    PORT,
+    PORT_BLOCKED,
+    PORT_DELETED,
+    PORT_DOWN,
+    PORT_NO_FORWARD,
+    PORT_NO_RECEIVE,
+)
+from compilers.wiring.hardware import Hardware
+from compilers.wiring.shared_risk import RiskGroup, find, of_groups
 from compilers.wiring.wiring import Wiring
-from controller.settings import DISCOVERY_PATIENCE, PENALTY_STEP, Damping
+from controller.openflow.messages import port_status
+from controller.openflow.multipart import records
+from controller.settings import PENALTY_STEP, Damping, Duties
+from controller.switches.events import (
+    CableMisplaced,
+    CablesRight,
+    Event,
+    LinkDown,
+    LinkReused,
+    LinkSuppressed,
+    LinkUp,
+    SwitchDrained,
+    SwitchReturned,
+)
+from controller.upkeep.discovery import Discovery, LinkEnds
+from inventory.problems import InputError
 
 
 class Penalties:
@@ -79,69 +106,28 @@ class Penalties:
 TOGETHER = 0.2
 """The part of the patience by which a switch may be drained early, with one that left before it."""
 DOWN = "port down"
-What = Literal["down", "up", "suppressed", "reused", "drained", "back"]
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """A change of the `link`-th link of `switch`, or of the switch itself (-1).
-
-    why: the reason that a link is down, or a switch drained. seconds: the time for which a link is
-    suppressed.
-    """
-
-    what: What
-    switch: int
-    link: int = -1
-    why: str = ""
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkEnds:
-    """The links of a wiring by number.
-
-    number: int64[S, K], E beyond the last. ends: int64[E, 2, 2], the switch and the link's index
-    there, for both ends. place: int64[S, ports + 1], the link's index by port, or -1.
-    """
-
-    number: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    place: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, wiring: Wiring) -> LinkEnds:
-        """Number the links of a wiring by their first end."""
-        far, port = wiring.far, wiring.port
-        place = np.full((len(far), int(max(port.max(), wiring.far_port.max())) + 1), -1)
-        switch, link = np.nonzero(far >= 0)
-        place[switch, port[switch, link]] = link
-        other = far[switch, link].astype(np.int64)
-        back = place[other, wiring.far_port[switch, link]]
-        first = switch < other
-        ends = np.stack((np.column_stack((switch, link)), np.column_stack((other, back))), axis=1)
-        ends = ends[first]
-        number = np.full(far.shape, len(ends), np.int64)
-        for side in (0, 1):
-            number[ends[:, side, 0], ends[:, side, 1]] = np.arange(len(ends))
-        return cls(number, ends, place)
+LOOK = 1.0
+"""Seconds between two evaluations of discovery."""
 
 
 class Links:
-    """The state of all links and switches of a fabric.
+    """The state of all links and switches of a fabric, and what is drained by request.
 
     dead: bool[S, K] and drained: bool[S], both as of the last `settle`. judged: whether links have
-    come or gone since.
+    come or gone since. asked: the groups that share a risk, links and nodes that are drained by
+    request, by name.
     """
 
     def __init__(
-        self, wiring: Wiring, damping: Damping | None = None, patience: float = DISCOVERY_PATIENCE
+        self, wiring: Wiring, duties: Duties | None = None, hardware: Hardware | None = None
     ) -> None:
-        order = len(wiring.far)
+        duties, order = duties or Duties(), len(wiring.far)
+        self.wiring, self.hardware, self.asked = wiring, hardware, dict[str, RiskGroup]()
         self.cables = LinkEnds.of(wiring)
-        self.patience = patience
-        self.penalties = Penalties(len(self.cables.ends), damping or Damping())
-        self.flaps = Penalties(order, damping or Damping())
+        self.patience, self._arrival = duties.patience, duties.arrival
+        self.discovery = Discovery(wiring, duties.rate) if duties.discover else None
+        self.penalties = Penalties(len(self.cables.ends), duties.damping)
+        self.flaps = Penalties(order, duties.damping)
         self.dead = np.zeros(wiring.far.shape, np.bool_)
         self.drained = np.zeros(order, np.bool_)
         self._port_down = np.zeros((*self.dead.shape,), np.bool_)
@@ -154,13 +140,54 @@ class Links:
         self._lost = np.zeros(order, np.bool_)
         self._due = np.full(order, np.inf)
         self._why = [""] * order
-        self._news: list[News] = []
+        self._fit: set[int] = set()
+        self._events: list[Event] = []
         self.judged = False
+        self._ports, self._looked = PortFinder(wiring), -np.inf
+        self._told: tuple[str, ...] = ()
+        self._found: tuple[str, ...] = ()
+        self._since = 0.0
 
-    @property
-    def broken(self) -> NDArray[np.bool_]:
-        """bool[E]: the dead links."""
-        return self._broken.copy()
+    # What switches say
+
+    def described(self, vertex: int, body: bytes, now: float) -> None:
+        """A switch has described its ports.
+
+        Raises:
+            Malformed: it cannot be read.
+        """
+        known = records(body, PORT)
+        numbers = known["port"].astype(np.int64)
+        faults = map(_fault, known["config"].tolist(), known["state"].tolist())
+        self.connected(vertex, now)
+        self.ports(vertex, dict(zip(numbers.tolist(), faults, strict=True)), now)
+        if self.discovery:
+            self.discovery.present(vertex, numbers, now)
+
+    def port_status(self, vertex: int, message: bytes, now: float) -> None:
+        """A port has been added, removed or changed.
+
+        Raises:
+            Malformed: it cannot be read.
+        """
+        said = port_status(message)
+        there = said.reason != PORT_DELETED
+        self.port(vertex, said.port, _fault(said.config, said.state) if there else DOWN, now)
+        if self.discovery:
+            self.discovery.port(vertex, said.port, there)
+
+    def packet_in(self, vertex: int, message: bytes, now: float) -> None:
+        """A packet-in has arrived.
+
+        Raises:
+            Malformed: it cannot be read.
+        """
+        if self.discovery:
+            self.discovery.received(vertex, message, now)
+
+    def frames(self, now: float) -> list[tuple[int, bytes]]:
+        """Packet-outs to send now, by vertex."""
+        return self.discovery.due(now) if self.discovery else []
 
     def ports(self, vertex: int, faults: dict[int, str], now: float) -> None:
         """Set all ports of a switch, by number: what is wrong, or ""; a missing port is down.
@@ -191,11 +218,13 @@ class Links:
         self._unseen = found
         self._judge(changed.tolist(), now)
 
-    def expect(self, by: float) -> None:
-        """Switches that have not connected by this time count as gone."""
+    # Coming, going, holding a program
+
+    def expect(self, now: float) -> None:
+        """Switches may connect from now on; those that have not after a while are gone."""
         self._known[:] = True
         missing = np.flatnonzero(~self._here & ~np.isfinite(self._due))
-        self._due[missing] = by
+        self._due[missing] = now + self._arrival
         for vertex in missing.tolist():
             self._why[vertex] = "has not connected"
 
@@ -211,6 +240,9 @@ class Links:
 
     def left(self, vertex: int, now: float) -> None:
         """A switch has left."""
+        self._fit.discard(vertex)
+        if self.discovery:
+            self.discovery.present(vertex, None, now)
         self._here[vertex] = False
         if not self._known[vertex]:
             return
@@ -219,86 +251,176 @@ class Links:
             self._why[vertex] = f"flaps and is not used for {self.flaps.wait(vertex, now):.0f} s"
 
     def fit(self, vertex: int) -> None:
-        """A switch was read to hold its program."""
-        self._due[vertex], self._lost[vertex] = np.inf, False
+        """A switch was read to hold its program, which counts from the next look on, with that of
+        others: one repair for all that return.
+        """
+        self._fit.add(vertex)
 
     def unfit(self, vertex: int, now: float) -> None:
-        """A switch was read not to hold its program."""
+        """A switch is known not to hold its program."""
+        self._fit.discard(vertex)
         self._amiss(vertex, now, "does not hold its program")
 
-    def ask(self, links: NDArray[np.bool_], switches: NDArray[np.bool_]) -> None:
-        """What an operator wants drained, in all: links, bool[S, K], and switches, bool[S]."""
+    def ask(self, asked: dict[str, RiskGroup]) -> None:
+        """Drain these groups, and no others any more."""
+        links, away = of_groups(self.wiring.far, asked.values())
         switch, link = self.cables.ends[:, 0].T
-        asked, away = links[switch, link], switches
-        for number in np.flatnonzero((asked != self._asked) & ~self._broken).tolist():
-            self._tell("down" if asked[number] else "up", number, "drained")
+        dead = links[switch, link]
+        for number in np.flatnonzero((dead != self._asked) & ~self._broken).tolist():
+            self._carries(number, "drained" if dead[number] else "")
         for vertex in np.flatnonzero(away).tolist():
             self._why[vertex] = "was drained by request"
-        self._asked, self._asked_switches, self.judged = asked, away, True
+        self.asked, self._asked, self._asked_switches, self.judged = asked, dead, away, True
 
-    def settle(self, now: float) -> tuple[bool, list[News]]:
-        """Update `dead` and `drained`; returns whether they have changed, and the news."""
+    # What follows
+
+    def look(self, now: float) -> None:
+        """Update switches by what was read, links by discovery, and look for miswires."""
+        fit = [*self._fit]
+        self._due[fit], self._lost[fit] = np.inf, False
+        self._fit.clear()
+        if self.discovery is None or now - self._looked < LOOK:
+            return
+        self._looked = now
+        self._look_for_miswires(self.discovery.miswired(now), self.discovery.interval, now)
+        self.unseen(*self.discovery.unseen(now), now)
+
+    def _look_for_miswires(self, miswired: WiringAudit | None, turn: float, now: float) -> None:
+        """Report miswires that stay for a turn of all switches: before that, some of several moved
+        cables may not be seen.
+        """
+        moves = miswired.moves if miswired else ()
+        told = tuple(move.sentence(self._ports) for move in moves)
+        if told != self._found:
+            self._found, self._since = told, now
+        if told == self._told or now - self._since < turn:
+            return
+        if miswired:
+            count, name = len(miswired.misplaced), self._ports.name
+            for move, text in zip(moves, told, strict=True):
+                ends = (self._ports.node(move.a), name(move.a), self._ports.node(move.b))
+                event = CableMisplaced(count, text, move.kind, *ends, name(move.b))
+                self._events.append(event)
+        if not told:
+            self._events.append(CablesRight())
+        self._told = told
+
+    def settle(self, now: float) -> tuple[bool, list[Event]]:
+        """Update `dead` and `drained`; whether they have changed, and the events to report."""
         released = self.penalties.release(now).tolist()
         for number in released:
-            self._tell("reused", number)
+            self._events.append(LinkReused(*self._ends(number)))
         self.flaps.release(now)
         dead = self.dead
         if self.judged or released:  # this is asked of every switch that describes its ports
-            lost = self.penalties.suppressed | self._broken | self._asked
-            dead, self.judged = np.append(lost, False)[self.cables.number], False
+            dead, self.judged = self._dead(), False
         away = self._away(now) | self._asked_switches
         for vertex in np.flatnonzero(away != self.drained).tolist():
-            drained = bool(away[vertex])
-            why = self._why[vertex] if drained else ""
-            self._news.append(News("drained" if drained else "back", vertex, why=why))
+            name = self.wiring.names[vertex]
+            gone = SwitchDrained(name, self._why[vertex]) if away[vertex] else SwitchReturned(name)
+            self._events.append(gone)
         changed = dead is not self.dead and bool((dead != self.dead).any())
         changed |= bool((away != self.drained).any())
         self.dead, self.drained = dead, away
-        news, self._news = self._news, []
-        return changed, news
+        events, self._events = self._events, []
+        return changed, events
+
+    def status(self) -> dict[str, Any]:
+        """Dead links, drained switches and miswires, for the status file."""
+        return {
+            "down": self._named(self._broken),
+            "suppressed": self._named(self.penalties.suppressed),
+            "drained": [self.wiring.names[v] for v in np.flatnonzero(self.drained)],
+            "asked": [*self.asked],
+            "miswired": list(self._told),
+        }
+
+    # What another process has to know
 
     def known(self, now: float, wall: float) -> dict[str, Any]:
-        """What another process has to know, as JSON: drained switches, ports that are down, links
-        that discovery misses, and until when (seconds since the epoch, wall is now) which links and
-        switches are suppressed. Nothing where all is well.
+        """What another process has to know, as JSON, by names of nodes and numbers of ports: what
+        is drained, and by request; ports that are down, links that discovery misses; and until when
+        (seconds since the epoch, wall is now) which links and switches are suppressed. Nothing
+        where all is well.
         """
-        ends = self.cables.ends
+        names, port, ends = self.wiring.names, self.wiring.port, self.cables.ends
+
+        def end(vertex: int, link: int) -> list[Any]:
+            return [names[vertex], int(port[vertex, link])]
+
+        def until(penalties: Penalties, number: int) -> float:
+            return round(wall + penalties.wait(number, now), -1)
+
+        suppressed = np.flatnonzero(self.penalties.suppressed).tolist()
         found = {
-            "drained": np.argwhere(self.drained).tolist(),
-            "down": np.argwhere(self._port_down).tolist(),
-            "unseen": ends[self._unseen, 0].tolist(),
-            "links": [
-                [*ends[n, 0].tolist(), round(wall + self.penalties.wait(n, now), -1)]
-                for n in np.flatnonzero(self.penalties.suppressed).tolist()
-            ],
+            "drained": [[names[v]] for v in np.flatnonzero(self.drained)],
+            "down": [end(*one) for one in np.argwhere(self._port_down).tolist()],
+            "unseen": [end(*one) for one in ends[self._unseen, 0].tolist()],
+            "links": [[*end(*ends[n, 0].tolist()), until(self.penalties, n)] for n in suppressed],
             "switches": [
-                [v, round(wall + self.flaps.wait(v, now), -1)]
+                [names[v], until(self.flaps, v)]
                 for v in np.flatnonzero(self.flaps.suppressed).tolist()
             ],
+            "asked": [[name] for name in self.asked],
         }
         return {what: some for what, some in found.items() if some}
 
     def take_over(self, known: dict[str, Any], now: float, wall: float) -> None:
-        """Begin with what another process has known (`known`); switches that are drained come back
-        when they were read to hold their program.
+        """Begin with what another process has known, perhaps one of another version of polarfab; of
+        nodes, ports and groups that are here. Switches that are drained come back when they were
+        read to hold their program.
         """
-        for (vertex,) in known.get("drained", ()):
+        asked = dict(self.asked)
+        for (name,) in _entries(known.get("asked"), str):
+            with suppress(InputError):
+                asked[name] = find(self.wiring, self.hardware, name)
+        self.ask(asked)
+        vertex_of = {name: vertex for vertex, name in enumerate(self.wiring.names)}
+
+        def switches(what: str, *time: Any) -> Iterator[tuple[int, float]]:
+            for name, *until in _entries(known.get(what), str, *time):
+                if name in vertex_of:
+                    yield vertex_of[name], until[0] if until else inf
+
+        def ends(what: str, *time: Any) -> Iterator[tuple[int, int, float]]:
+            for name, port, *until in _entries(known.get(what), str, int, *time):
+                if name in vertex_of and (link := self._link(vertex_of[name], port)) >= 0:
+                    yield vertex_of[name], link, until[0] if until else inf
+
+        for vertex, _ in switches("drained"):
             self._known[vertex] = self._lost[vertex] = self.drained[vertex] = True
             self._due[vertex], self._why[vertex] = now, "is drained since before"
-        for vertex, link in known.get("down", ()):
+        for vertex, link, _ in ends("down"):
             self._port_down[vertex, link] = True
-        for vertex, link in known.get("unseen", ()):
-            self._unseen[self.cables.number[vertex, link]] = True
-        for vertex, link, until in known.get("links", ()):
+        for vertex, link, _ in ends("unseen"):  # without discovery nothing tells that it is seen
+            self._unseen[self.cables.number[vertex, link]] = self.discovery is not None
+        for vertex, link, until in ends("links", (int, float)):
             self.penalties.hold(int(self.cables.number[vertex, link]), until - wall, now)
-        for vertex, until in known.get("switches", ()):
+        for vertex, until in switches("switches", (int, float)):
             self.flaps.hold(vertex, until - wall, now)
             self._why[vertex] = "flaps"
         down = np.zeros(len(self._broken) + 1, np.bool_)
         down[self.cables.number[self._port_down]] = True
         self._broken = down[:-1] | self._unseen
+        self.dead = self._dead()
+
+    # Inside
+
+    def _dead(self) -> NDArray[np.bool_]:
+        """bool[S, K]: the links that are broken, suppressed or drained by request."""
         lost = self.penalties.suppressed | self._broken | self._asked
-        self.dead = np.append(lost, False)[self.cables.number]
+        return np.append(lost, False)[self.cables.number]
+
+    def _named(self, links: NDArray[np.bool_]) -> list[str]:
+        """The names of these links: `n3 eth2 to n7 eth1`."""
+        return [LinkUp(*self._ends(number)).node for number in np.flatnonzero(links).tolist()]
+
+    def _ends(self, number: int) -> tuple[str, str, str, str]:
+        """The node and port names at both ends of a link."""
+        w, (switch, link) = self.wiring, self.cables.ends[number, 0].tolist()
+        far = int(w.far[switch, link])
+        here = w.port_name(switch, int(w.port[switch, link]))
+        return w.names[switch], here, w.names[far], w.port_name(far, int(w.far_port[switch, link]))
 
     def _link(self, vertex: int, port: int) -> int:
         place = self.cables.place[vertex]
@@ -333,11 +455,32 @@ class Links:
                 continue
             self._broken[number], self.judged = broken, True
             asked = "drained" if self._asked[number] else ""
-            why = (fault if any(down) else "not seen") if broken else asked
-            self._tell("down" if why else "up", number, why)
+            self._carries(number, (fault if any(down) else "not seen") if broken else asked)
             if broken and self.penalties.flap(number, now):
-                self._tell("suppressed", number, seconds=self.penalties.wait(number, now))
+                wait = self.penalties.wait(number, now)
+                self._events.append(LinkSuppressed(*self._ends(number), wait))
 
-    def _tell(self, what: What, number: int, why: str = "", seconds: float = 0.0) -> None:
-        switch, link = self.cables.ends[number, 0].tolist()
-        self._news.append(News(what, switch, link, why, seconds))
+    def _carries(self, number: int, why: str) -> None:
+        """A link is down for this reason, or up where there is none."""
+        ends = self._ends(number)
+        self._events.append(LinkDown(*ends, why) if why else LinkUp(*ends))
+
+
+def _entries(said: Any, *form: Any) -> Iterator[list[Any]]:
+    """The entries of this form of a list that another process has written."""
+    for one in said if isinstance(said, list) else ():
+        if isinstance(one, list) and len(one) == len(form) and all(map(isinstance, one, form)):
+            yield one
+
+
+def _fault(config: int, state: int) -> str:
+    """Why a port carries nothing, or "": its state and the flags that were set on it."""
+    if (config | state) & PORT_DOWN:
+        return DOWN
+    flags = (
+        (config & PORT_NO_RECEIVE, "no-receive"),
+        (config & PORT_NO_FORWARD, "no-forward"),
+        (state & PORT_BLOCKED, "blocked"),
+    )
+    found = [name for is_set, name in flags if is_set]
+    return f"port set to {', '.join(found)}" if found else ""

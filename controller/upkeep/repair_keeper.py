@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
+from time import time
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from controller.switches.transaction import Outcome
 from controller.upkeep.adaptation import Adaptation
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.balance import Shifts, weighted
-from controller.upkeep.link_monitor import Watching
+from controller.upkeep.link_state import Links
 from controller.upkeep.live_programs import Failures, LivePrograms, TableRepair
 from inventory.problems import InputError, did_you_mean
 
@@ -52,7 +53,7 @@ class _Kept:
     programs: LivePrograms
     intact: Intact
     repair: Repaired
-    watching: Watching
+    links: Links
     adaptation: Adaptation | None
     backoff: Backoff
     computing: Future[TableRepair] | None = None
@@ -74,6 +75,7 @@ class Keeper:
         self, fabric: LiveFabric, duties: Duties | None = None, start: Start = at_once
     ) -> None:
         self.fabric, self.duties, self._start = fabric, duties or Duties(), start
+        self._now = fabric.heard
         self.rounds = Rounds(fabric, self._answered, self._finished, patience=ROUND_PATIENCE)
         self._kept: _Kept | None = None
         self.repairs, self._expects = 0, False
@@ -86,17 +88,17 @@ class Keeper:
     @property
     def dead(self) -> NDArray[np.bool_]:
         """bool[S, K]: links that traffic is routed around."""
-        return self._need.watching.links.dead
+        return self._need.links.dead
 
     @property
     def drained(self) -> NDArray[np.bool_]:
         """bool[S]: switches that traffic is routed around."""
-        return self._need.watching.links.drained
+        return self._need.links.drained
 
     def avoids(self, vertex: int) -> bool:
         """Whether traffic is routed around a switch."""
         kept = self._watched(vertex)
-        return kept is not None and bool(kept.watching.links.drained[vertex])
+        return kept is not None and bool(kept.links.drained[vertex])
 
     @property
     def utilisation(self) -> NDArray[np.float64] | None:
@@ -124,7 +126,7 @@ class Keeper:
             return {}
         moved = kept.adaptation.shifts.moved if kept.adaptation else np.zeros(0)
         return {
-            **kept.watching.status(),
+            **kept.links.status(),
             "repaired_switches": len(kept.repair.switches),
             "cut_off_pairs": kept.repair.cut_off,
             "repairs": self.repairs,
@@ -143,20 +145,20 @@ class Keeper:
         """Another build with the tables it will have once loaded: repaired, if some of what is dead
         or drained is in it, too.
         """
-        failures = Failures.of(self._watching(build).links)
+        failures = Failures.of(self._links_of(build))
         if not self.duties.repair or not failures:
             return build
         return replace(build, tables=failures.around(Intact.of(build)).tables)
 
-    def _watching(self, build: Build) -> Watching:
+    def _links_of(self, build: Build) -> Links:
         """What is known of the links and switches of a build."""
-        before = self._kept.watching if self._kept else None
-        if self._kept and before and _same_cables(self._kept.build, build):
-            return before
-        watching = Watching(build.wiring, self.duties, self.fabric.heard, hardware=build.hardware)
+        before = self._kept
+        if before and _same_cables(before.build, build):
+            return before.links
+        links = Links(build.wiring, self.duties, build.hardware)
         if before:
-            watching.take_over(before.known())
-        return watching
+            links.take_over(self.known(), self._now(), time())
+        return links
 
     def drain(
         self, name: str, ends: bool = False, breathe: Callable[[], None] = lambda: None
@@ -172,7 +174,7 @@ class Keeper:
         kept = self._active()
         if kept is None or not self.duties.repair:
             raise InputError.of("a controller that repairs its build, and no move", "another")
-        watching, before = kept.watching, kept.watching.asked
+        links, before = kept.links, kept.links.asked
         asked = dict(before)
         if ends:
             if name not in asked:
@@ -180,14 +182,14 @@ class Keeper:
             del asked[name]
         else:
             asked[name] = find(kept.build.wiring, kept.build.hardware, name)
-            links, switches = of_groups(kept.build.wiring.far, asked.values())
-            failures = Failures(watching.links.dead | links, watching.links.drained | switches)
-            alone = failures.alone(kept.intact) - Failures.of(watching.links).alone(kept.intact)
+            dead, drained = of_groups(kept.build.wiring.far, asked.values())
+            failures = Failures(links.dead | dead, links.drained | drained)
+            alone = failures.alone(kept.intact) - Failures.of(links).alone(kept.intact)
             large = failures.rows(kept.intact) > ROWS_AT_ONCE
             found = (self._start if large else at_once)(partial(failures.around, kept.intact))
             while not found.done():
                 breathe()
-            if self._active() is not kept or watching.asked is not before:
+            if self._active() is not kept or links.asked is not before:
                 raise InputError.of("no other change meanwhile", "one; ask again", key=name)
             cut = found.result().cut_off
             if alone or cut > kept.repair.cut_off:
@@ -195,7 +197,7 @@ class Keeper:
                     f"{self.fabric.names[min(alone)]} without a link" if alone else f"{cut} lost"
                 )
                 raise InputError.of("a path for every pair meanwhile", given, key=name)
-        watching.ask(asked)
+        links.ask(asked)
         self._settle(kept)
         return {"asked": [*asked], "cut_off_pairs": kept.repair.cut_off}
 
@@ -203,23 +205,23 @@ class Keeper:
 
     def known(self) -> dict[str, Any]:
         """What another process has to know of links and switches, as JSON."""
-        return self._kept.watching.known() if self._kept else {}
+        return self._kept.links.known(self._now(), time()) if self._kept else {}
 
     def take_over(self, known: dict[str, Any]) -> None:
         """Begin with what another process has known; call it before switches connect."""
         if (kept := self._kept) and known:
-            kept.watching.take_over(known)
+            kept.links.take_over(known, self._now(), time())
             self._repaired_at_once(kept)
 
     def expect(self) -> None:
         """Switches may connect from now on; those that do not are gone."""
         self._expects = True
         if self._kept:
-            self._kept.watching.expect()
+            self._kept.links.expect(self._now())
 
     def _repaired_at_once(self, kept: _Kept) -> None:
         """Have the programs avoid what is dead, before switches are read."""
-        failures = Failures.of(kept.watching.links)
+        failures = Failures.of(kept.links)
         if self.duties.repair and failures:
             kept.repair = failures.around(kept.intact)
             kept.programs.hold(kept.repair.tables)
@@ -235,9 +237,9 @@ class Keeper:
             programs = programs.compiled
         if build is None or not isinstance(programs, Encoder):
             return current
-        before, duties, watching = self._kept, self.duties, self._watching(build)
-        if before and watching is not before.watching and self._expects:
-            watching.expect()
+        before, duties, links = self._kept, self.duties, self._links_of(build)
+        if before and links is not before.links and self._expects:
+            links.expect(self._now())
         if duties.adapt and not build.tables.classes.alternate.shape[2]:
             raise InputError.of(
                 key="--adapt",
@@ -253,7 +255,7 @@ class Keeper:
             programs=LivePrograms(build, programs, discovers=duties.discover),
             intact=intact,
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
-            watching=watching,
+            links=links,
             adaptation=Adaptation(build, now, duties.link_rate, self._start) if asked else None,
             backoff=Backoff(now),
         )
@@ -275,49 +277,52 @@ class Keeper:
     def described(self, vertex: int, ports: bytes) -> None:
         """A switch has described its ports, before its rows are read."""
         if kept := self._watched(vertex):
-            kept.watching.described(vertex, ports)
+            kept.links.described(vertex, ports, self._now())
             if kept.adaptation:
                 kept.adaptation.meter.ports(vertex, ports)
-            if kept.watching.links.judged:  # else the next tick is soon enough
+            if kept.links.judged:  # else the next tick is soon enough
                 self._settle(kept)
 
     def fit(self, vertex: int, fit: bool) -> None:
         """A switch was read to hold its program, or is known not to."""
         if kept := self._watched(vertex):
-            kept.watching.fit(vertex, fit)
+            if fit:
+                kept.links.fit(vertex)
+            else:
+                kept.links.unfit(vertex, self._now())
 
     def arrived(self, vertex: int) -> None:
         """A switch has connected; its ports are not known yet."""
         if kept := self._watched(vertex):
-            kept.watching.arrived(vertex)
+            kept.links.connected(vertex, self._now())
 
     def left(self, vertex: int) -> None:
         """A switch has left."""
         if kept := self._watched(vertex):
-            kept.watching.left(vertex)
+            kept.links.left(vertex, self._now())
             if kept.adaptation:
                 kept.adaptation.left(vertex)
 
     def port_status(self, vertex: int, message: bytes) -> None:
         """A switch reports a change of a port."""
         if kept := self._watched(vertex):
-            kept.watching.port_status(vertex, message)
+            kept.links.port_status(vertex, message, self._now())
             self._settle(kept)
 
     def packet_in(self, vertex: int, message: bytes) -> None:
         """A switch sends a packet: one of discovery, perhaps."""
         if kept := self._watched(vertex):
-            kept.watching.packet_in(vertex, message)
+            kept.links.packet_in(vertex, message, self._now())
 
     def _tick(self) -> None:
         kept, now = self._active(), self.fabric.clock()
         if kept is None:
             return
         self.rounds.tick()
-        for vertex, frames in kept.watching.frames():
+        for vertex, frames in kept.links.frames(self._now()):
             if switch := self.fabric.present.get(vertex):
                 switch.talk.send(SendPriority.URGENT, frames)
-        kept.watching.look()
+        kept.links.look(self._now())
         self._settle(kept)
         if kept.adaptation:
             kept.adaptation.ask(self.fabric, now)
@@ -334,7 +339,7 @@ class Keeper:
         """Report link events; unless the fabric is being moved, compute what tables follow, and
         send what has been computed.
         """
-        changed, events = kept.watching.settle()
+        changed, events = kept.links.settle(self._now())
         for event in events:
             self.fabric.tell(event)
         kept.stale |= changed and self.duties.repair
@@ -347,7 +352,7 @@ class Keeper:
 
     def _compute(self, kept: _Kept) -> None:
         """Compute other tables, at once if these are few rows."""
-        failures = Failures.of(kept.watching.links)
+        failures = Failures.of(kept.links)
         shifts = kept.adaptation.shifts if kept.adaptation else None
         large = max(failures.rows(kept.intact), len(kept.repair.rows)) > ROWS_AT_ONCE
         work = partial(

@@ -1,7 +1,8 @@
 """Labels that tell a Kubernetes scheduler which nodes share a switch and which a cluster.
 
-The keys are those that Topograph writes and schedulers know (its docs/reference/node-labels.md);
-Kubernetes reserves none for racks or switches yet (KEP-4962). Names of nodes: RFC 1123.
+The keys are those that Topograph v1.0.0 writes (its docs/reference/node-labels.md): a number for
+each tier of switches, 0 next to the node. Kubernetes reserves none for racks or switches
+yet (KEP-4962). Names of nodes: RFC 1123.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from compilers.tables.build import Build
 from extensions.clusters.host_groups import HostGroups
 from inventory.problems import InputError, Problem
 
-PREFIX = "network.topology.nvidia.com"
+PREFIX = "fabric.topograph.run/tier-"
 NODE = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
@@ -45,13 +46,9 @@ def files(builds: Sequence[Build]) -> Iterator[tuple[str, str]]:
     nodes = [
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": host, "labels": labels}}
         for switch in groups.switches
-        for labels in [_labels(switch.name, switch.cluster, groups.name)]
+        for tiers in [(switch.name, switch.cluster, groups.name)]
+        for labels in [{f"{PREFIX}{tier}": name for tier, name in enumerate(tiers)}]
         for host in switch.hosts
     ]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}, indent=1)
     yield "labels.json", text + "\n"
-
-
-def _labels(leaf: str, spine: str, core: str) -> dict[str, str]:
-    tiers = {"leaf": leaf, "spine": spine, "core": core}
-    return {f"{PREFIX}/{tier}": name for tier, name in tiers.items()}

@@ -1,6 +1,7 @@
 """A model for Topograph, from which it writes Slurm's topology or the labels of Kubernetes nodes.
 
-Source: Topograph's docs/modeling.md. The fabric is over the clusters, these over the switches.
+Source: docs/modeling.md and pkg/models/model.go of Topograph v1.0.0, which reads hosts from
+`blocks:` alone. The fabric is over the clusters, these over the switches, each with its block.
 Accelerated domains (NVLink) are inside hosts or racks of hosts, not in this fabric: there are none.
 """
 
@@ -25,6 +26,6 @@ def files(builds: Sequence[Build]) -> Iterator[tuple[str, str]]:
     clusters = {name: [s.name for s in members] for name, members in groups.clusters()}
     switches: dict[str, Any] = {groups.name: {"switches": [*clusters]}}
     switches |= {name: {"switches": members} for name, members in clusters.items()}
-    switches |= {switch.name: {"nodes": [*switch.hosts]} for switch in groups.switches}
-    model = {"switches": switches, "nodes": {host: {} for host in groups.hosts()}}
+    blocks = [{"switch": each.name, "nodes": [*each.hosts]} for each in groups.switches]
+    model = {"switches": switches, "blocks": blocks}
     yield "model.yaml", yaml.safe_dump(model, sort_keys=False, default_flow_style=None, width=100)

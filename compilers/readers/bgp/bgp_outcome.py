@@ -7,7 +7,7 @@ the least metric, and of these the one of the neighbour with the lowest router i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from ipaddress import ip_address, ip_network
 
@@ -95,6 +95,30 @@ class SpeakerFamily:
         best[source[up][first]] = np.minimum.reduceat(key, first, axis=0) % len(source)
         best[(away == 0) | (away >= NO_PATH)] = -1
         return cabled, away, best
+
+    def ports_left(self, closed: Collection[tuple[int, str]]) -> list[dict[str, str]]:
+        """Of each switch the port of BGP's best path to every prefix, "" where there is none.
+
+        Args:
+            closed: (switch, port) of sessions that are down; their other ends are down, too.
+        """
+        sessions = [(at, end, s.port) for at, ends in enumerate(self.ends) for s, end in ends]
+        cut = {
+            pair
+            for at, end, port in sessions
+            if (at, port) in closed
+            for pair in ((at, end), (end, at))
+        }
+        up = np.array([(at, end) not in cut for at, end, _ in sessions], np.bool_)
+        _, away, best = self.converged(np.ones(len(self.own), np.bool_), up)
+        return [
+            {
+                prefix: sessions[session][2] if session >= 0 else ""
+                for prefix, links, session in zip(self.prefixes, row, here, strict=True)
+                if links
+            }
+            for row, here in zip(away.tolist(), best.tolist(), strict=True)
+        ]
 
     def _away(
         self, alive: NDArray[np.bool_], joined: NDArray[np.float32], *, bounded: bool = True

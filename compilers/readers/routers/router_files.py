@@ -37,8 +37,8 @@ FILES = {
 }
 """By target; the first says everything."""
 WITHOUT_INTERFACES = "frr.conf"
-COMMANDS = "eos", "eos.cfg"
-"""The language of AVD's `eos_cli`."""
+COMMANDS = {"eos": "eos.cfg", "nvue": "shares"}
+"""The language of AVD's `eos_cli`, and of NVUE's snippet."""
 LOSSLESS, PRIORITIES = "lossless", "config_db.json"
 """Defined where priorities are lossless, and the file whose tables of these are read elsewhere."""
 Read = tuple[RouterText, TextEngine]
@@ -123,19 +123,21 @@ def read_text(
     engine.read(known.lines(text))
     router.stated = frozenset(k for k, when in known.facts if not when or when in engine.defined)
     for line, commands in actor.commands_:
-        _commands(engine, actor, line, commands)
+        _commands(target, engine, actor, line, commands)
     actor.finish(engine)
     return router, engine
 
 
-def _commands(engine: TextEngine, actor: RouterActor, line: int, text: str) -> None:
-    """Read commands of EOS for what AVD has no key for: routes between VRFs."""
+def _commands(target: str, engine: TextEngine, actor: RouterActor, line: int, text: str) -> None:
+    """Read commands for what AVD and NVUE have no key for: routes between VRFs."""
     if LOSSLESS in engine.defined:
         text = re.sub(r"^!$", "", without_priorities(text), flags=re.M)
     made = [f"vrf {name}" for name in (actor.router.vrf, "default") if name]
-    inner = TextEngine(grammar(*COMMANDS), actor, dict.fromkeys(made, 0))
+    language = COMMANDS[target]
+    inner = TextEngine(grammar(target, language), actor, dict.fromkeys(made, 0))
     lines = TextLines.of(text.encode())
-    inner.read(lines.numbered(np.full_like(lines.number, line)), whole=False)
+    whole = language not in FILES[target]
+    inner.read(lines.numbered(np.full_like(lines.number, line)), whole=whole)
     for statement in inner.said:
         actor.unknown(line, statement)
     for table, rows in inner.routes.items():

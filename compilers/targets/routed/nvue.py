@@ -2,17 +2,20 @@
 
 Routes and BGP: docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing", "BGP"
 and "Router Policy"; ports: the Cumulus Linux user guide, "Switch Port Attributes"; what 5.15
-changed: its "New and Changed NVUE Commands".
+changed: its "New and Changed NVUE Commands". Static routes of NVUE have no VRF of a next hop: with
+eBGP, packets from hosts share ports in VRF `hosts` by lines of FRR, as on SONiC ("NVUE Snippets").
 """
 
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 
 from compilers.spec.features import AGGREGATES
 from compilers.targets.capabilities import Capabilities
+from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS
 from compilers.targets.routed.interfaces import Interfaces
-from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
+from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
 
 CUMULUS = Interfaces(
     "linux",
@@ -32,3 +35,6 @@ class Nvue(P2pTarget):
     files = dict.fromkeys(("startup.yaml",), P2pVariables)
     capabilities = Capabilities(frozenset({AGGREGATES}))
     interfaces = CUMULUS
+    vrf = "hosts"
+    not_found = ""
+    options = MappingProxyType({**P2P_OPTIONS, **SHARING_OPTIONS})

@@ -95,7 +95,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "marked packets": ("", NO_TABLE_A_PORT),
         "lossless": ("", NOT_YET),
         EBGP: (READ, "nvue.md"),
-        REPAIRED: ("", "it has no VRF for hosts"),
+        REPAIRED: (READ, "nvue.md"),
     },
     "nxos": {
         ROUTES: (PARSED, "nxos.md"),

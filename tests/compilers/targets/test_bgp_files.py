@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
@@ -46,6 +47,18 @@ def test_vtysh_accepts_the_speakers(build, tmp_path):
         path = out / build.wiring.names[0] / "frr.conf"
         done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+def test_vtysh_accepts_what_nvue_adds(tmp_path):
+    """What NVUE copies into frr.conf as it is; a misspelt word is not taken."""
+    target("nvue").render(SHARED, tmp_path / "out", options=BGP, only=[0])
+    (tree,) = yaml.safe_load((tmp_path / "out" / "0" / "startup.yaml").read_text())
+    text, file = tree["set"]["system"]["config"]["snippet"]["frr.conf"], tmp_path / "frr.conf"
+    for lines, code in ((text, 0), (text.replace("nexthop-vrf", "nexthop-vrv"), 2)):
+        file.write_text(lines)
+        done = subprocess.run(["vtysh", "-C", "-f", file], capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
 
 
 def test_as_numbers_count_on_from_the_one_that_is_given(tmp_path):

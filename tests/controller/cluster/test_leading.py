@@ -9,10 +9,9 @@ from controller.cluster.leading import (
     LEADER_PERIOD,
     LEASE_MARGIN,
     LEASE_SECONDS,
-    Claimed,
     Election,
-    Unavailable,
 )
+from controller.cluster.store import Claimed, Unavailable
 
 
 class Etcd:

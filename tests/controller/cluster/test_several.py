@@ -18,12 +18,20 @@ from compilers.targets.openflow.protocol import MessageType
 from compilers.update.move_plan import plan
 from compilers.update.slots import BEGINNING
 from controller.cluster.cluster_member import ClusterMember
-from controller.cluster.leading import LEADER_PERIOD, Election, Unavailable
+from controller.cluster.leading import LEADER_PERIOD, Election
+from controller.cluster.shared_record import (
+    RECORD_CHUNK_BYTES,
+    SharedRecord,
+    fetch,
+    read,
+    write,
+)
+from controller.cluster.store import Unavailable
 from controller.openflow import messages as wire
 from controller.rollout.build_history import BuildHistory
+from controller.rollout.fabric_record import Record
 from controller.rollout.mover import Mover
 from controller.rollout.rollout import SETTLE
-from controller.rollout.shared_record import RECORD_CHUNK_BYTES, Record, fetch, read, write
 from controller.settings import StoreGroup
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
@@ -127,13 +135,9 @@ class Instance:
         self.fabric = LiveFabric(current, words, clock=lambda: site.time)
         self.election = Election(Wire(site.etcd), name, lambda: site.time)
         history = BuildHistory(folder)
-        self.several = ClusterMember(
-            lambda agree: Mover(self.fabric, agree=agree, history=history),
-            history,
-            self.election,
-            Later(site.store),
-            self.again,
-        )
+        record = SharedRecord(Later(site.store), history)
+        mover = Mover(self.fabric, history=history, record=record)
+        self.several = ClusterMember(mover, record, self.election, self.again)
         for number in site.ends:
             self.several.roles.connected(number, number)
 

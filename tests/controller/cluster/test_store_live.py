@@ -9,8 +9,7 @@ from time import time
 import pytest
 
 from controller.cluster import store
-from controller.cluster.leading import Unavailable
-from controller.cluster.store import Etcd
+from controller.cluster.store import Etcd, Unavailable
 from controller.settings import Tls
 from tests.controller.makers import own_network
 from tests.waiting import until

@@ -313,6 +313,81 @@ def test_sonic_starts_again_after_a_push(tmp_path, monkeypatch):
     assert states(site.push()) == {"as built", "pushed"}
 
 
+def test_lines_of_users_in_frr_conf_stay_on_sonic(tmp_path, monkeypatch):
+    site = Site("sonic", tmp_path, monkeypatch)
+    name, one = next(iter(site.devices.items()))
+    users = "log syslog informational\npassword zebra\nenable password zebra\n"
+    place = "/etc/sonic/frr/frr.conf"
+    one.files[place] = f"hostname x\n{users}service integrated-vtysh-config\n"
+    assert states(site.push()) == {"pushed"}
+    for _ in range(2):
+        text = one.files[place]
+        assert users in text
+        assert text.count("service integrated-vtysh-config\n") == text.count("hostname") == 1
+        one.start()
+        assert site.push()[name].state == "as built"
+
+
+def test_a_drained_sonic_stays_drained_when_bgp_starts_again(tmp_path):
+    """A push writes the drain into frr.conf, from which FRR starts; after --end it goes."""
+    build = routed(q=3, spread=True)
+    target("sonic").render(build, tmp_path / "out", options={"routing": "bgp"}, only=[0])
+    empty = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "split-unified"}}}
+    one, pools = Sonic(tmp_path / "device", empty), tuple(fabric_pools(build.addressing))
+    device = SonicDevice(one, tmp_path / "out" / build.wiring.names[0], "/etc", pools)
+
+    def push():
+        assert not device.lost()
+        plan = device.plan()
+        device.load(plan)
+        device.confirm()
+        device.save(plan)
+        assert not device.plan()
+        return plan
+
+    push()
+    place, before = "/etc/sonic/frr/frr.conf", one.frr
+    via = re.search(r"(?m)^  network 100\.127\.\S+/32\n", before)[0]
+    one.frr = before.replace(via, "").replace(
+        "route-map announced-ipv4 permit 10\n",
+        "ip prefix-list own-ipv4 seq 5 permit 10.0.0.0/30\n"
+        "route-map announced-ipv4 permit 5\n match ip address prefix-list own-ipv4\nexit\n"
+        "route-map announced-ipv4 permit 10\n set as-path prepend 4200000000 4200000000\n",
+    )
+    plan = push()
+    assert (plan.drained, plan.kernel, one.started) == (True, (), 1)
+    one.start()
+    assert "route-map announced-ipv4 permit 5\n  match ip address prefix-list own-ipv4" in one.frr
+    assert "  set as-path prepend 4200000000 4200000000\n" in one.frr
+    assert via not in one.frr
+    assert not device.plan()
+    one.frr = before
+    assert (push().kernel, one.files[place], one.started) == ((), before, 2)
+
+
+@pytest.mark.parametrize("system", ["sonic", "linux"])
+def test_what_a_system_cannot_overrule_is_refused(system, tmp_path, monkeypatch):
+    """No dry run and no push without a word, as if others' lines had been taken out."""
+    site = Site("sonic", tmp_path, monkeypatch)
+    site.system = system
+    with pytest.raises(InputError, match="--overrule: required ports, given lines"):
+        site.push(overrule=frozenset({"lines"}), dry=True)
+
+
+def test_lines_of_others_go_from_frr_where_that_is_asked_for(tmp_path, monkeypatch):
+    site = Site("sonic", tmp_path, monkeypatch)
+    site.system = "frr"
+    site.devices = {n: Frr(tmp_path / n, {}) for n in site.build.wiring.names}
+    assert states(site.push()) == {"pushed"}
+    name, one = next(iter(site.devices.items()))
+    section = next(s for s in one.config if s.startswith("interface eth1"))
+    one.config[section].append("ip ospf cost 7")
+    assert "ip ospf cost 7" in " ".join(site.push()[name].kept)
+    found = site.push(overrule=frozenset({"lines"}))[name]
+    assert (found.state, found.error) == ("pushed", "")
+    assert "ip ospf cost 7" not in str(one.config)
+
+
 def test_sonic_speaks_bgp_and_bfd_after_a_push(tmp_path, monkeypatch):
     site = Site("sonic", tmp_path, monkeypatch, routing="bgp")
     site.build = replace(routed(q=2), identity="0123456789abcdef")
@@ -337,6 +412,47 @@ def test_sonic_speaks_bgp_and_bfd_after_a_push(tmp_path, monkeypatch):
         )
     assert states(site.push()) == {"as built"}
     assert {device.started for device in site.devices.values()} == {1}
+
+
+def test_routes_of_bgp_around_a_shut_port_are_proved(tmp_path, monkeypatch):
+    """Those that BGP finds without its cable; any other is a difference, at other switches, too."""
+    site = Site("sonic", tmp_path, monkeypatch, routing="bgp")
+    site.build = build = replace(routed(q=3), identity="0123456789abcdef")
+    names = build.wiring.names
+    site.devices = {n: Sonic(tmp_path / n, {}) for n in names}
+    system = target("sonic")
+    named, chosen = system.check(build, site.options)
+    held = [system.routes_held(named, chosen)(v) for v in range(len(names))]
+
+    def learn(left):
+        for vertex, (name, device) in enumerate(site.devices.items()):
+            ports = left.get(name, {})
+            device.learned = {
+                (table, prefix): [[(gateway, ports.get(prefix, port), 1)]]
+                for table, routes in held[vertex].items()
+                for prefix, (((gateway, port, _),),) in routes.items()
+            }
+
+    learn({})
+    assert states(site.push()) == {"pushed"}
+    w = named.wiring
+    port, far = w.port_name(0, int(w.port[0, 0])), int(w.far[0, 0])
+    other = w.port_name(far, int(w.far_port[0, 0]))
+    site.devices[names[0]].config["PORT"][port]["admin_status"] = "down"
+    reader = system.reader(chosen)
+    left = reader.ports_left(tmp_path / "out" / build.identity, {(names[0], port)})
+    assert port not in left[names[0]].values()
+    assert other not in left[names[far]].values()
+    third = next(v for v in range(1, len(names)) if v != far and v not in w.far[far])
+    learn(left)
+    found = site.push()
+    assert [one.error for one in found.values() if one.error] == []
+    assert states(found) == {"as built"}
+    assert "those of table main proved" in " ".join(found[names[0]].kept)
+    prefix = str(build.addressing.network(far))
+    wrong = next(p for p in set(left[names[third]].values()) - {left[names[third]][prefix], ""})
+    learn({**left, names[third]: {**left[names[third]], prefix: wrong}})
+    assert site.push(stop_on=0)[names[third]].state == "failed"
 
 
 def test_sonic_goes_back_to_the_sessions_that_it_had(tmp_path):

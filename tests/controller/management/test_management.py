@@ -22,6 +22,7 @@ from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
 from controller.management.tokens import GUESS_PERIOD, MOST_GUESSES, Guesses, Token, Tokens
 from controller.rollout.build_history import BuildHistory
+from controller.rollout.fabric_record import FabricRecord
 from controller.rollout.move_journal import journalled
 from controller.rollout.mover import Mover
 from controller.rollout.rollout import Rollout
@@ -495,7 +496,7 @@ def test_drains_are_asked_for_by_operators(tmp_path, repairing):
     build, overview = keeper.build, Overview(fabric, keeper)
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    mover = journalled(fabric, keeper.foresee, BuildHistory(tmp_path / "build"), keeper)
+    mover = journalled(fabric, BuildHistory(tmp_path / "build"), keeper)
     api = Client(Api(overview, Metrics(overview), tokens, actions, mover))
     names = build.wiring.names
     ends = names[3], names[int(build.wiring.far[3, 0])]
@@ -526,12 +527,13 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
         if len(asked) == 3:
             written.append(asked[-1])
 
-    def agree(record):
-        asked.append(record)
-        return record in written
+    class Slow(FabricRecord):
+        def agree(self, record):
+            asked.append(record)
+            return record in written
 
     actions = ActionLog(tmp_path / "build", fabric.tell)
-    mover = Mover(fabric, agree=agree, memory=keeper)
+    mover = Mover(fabric, keeper, record=Slow())
     tokens, overview = Tokens(OTHERS), Overview(fabric, keeper)
     app = Api(overview, Metrics(overview), tokens, actions, mover, breathe=breathe)
     node = {"what": fabric.names[3]}

@@ -49,8 +49,7 @@ class Site:
         self.fabric = LiveFabric(current, words, clock=lambda: self.now)
         history = BuildHistory(self.folder)
         keeper = Keeper(self.fabric) if watched else None
-        foresee = keeper.foresee if keeper else lambda made: made
-        self.mover = journalled(self.fabric, foresee, history, keeper)
+        self.mover = journalled(self.fabric, history, keeper)
         self.mover._wall = lambda: self.now
         for number, end in self.ends.items():
             end._filled = []

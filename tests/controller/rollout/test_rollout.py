@@ -268,7 +268,7 @@ def test_a_move_while_a_link_is_dead_leads_to_repaired_tables():
     link = links_of_network()[5]
     net.cable(*link, False)
     new = replace(routed(q=3, spread=False), identity="f" * 16)
-    mover = Mover(net.sessions, keeper.foresee)
+    mover = Mover(net.sessions, keeper)
     mover.move(current(new))
     steps = 0
     while not mover.rollout.over:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from compilers.wiring.shared_risk import find
 from controller.settings import PENALTY_STEP, Damping
-from controller.upkeep.link_state import DOWN, LinkEnds, Links, Penalties
+from controller.upkeep.discovery import LinkEnds
+from controller.upkeep.link_state import DOWN, Links, Penalties
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
 
 def fabric() -> tuple[Links, LinkEnds]:
-    links = Links(routed(q=3).wiring, patience=5)
+    links = Links(routed(q=3).wiring)
     for vertex in range(13):
         links.connected(vertex, 0.0)
     links.settle(0.0)
@@ -20,7 +22,13 @@ def fabric() -> tuple[Links, LinkEnds]:
 
 
 def kinds(links: Links, now: float) -> list[str]:
-    return [news.what for news in links.settle(now)[1]]
+    return [event.kind for event in links.settle(now)[1]]
+
+
+def fit(links: Links, vertex: int) -> None:
+    """It was read to hold its program, and its turn came."""
+    links.fit(vertex)
+    links.look(0.0)
 
 
 def test_links_are_numbered_once_and_know_both_ends() -> None:
@@ -51,12 +59,14 @@ def test_a_port_that_goes_down_kills_the_link_at_both_ends_until_both_are_up() -
         links.port(vertex, port, DOWN, 1.0)
     changed, news = links.settle(1.0)
     assert changed
-    assert [(n.what, n.switch, n.link, n.why) for n in news] == [("down", u, k, "port down")]
+    assert [(e.kind, e.switch, e.port, e.reason) for e in news] == [
+        ("link-down", wiring.names[u], wiring.port_name(*ports[0]), "port down")
+    ]
     assert set(map(tuple, np.argwhere(links.dead))) == {(u, k), (v, j)}
     links.port(*ports[0], "", 2.0)
     assert links.settle(2.0) == (False, [])
     links.port(*ports[1], "", 2.0)
-    assert kinds(links, 2.0) == ["up"]
+    assert kinds(links, 2.0) == ["link-up"]
     assert not links.dead.any()
 
 
@@ -69,9 +79,9 @@ def test_ports_that_a_switch_has_not_are_down_and_host_ports_do_not_matter() -> 
     here = {int(p): "" for p in wiring.port[0] if p}
     del here[1]
     links.ports(0, here, 0.0)
-    assert kinds(links, 0.0) == ["down"]
+    assert kinds(links, 0.0) == ["link-down"]
     links.ports(0, here | {1: ""}, 0.0)
-    assert kinds(links, 0.0) == ["up"]
+    assert kinds(links, 0.0) == ["link-up"]
     links.ports(0, {int(wiring.host_port[0, 0]): ""}, 0.0)  # not cabled yet
     assert kinds(links, 0.0) == []
 
@@ -81,13 +91,13 @@ def test_a_link_that_discovery_does_not_see_is_dead() -> None:
     unseen = np.zeros(24, np.bool_)
     unseen[3] = True
     links.unseen(unseen, ~unseen, 0.0)
-    assert [n.why for n in links.settle(0.0)[1]] == ["not seen"]
+    assert [event.text for event in links.settle(0.0)[1]] == ["not seen"]
     assert links.dead.sum() == 2
     unseen[3] = False
     links.unseen(unseen, unseen, 1.0)
     assert kinds(links, 1.0) == [], "it cannot tell"
     links.unseen(unseen, ~unseen, 1.0)
-    assert kinds(links, 1.0) == ["up"]
+    assert kinds(links, 1.0) == ["link-up"]
 
 
 def test_a_flapping_link_is_suppressed_and_used_again_when_it_is_calm() -> None:
@@ -99,7 +109,15 @@ def test_a_flapping_link_is_suppressed_and_used_again_when_it_is_calm() -> None:
         links.port(u, port, DOWN, float(flap))
         links.port(u, port, "", flap + 0.1)  # within one tick: it counts all the same
         told += kinds(links, flap + 0.2)
-    assert told == ["down", "up", "down", "up", "down", "suppressed", "up"]
+    assert told == [
+        "link-down",
+        "link-up",
+        "link-down",
+        "link-up",
+        "link-down",
+        "suppressed",
+        "link-up",
+    ]
     assert links.dead.sum() == 2
     wait = links.penalties.wait(0, 2.2)
     assert kinds(links, 2.2 + wait - 0.1) == []
@@ -116,7 +134,7 @@ def test_a_suppressed_link_that_is_down_when_it_is_calm_stays_dead() -> None:
         links.port(u, port, DOWN, float(flap))
     links.settle(4.0)
     changed, news = links.settle(100.0)
-    assert (changed, [n.what for n in news]) == (False, ["reused"])
+    assert (changed, [event.kind for event in news]) == (False, ["reused"])
     assert links.dead.sum() == 2
 
 
@@ -152,7 +170,7 @@ def test_a_switch_that_is_gone_is_drained_after_a_while_and_comes_back() -> None
     assert np.flatnonzero(links.drained).tolist() == [4]
     links.connected(4, 7.0)
     assert links.settle(7.0) == (False, []), "it has not shown what it holds"
-    links.fit(4)
+    fit(links, 4)
     assert kinds(links, 7.0) == ["back"]
 
 
@@ -194,7 +212,7 @@ def test_switches_that_leave_within_a_fifth_of_the_patience_are_drained_together
     assert links.settle(6.5) == (False, [])
     assert kinds(links, 7.1) == ["drained"]
     links.connected(7, 8.0)
-    links.fit(7)
+    fit(links, 7)
     assert kinds(links, 8.0) == ["back"]
     links.left(7, 8.5)
     assert links.settle(13.4) == (False, [])
@@ -207,11 +225,11 @@ def test_a_switch_that_returns_and_does_not_show_its_program_gets_no_transit() -
     links.connected(4, 3.0)
     assert links.settle(7.9) == (False, [])
     assert kinds(links, 8.0) == ["drained"]
-    links.fit(4)
+    fit(links, 4)
     assert kinds(links, 9.0) == ["back"]
     links.unfit(4, 10.0)
     (news,) = links.settle(10.0)[1]
-    assert (news.what, news.why) == ("drained", "does not hold its program")
+    assert (news.kind, news.text) == ("drained", "does not hold its program")
 
 
 def test_a_switch_that_reboots_in_a_loop_is_not_used_until_it_is_calm() -> None:
@@ -222,7 +240,7 @@ def test_a_switch_that_reboots_in_a_loop_is_not_used_until_it_is_calm() -> None:
         links.left(4, now)
         told += kinds(links, now + 6.4)
         links.connected(4, now + 6.5)
-        links.fit(4)
+        fit(links, 4)
         told += kinds(links, now + 6.6)
         now += 9.5
     assert told == ["drained", "back"] * 3 + ["drained"]
@@ -231,16 +249,16 @@ def test_a_switch_that_reboots_in_a_loop_is_not_used_until_it_is_calm() -> None:
 
 
 def test_a_switch_that_never_came_is_gone_and_others_are_not() -> None:
-    links = Links(routed(q=3).wiring, patience=5)
-    links.expect(30.0)
+    links = Links(routed(q=3).wiring)
+    links.expect(0.0)
     for vertex in range(12):
         links.connected(vertex, 2.0)
     assert links.settle(29.9) == (False, [])
     (news,) = links.settle(30.0)[1]
-    assert (news.what, news.switch, news.why) == ("drained", 12, "has not connected")
+    assert (news.kind, news.switch, news.text) == ("drained", "12", "has not connected")
     links.connected(12, 40.0)
     assert links.settle(40.0) == (False, [])
-    links.fit(12)
+    fit(links, 12)
     assert kinds(links, 41.0) == ["back"]
 
 
@@ -259,7 +277,7 @@ def test_what_was_known_is_taken_over() -> None:
     links.settle(20.0)
     known = links.known(20.0, 1000.0)
     assert known.keys() == {"drained", "down", "links"}
-    other = Links(routed(q=3).wiring, patience=5)
+    other = Links(routed(q=3).wiring)
     other.take_over(known, 500.0, 1000.0)
     assert (other.dead == links.dead).all()
     assert np.flatnonzero(other.drained).tolist() == [11]
@@ -267,11 +285,11 @@ def test_what_was_known_is_taken_over() -> None:
     for vertex in range(11):
         other.connected(vertex, 501.0)
     other.port(v, int(port[v, j]), "", 501.0)
-    assert kinds(other, 501.0) == ["up"]
+    assert kinds(other, 501.0) == ["link-up"]
     assert np.flatnonzero(other.drained).tolist() == [11]
     other.connected(11, 502.0)
     assert kinds(other, 502.0) == []
-    other.fit(11)
+    fit(other, 11)
     assert kinds(other, 503.0) == ["back"]
     assert kinds(other, 600.0) == ["reused"]
     assert not other.dead.any()
@@ -297,7 +315,7 @@ def test_a_fault_of_most_switches_is_taken_for_our_own(cause: str) -> None:
             links.left(vertex, 1.0)
             if cause == "flaps":
                 links.connected(vertex, 1.0)
-                links.fit(vertex)
+                fit(links, vertex)
     assert links.settle(9.0) == (False, [])
 
 
@@ -308,7 +326,7 @@ def test_a_switch_that_flaps_among_most_is_drained_if_it_does_not_hold_its_progr
         for _ in range(4):
             links.left(vertex, 1.0)
             links.connected(vertex, 1.0)
-        links.fit(vertex)
+        fit(links, vertex)
     links.settle(1.0)
     assert links.flaps.suppressed.sum() == 8
     assert not links.drained.any()
@@ -319,18 +337,16 @@ def test_a_switch_that_flaps_among_most_is_drained_if_it_does_not_hold_its_progr
 
 def test_a_link_that_is_drained_by_request_is_not_up_when_its_ports_are() -> None:
     links, cables = fabric()
-    ends = cables.ends[7].tolist()
-    asked, (u, k) = np.zeros(links.dead.shape, np.bool_), ends[0]
-    for v, j in ends:
-        asked[v, j] = True
+    (u, k), (v, _) = cables.ends[7].tolist()
+    name = "{}-{}".format(*(links.wiring.names[end] for end in (u, v)))
     port = int(routed(q=3).wiring.port[u, k])
     links.port(u, port, DOWN, 1.0)
-    links.ask(asked, links.drained)
-    assert kinds(links, 1.0) == ["down"]
+    links.ask({name: find(links.wiring, None, name)})
+    assert kinds(links, 1.0) == ["link-down"]
     links.port(u, port, "", 2.0)
-    assert [(n.what, n.why) for n in links.settle(2.0)[1]] == [("down", "drained")]
-    links.ask(~asked & asked, links.drained)
-    assert kinds(links, 3.0) == ["up"]
+    assert [(e.kind, e.text) for e in links.settle(2.0)[1]] == [("link-down", "drained")]
+    links.ask({})
+    assert kinds(links, 3.0) == ["link-up"]
 
 
 def test_why_a_switch_that_has_returned_is_drained() -> None:
@@ -339,7 +355,7 @@ def test_why_a_switch_that_has_returned_is_drained() -> None:
     links.left(4, 1.0)
     links.connected(4, 2.0)
     (news,) = links.settle(7.0)[1]
-    assert (news.what, news.why) == (
+    assert (news.kind, news.text) == (
         "drained",
         "was not read to hold its program since it returned",
     )

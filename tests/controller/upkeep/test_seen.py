@@ -190,7 +190,7 @@ def test_a_switch_that_hangs_in_a_round_is_not_waited_for_long():
 def moving(net, seconds=0.06):
     """Move to another build; the most pairs of hosts that lose packets after any commit."""
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
-    mover, worst = Mover(net.sessions, net.keeper.foresee), []
+    mover, worst = Mover(net.sessions, net.keeper), []
     mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
     for vertex, switch in enumerate(net.fabric.switches):
 
@@ -306,7 +306,7 @@ def test_a_reboot_whose_new_connection_claims_the_place_counts_as_leaving():
 
 def test_every_reboot_counts_for_damping():
     net = in_memory(Shape(), BUILD)
-    net.keeper._need.watching.links.flaps.damping = Damping()
+    net.keeper._need.links.flaps.damping = Damping()
     keys, datapath_id = [BAD], net.fabric.switches[BAD].datapath_id
     for number in range(4):
         keys.append(f"again {number}")
@@ -315,7 +315,7 @@ def test_every_reboot_counts_for_damping():
         net.hung.add(keys[-1])
         net.run()
     net.tick(TICK)
-    assert net.keeper._need.watching.links.flaps.suppressed[BAD]
+    assert net.keeper._need.links.flaps.suppressed[BAD]
 
 
 def test_without_an_audit_what_was_changed_is_read_in_full_all_the_same():

@@ -31,32 +31,47 @@ def made(form: str, *builds: Build) -> dict[str, str]:
     return exported(form, builds)
 
 
-def test_a_model_keeps_the_rules_of_topograph(build: Build) -> None:
+def test_topograph_finds_every_host_of_a_model_under_its_switch(build: Build) -> None:
+    """Read as pkg/models/model.go of Topograph v1.0.0 does: `switches` of a switch, `blocks`."""
     model = yaml.safe_load(made("topograph", build)["model.yaml"])
-    switches = model["switches"]
-    below = [child for switch in switches.values() for child in switch.get("switches", ())]
-    nodes = [node for switch in switches.values() for node in switch.get("nodes", ())]
-    assert set(below) | {"lab"} == set(switches)
-    assert len(below) == len(set(below)) == 57 + 8  # one parent each
-    assert len(nodes) == len(set(nodes)) == 57 * 2
-    assert set(model["nodes"]) == set(nodes)
+    assert set(model) == {"switches", "blocks"}
+    assert all(set(switch) == {"switches"} for switch in model["switches"].values())
+    parent: dict[str, str] = {}
+    for name, switch in model["switches"].items():
+        for child in switch["switches"]:
+            assert parent.setdefault(child, name) == name  # one parent each
+    names = {*model["switches"], *parent}  # a child needs no definition of its own
+    tiers: dict[str, list[str]] = {}
+    for block in model["blocks"]:
+        assert set(block) == {"switch", "nodes"}
+        assert block["switch"] in names
+        above = [block["switch"], parent[block["switch"]]]
+        for node in block["nodes"]:
+            assert node not in tiers
+            tiers[node] = [*above, parent[above[-1]]]
+    assert len(parent) == 57 + 8
+    assert len(tiers) == 57 * 2
+    assert tiers == labelled(build)
 
 
-def test_labels_tell_switch_cluster_and_fabric(build: Build) -> None:
+def test_labels_are_those_that_topograph_writes_by_default(build: Build) -> None:
+    """`fabric.topograph.run/tier-N`, 0 next to the node (v1.0.0, pkg/topology/topology.go)."""
+    tiers = labelled(build)
+    assert len(tiers) == 57 * 2
+    assert tiers["h9-1"] == tiers["h9-0"]
+    assert tiers["h9-0"][0] == "9"
+    assert {core for *_, core in tiers.values()} == {"lab"}
+    assert len({cluster for _, cluster, _ in tiers.values()}) == 8
+
+
+def labelled(build: Build) -> dict[str, list[str]]:
+    """The switch, the cluster and the fabric of each host."""
     listed = json.loads(made("kubernetes", build)["labels.json"])
     assert (listed["apiVersion"], listed["kind"]) == ("v1", "List")
-    tiers = {
-        node["metadata"]["name"]: {
-            key.removeprefix("network.topology.nvidia.com/"): value
-            for key, value in node["metadata"]["labels"].items()
-        }
-        for node in listed["items"]
-    }
-    assert len(tiers) == len(listed["items"]) == 57 * 2
-    assert tiers["h9-1"] == tiers["h9-0"]
-    assert tiers["h9-0"]["leaf"] == "9"
-    assert {tier["core"] for tier in tiers.values()} == {"lab"}
-    assert len({tier["spine"] for tier in tiers.values()}) == 8
+    nodes = [node["metadata"] for node in listed["items"]]
+    keys = [f"fabric.topograph.run/tier-{tier}" for tier in range(3)]
+    assert all(list(node["labels"]) == keys for node in nodes)
+    return {node["name"]: list(node["labels"].values()) for node in nodes}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,162 @@
+"""The record of several controllers: in their store, with packed builds, so any can go on.
+
+Functions here block: a `StoreWorker` calls them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+
+from controller.cluster.store import Etcd, Unavailable
+from controller.rollout.build_history import BuildHistory
+from controller.rollout.fabric_record import FabricRecord, Record, decoded, encoded
+from controller.switches.current import Current
+from inventory.problems import InputError
+
+T = TypeVar("T")
+RECORD_CHUNK_BYTES = 512 * 1024
+"""Most bytes of a value: etcd takes requests of 1.5 MiB, and base64 lengthens them."""
+QUICK = 1
+"""The level of zlib."""
+
+
+class StoreWorker:
+    """A thread that runs one job at a time; answers are delivered in the thread that polls."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self._jobs: SimpleQueue[tuple[Callable[[Any], Any], Callable[[Any], None]]] = SimpleQueue()
+        self._done: SimpleQueue[tuple[Callable[[Any], None], Any]] = SimpleQueue()
+        Thread(target=self._work, daemon=True, name="store").start()
+
+    def do(self, job: Callable[[Any], T], answer: Callable[[T | Unavailable], None]) -> None:
+        """Queue a job; answer gets its result, or the reason why it failed."""
+        self._jobs.put((job, answer))
+
+    def poll(self) -> None:
+        """Deliver the answers that have arrived."""
+        while not self._done.empty():
+            answer, result = self._done.get()
+            answer(result)
+
+    def _work(self) -> None:
+        while True:
+            job, answer = self._jobs.get()
+            try:
+                result = job(self._store)
+            except Unavailable as error:
+                result = error
+            except Exception as error:
+                result = Unavailable(f"the store's content cannot be used: {error!r}")
+            self._done.put((answer, result))
+
+
+@dataclass(frozen=True, slots=True)
+class Inherited:
+    """A predecessor's record, and the builds it names that we do not have, proved."""
+
+    record: Record | None
+    builds: dict[str, Current]
+
+
+class SharedRecord(FabricRecord):
+    """The record in the store; it is written while this instance leads, in `term`."""
+
+    def __init__(self, jobs: StoreWorker, history: BuildHistory) -> None:
+        super().__init__()
+        self.jobs, self.history, self.term = jobs, history, 0
+
+    def inherit(self, own: str, answer: Callable[[Inherited | Unavailable], None]) -> None:
+        """Read a predecessor's record, and those of its builds that are not this own one."""
+        history = self.history
+        self.jobs.do(lambda store: _inherit(store, own, history), answer)
+
+    def lead(self, term: int, record: Record | None) -> None:
+        """We lead from now on, and the store has this record."""
+        self.term, self._kept = term, record
+
+    def _write(self, record: Record) -> None:
+        if not (term := self.term):
+            self._written(False)
+            return
+        self.jobs.do(
+            lambda store: write(store, term, record, self._packed),
+            lambda done: self._written(done is True),
+        )
+
+    def _packed(self, identity: str) -> bytes | None:
+        """One of our builds, packed; None if it cannot be read (then only we can continue)."""
+        try:
+            return self.history.packed(identity)
+        except InputError:
+            return None
+
+
+def _inherit(store: Etcd, own: str, history: BuildHistory) -> Inherited:
+    """Read the record; prove and keep its builds that are only in the store.
+
+    Raises:
+        Unavailable: one cannot be had, or loses packets.
+    """
+    record = read(store)
+    builds = {}
+    for identity in sorted(record.builds - {own}) if record else ():
+        try:
+            if identity in history.kept():
+                builds[identity] = history.read(identity)
+                continue
+            packed = fetch(store, identity)
+            if packed is None:
+                raise Unavailable(f"build {identity} is neither on this machine nor in the store")
+            builds[identity] = history.receive(packed, expect=identity)
+        except InputError as error:
+            raise Unavailable(str(error)) from error
+    return Inherited(record, builds)
+
+
+def read(store: Etcd) -> Record | None:
+    """The record, or None if there is none."""
+    found = store.get("record")
+    return decoded(found) if found else None
+
+
+def write(store: Etcd, term: int, record: Record, pack: Callable[[str], bytes | None]) -> bool:
+    """Write the record, its builds first, and delete other builds; returns whether the term lasts.
+
+    pack: returns a build, packed, by its identity, or None.
+    """
+    stored = {key.split("/")[1] for key in store.keys("builds/") if key.endswith("/parts")}
+    needed = record.builds
+    for identity in sorted(needed - stored):
+        packed = pack(identity)
+        if packed is not None and not _put_build(store, term, identity, packed):
+            return False
+    if not store.put("record", encoded(record), term):
+        return False
+    return all(store.delete(f"builds/{identity}/", term) for identity in sorted(stored - needed))
+
+
+def fetch(store: Etcd, identity: str) -> bytes | None:
+    """A build of the store, packed, or None."""
+    count = store.get(f"builds/{identity}/parts")
+    if count is None:
+        return None
+    parts = [store.get(f"builds/{identity}/{number:06}") or b"" for number in range(int(count))]
+    return zlib.decompress(b"".join(parts))
+
+
+def _put_build(store: Etcd, term: int, identity: str, packed: bytes) -> bool:
+    data = zlib.compress(packed, QUICK)
+    parts = [
+        data[start : start + RECORD_CHUNK_BYTES]
+        for start in range(0, len(data), RECORD_CHUNK_BYTES)
+    ]
+    for number, part in enumerate(parts):
+        if not store.put(f"builds/{identity}/{number:06}", part, term):
+            return False
+    return store.put(f"builds/{identity}/parts", str(len(parts)).encode(), term)
