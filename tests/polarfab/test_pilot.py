@@ -1,13 +1,16 @@
 """examples/q7-pilot goes around: every router target, what devices then say, and a new switch."""
 
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 
 import pytest
 
 from compilers.audit.route_report import RouteReport
 from compilers.audit.wiring_report import WiringReport
+from compilers.targets.routed.bgp.drained import SYSTEMS, maintenance_lines
 from compilers.targets.target_lookup import target
 from inventory.route_tables.held_routes import ANY, IPV4_RULES, IPV6_RULES
 from polarfab.fabric import Fabric
@@ -88,6 +91,31 @@ def _said(held):
                     (table, prefix),
                     [[(known if h[0] == ANY else h[0], *h[1:]) for h in hops] for hops in ways],
                 )
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_drain_names_what_is_rendered_and_its_end_takes_it_back(name, pilots, tmp_path):
+    """Every policy and network that the lines change is one of the switch's file."""
+    of, options = RENDERED[name] if "routing" in RENDERED[name][1] else ("minimal", BGP)
+    build, node = pilots[of].build, pilots[of].build.wiring.names[9]
+    target(name).render(build, tmp_path / "out", options=options, only=[9])
+    file = "frr.conf" if name in ("frr", "sonic") else f"{name}.cfg"
+    rendered = " ".join((tmp_path / "out" / node / file).read_text().split())
+    drain, back = (maintenance_lines(build, name, options, node, end=end) for end in (False, True))
+    for line in map(str.strip, drain):
+        if line.startswith(("router bgp", "no network", "route-map announced")):
+            known = line.removeprefix("no ").removesuffix(" 5")
+            assert known in rendered, line
+    own = [line for line in drain if "prefix-list own-" in line and "seq 5" in line]
+    assert len(own) == 2
+    assert {f"no {line}" for line in own} <= set(back)
+    assert any("set as-path prepend" in line for line in drain)
+    if file == "frr.conf" and (vtysh := which("vtysh")):
+        for number, lines in enumerate((drain, back)):
+            (tmp_path / f"{number}.conf").write_text("\n".join(lines) + "\n")
+            words = [vtysh, "-C", "-f", str(tmp_path / f"{number}.conf")]
+            done = subprocess.run(words, capture_output=True, text=True)
+            assert (done.returncode, "nknown" in done.stdout + done.stderr) == (0, False), done
 
 
 def test_a_replaced_switch_changes_no_file(pilots, tmp_path):
