@@ -41,7 +41,7 @@ def command() -> None:
     type=click.Path(path_type=Path),
     help="Nautobot's export of interfaces (CSV): also write nautobot-cables.csv, ends by UUID.",
 )
-@click.option("--target", default="", help="Name ports as this system does; import knows both.")
+@click.option("--target", default="", help="The system: name ports as it does.")
 @json_option
 def export(
     fabric: str, output: Path, site: str, role: str, ids: Path | None, target: str, as_json: bool
