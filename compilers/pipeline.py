@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import numbered, too_long
+from compilers.cabling.panel_plan import panel_plan
 from compilers.cabling.phases import Stage, installed
 from compilers.capacity import over_capacity
 from compilers.estimates import beyond_memory
@@ -138,6 +139,8 @@ def without_damage(made: Stages) -> Stages:
     long = too_long(wiring, hardware) if hardware and inventory.racks else ()
     with made.loaded.reported(long):
         damage = damage_of(inventory, wiring)
+        plan = panel_plan(made.topology, wiring, hardware) if hardware and not damage else None
+    made.loaded.refuse(plan.unknown_types() if plan else ())
     if not damage:
         return replace(made, damage=damage)
     topology, wiring = remaining(made.topology, wiring, damage)

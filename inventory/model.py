@@ -8,6 +8,7 @@ from pydantic import Field
 
 from inventory.floor import Cable, Cabling, DeadLink, Generate, Placement, Rack, SharedRisk
 from inventory.hosts import Host, HostFile
+from inventory.panel_types import Panels
 from inventory.sonic_platform import Cage, PlatformFile, PlatformPort, platform_ports
 from inventory.values import (
     NAMED,
@@ -249,6 +250,7 @@ class Inventory(Model):
     racks: tuple[Rack, ...] = ()
     placement: Placement = Placement.model_construct()
     cabling: Cabling = Cabling.model_construct()
+    panels: Panels | None = None
     cables: tuple[Cable, ...] = ()
     dead_links: tuple[DeadLink, ...] = ()
     shared_risks: tuple[SharedRisk, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path as File
 
+import numpy as np
 import yaml
 
 import polarfab
@@ -20,6 +21,7 @@ SMALL = {
     "routing": {"balance": "compact-valiant", "protect": "link"},
 }
 CABLED = File(__file__).parents[1] / "examples" / "q7-copackaged" / "fabric.yaml"
+PANELS = CABLED.parents[1] / "q7-panels" / "fabric.yaml"
 MINIMAL, OTHER, DEAD = "#d55e00", "#0072b2", "#c1121f"
 OVERLAY = '<g id="overlay"></g>'
 NODE = re.compile(r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)" data-vertex="(\d+)"')
@@ -64,6 +66,7 @@ def pictures() -> Iterator[tuple[str, str]]:
     before = polarfab.Fabric.from_spec(spec, inventory).compile()
     spec["routing"] = SMALL["routing"]
     after = polarfab.Fabric.from_spec(spec, inventory).compile()
+    yield "panels.svg", cassettes(polarfab.Fabric.from_spec(PANELS).compile())
     yield "racks.svg", before.chart("racks")
     yield "load.svg", after.chart("load", pattern="tornado")
     yield "failures.svg", after.chart("failures")
@@ -113,3 +116,46 @@ def bent(start: Point, end: Point) -> str:
     """A curve that keeps clear of vertices on the straight line between its ends."""
     (x, y), (u, v) = start, end
     return f"M{x} {y}Q{(x + u) / 2 + (y - v) * BEND} {(y + v) / 2 + (u - x) * BEND} {u} {v}"
+
+
+def cassettes(fabric: polarfab.Fabric) -> str:
+    """Two fans' cassettes from lanes in front to trunks behind, and the trunk between them."""
+    (plan,) = fabric.cables().plans()
+    one, other = (plan.names.index(f"fan{n}-P1") for n in (1, 2))
+    shared = int(np.flatnonzero((plan.ends == [one, other]).all(axis=1))[0])
+    drawn = []
+    for panel, left in ((one, True), (other, False)):
+        front, behind = (150, 290) if left else (570, 430)
+        for f, text in enumerate(plan.types[int(plan.kind[panel])][1]):
+            words, top = text.split(), 40 + 50 * f
+            drawn.append(label(front, top + 18, f"switch {f + 1}", "end" if left else "start"))
+            for k, word in enumerate(words):
+                if word[0] == "T":
+                    t, place = map(int, word[1:].split("."))
+                    mine = (t - 1 == plan.sockets[shared]) @ (plan.ends[shared] == panel)
+                    end = 40 + 50 * (t - 1) + 5 * (place - 1)
+                    drawn.append(line((front, top + 5 * k), (behind, end), bool(mine)))
+        beside, anchor = (behind + 8, "start") if left else (behind - 8, "end")
+        trunks = range(plan.sockets[plan.ends == panel].max() + 1)
+        drawn += [label(beside, 44 + 50 * t, f"T{t + 1}", anchor) for t in trunks]
+        drawn.append(label((front + behind) / 2, 20, plan.names[panel], "middle"))
+    tops = [40 + 50 * int(socket) for socket in plan.sockets[shared]]
+    for place in range(int((plan.trunk == shared).sum())):
+        here, there = ((x, y + 5 * place) for x, y in zip((310, 410), tops, strict=True))
+        drawn.append(line(here, there, True))
+    body = "\n".join(drawn)
+    frame = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 400" font-size="12"'
+    ground = '<rect width="720" height="400" fill="#fff"/>'
+    return f'{frame} font-family="sans-serif">\n{ground}\n{body}\n</svg>\n'
+
+
+def line(start: Point, end: Point, chosen: bool) -> str:
+    """A fibre; of the trunk that is shown or of another one."""
+    ink = f'stroke="{MINIMAL}" stroke-width="1.5"' if chosen else 'stroke="#bbb"'
+    (x, y), (u, v) = start, end
+    return f'<line x1="{x:g}" y1="{y:g}" x2="{u:g}" y2="{v:g}" {ink}/>'
+
+
+def label(x: float, y: float, text: str, anchor: str) -> str:
+    """A word at a place."""
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{text}</text>'

@@ -11,7 +11,8 @@ HEAD = """# The papers, reproduced
 
 Numbered tables and figures of the papers, as `polarfab reproduce --all --quick` computes and
 draws them. Each value is held against the printed one, and the verdict follows from the values;
-captions are shortened. See [how to reproduce them](../how-to/reproduce.md), larger sizes too.
+what is simulated is of small sizes here, and no verdict. Captions are shortened. See
+[how to reproduce them](../how-to/reproduce.md), larger sizes too.
 
 *Made from the code when the site is built.*
 

@@ -61,6 +61,26 @@ class CabledFabric(ABC):
 
         return CableSchedule.of(self.builds, phases, phase, rack)
 
+    def through(self, links: Iterable[tuple[int, int]]) -> list[str]:
+        """For each link, by its vertices, the cassettes and trunks from the first to the other.
+
+        Parallel cables are listed one by one.
+
+        Raises:
+            InputError: links are asked for, and none run through cassettes.
+        """
+        from compilers.cabling.cable_plan import hardware_of
+        from compilers.cabling.panel_plan import panel_plan
+
+        if not (asked := list(links)):
+            return []
+        build = self.build
+        plan = panel_plan(build.topology, build.wiring, hardware_of(build))
+        if plan is None:
+            todo = "add `panels: {trunk: mpo24}` to the inventory and compile"
+            raise InputError.of("a fabric with panels", self.name, todo)
+        return [line for link in asked for line in plan.along(*link)]
+
     def netbox(
         self,
         site: str = "",

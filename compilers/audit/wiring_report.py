@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from compilers.audit.adopt import Adopted, adopted
 from compilers.audit.resolve import Pairs, PortFinder, resolve
 from compilers.audit.wiring_audit import WiringAudit, check
+from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.tables.build import Build
 from compilers.targets.target_lookup import target
 from compilers.wiring.hardware import Hardware
@@ -31,12 +33,14 @@ class WiringReport:
     """The audit of neighbour tables.
 
     ports: the names of the ports in `audit`. starts: the first vertex of each plane in there.
+    plan: the cassettes of one plane whose links run through them.
     """
 
     name: str
     audit: WiringAudit
     ports: PortFinder
     starts: tuple[int, ...] = (0,)
+    plan: PanelPlan | None = None
 
     @classmethod
     def of(
@@ -61,7 +65,9 @@ class WiringReport:
         types = hardware.types if hardware else ()
         name = " and ".join(build.name for build in builds)
         starts = tuple(accumulate((len(b.wiring.names) for b in builds[:-1]), initial=0))
-        return cls(name, check(wiring, wired, types), PortFinder(wiring, types), starts)
+        known = builds[0].hardware if len(builds) == 1 else None
+        plan = panel_plan(builds[0].topology, wiring, known) if known else None
+        return cls(name, check(wiring, wired, types), PortFinder(wiring, types), starts, plan)
 
     @property
     def good(self) -> bool:
@@ -95,6 +101,7 @@ class WiringReport:
                 }
                 for move in found.moves
             ],
+            "trunks": self.exchanged(),
             "contested": self._cables(found.wired.contested),
             "strangers": [
                 {**self._end(p), "neighbour": n}
@@ -103,6 +110,30 @@ class WiringReport:
             ],
             "unknown_ports": [{"node": n, "port": p} for n, p in found.wired.unknown_ports],
         }
+
+    def exchanged(self) -> list[str]:
+        """A sentence for each two trunks in each other's place: all links seen of both say so."""
+        if self.plan is None:
+            return []
+        plan, cables = self.plan, self.plan.cables
+        first, _ = self.ports.first()
+        kind = self.ports.wiring.node_type[cables.ends]
+        number = cables.ends * self.ports.width + first[kind, cables.ports]
+        number += cables.socket[:, None]
+        trunk = dict(zip(number.ravel().tolist(), np.repeat(plan.trunk, 2).tolist(), strict=True))
+        right = {trunk.get(pair[0], -1) for pair in self.audit.right}
+        met: dict[int, set[int]] = defaultdict(set)
+        for a, b in self.audit.misplaced | self.audit.extra:
+            one, other = trunk.get(a, -1), trunk.get(b, -1)
+            met[one].add(other)
+            met[other].add(one)
+        return [
+            plan.exchange(one, other)
+            for one, others in sorted(met.items())
+            for other in others
+            if 0 <= one < other and others == {other} and met[other] == {one}
+            if not right & {one, other}
+        ]
 
     def adopted(self) -> Adopted:
         """The fabric as wired, as inventory entries."""

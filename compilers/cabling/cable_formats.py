@@ -26,15 +26,18 @@ NETBOX = (
 )
 
 
-def as_csv(rows: Iterable[Row]) -> Iterator[str]:
-    """One line per cable with every column of `CABLE_COLUMNS`."""
-    return _csv(CABLE_COLUMNS, rows)
+def as_csv(rows: Iterable[Row], through: Iterable[str] | None = None) -> Iterator[str]:
+    """One line per cable with every column of `CABLE_COLUMNS`, and what it runs `through`."""
+    if through is None:
+        return as_table(CABLE_COLUMNS, rows)
+    longer = ((*row, way) for row, way in zip(rows, through, strict=True))
+    return as_table((*CABLE_COLUMNS, "through"), longer)
 
 
 def as_host_csv(parts: Iterable[tuple[Build, Rows]]) -> Iterator[str]:
     """The cables to the hosts of each plane as CSV."""
     rows = (host_rows(build, rows.cables.hardware, rows.phases) for build, rows in parts)
-    return _csv(HOST_COLUMNS, chain.from_iterable(rows))
+    return as_table(HOST_COLUMNS, chain.from_iterable(rows))
 
 
 def as_netbox(
@@ -59,10 +62,11 @@ def as_netbox(
             *(row[AT["length_m"]], "m", f"bundle {bundle}" if bundle else ""),
         )
 
-    return _csv(NETBOX, map(entry, rows))
+    return as_table(NETBOX, map(entry, rows))
 
 
-def _csv(columns: Iterable[str], rows: Iterable[Row]) -> Iterator[str]:
+def as_table(columns: Iterable[str], rows: Iterable[Row]) -> Iterator[str]:
+    """CSV, block by block."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -100,17 +104,18 @@ def _markdown_line(row: Row) -> str:
     return f"| {' | '.join(map(str, cells))} |\n"
 
 
-def as_labels(rows: Iterable[Row], title: str) -> Iterator[str]:
-    """A printable HTML sheet, two labels per cable: each names this end and the other one."""
+def as_labels(labels: Iterable[Mapping[str, Any]], title: str) -> Iterator[str]:
+    """A printable HTML sheet of labels (`labels_of_rows`), two per cable."""
     from templates import environment
 
     template = environment().get_template("cables/labels.html.j2")
-    stream = template.stream(title=title, labels=_labels(rows))
+    stream = template.stream(title=title, labels=labels)
     stream.enable_buffering(LABELS_A_PAGE)
     yield from stream
 
 
-def _labels(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
+def labels_of_rows(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
+    """Two labels per cable: each names this end and the other one."""
     for row in rows:
         for near, far in ("ab", "ba"):
             yield {
@@ -131,7 +136,7 @@ def _place(row: Row, end: str) -> str:
 def as_bill(items: Iterable[Item]) -> Iterator[str]:
     """The bill of materials as CSV, one item a line."""
     names = [field.name for field in fields(Item)]
-    return _csv(names, (astuple(item) for item in items))
+    return as_table(names, (astuple(item) for item in items))
 
 
 def as_records(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:

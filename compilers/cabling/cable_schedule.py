@@ -13,12 +13,16 @@ import numpy as np
 from compilers.cabling import cable_formats as formats
 from compilers.cabling.bill import Item, bill
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
+from compilers.cabling.panel_plan import CORD_COLUMNS, PanelPlan, panel_plan
 from compilers.cabling.phases import PHASES, connected_pairs, phases_of, working_pairs
 from compilers.cabling.schedule_columns import Row, Rows
 from compilers.tables.build import Build
 from inventory.problems import InputError, did_you_mean
 
-CABLE_FORMATS = ("csv", "markdown", "netbox", "labels", "bom", "hosts")
+CABLE_FORMATS = (
+    *("csv", "markdown", "netbox", "labels", "bom", "hosts"),
+    *("panels", "cassettes"),
+)
 BILL = ("kind", "name", "detail", "quantity")
 
 
@@ -64,12 +68,37 @@ class CableSchedule:
         return f"<CableSchedule {self.name}: {len(self):,} cables>"
 
     def bill(self) -> list[Item]:
-        """The bill of materials."""
-        return bill(*((build.wiring, rows.cables) for build, rows in self.parts))
+        """The bill of materials; through panels, their cords and trunks in place of cables."""
+        items = bill(*((build.wiring, rows.cables) for build, rows in self.parts))
+        plans = self.plans()
+        bought = [item for plan in plans for item in plan.items()]
+        return [i for i in items if not plans or i.kind not in ("cable", "fibre")] + bought
+
+    def plans(self) -> list[PanelPlan]:
+        """How the links of each plane run through cassettes, where they do."""
+        found = (
+            panel_plan(build.topology, build.wiring, rows.cables.hardware)
+            for build, rows in self.parts
+        )
+        return [plan for plan in found if plan]
+
+    def _panels(self) -> list[PanelPlan]:
+        """Those plans.
+
+        Raises:
+            InputError: there are none.
+        """
+        if not (plans := self.plans()):
+            todo = "add `panels: {trunk: mpo24}` to the inventory and compile"
+            raise InputError.of("a fabric with panels", self.name, todo, key="format")
+        return plans
 
     def summaries(self) -> list[dict[str, Any]]:
         """Counts of cables, bundles and phases of each plane."""
-        return [_summary(*part) for part in self.parts]
+        found = [_summary(*part) for part in self.parts]
+        for summary, plan in zip(found, self.plans(), strict=False):
+            summary["panels"] = plan.summary()
+        return found
 
     def text(self, form: str) -> Iterator[str]:
         """The schedule in a format of `CABLE_FORMATS` or as `json`, piece by piece.
@@ -79,8 +108,16 @@ class CableSchedule:
         """
         if form not in (*CABLE_FORMATS, "json"):
             raise InputError.of(", ".join((*CABLE_FORMATS, "json")), form, key="format")
+        if form == "panels":
+            rows = (row for plan in self._panels() for row in plan.cords())
+            return formats.as_table(CORD_COLUMNS, rows)
+        if form == "cassettes":
+            return iter([self._cassettes()])
         if form == "labels":
-            return formats.as_labels(self, f"{self.name}: cable labels")
+            cords = [label for plan in self.plans() for label in plan.labels()]
+            return formats.as_labels(
+                cords or formats.labels_of_rows(self), f"{self.name}: cable labels"
+            )
         if form == "bom":
             return formats.as_bill(self.bill())
         if form == "hosts":
@@ -88,10 +125,28 @@ class CableSchedule:
         if form == "netbox":
             return formats.as_netbox(self, self.parts[0][1].cables.kinds())
         if form == "csv":
-            return formats.as_csv(self)
+            return formats.as_csv(self, self._through())
         if form == "json":
             return self._json()
         return chain((f"# {self.name}: {len(self):,} cables\n",), formats.as_markdown(self))
+
+    def _cassettes(self) -> str:
+        """YAML for an inventory: the types of cassettes that the planes need."""
+        import yaml
+
+        types: dict[str, Any] = {}
+        for plan in self._panels():
+            types |= plan.cassettes()["panels"]["types"]
+        found = {"panels": {"trunk": self._panels()[0].trunk_name, "types": types}}
+        return yaml.safe_dump(found, sort_keys=False, width=1000)
+
+    def _through(self) -> Iterator[str] | None:
+        """What each selected cable runs through, in their order; None where none has panels."""
+        plans = self.plans()
+        if len(plans) < len(self.parts):
+            return None
+        parts = zip(plans, self.parts, strict=True)
+        return (plan.through(e) for plan, (_, rows) in parts for e in rows.which.tolist())
 
     def _json(self) -> Iterator[str]:
         """One document, its cables written one by one, as there may be a million."""

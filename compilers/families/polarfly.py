@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from compilers.topology import polarity
 from compilers.topology.family import Design, Family, Modules
-from compilers.topology.field import prime_power
+from compilers.topology.field import field, prime_power
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
 from compilers.topology.polarity import (
     VERTEX_KINDS,
+    affine,
     check_q,
     cross,
     order,
@@ -177,6 +178,8 @@ def fans(topology: Topology, start: int | None) -> Layout:
     """Algorithm 1 from a quadric: its ordinary neighbours are centres, with theirs around them.
 
     C0 holds the quadrics and, for even q, the nucleus, which would be a fan of its own (layout A).
+    In affine coordinates a vertex (t, w) of fan t has its position by w, for even q by w/t², so
+    fans are the same inside, and links between two go by the difference or ratio of their t alone.
     """
     q, quadrics = _q(topology), topology.of_kind("W")
     first = _quadric(quadrics, start)
@@ -184,9 +187,17 @@ def fans(topology: Topology, start: int | None) -> Layout:
     near = topology.graph.neighbours(first)
     centres = near[~np.isin(near, nucleus)]
     rack = _around(topology, centres)
+    t, w, _ = affine(topology, first)
+    if q % 2:
+        label = np.where(rack == 0, t, w)
+    else:
+        over = field(q).inv[np.where(t, t, 1)]
+        label = field(q).mul[w, field(q).mul[over, over]]
+    label[first] = q
     return _layout(
         "fans",
         rack,
+        label,
         kinds=("quadrics", "fan"),
         names=("quadrics", *(f"fan{i}" for i in range(1, len(centres) + 1))),
         centre=np.concatenate((nucleus if len(nucleus) else [-1], centres)),
@@ -215,7 +226,10 @@ def _mates(q: int, rack: NDArray[np.int32], centre: NDArray[np.int64]) -> NDArra
 
 
 def stars(topology: Topology, start: int | None) -> Layout:
-    """Layout B of even q: the nucleus alone, and each quadric with its q-1 other neighbours."""
+    """Layout B of even q: the nucleus alone, and each quadric with its q-1 other neighbours.
+
+    These stand by their t: (t, w) and (s, v) are joined where st = w + v, in every pair of stars.
+    """
     del start
     q, quadrics = _q(topology), topology.of_kind("W").astype(np.int32)
     nucleus = _nucleus(q, topology)
@@ -226,6 +240,7 @@ def stars(topology: Topology, start: int | None) -> Layout:
     return _layout(
         "stars",
         rack,
+        affine(topology)[0],
         kinds=("nucleus", "star"),
         names=("nucleus", *(f"star{i}" for i in range(1, q + 2))),
         centre=np.concatenate((nucleus, quadrics)),
@@ -235,6 +250,7 @@ def stars(topology: Topology, start: int | None) -> Layout:
 def _layout(
     name: str,
     rack: NDArray[np.int32],
+    label: NDArray[np.int32],
     kinds: tuple[str, str],
     names: tuple[str, ...],
     centre: NDArray[np.integer],
@@ -242,12 +258,12 @@ def _layout(
 ) -> Layout:
     """A layout whose first rack is the only one of the first kind.
 
-    In a rack the centre comes first, then the vertices ascending, those of one triangle with the
+    In a rack the centre comes first, then the vertices by label, those of one triangle with the
     centre side by side.
     """
     vertex = np.arange(len(rack), dtype=np.int32)
-    lead = vertex if mate is None else np.where(rack == 0, vertex, np.minimum(vertex, mate))
-    by_place = np.lexsort((vertex, lead, vertex != centre[rack], rack))
+    lead = label if mate is None else np.where(rack == 0, label, np.minimum(label, label[mate]))
+    by_place = np.lexsort((label, lead, vertex != centre[rack], rack))
     sizes = np.bincount(rack, minlength=len(names))
     position = np.empty(len(rack), np.int32)
     position[by_place] = np.arange(len(rack)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -139,26 +139,23 @@ def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:
     return Graph(offsets=offsets, targets=targets), quadric
 
 
-def headings(topology: Topology) -> NDArray[np.int32]:
-    """int32[N, K]: numbers of each vertex' links, in a whole PolarFly the same in all its fans.
+def affine(
+    topology: Topology, start: int | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    """Affine coordinates of a whole PolarFly: t and w, int32[N], and bool[N], which have both.
 
-    In the affine chart from the first quadric P0, another P1 and R = P0×P1, a vertex that is
+    In the chart from a quadric P0 (start, or the first), another P1 and R = P0×P1, a vertex that is
     neither centre nor P0 is (t, w), in fan t. For odd q (t, w) and (s, v) are joined where
     w + v = -(s - t)², for even q where w + v = st; centre t and all (t, w) are joined, and P0 and
-    all centres. A link from (t, w) to (s, v) is known by s - t, for even q by s/t, and one from
-    centre t to (t, w) by w, for even q by w/t², from P0 to centre t by t: number 0 for 0, 1 + i for
-    the i-th power of the primitive element, and q for one to a centre or P0. Triangles are alike in
-    all fans, too: links s - t and -w/(s - t), or r and r' with 1/r + 1/r' = 1.
-
-    In other graphs it is the link's index.
+    all centres. A centre has the t of its fan and w = 0.
     """
-    far = topology.graph.padded()
-    if not is_whole(topology):
-        return np.broadcast_to(np.arange(far.shape[1], dtype=np.int32), far.shape)
     q, at = int(topology.parameters["q"]), topology.coordinates
     f = field(q)
-    zero, one = at[topology.of_kind("W")[:2]]
-    pole = at[cross(q, *topology.of_kind("W")[:2].astype(np.int32))]
+    far = topology.graph.padded()
+    quadrics = topology.of_kind("W").astype(np.int32)
+    first = quadrics[:1] if start is None else np.array([start], np.int32)
+    second = quadrics[quadrics != first][:1]
+    zero, one, pole = (at[v][0] for v in (first, second, cross(q, first, second)))
 
     def dot(v: NDArray[np.int32], u: NDArray[np.int32]) -> NDArray[np.int32]:
         x, y, z = np.moveaxis(f.mul[v, u], -1, 0)
@@ -169,12 +166,32 @@ def headings(topology: Topology) -> NDArray[np.int32]:
     a, b, c = dot(at, zero), dot(at, pole), dot(at, one)
     t = f.mul[f.mul[b, f.inv[rho]], f.mul[beta, f.inv[a]]]
     w = f.mul[f.mul[beta, f.inv[rho]], f.mul[c, f.inv[a]]]
+    if q % 2:
+        w = f.neg[f.add[f.add[w, w], f.mul[t, t]]]
     member = a != 0
-    t = np.where(member, t, np.where(member[far], t[far], 0).max(axis=1))  # a centre: its fan's
+    t = np.where(member, t, np.where(member[far], t[far], 0).max(axis=1))
+    return t.astype(np.int32), np.where(member, w, 0).astype(np.int32), member
+
+
+def headings(topology: Topology) -> NDArray[np.int32]:
+    """int32[N, K]: numbers of each vertex' links, in a whole PolarFly the same in all its fans.
+
+    In affine coordinates a link from (t, w) to (s, v) is known by s - t, for even q by s/t, and one
+    from centre t to (t, w) by w, for even q by w/t², from P0 to centre t by t: number 0 for 0,
+    1 + i for the i-th power of the primitive element, and q for one to a centre or P0. Triangles
+    are alike in all fans, too: links s - t and -w/(s - t), or r and r' with 1/r + 1/r' = 1.
+
+    In other graphs it is the link's index.
+    """
+    far = topology.graph.padded()
+    if not is_whole(topology):
+        return np.broadcast_to(np.arange(far.shape[1], dtype=np.int32), far.shape)
+    q = int(topology.parameters["q"])
+    f = field(q)
+    t, w, member = affine(topology)
     here, there = t[:, None], t[far]
     if q % 2:
-        seen = f.add[there, f.neg[here]]
-        inside = f.neg[f.add[f.add[w, w], f.mul[t, t]]][far]
+        seen, inside = f.add[there, f.neg[here]], w[far]
     else:
         over = np.where(here, f.inv[here], 1)
         seen, inside = f.mul[there, over], f.mul[w[far], f.mul[over, over]]

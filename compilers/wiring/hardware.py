@@ -14,6 +14,7 @@ from compilers.wiring.wiring import Wiring, of_plane
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType, PortBlock
+    from inventory.panel_types import Panels
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,16 @@ class ListedRisk:
     fails: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CassetteFacts:
+    """A type of cassette (`inventory.panel_types`), and the library's trunk that all have."""
+
+    name: str
+    trunk: str
+    front: tuple[str, ...]
+    part_number: str
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Hardware:
     """Where the S nodes of a fabric stand, and what their types are.
@@ -136,7 +147,8 @@ class Hardware:
 
     cable_number, bundle_number: int64, what each cable and bundle that is there counts as in the
     whole fabric, from 1; empty where nothing is missing. spares: nodes for an expansion, those that
-    are planned last. risks: what the inventory says fails together.
+    are planned last. risks: what the inventory says fails together. panels: of links that run
+    through cassettes, the types of these; where none are given, one without front ports.
     """
 
     cluster: Annotated[NDArray[np.int32], "S", "0..clusters"]
@@ -160,6 +172,7 @@ class Hardware:
     bundle_number: Annotated[NDArray[np.int64], "bundles"]
     spares: tuple[SpareNode, ...] = ()
     risks: tuple[ListedRisk, ...] = ()
+    panels: tuple[CassetteFacts, ...] = ()
 
     def __repr__(self) -> str:
         """`<Hardware: 57 nodes in 8 racks>`."""
@@ -217,7 +230,14 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0
         bundle_number=np.zeros(0, np.int64),
         spares=_spares(inventory, wiring),
         risks=tuple(ListedRisk(risk.name, risk.fails) for risk in inventory.shared_risks),
+        panels=_cassettes(inventory.panels) if inventory.panels else (),
     )
+
+
+def _cassettes(panels: Panels) -> tuple[CassetteFacts, ...]:
+    known = panels.types.items()
+    given = (CassetteFacts(n, panels.trunk, t.front, t.part_number or "") for n, t in known)
+    return tuple(given) or (CassetteFacts("", panels.trunk, (), ""),)
 
 
 def _spares(inventory: Inventory, wiring: Wiring) -> tuple[SpareNode, ...]:

@@ -471,7 +471,8 @@ def _seated(
     for v, r in zip(waiting.tolist(), np.concatenate(homes).tolist(), strict=True):
         i, r = (at[v], r) if v in at else floor.node(r, loose)
         nodes[i] = _put(nodes[i], v, inventory.racks[r].name)
-    return inventory.model_copy(update={"nodes": _with_units(nodes, inventory, others)})
+    seated = _with_units(nodes, inventory, others, found.position)
+    return inventory.model_copy(update={"nodes": seated})
 
 
 def _put(node: Node, vertex: int, rack: str) -> Node:
@@ -479,15 +480,26 @@ def _put(node: Node, vertex: int, rack: str) -> Node:
 
 
 def _with_units(
-    nodes: list[Node], inventory: Inventory, others: Sequence[Node]
+    nodes: list[Node],
+    inventory: Inventory,
+    others: Sequence[Node],
+    position: NDArray[np.int32],
 ) -> tuple[Node, ...]:
-    """The nodes with a unit for each that stands in a rack, the lowest free ones by vertex."""
+    """The nodes with a unit for each that stands in a rack, the lowest free ones by position.
+
+    So racks whose clusters are wired alike look alike; those without a vertex come last.
+    """
     floor = _Floor.of(inventory.model_copy(update={"nodes": [n for n in nodes if n.unit]}))
     floor.keep_off(nodes, others)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     lacking = [i for i, node in enumerate(nodes) if node.rack is not None and node.unit is None]
     findings = []
-    for i in sorted(lacking, key=lambda i: (nodes[i].vertex is None, nodes[i].vertex or 0, i)):
+
+    def turn(i: int) -> tuple[bool, int, int]:
+        vertex = nodes[i].vertex
+        return vertex is None, 0 if vertex is None else int(position[vertex]), i
+
+    for i in sorted(lacking, key=turn):
         node, rack = nodes[i], nodes[i].rack or ""
         unit = floor.unit(index[rack], floor.heights[node.type])
         if unit is None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from compilers.spec.installed import Installed
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.polarity import headings
+from compilers.topology.polarity import headings, is_whole
 from compilers.wiring.fixed_cables import pins_of, pins_of_hosts, unequal_ports, with_installed
 from compilers.wiring.port_assignment import (
     Pins,
@@ -291,6 +291,9 @@ def _groups(
     far = topology.graph.padded()
     spread = inventory.placement.modules == "spread" and not _made_up(inventory)
     heading = headings(topology) if spread else None
+    if inventory.panels and is_whole(topology):  # lanes of ribbons are alike in alike racks
+        single, number = PortGroups.single(far), headings(topology)
+        return replace(single, order=np.argsort(number, axis=1), heading=heading)
     if not inventory.racks:
         return replace(PortGroups.single(far), heading=heading)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}

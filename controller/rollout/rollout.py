@@ -130,6 +130,7 @@ class Rollout:
     reason: str = field(init=False, default="")
     _before: Current = field(init=False)
     _round_programs: RoundPrograms = field(init=False)
+    _avoided: frozenset[int] = field(init=False, default=frozenset())
     _out: frozenset[int] = field(init=False, default=frozenset())
     _rounds: Rounds = field(init=False)
     _undoes: bool = field(init=False, default=False)
@@ -141,6 +142,8 @@ class Rollout:
         self._before, self._round_programs = self.fabric.current, RoundPrograms(self.programs)
         self._rounds = Rounds(self.fabric, self._answered, self._rests, MOVES_AT_ONCE)
         self._since = self.fabric.clock()
+        if upkeep := self.fabric.upkeep:
+            self._avoided = frozenset(filter(upkeep.avoids, self._round_programs.node))
         if self.begun is not None:
             # Switches are at this round or next to it: reading evens that out.
             self.round = self.begun.round - (self.begun.way == "back")
@@ -202,6 +205,10 @@ class Rollout:
         self._rest = fabric.clock()
         if self.begun is None and (fabric.complete or not self.all_or_none):
             self._out = frozenset(self._round_programs.node) - fabric.in_sync
+            if amiss := [v for v in self._carrying(self._out) if fabric.state(v) in AMISS]:
+                names = ", ".join(fabric.names[v] for v in amiss[:5])
+                self._stop(f"{names} became amiss: ask again, traffic is led around it first")
+                return
             self.state = "forth"
             self._next()
         elif fabric.complete and self.begun and self.begun.way == "forth":
@@ -211,9 +218,14 @@ class Rollout:
 
     def _missed(self) -> bool:
         """Whether a switch is away that traffic leads through: it may be about to connect."""
-        upkeep, old = self.fabric.upkeep, len(self.programs.update.old.wiring.names)
-        away = self._round_programs.node.keys() - self.fabric.present
-        return upkeep is not None and any(v < old and not upkeep.avoids(v) for v in away)
+        return bool(self._carrying(self._round_programs.node.keys() - self.fabric.present))
+
+    def _carrying(self, vertices: Iterable[int]) -> list[int]:
+        """Those of these switches that the move's tables lead traffic through."""
+        if self.fabric.upkeep is None:
+            return []
+        old = len(self.programs.update.old.wiring.names)
+        return sorted(v for v in vertices if v < old and v not in self._avoided)
 
     def _cannot(self) -> None:
         """The move cannot begin after reading, or has to be undone."""

@@ -25,7 +25,7 @@ def reproduce(figure: str, *, quick: bool = False, folder: Path | None = None) -
 
     Args:
         figure: as `polarfab reproduce list` names it.
-        quick: of sizes that take seconds.
+        quick: what is simulated of small sizes, without a verdict.
         folder: where simulated points of whole sizes are kept.
 
     Raises:

@@ -11,21 +11,27 @@ from compilers.drawing.plots import Panel
 from extensions.papers.diagram import Diagram
 
 VERDICTS = {
-    "exact": "every value is the printed one, to its last digit",
-    "agrees": "every value is within the tolerance that stands beside it",
-    "corrected": "a printed value is wrong, and why",
-    "differs": "ours is another value, and why",
+    "exact": "every value is the printed one, to its last digit, and every order holds",
+    "agrees": "every value is within the reading error of the printed one, and every order holds",
+    "corrected": "a printed value or statement is wrong, and why",
+    "differs": "a value is another one",
+    "contradicts": "an order that the paper states is the other way round here",
 }
+"""From the best to the worst: an exhibit has the worst of its claims."""
+QUICK = "quick"
+"""In the place of a verdict: sizes are smaller than the paper's, which they say nothing of."""
+NOT_EXPLAINED = "not explained"
 
 
 @dataclass(frozen=True, slots=True)
 class PaperClaim:
     """A value of a paper beside ours.
 
-    says: the statement. printed, computed: the two values. relation: `=`, `>=` or `<=`, of ours to
-    the printed one. rounding: half a unit of the last printed digit. tolerance: by which the values
-    may be apart, beyond rounding. mistake: why the printed value is wrong, where it is. reason: why
-    ours is another one, where nobody is wrong.
+    says: the statement. printed, computed: the two values. relation: `=`, a statement of size, or
+    `>=` or `<=`, of order, of ours to the printed one. rounding: half a unit of the last printed
+    digit. reading: how far a size may be off as the paper's text or picture can be read; an order
+    has none. mistake: why the printed value is wrong, where it is. reason: why ours is another one,
+    where a test shows it.
     """
 
     says: str
@@ -33,30 +39,38 @@ class PaperClaim:
     computed: float
     relation: str = "="
     rounding: float = 0.0
-    tolerance: float = 0.0
+    reading: float = 0.0
     mistake: str = ""
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.reading and self.relation != "=":
+            raise ValueError(f"a statement of order has no reading error: {self.says}")
 
     @property
     def verdict(self) -> str:
         """One of `VERDICTS`."""
         if self._within(self.rounding):
             return "exact"
-        if self._within(self.rounding + self.tolerance):
+        if self._within(self.rounding + self.reading):
             return "agrees"
-        return "corrected" if self.mistake else "differs"
+        if self.mistake:
+            return "corrected"
+        return "differs" if self.relation == "=" else "contradicts"
 
     @property
     def why(self) -> str:
         """Why the values are apart, "" where they are not."""
         if self.verdict == "agrees":
             return f"within {self.share:.2g} %"
-        return {"corrected": self.mistake, "differs": self.reason}.get(self.verdict, "")
+        if self.verdict == "corrected":
+            return self.mistake
+        return "" if self.verdict == "exact" else self.reason or NOT_EXPLAINED
 
     @property
     def share(self) -> float:
-        """The tolerance in per cent of the printed value."""
-        return 100 * self.tolerance / (abs(self.printed) or 1.0)
+        """The reading error in per cent of the printed value."""
+        return 100 * self.reading / (abs(self.printed) or 1.0)
 
     def _within(self, slack: float) -> bool:
         away, slack = self.computed - self.printed, slack + 1e-9
@@ -79,7 +93,8 @@ class PaperClaim:
 class Evidence:
     """What was computed for an exhibit.
 
-    claims: at least one. columns, rows: a table, where there is one. panels: of one plot.
+    claims: at least one. columns, rows: a table, where there is one. panels: of one plot. setup:
+    what was simulated, a line each. quick: of smaller sizes than the paper's.
     """
 
     claims: tuple[PaperClaim, ...]
@@ -87,23 +102,34 @@ class Evidence:
     rows: tuple[tuple[object, ...], ...] = ()
     panels: tuple[Panel, ...] = ()
     diagrams: tuple[Diagram, ...] = ()
+    setup: tuple[str, ...] = ()
+    quick: bool = False
 
     def __repr__(self) -> str:
         return f"<Evidence {self.verdict}: {len(self.claims)} claims>"
 
     @property
     def verdict(self) -> str:
-        """The last of `VERDICTS` that a claim has."""
+        """The last of `VERDICTS` that a claim has, or `QUICK`."""
+        if self.quick:
+            return QUICK
         order = list(VERDICTS)
         return order[max(order.index(claim.verdict) for claim in self.claims)]
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the verdict is what it is, each reason once."""
-        decisive = (claim for claim in self.claims if claim.verdict == self.verdict)
+        if self.quick:
+            held = sum(claim.verdict in ("exact", "agrees") for claim in self.claims)
+            return (f"of small sizes, where {held} of {len(self.claims)} statements hold",)
+        decisive = [claim for claim in self.claims if claim.verdict == self.verdict]
         if self.verdict == "agrees":
             return (f"within {max(claim.share for claim in decisive):.2g} %",)
-        return tuple(dict.fromkeys(claim.why for claim in decisive if claim.why))
+        whys = dict.fromkeys(claim.why for claim in decisive if claim.why)
+        if self.verdict in ("differs", "contradicts"):
+            says = "; ".join(claim.says for claim in decisive)
+            return (f"{says}: {' '.join(whys)}",)
+        return tuple(whys)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from compilers.drawing.plots import plot
 from compilers.workers.source_digest import source_digest
-from extensions.papers.exhibit import VERDICTS, Evidence, Exhibit
+from extensions.papers.exhibit import NOT_EXPLAINED, QUICK, VERDICTS, Evidence, Exhibit
 
 VERDICT_FILE = "verdict.json"
 ROW = ("id", "paper", "what", "verdict", "why")
@@ -42,7 +42,8 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
     yield f"{exhibit.id}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     yield from pictures(exhibit, evidence)
     claims = [claim.row() for claim in evidence.claims]
-    verdict = {**exhibit.row(evidence), "quick": quick, "code": source_digest(), "claims": claims}
+    sizes = {"quick": quick, "setup": evidence.setup}
+    verdict = {**exhibit.row(evidence), **sizes, "code": source_digest(), "claims": claims}
     yield VERDICT_FILE, json.dumps(verdict, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -69,7 +70,9 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
     for each, evidence in reproduced:
         why = " ".join(evidence.reasons)
         yield f"| [{each.id}](#{each.id}) | {each.what} | *{evidence.verdict}* | {why} |\n"
-    yield "\n" + "".join(f"- *{name}*: {meant}.\n" for name, meant in VERDICTS.items())
+    meanings = {**VERDICTS, QUICK: "of smaller sizes than the paper's, which it says nothing of"}
+    yield "\n" + "".join(f"- *{name}*: {meant}.\n" for name, meant in meanings.items())
+    yield f"\n*{NOT_EXPLAINED}*: no test of ours shows why.\n"
     paper = ""
     for each, evidence in reproduced:
         if each.paper != paper:
@@ -78,6 +81,8 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
         yield f"\n### {each.id}\n\n{each.what}: *{evidence.verdict}*.\n\n"
         for name, _ in pictures(each, evidence):
             yield f"![{each.what}]({beside}{name})\n"
+        yield from (f"\n- {line}" for line in evidence.setup)
+        yield "\n" if evidence.setup else ""
         if evidence.rows:
             yield from _table(evidence.columns, evidence.rows)
         else:

@@ -27,24 +27,23 @@ def keeping(folder: Path | None) -> Iterator[None]:
         _FOLDER.reset(token)
 
 
-def kept_point(name: str, load: float, compute: Callable[[float], LoadPoint]) -> LoadPoint:
-    """The point of a load: as it was kept, else computed and, inside `keeping`, kept.
+def kept_point(name: str, compute: Callable[[], LoadPoint]) -> LoadPoint:
+    """A point: as it was kept, else computed and, inside `keeping`, kept.
 
     A point that other code has computed is computed again.
 
     Args:
-        name: of what is simulated, with all that the point depends on but the load.
-        load: offered.
+        name: of what is simulated, with all that the point depends on.
         compute: makes the point.
     """
     folder = _FOLDER.get()
     if folder is None:
-        return compute(load)
-    file = folder / POINTS / f"{name}-{load:g}.json"
+        return compute()
+    file = folder / POINTS / f"{name}.json"
     code = source_digest()
     if (known := _read(file, code)) is not None:
         return known
-    point = compute(load)
+    point = compute()
     put_file(file, [json.dumps({"code": code, **asdict(point)}).encode()], folders=True)
     return point
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from typing import NamedTuple
+from functools import cache, lru_cache, partial
+from typing import Any, NamedTuple
 
 from compilers.evaluation.traffic import PATTERNS, between_groups
 from compilers.expansion.growth_report import GrowthReport
@@ -14,12 +14,16 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from extensions.papers.kept_points import kept_point
-from extensions.simulation.build_simulation import settings_for, with_channels
+from extensions.simulation.build_simulation import network_for, settings_for
 from extensions.simulation.latency_curve import LatencyCurve, Simulated, simulate
-from extensions.simulation.load_point import LoadPoint
-from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
+from extensions.simulation.load_point import LoadPoint, SimulationSettings
+from extensions.simulation.simulated_network import HostTraffic
 
-LOADS = (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
+LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""Of whole sizes; `NEAR` more lie between the last sustained one and the next, halving the gap."""
+NEAR = 2
+SEEDS = 5
+"""Runs of each load of whole sizes; a load is sustained if it is in each of them."""
 
 
 class Look(NamedTuple):
@@ -31,7 +35,7 @@ class Look(NamedTuple):
     periods: int = 4
     drain: int = 300
 
-    def windows(self) -> dict[str, int]:
+    def windows(self) -> dict[str, Any]:
         """For `SimulationSettings`."""
         return {name: value for name, value in self._asdict().items() if name != "loads"}
 
@@ -41,12 +45,18 @@ A_LOOK = Look()
 
 FARTHEST = 3
 """Links between switches of an adversarial pattern: the diameter of the networks that it is for."""
-ROUTES: dict[str, tuple[Mapping[str, str], str]] = {
-    "minimal": ({}, "minimal"),
-    "all minimal": ({"balance": "ecmp"}, "emitted"),
-    "adaptive": ({"balance": "ugal-pf", "adjacent": "bounce"}, "adaptive"),
+BY_TABLE, BY_ANY = {"paths": "table"}, {"paths": "shortest"}
+ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
+    "MIN": ({}, {"ways": "minimal"}),
+    "MIN, all shortest paths": ({}, {"ways": "shortest", **BY_ANY}),
+    "UGAL": ({}, {"ways": "ugal", **BY_TABLE}),
+    "UGAL, all shortest paths": ({}, {"ways": "ugal", **BY_ANY}),
+    "UGAL_PF": (
+        {"balance": "ugal-pf", "adjacent": "bounce", "disjoint": "none"},
+        {"ways": "adaptive"},
+    ),
 }
-"""By name: the routing of a fabric, and the ways that its packets take."""
+"""By name: the routing of a fabric, and the settings of the ways that its packets take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +81,14 @@ class PaperFabric:
         return GrowthReport.of_clusters(build, self.grown).build if self.grown else build
 
     def title(self, pattern: str) -> str:
-        """All that a point depends on but its load, for the name of a file."""
+        """All that a point depends on but its load and seed, for the name of a file."""
         parts = [*map(str, self.topology.values()), self.grown.replace(":", ""), str(self.hosts)]
-        return "-".join([*filter(None, parts), self.routes.replace(" ", "-"), pattern])
+        routes = self.routes.replace(",", "").replace(" ", "-")
+        return "-".join([*filter(None, parts), routes, pattern])
 
-    def ways(self) -> str:
+    def ways(self) -> dict[str, str]:
         """Of packets, for `SimulationSettings`."""
-        return ROUTES[self.routes][1]
+        return dict(ROUTES[self.routes][1])
 
 
 @lru_cache(maxsize=1)
@@ -85,17 +96,27 @@ def _compiled(spec: str) -> Build:
     return compile_fabric(load_fabric(json.loads(spec)), None)
 
 
-def polarfly_curve(q: int, pattern: str, routes: str, quick: bool) -> LatencyCurve:
-    """The curve of ER_q with (q + 1)/2 hosts a switch, adaptively with four links to neighbours.
-
-    Args:
-        q: its order.
-        pattern: of traffic.
-        routes: of `ROUTES`.
-        quick: fewer loads and shorter windows.
-    """
-    fabric = PaperFabric({"family": "polarfly", "q": q}, (q + 1) // 2, routes)
-    return simulated_curve(fabric, pattern, quick)
+def setup_of(fabrics: Iterable[PaperFabric], quick: bool, look: Look = A_LOOK) -> tuple[str, ...]:
+    """What was simulated, a line each: switches and windows, then the networks and their routes."""
+    known = SimulationSettings(**look.windows()) if quick else SimulationSettings()
+    loads = look.loads if quick else LOADS
+    near = "" if quick else f" and {NEAR} more near saturation"
+    lines = [
+        f"Switches: {known.vcs} virtual channels, any free one is taken; {known.buffer} flits a"
+        f" port; packets of {known.packet} flits, made at random (Bernoulli).",
+        f"Loads {', '.join(f'{load:g}' for load in loads)}{near}; {known.warmup:,} cycles of"
+        f" warm-up, {known.periods} × {known.period} measured; sustained means: for these"
+        f" {known.periods * known.period:,} cycles, with each of {1 if quick else SEEDS} seeds.",
+    ]
+    routes: dict[str, dict[str, None]] = {}
+    for each in fabrics:
+        family, *values = (
+            f"{value}" if name == "family" else f"{name}={value}"
+            for name, value in each.topology.items()
+        )
+        words = [family, *values, each.grown, f"{each.hosts} hosts a switch"]
+        routes.setdefault(" ".join(filter(None, words)), {})[each.routes] = None
+    return (*lines, *(f"{network}: {'; '.join(names)}." for network, names in routes.items()))
 
 
 def simulated_curve(
@@ -115,14 +136,29 @@ def simulated_curve(
     if quick:
         found = _prepared(fabric, pattern, look.loads, look.windows())
         return simulate(*found)
+    seeds = range(SEEDS)
     prepared = cache(lambda: _prepared(fabric, pattern, LOADS, {}))
 
-    def point(load: float) -> LoadPoint:
+    def run(load: float, seed: int) -> LoadPoint:
         network, traffic, settings = prepared()
-        return simulate(network, traffic, replace(settings, loads=(load,))).points[0]
+        asked = replace(settings, loads=(load,), seed=seed)
+        return simulate(network, traffic, asked).points[0]
 
-    name = fabric.title(pattern)
-    return LatencyCurve(tuple(kept_point(name, load, point) for load in LOADS))
+    def point(load: float) -> LoadPoint:
+        name = fabric.title(pattern)
+        runs = (kept_point(f"{name}-{load:g}-{seed}", partial(run, load, seed)) for seed in seeds)
+        return LoadPoint.of_runs(tuple(runs))
+
+    curve = LatencyCurve(tuple(map(point, LOADS)))
+    for _ in range(NEAR):
+        low = curve.saturation or 0.0
+        above = [each.offered for each in curve.points if each.offered > low]
+        if not above:
+            break
+        more = point(round((low + min(above)) / 2, 4))
+        points = sorted((*curve.points, more), key=lambda each: each.offered)
+        curve = LatencyCurve(tuple(points))
+    return curve
 
 
 def _prepared(
@@ -134,12 +170,21 @@ def _prepared(
         traffic = between_groups(topology, fabric.group, FARTHEST, seed=0)
     else:
         traffic = PATTERNS[pattern](topology, hosts, 0)
-    network = SimulatedNetwork.of(build, hosts)
-    settings = settings_for(build, loads, 0, (), {"ways": fabric.ways(), **windows})
-    flows = HostTraffic.of(traffic, network.switches)
-    return Simulated(network, flows, with_channels(build, network, settings))
+    settings = settings_for(build, loads, 0, (), {**fabric.ways(), **windows})
+    network = network_for(build, hosts, settings)
+    return Simulated(network, HostTraffic.of(traffic, network.switches), settings)
 
 
-def accepted(curve: LatencyCurve) -> float:
-    """The largest accepted load."""
+def most_accepted(curve: LatencyCurve) -> float:
+    """The largest throughput, also above saturation."""
     return max(point.accepted for point in curve.points)
+
+
+def sustained(curve: LatencyCurve) -> float:
+    """The largest load that is sustained; 0 for none."""
+    return curve.saturation or 0.0
+
+
+def latency_at(curve: LatencyCurve, load: float) -> float:
+    """The mean latency at an offered load."""
+    return next((each.mean_latency or 0.0 for each in curve.points if each.offered == load), 0.0)

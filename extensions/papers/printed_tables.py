@@ -33,7 +33,7 @@ def _claim(table: PaperTable, cell: Cell, share: float) -> PaperClaim:
         printed=printed,
         computed=computed,
         rounding=0.5 * 10.0**-digits if digits else 0.0,
-        tolerance=max(tolerance, share * abs(printed)),
+        reading=max(tolerance, share * abs(printed)),
         mistake=_correction(table, cell.network),
     )
 

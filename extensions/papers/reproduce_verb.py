@@ -23,7 +23,9 @@ COLUMNS = ("name", "shows", "verdict", "why")
 @click.argument("names", metavar="list|FIGURE…", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every table and figure.")
 @click.option("--paper", default="", help="Only those of this paper.")
-@click.option("--quick", is_flag=True, help="Of small sizes, a minute for all; so does list.")
+@click.option(
+    "--quick", is_flag=True, help="Simulate small sizes, for a look without verdicts; list does."
+)
 @click.option(
     "-o",
     "--output",
@@ -43,8 +45,8 @@ def command(
 ) -> None:
     """Compute and draw tables and figures of the papers, and judge the printed values.
 
-    Verdicts are exact, agrees (within a tolerance), corrected (the printed value is wrong) and
-    differs, with the reason.
+    Verdicts are exact, agrees (within the reading error), corrected (the paper is wrong), differs
+    (another value) and contradicts (another order), with the reason; quick is none of them.
 
     \b
         polarfab reproduce list

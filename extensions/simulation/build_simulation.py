@@ -19,6 +19,7 @@ from extensions.simulation.latency_curve import LatencyCurve, simulate
 from extensions.simulation.load_point import (
     BESIDE_TABLES,
     LEVELS,
+    PATHS,
     POLICIES,
     SCHEMES,
     USUAL_LOADS,
@@ -30,7 +31,7 @@ from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwor
 from inventory.problems import InputError, did_you_mean
 from inventory.yamlfile import read_text
 
-CHOICES = {"ways": POLICIES, "scheme": SCHEMES, "level": LEVELS}
+CHOICES = {"ways": POLICIES, "scheme": SCHEMES, "level": LEVELS, "paths": PATHS}
 LEAST = {
     "packet": 1,
     "buffer": 1,
@@ -40,6 +41,7 @@ LEAST = {
     "periods": 1,
     "flows": 0,
     "samples": 1,
+    "runs": 1,
 }
 
 
@@ -117,13 +119,20 @@ def simulate_build(
         traffic = _patterned(build, pattern, hosts, settings.seed)
     network = network_for(build, hosts, settings)
     flows = HostTraffic.of(traffic, network.switches)
-    return simulate(network, flows, with_channels(build, network, settings), progress, workers)
+    settings = with_channels(build, network, settings)
+    valley = channels_needed(build, network, replace(settings, scheme="valley"))
+    found = simulate(network, flows, settings, progress, workers)
+    return replace(found, channels=valley)
 
 
 def network_for(build: Build, hosts: int, settings: SimulationSettings) -> SimulatedNetwork:
-    """The network of a build, with distances where packets take paths beside its tables."""
+    """The network of a build, as its packets' paths need it."""
     network = SimulatedNetwork.of(build, hosts)
-    return network.with_distances() if settings.ways in BESIDE_TABLES else network
+    if settings.ways not in BESIDE_TABLES:
+        return network
+    turning = np.flatnonzero(network.endpoints).astype(np.int32)
+    network = network._replace(turning=turning)
+    return network.with_distances() if settings.paths == "shortest" else network
 
 
 def _check_paths(settings: SimulationSettings) -> None:
@@ -169,16 +178,22 @@ def with_channels(
     """
     if settings.scheme == "single":
         return settings
-    kinds = ("link", "node") if settings.failures else ()
-    if settings.ways in BESIDE_TABLES:
-        count, whose = path_channels(network, settings.ways, settings.scheme), "these ways"
-    else:
-        count, whose = channels(build, settings.scheme, kinds).count or settings.vcs, "its tables"
+    count = channels_needed(build, network, settings)
     if count > settings.vcs:
+        whose = "these ways" if settings.ways in BESIDE_TABLES else "its tables"
         required = f"{count} virtual channels for scheme {settings.scheme}, as {whose} need"
         todo = f"--vcs {count}, or --scheme single, which may deadlock"
         raise InputError.of(required, str(settings.vcs), todo, key="--vcs")
     return replace(settings, channels=count)
+
+
+def channels_needed(build: Build, network: SimulatedNetwork, settings: SimulationSettings) -> int:
+    """The channels that a scheme other than `single` takes for the paths of the settings."""
+    if settings.ways in BESIDE_TABLES and len(network.distance):
+        return path_channels(network, settings.ways, settings.scheme)
+    kinds = ("link", "node") if settings.failures else ()
+    count = channels(build, settings.scheme, kinds).count or settings.vcs
+    return count * (2 if settings.ways in ("ugal", "valiant") else 1)
 
 
 def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:

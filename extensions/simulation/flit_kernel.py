@@ -1,4 +1,4 @@
-"""Flits through input-queued switches: the check of `packet_kernel`, stage by stage as in BookSim.
+"""Flits through input-queued switches: the check of `packet_kernel`, with the stages of BookSim.
 
 A cycle has two halves. In each, a switch routes packets whose head has come to the front of its
 buffer, gives those that were routed a virtual channel of the next buffer, which is theirs until

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from compilers.workers.shards import THIS_PROCESS, Workers
@@ -13,9 +13,13 @@ from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwor
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LatencyCurve:
-    """The points of one network, traffic and setting."""
+    """The points of one network, traffic and setting.
+
+    channels: as many as keep its paths free of deadlock by `valley`; 0 where that was not asked.
+    """
 
     points: tuple[LoadPoint, ...]
+    channels: int = 0
 
     def __repr__(self) -> str:
         """`<LatencyCurve: 9 loads, saturation 0.9>`."""
@@ -38,9 +42,10 @@ class LatencyCurve:
         return next((point.deadlock for point in self.points if point.deadlock), ())
 
     def report(self) -> dict[str, Any]:
-        """For JSON: `points`, `saturation`, `deadlock`."""
+        """For JSON: `points`, `saturation`, `deadlock`, `channels`."""
+        more = {"saturation": self.saturation, "deadlock": self.deadlock}
         points = [asdict(point) for point in self.points]
-        return {"points": points, "saturation": self.saturation, "deadlock": self.deadlock}
+        return {"points": points, **more, "channels": self.channels}
 
 
 class Simulated(NamedTuple):
@@ -67,16 +72,25 @@ def simulate(
         progress: called with (loads done, all loads).
         workers: that share the loads.
     """
-    points = []
-    for point in workers.over(_measurer, Simulated(network, traffic, settings), settings.loads):
+    seeds = range(settings.seed, settings.seed + settings.runs)
+    asked = [(load, seed) for load in settings.loads for seed in seeds]
+    points = list[LoadPoint]()
+    for point in workers.over(_measurer, Simulated(network, traffic, settings), asked):
         points.append(point)
         if progress:
-            progress(len(points), len(settings.loads))
-    return LatencyCurve(tuple(points))
+            progress(len(points), len(asked))
+    runs = (points[first : first + len(seeds)] for first in range(0, len(asked), len(seeds)))
+    return LatencyCurve(tuple(map(LoadPoint.of_runs, runs)))
 
 
-def _measurer(given: Simulated) -> Callable[[float], LoadPoint]:
+def _measurer(given: Simulated) -> Callable[[tuple[float, int]], LoadPoint]:
     from extensions.simulation.measurement import Measurement
 
     Measurement.of(*given, load=0.5).compile()  # before processes are forked
-    return lambda load: Measurement.of(*given, load).point()
+
+    def point(asked: tuple[float, int]) -> LoadPoint:
+        load, seed = asked
+        seeded = given._replace(settings=replace(given.settings, seed=seed))
+        return Measurement.of(*seeded, load).point()
+
+    return point

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from math import sqrt
+from statistics import stdev
+from typing import Any
 
 from extensions.simulation.packet_kernel import SwitchRules
 
 USUAL_LOADS = tuple(round(0.1 * step, 1) for step in range(1, 11))
-POLICIES = ("minimal", "emitted", "adaptive", "shortest", "ugal")
+POLICIES = ("minimal", "emitted", "adaptive", "shortest", "ugal", "valiant")
 BESIDE_TABLES = POLICIES[3:]
-"""Ways that need no tables: any shortest path, and UGAL over these."""
+"""Ways that need no alternates in tables: shortest paths, and UGAL and Valiant over these."""
+PATHS = ("shortest", "table")
 SCHEMES = ("single", "hop", "valley")
 LEVELS = ("packet", "flit")
 
@@ -27,13 +32,15 @@ class SimulationSettings:
     """How switches are built, and what is measured; as in the papers (PolarFly §VIII-A).
 
     packet: flits. buffer: flits of each port, shared out among its virtual channels. ways: of
-    packets from hosts, one of `POLICIES`. scheme: of channels, one of `SCHEMES`; channels: how many
-    there are, the virtual ones shared out among them. threshold: packets that wait for its minimal
+    packets from hosts, one of `POLICIES`. paths: of `PATHS`, what `BESIDE_TABLES` take. scheme: of
+    channels, one of `SCHEMES`: by `single` a packet takes any free virtual channel, as in the
+    papers' BookSim; channels: how many there are, the virtual ones shared out among them.
+    threshold: packets that wait for its minimal
     way when an adaptive packet looks for another one, as a part of a virtual channel's buffer: so
     the authors' BookSim has it. samples: switches drawn where `ways` are `ugal`, by one of which a
     packet may go. level: of `LEVELS`, what moves as one. flows: of a host to another, 0 for each
     packet by itself. warmup, period: cycles; periods: measured. drain: most cycles to
-    wait for what was measured.
+    wait for what was measured. runs: replications, with seeds from `seed` on.
     """
 
     loads: tuple[float, ...] = USUAL_LOADS
@@ -41,8 +48,9 @@ class SimulationSettings:
     buffer: int = 128
     vcs: int = 4
     ways: str = "emitted"
-    scheme: str = "valley"
+    scheme: str = "single"
     channels: int = 2
+    paths: str = "shortest"
     threshold: float = 2 / 3
     level: str = "packet"
     flows: int = 0
@@ -52,6 +60,7 @@ class SimulationSettings:
     periods: int = 4
     drain: int = 10_000
     seed: int = 0
+    runs: int = 1
     failures: tuple[TimedFailure, ...] = ()
 
     @property
@@ -83,12 +92,16 @@ class SimulationSettings:
 class LoadPoint:
     """One offered load; latencies in cycles, from when a packet is made until its last flit came.
 
+    Of several runs: means of them, `sustained` if all are, the worst `worst_latency`, `hottest_use`
+    and `settled`, all packets. `accepted_error`, `latency_error`: half of the 95 % confidence
+    interval of the mean of the runs (Student's t); None for one run.
     offered, generated, accepted: parts of what the links of the hosts that send can carry.
     sustained: packets were made, all arrived, and latency did not grow. packets: measured.
     link_use, hottest_use: the part of the time in which links, and the most used one, carried
     something; hottest: its two switches. buffer_use: the part of the buffers that was taken.
     lost: packets that were dropped. deadlock: the switches along a cycle of full buffers, first
-    and last the same; empty if there is none.
+    and last the same; empty if there is none. settled: the cycle from which the number of packets
+    in the network was steady, by MSER (White, 1997); the warm-up is too short if it is before that.
     """
 
     offered: float
@@ -108,3 +121,53 @@ class LoadPoint:
     lost: int
     cycles: int
     deadlock: tuple[int, ...] = ()
+    settled: int = 0
+    runs: int = 1
+    accepted_error: float | None = None
+    latency_error: float | None = None
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[LoadPoint]) -> LoadPoint:
+        """Replications of one load as one point."""
+        first = runs[0]
+        if len(runs) == 1:
+            return first
+        rows = [asdict(run) for run in runs]
+        means: dict[str, Any] = {name: _mean([row[name] for row in rows]) for name in AVERAGED}
+        ranks: dict[str, Any] = {
+            name: value and round(value) for name, value in means.items() if name in RANKS
+        }
+        most: dict[str, Any] = {
+            name: max((row[name] for row in rows if row[name] is not None), default=None)
+            for name in ("worst_latency", "hottest_use", "cycles", "settled")
+        }
+        return replace(
+            first,
+            **{**means, **ranks, **most},
+            sustained=all(run.sustained for run in runs),
+            packets=sum(run.packets for run in runs),
+            lost=sum(run.lost for run in runs),
+            deadlock=next((run.deadlock for run in runs if run.deadlock), ()),
+            runs=len(runs),
+            accepted_error=_half_interval([run.accepted for run in runs]),
+            latency_error=_half_interval([run.mean_latency for run in runs]),
+        )
+
+
+RANKS = ("median_latency", "p99_latency")
+AVERAGED = (*RANKS, "mean_latency", "mean_hops", "generated", "accepted", "link_use", "buffer_use")
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+"""Quantiles of .975 of Student's t, by degrees of freedom from 1; the last one is safe beyond."""
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _half_interval(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return None
+    quantile = STUDENT[min(len(known) - 2, len(STUDENT) - 1)]
+    return quantile * stdev(known) / sqrt(len(known))

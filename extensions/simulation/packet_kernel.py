@@ -48,7 +48,7 @@ COUNTS = 11
 class SwitchRules(NamedTuple):
     """The settings as the loops take them. Packets of `length` flits, `depth` of them a buffer.
 
-    policy: of `way_choice` or `path_choice`, with its `samples`. threshold: packets. scheme: of
+    policy: of `way_choice` or `path_choice`, UGAL with `samples`. threshold: packets. scheme: of
     channels, `group` virtual channels each. begin, end: the cycles between which packets are
     measured. flows: of a host to another, 0 for one a packet.
     """

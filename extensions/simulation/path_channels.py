@@ -10,15 +10,15 @@ from extensions.simulation.simulated_network import SimulatedNetwork
 
 
 def path_channels(network: SimulatedNetwork, ways: str, scheme: str) -> int:
-    """The channels that keep `shortest` or `ugal` ways free of deadlock; schemes as in `channels`.
+    """The channels that keep any shortest paths free of deadlock; schemes as in `channels`.
 
     Within a channel of `valley` paths rise and then fall, whichever they are; within one of `hop`
-    there are no waits. So it is enough to count changes. A packet of `ugal` takes a shortest path,
-    may change where it turns, and takes another one: twice as many channels do.
+    there are no waits. So it is enough to count changes. A packet over two paths may change where
+    it turns: twice as many channels do.
 
     Args:
         network: with distances.
-        ways: `shortest` or `ugal`.
+        ways: `shortest`, or `ugal` or `valiant`, over two paths.
         scheme: hop or valley.
     """
     ends = np.flatnonzero(network.endpoints)
@@ -27,7 +27,7 @@ def path_channels(network: SimulatedNetwork, ways: str, scheme: str) -> int:
         count = int(far[far < BEYOND].max(initial=1))
     else:
         count = 1 + int(_valleys(network)[np.ix_(ends, ends)].max(initial=0))
-    return count * (2 if ways == "ugal" else 1)
+    return count * (1 if ways == "shortest" else 2)
 
 
 def _valleys(network: SimulatedNetwork) -> NDArray[np.int8]:

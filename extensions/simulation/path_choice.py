@@ -1,9 +1,12 @@
-"""The way out of a switch where no table says it: any shortest path, and UGAL over them.
+"""The next hop by shortest paths, and by two of them: UGAL and Valiant.
 
-UGAL-L (Singh, 2005; PolarStar paper, §9.3): a packet from a host compares the shortest way to its
-goal with shortest ways to a few random switches, and goes by the one of these for which links in
-all times packets that wait at the first is least. In a fat tree, all of whose shortest paths go up
-first, that is adaptive routing to a nearest common ancestor.
+UGAL-L (Singh, 2005; PolarStar paper, §9.3): a packet from a host compares the path to its goal with
+paths over a few random switches, and takes the one for which links in all times packets that wait
+at the first link is least. In a fat tree, all of whose shortest paths go up first, that is adaptive
+routing to a nearest common ancestor. Valiant (1982): every packet goes over a random switch.
+
+A path is the one of the minimal table, as in BookSim's `anynet`, or any shortest one: so it is
+where the network has distances.
 """
 
 from __future__ import annotations
@@ -17,10 +20,24 @@ from extensions.simulation.just_in_time import inner
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 from extensions.simulation.way_choice import drawn
 
-SHORTEST, UGAL = 3, 4
+SHORTEST, UGAL, VALIANT = 3, 4, 5
 """Ways of all packets, behind those of `way_choice`."""
 DIRECT = -1
 """In the place of a switch that a packet goes by: none."""
+
+
+@inner
+def minimal_row(net: SimulatedNetwork, switch: int, target: int) -> int:
+    """The row of `order` of a switch's class for another switch."""
+    return int(switch * (net.order.shape[0] // net.switches) + net.number[switch, target])
+
+
+@inner
+def path_links(net: SimulatedNetwork, switch: int, target: int) -> np.int32:
+    """The links of the path to a switch."""
+    if len(net.distance):
+        return np.int32(net.distance[target, switch])
+    return np.int32(net.hops[switch, target])
 
 
 @inner
@@ -37,6 +54,8 @@ def shortest_way(
     adaptive: of those that fewest packets wait for; else any. port: as `PacketState` has it.
     chance: of [0, 1), draws one of several.
     """
+    if not len(net.distance):
+        return int(net.order[minimal_row(net, switch, target), 0])
     ports, near = net.links + net.hosts, net.distance[target]
     left = near[switch]
     if left == 0:
@@ -75,24 +94,28 @@ def without_tables(
 ) -> tuple[int, int]:
     """The way out of a packet, and the switch that it goes by, `DIRECT` for none.
 
-    policy: `SHORTEST` or `UGAL`, which draws `samples` switches. goal, via: switches, those of a
-    packet that comes from a host when `entering`. streams, which: of chance.
+    policy: `SHORTEST`, `VALIANT`, or `UGAL`, which draws `samples` switches. goal, via: switches;
+    a packet comes from a host when `entering`. streams, which: of chance.
     """
     adaptive = policy == UGAL
     if via == switch or entering:
         via = DIRECT
+    if entering and policy == VALIANT and switch != goal and len(net.turning) > 2:
+        via = int(net.turning[int(drawn(streams, which) * len(net.turning))])
+        while via in (switch, goal):
+            via = int(net.turning[int(drawn(streams, which) * len(net.turning))])
     target = via if via != DIRECT else goal
     way = shortest_way(net, switch, target, port, adaptive, drawn(streams, which))
     if not entering or not adaptive or way < 0 or not port[way, 3]:
         return way, via
-    cost = net.distance[goal, switch] * port[way, 3]
+    cost = path_links(net, switch, goal) * port[way, 3]
     for _ in range(samples):
         by = net.turning[int(drawn(streams, which) * len(net.turning))]
         if by in (switch, goal):
             continue
         other = shortest_way(net, switch, by, port, adaptive, drawn(streams, which))
         if other >= 0:
-            links = np.int32(net.distance[by, switch]) + np.int32(net.distance[goal, by])
+            links = path_links(net, switch, by) + path_links(net, by, goal)
             if links * port[other, 3] < cost:
                 way, via, cost = other, by, links * port[other, 3]
     return way, via

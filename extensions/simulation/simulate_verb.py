@@ -71,17 +71,24 @@ MEANT = {
 @click.option("--hosts", type=click.IntRange(1, 1024), help="Hosts per switch; else as built.")
 @click.option(
     "--ways",
-    type=click.Choice(["minimal", "emitted", "adaptive", "shortest", "ugal"]),
+    type=click.Choice(["minimal", "emitted", "adaptive", "shortest", "ugal", "valiant"]),
     multiple=True,
-    help="Minimal ports, by weights, UGAL_PF; without tables any shortest path, or UGAL; again for"
-    " more.  [default: as built]",
+    help="Minimal ports, by weights, UGAL_PF; without alternates shortest paths, UGAL or Valiant; "
+    "again for more.  [default: as built]",
+)
+@click.option(
+    "--paths",
+    type=click.Choice(["shortest", "table"]),
+    default="shortest",
+    show_default=True,
+    help="Of shortest, ugal and valiant: any shortest path, or the one of the table.",
 )
 @click.option(
     "--scheme",
     type=click.Choice(["single", "hop", "valley"]),
-    default="valley",
+    default="single",
     show_default=True,
-    help="Of channels, as verify proves them; single may deadlock.",
+    help="Of channels: any free one, as in the papers, or as verify proves them.",
 )
 @click.option(
     "--level",
@@ -128,6 +135,13 @@ MEANT = {
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
 @click.option(
+    "--runs",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Of each load, with the next seeds; figures get 95 % intervals.",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
@@ -154,9 +168,9 @@ def command(
     """Simulate packets through the emitted tables: latency and accepted load over offered load.
 
     Input-queued switches with virtual channels and credits, as in BookSim, whose defaults of the
-    papers these are: packets of 4 flits, 4 channels, 128 flits a port. Latencies are in cycles, a
-    flit over a link; loads are parts of what the hosts' links carry. Several builds, and several
-    --ways, are measured one after the other, and plotted together. Exit code 1: a deadlock.
+    papers these are: packets of 4 flits, any of 4 channels, 128 flits a port. Latencies are in
+    cycles, a flit over a link; loads are parts of what the hosts' links carry. Several builds, and
+    several --ways, are measured one after the other, and plotted together. Exit code 1: a deadlock.
 
     \b
         polarfab simulate build --pattern tornado --load 0.05,0.1,0.15
@@ -182,7 +196,11 @@ def command(
     fail = [(word, cycle) for _, word, _, cycle in failures]
     asked = [(fabric, {**switches, "ways": way}) for fabric in fabrics for way in ways or (None,)]
     if collective:
-        others = {"--load": words, "--demand": demand, "-o": output, "--scheduler": scheduler}
+        runs = switches["runs"] > 1
+        others = {
+            "--load": words, "--demand": demand, "-o": output, "--scheduler": scheduler,
+            "--runs": runs,
+        }  # fmt: skip
         if beside := [name for name, value in others.items() if value]:
             raise InputError.of(f"--collective without {', '.join(others)}", " and ".join(beside))
         _collectives(asked, (collective, size, hosts or 0, seed, fail), as_json)
@@ -208,7 +226,7 @@ def command(
     else:
         for each in measured:
             for build, curve in zip(each.fabric.builds, each.curves, strict=True):
-                _print(build, curve, each.title)
+                _print(build, curve, each.title, switches["scheme"], switches["warmup"])
     if any(curve.deadlock for each in measured for curve in each.curves):
         raise SystemExit(1)
 
@@ -328,7 +346,7 @@ def _loads(words: str) -> tuple[float, ...]:
         raise InputError.of(required, words, key="--load") from error
 
 
-def _print(build: Build, curve: LatencyCurve, title: str) -> None:
+def _print(build: Build, curve: LatencyCurve, title: str, scheme: str, warmup: int) -> None:
     columns, rows = [*COLUMNS], [_row(point) for point in curve.points]
     for name, values in _incidents(curve.points).items():
         columns.insert(INCIDENTS, name)
@@ -339,7 +357,13 @@ def _print(build: Build, curve: LatencyCurve, title: str) -> None:
         say("no load was sustained")
     else:
         say(f"sustained up to a load of {curve.saturation:g}")
+    late = [point for point in curve.points if point.sustained and point.settled > warmup]
+    if late:
+        loads = ", ".join(f"{point.offered:g}" for point in late)
+        say(f"settled after the warm-up only, at {loads}: --warmup {max(p.settled for p in late)}")
     _warn_deadlock(build, curve.deadlock)
+    if scheme == "single":
+        say(f"packets take any channel; {curve.channels} by valley keep these paths deadlock-free")
 
 
 def _incidents(points: Sequence[LoadPoint]) -> dict[str, list[object]]:
@@ -361,8 +385,13 @@ def _state(point: LoadPoint) -> str:
 
 
 def _row(point: LoadPoint) -> list[object]:
-    mean = None if point.mean_latency is None else round(point.mean_latency, 1)
+    mean = None if point.mean_latency is None else f"{point.mean_latency:.1f}"
+    if point.latency_error is not None:
+        mean = f"{mean} ± {point.latency_error:.1f}"
     latencies = (mean, point.median_latency, point.p99_latency, point.worst_latency)
     hops = None if point.mean_hops is None else round(point.mean_hops, 2)
     uses = (f"{use:.0%}" for use in (point.link_use, point.buffer_use))
-    return [f"{point.offered:g}", f"{point.accepted:.3f}", *latencies, hops, *uses]
+    accepted = f"{point.accepted:.3f}"
+    if point.accepted_error is not None:
+        accepted += f" ± {point.accepted_error:.3f}"
+    return [f"{point.offered:g}", accepted, *latencies, hops, *uses]

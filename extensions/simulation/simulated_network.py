@@ -128,8 +128,7 @@ class SimulatedNetwork(NamedTuple):
     def with_distances(self) -> SimulatedNetwork:
         """The same, where packets find shortest paths of their own."""
         found = distances(table_of(self.far), np.arange(self.switches))
-        turning = np.flatnonzero(self.endpoints).astype(np.int32)
-        return self._replace(distance=np.ascontiguousarray(found), turning=turning)
+        return self._replace(distance=np.ascontiguousarray(found))
 
 
 def _towards(fib: Fib, build: Build, classes: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:

@@ -175,7 +175,7 @@ def test_cables_for_nautobot(tmp_path: Path) -> None:
         ("device,name,type\na,b,c\n", "the columns id, device and name"),
         ("id,device,name,type\n7,a,b,c\n", "required a UUID, given 7"),
         ("name,device_type,id\na,b,c\n", "given a table of devices"),
-        (f"id,device,name,type\n{UUID(int=1)},a,b,c\n", "none for C0-1 oio1/0 and 447 more"),
+        (f"id,device,name,type\n{UUID(int=1)},a,b,c\n", "none for C0-1 oio0/0 and 447 more"),
     ],
 )
 def test_ids_that_do_not_fit(tmp_path: Path, text: str, words: str) -> None:

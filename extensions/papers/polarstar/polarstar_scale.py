@@ -44,13 +44,13 @@ def moore_efficiency(_quick: bool) -> Evidence:
             "the largest for almost all radixes: part of them",
             1,
             1 - len(beaten) / len(RADIXES),
-            tolerance=0.05,
+            reading=0.05,
         ),
         PaperClaim(
             "asymptotically 8/27 of the Moore bound, at radix 128",
             STAR,
             ours[128] / moore_bound(128, 3),
-            tolerance=0.01,
+            reading=0.01,
         ),
         PaperClaim("more than Kautz graphs with links both ways", KAUTZ, ours[128] / 128**3, ">="),
     ]
@@ -76,13 +76,13 @@ def structure_graphs(_quick: bool) -> Evidence:
             "ER is larger than others at almost all degrees: part at which it is",
             1,
             1 - len(below) / len(both),
-            tolerance=0.1,
+            reading=0.1,
         ),
         PaperClaim(
             "asymptotically the Moore bound: at degree 128",
             1,
             polarity[128] / moore_bound(128, 2),
-            tolerance=0.02,
+            reading=0.02,
         ),
         PaperClaim(
             "an ER graph for any degree q + 1, q a prime power: those of 3 to 128",
@@ -119,7 +119,7 @@ def feasible_orders(_quick: bool) -> Evidence:
             "the largest has an Inductive-Quad for almost all radixes: part of them",
             1,
             1 - len(larger) / len(RADIXES),
-            tolerance=0.05,
+            reading=0.05,
         ),
         PaperClaim("but not for all: radixes with Paley, at least", 1, len(larger), ">="),
     )

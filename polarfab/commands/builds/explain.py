@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     shell_complete=complete_target,
     help="The system: print its names of nodes and ports.",
 )
+@click.option("--layer1", is_flag=True, help="Show the cassettes and trunks of each link, too.")
 @json_option
 def command(
     folder: Path,
@@ -36,6 +37,7 @@ def command(
     destination: str,
     failures: tuple[str, ...],
     target: str | None,
+    layer1: bool,
     as_json: bool,
 ) -> None:
     """Show the paths from SRC to DST through the tables of BUILD.
@@ -49,13 +51,19 @@ def command(
     found = fabric.explain(source, destination, failures)
     methods = fabric.proved[0].methods
     build = _as_called(fabric.build, target) if target else fabric.build
+    through = fabric.through(
+        [(hop.switch, hop.next_switch) for hop in found.hops] if layer1 else ()
+    )
     if as_json:
-        print_json({**found.as_dict(build), "proved": methods})
+        extra = {"through": through} if layer1 else {}
+        print_json({**found.as_dict(build), **extra, "proved": methods})
     else:
         hops = [list(hop.named(build).values()) for hop in found.hops]
         columns = ["from", "port", "to", "port", "channel"]
         length = f"{len(hops)} link{'s' * (len(hops) != 1)}"
         print_table(f"{source} to {destination}: {length}", columns, hops)
+        for line in through:
+            click.echo(line)
         _print_ways(build, found, " and ".join(failures))
         _print_methods(methods, bool(found.failing))
         if found.failing and not fabric.proved[0].promised:

@@ -19,7 +19,18 @@ from polarfab.output.verb_output import (
 )
 from polarfab.shared_options import phases_option
 
-CABLE_FORMS = ("table", "json", "csv", "markdown", "netbox", "labels", "bom", "hosts")
+CABLE_FORMS = (
+    "table",
+    "json",
+    "csv",
+    "markdown",
+    "netbox",
+    "labels",
+    "bom",
+    "hosts",
+    "panels",
+    "cassettes",
+)
 
 
 @click.command("cables")
@@ -50,6 +61,8 @@ def command(
     labels    HTML to print, a label for each end
     bom       bill of materials, CSV
     hosts     the cables to hosts, CSV; with lengths where hosts have racks
+    panels    ribbons to cassettes and trunks between these, CSV
+    cassettes the types of cassettes that are needed, for the inventory
     """
     from compilers.cabling.phases import PHASES
     from polarfab.fabric import Fabric
@@ -78,5 +91,7 @@ def _print(summary: dict[str, Any]) -> None:
     if summary["bundles"] != summary["cluster_pairs"]:
         facts += [(f"bundles of {s}", c) for s, c in summary["bundles"].items()]
     print_facts(f"{summary['fabric']}: cables", facts)
+    if panels := summary.get("panels"):
+        print_facts("panels", [(word.replace("_", " "), n) for word, n in panels.items()])
     phases = [{**entry, "racks": len(entry["racks"])} for entry in summary["phases"]]
     print_table("phases", list(phases[0]), [list(entry.values()) for entry in phases])

@@ -88,6 +88,8 @@ def _print(found: WiringReport) -> None:
     for cycle in report["wrong_places"]:
         turn = "are in each other's place" if len(cycle) == 2 else "stand each in the next one's"
         say(f"{', '.join(cycle)} {turn}: move them in the rack, or exchange their names")
+    for line in report["trunks"]:
+        say(line)
     if moves := [(i, move["text"]) for i, move in enumerate(report["moves"], 1)]:
         print_table("repair, in this order", ("", "move"), moves)
     for stranger in report["strangers"][:MOST_LINES]:

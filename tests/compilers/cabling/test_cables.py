@@ -14,7 +14,14 @@ import pytest
 
 from compilers.cabling import cable_schedule
 from compilers.cabling.bill import bill
-from compilers.cabling.cable_formats import as_csv, as_host_csv, as_labels, as_markdown, as_netbox
+from compilers.cabling.cable_formats import (
+    as_csv,
+    as_host_csv,
+    as_labels,
+    as_markdown,
+    as_netbox,
+    labels_of_rows,
+)
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.phases import connected_pairs, install_order, phases_of, working_pairs
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
@@ -189,7 +196,7 @@ def test_csv_and_netbox_name_the_same_ends():
 def test_markdown_and_labels_hold_every_cable():
     text = "".join(as_markdown(rows(Q7)))
     assert len(re.findall(r"^\| (C\d{5}|by-hand) \|", text, re.MULTILINE)) == 224
-    sheet = "".join(as_labels(rows(Q7), "<q7>"))
+    sheet = "".join(as_labels(labels_of_rows(rows(Q7)), "<q7>"))
     assert sheet.count("<li>") == 2 * 224
     assert "<title>&lt;q7&gt;</title>" in sheet
 

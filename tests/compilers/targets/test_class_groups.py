@@ -153,7 +153,7 @@ def bound(weights: list[int]) -> float:
 
 def test_other_weights_are_dealt_as_evenly_as_256_values_can() -> None:
     """Random ones, and those of builds: of `minimal_share`, of which few are a tenth off."""
-    chance, some, over = np.random.default_rng(3), list[list[int]](), []
+    chance, some, beyond = np.random.default_rng(3), list[list[int]](), list[float]()
     for _ in range(300):
         most = int(chance.choice([3, 9, 60]))
         some.append(chance.integers(1, most + 1, int(chance.integers(2, 34))).tolist())
@@ -164,9 +164,11 @@ def test_other_weights_are_dealt_as_evenly_as_256_values_can() -> None:
     for weights in some:
         if len(set(weights)) > 1 and sum(weights) <= 256 * min(weights):
             assert off(weights) <= max(1.1 * UNEVEN, bound(weights)), weights
-            over += [weights] * (off(weights) > UNEVEN and some.index(weights) >= 300)
-    assert len(over) == 20
-    assert max(map(off, over)) == pytest.approx(2 / (25.6 / 17) - 1)
+            if some.index(weights) >= 300:
+                gets = zip(shares(weights), weights, strict=True)
+                beyond.append(max(got * sum(weights) / weight - 1 for got, weight in gets))
+    assert sum(one > UNEVEN for one in beyond) == 8
+    assert max(beyond) == pytest.approx(2 / (25.6 / 17) - 1)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Racks against the propositions of the PolarFly paper, §V, as facts and vectors correct them."""
 
 import json
+from collections import defaultdict
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -60,7 +61,7 @@ def test_algorithm_1_from_every_quadric(q):
     for start in topology.of_kind("W").tolist():
         racks = layout(topology, "fans", start)
         assert_a_placement(racks)
-        assert np.array_equal(racks.members(0), topology.of_kind("W"))
+        assert sorted(racks.members(0)) == topology.of_kind("W").tolist()
         between = links_between(topology.graph, racks)
         expected = np.full((q + 1, q + 1), q - 2)
         expected[0] = expected[:, 0] = q + 1
@@ -69,6 +70,44 @@ def test_algorithm_1_from_every_quadric(q):
         assert np.array_equal(between, expected)
         assert start in topology.graph.neighbours(int(racks.centre[1]))
         assert all(inside(topology.graph, racks, r) == fan for r in range(1, q + 1))
+
+
+def patterns(graph, racks):
+    """For each ordered pair of clusters but the first, the positions that are joined."""
+    found = defaultdict(set)
+    for u, v in graph.edges().tolist():
+        for a, b in ((u, v), (v, u)):
+            i, j = racks.rack[[a, b]].tolist()
+            if i and j and i != j:
+                found[i, j].add((int(racks.position[a]), int(racks.position[b])))
+    return found
+
+
+@pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32])
+def test_fans_are_alike_inside_and_seen_from_each_other(q):
+    topology = polarfly(q)
+    racks = layout(topology, "fans")
+    assert len({str(inside(topology.graph, racks, r)) for r in range(1, len(racks.names))}) == 1
+    found = patterns(topology.graph, racks)
+    kinds = {frozenset(pairs) for pairs in found.values()}
+    assert len(kinds) == ((q - 1) // 2 if q % 2 else q - 2)
+    turned = all(frozenset((b, a) for a, b in pairs) == pairs for pairs in kinds)
+    assert turned == (q % 2 == 1 or q == 2)
+    fans = range(1, len(racks.names))
+    seen = {frozenset(frozenset(p) for (i, _), p in found.items() if i == r) for r in fans}
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("q", [4, 8, 16, 32])
+def test_links_between_two_stars_are_the_same_from_either_end(q):
+    topology = polarfly(q)
+    racks = layout(topology, "stars")
+    alike = [str(inside(topology.graph, racks, r)) for r in range(1, q + 2)]
+    assert len(set(alike)) == 1
+    found = patterns(topology.graph, racks)
+    kinds = {frozenset(pairs) for pairs in found.values()}
+    assert all({(b, a) for a, b in pairs} == pairs for pairs in kinds)
+    assert len(kinds) == q
 
 
 @pytest.mark.parametrize("q", ODD)

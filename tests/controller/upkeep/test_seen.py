@@ -232,6 +232,29 @@ def test_a_fabric_with_a_switch_amiss_moves_in_rounds_that_lose_nothing(amiss):
     assert net.fabric.lost() == []
 
 
+def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
+    """The move began with tables that led through it."""
+    net = network()
+    new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
+    target = Current(new.identity, new.wiring.names, Encoder(new), new)
+    mover = Mover(net.sessions, net.keeper)
+    net.fabric.switches[BAD].shape = Shape(lies=True)
+    net.fabric.switches[BAD].tables.rows.clear()
+    mover.load(target)
+    for _ in range(200):
+        net.tick(0.06)
+        if not mover.busy:
+            break
+    assert mover.rollout.state == "failed"
+    assert mover.rollout.reason.startswith(f"{BAD} became amiss")
+    wait(net, 8)
+    assert (drained(net), lost(net)) == ([BAD], [])
+    mover.load(target)
+    wait(net, 8)
+    assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
+    assert lost(net) == []
+
+
 def test_a_switch_that_returns_while_the_others_move_follows():
     net = network()
     net.sessions.closed(BAD)

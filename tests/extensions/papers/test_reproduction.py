@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from extensions.papers.catalogue import PAPERS, exhibit, exhibits, reproduce
-from extensions.papers.exhibit import VERDICTS, Evidence, PaperClaim
+from extensions.papers.exhibit import QUICK, VERDICTS, Evidence, PaperClaim
 from extensions.papers.exhibit_files import files, known_row, page
+from extensions.papers.latency_curves import setup_of
+from extensions.papers.polarfly import polarfly_measures, polarfly_simulation
 from inventory.problems import InputError
 
 NUMBERED = {
@@ -43,9 +45,9 @@ def test_every_number_of_a_paper_is_there():
 
 def test_what_is_apart_has_a_reason(evidence):
     for name, found in evidence.items():
-        assert found.verdict in VERDICTS
+        assert found.verdict in (*VERDICTS, QUICK)
         assert found.verdict == "exact" or found.reasons, name
-        apart = [c for c in found.claims if c.verdict in ("corrected", "differs")]
+        apart = [c for c in found.claims if c.verdict in ("corrected", "differs", "contradicts")]
         assert [c.says for c in apart if not c.why] == [], name
 
 
@@ -59,13 +61,46 @@ def test_a_verdict_follows_from_the_values():
     claim = PaperClaim("8/9", printed=0.889, computed=0.8889, rounding=0.0005)
     assert claim.verdict == "exact"
     assert replace(claim, computed=0.8897).verdict == "differs"
-    assert replace(claim, computed=0.9, tolerance=0.02).verdict == "agrees"
-    assert replace(claim, computed=0.95, tolerance=0.02).verdict == "differs"
+    assert replace(claim, computed=0.9, reading=0.02).verdict == "agrees"
+    assert replace(claim, computed=0.95, reading=0.02).verdict == "differs"
     assert replace(claim, computed=0.95, mistake="a slip").verdict == "corrected"
     assert replace(claim, computed=0.95, relation=">=").verdict == "exact"
-    assert replace(claim, computed=0.95, relation="<=").verdict == "differs"
+    assert replace(claim, computed=0.95, relation="<=").verdict == "contradicts"
     assert replace(claim, computed=float("nan")).verdict == "differs"
     assert Evidence((claim, replace(claim, computed=1.0))).verdict == "differs"
+
+
+def test_an_order_that_is_the_other_way_round_never_agrees():
+    """ "PolarFly outperforms Dragonfly" agreed at .50 against .55, by a tolerance of .05."""
+    order = PaperClaim("outperforms", printed=0.55, computed=0.5, relation=">=")
+    assert (order.verdict, order.why) == ("contradicts", "not explained")
+    assert replace(order, reason="as tested").why == "as tested"
+    with pytest.raises(ValueError, match="no reading error"):
+        replace(order, reading=0.05)
+    size = PaperClaim("as much", printed=0.5, computed=0.5)
+    assert Evidence((size, order)).verdict == "contradicts"
+
+
+def test_a_quick_run_is_no_verdict():
+    found = Evidence((PaperClaim("1", 1, 1),), quick=True)
+    assert found.verdict == "quick"
+    assert found.reasons == ("of small sizes, where 1 of 1 statements hold",)
+
+
+def test_every_word_of_table_one_is_judged():
+    claims = exhibit("polarfly-table1").compute(False).claims
+    for word in ("direct", "modular", "expandable", "flexible", "diameter 2"):
+        assert sum(f": {word}" in claim.says for claim in claims) == 7
+
+
+def test_the_setup_names_every_network_with_its_routing():
+    """Rivals have UGAL, as in the paper, and not UGAL_PF."""
+    fabrics = polarfly_simulation._fabrics(polarfly_measures.CONFIGURED)
+    lines = "\n".join(setup_of(fabrics.values(), quick=False))
+    assert "any free one is taken; 128 flits a port; packets of 4 flits" in lines
+    assert "polarfly q=31 16 hosts a switch: MIN; UGAL; UGAL_PF." in lines
+    assert "slimfly q=23 18 hosts a switch: MIN; UGAL." in lines
+    assert "fat-tree k=18 pods=18 18 hosts a switch: MIN, all shortest paths." in lines
 
 
 def test_files_of_an_exhibit_and_what_is_done_already(tmp_path: Path):

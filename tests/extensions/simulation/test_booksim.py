@@ -51,6 +51,18 @@ UGAL = {
     ("uniform", 0.5): 23.326,
 }
 QUICK_ADAPTIVE = {(7, "perm2hop", 0.3), (7, "perm2hop", 0.4), (7, "uniform", 0.8)}
+Q5 = {"family": "polarfly", "q": 5}
+BY_LEGS = {
+    (5, "minimal", "uniform", 0.5): 20.194,
+    (5, "minimal", "uniform", 0.9): 61.680,
+    (5, "ugal", "uniform", 0.5): 25.242,
+    (5, "ugal", "tornado", 0.4): 25.306,
+    (5, "valiant", "uniform", 0.3): 28.492,
+    (5, "valiant", "tornado", 0.4): 41.354,
+    (7, "ugal", "tornado", 0.4): 27.470,
+    (7, "valiant", "uniform", 0.4): 44.595,
+}
+"""By `min`, `ugallnew`, which draws four switches, and `val`; seed 1."""
 LARGER = {(13, 7, 0.3): 17.085, (13, 7, 0.6): 25.029, (9, 3, 0.3): 19.461, (9, 3, 0.6): 28.401}
 ROUTING = {"balance": "compact-valiant", "disjoint": "none"}
 SATURATION = {"uniform": 0.95, "tornado": 0.1, "permutation": 0.1}
@@ -59,7 +71,7 @@ SATURATION = {"uniform": 0.95, "tornado": 0.1, "permutation": 0.1}
 def latency(topology: dict, hosts: int, pattern: str, load: float, **settings: object) -> float:
     spec = {"name": "lab", "topology": topology, "routing": ROUTING}
     build = Fabric.from_spec(spec).build
-    asked = SimulationSettings(loads=(load,), scheme="single", **settings)
+    asked = SimulationSettings(loads=(load,), **settings)
     network = network_for(build, hosts, asked)
     traffic = HostTraffic.of(PATTERNS[pattern](build.topology, hosts, 0), network.switches)
     (point,) = simulate(network, traffic, asked).points
@@ -110,6 +122,16 @@ def adaptive(case: tuple[int, str, float], level: str) -> float:
 @pytest.mark.parametrize(("case", "theirs"), UGAL.items())
 def test_packets_of_ugal_take_as_long(case: tuple[str, float], theirs: float) -> None:
     ours = latency(Q7, 4, *case, ways="ugal", samples=1)
+    assert ours == pytest.approx(theirs, rel=0.1)
+
+
+@pytest.mark.parametrize(("case", "theirs"), BY_LEGS.items())
+def test_packets_by_default_channels_take_as_long(
+    case: tuple[int, str, str, float], theirs: float
+) -> None:
+    q, ways, pattern, load = case
+    topology, hosts = (Q5, 3) if q == 5 else (Q7, 4)
+    ours = latency(topology, hosts, pattern, load, ways=ways, paths="table")
     assert ours == pytest.approx(theirs, rel=0.1)
 
 

@@ -18,7 +18,7 @@ from inventory.problems import InputError
 from tests.compilers.routing.makers import loads_by_hand, marked, paths_by_hand
 
 LONG = {"period": 5_000}
-ROOM = {"vcs": 9, "buffer": 288}
+ROOM = {"vcs": 9, "buffer": 288, "scheme": "valley"}
 """Three virtual channels in each of the three channels that marks need."""
 
 
@@ -143,6 +143,8 @@ def test_dead_links_lose_what_is_on_them_and_others_go_round(
 def test_as_many_channels_as_were_proved(fail: bool, least: int) -> None:
     build = marked(7, "link", hosts=4)
     broken = [(f"3-{build.wiring.far[3, 0]}", 2_001)] * fail
-    few = settings_for(build, [0.1], fail=broken, switches={"vcs": 2, "buffer": 64})
+    few = settings_for(
+        build, [0.1], fail=broken, switches={"vcs": 2, "buffer": 64, "scheme": "valley"}
+    )
     with pytest.raises(InputError, match=f"required {least} virtual channels for scheme valley"):
         simulate_build(build, "uniform", 0, few)

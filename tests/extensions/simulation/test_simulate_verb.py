@@ -119,7 +119,7 @@ def test_the_benchmark_measures_both_levels(
         (("--load", "1.5"), "up to 1"),
         (("--pattern", "tornada"), "did you mean tornado"),
         (("--pattern", "adversarial"), "a pattern with traffic"),
-        (("--vcs", "1"), "2 virtual channels for scheme valley"),
+        (("--vcs", "1", "--scheme", "valley"), "2 virtual channels for scheme valley"),
         (("--buffer", "8"), "at least a packet of 4 flits"),
         (("--fail", "link", "0-99", "at", "3"), "a node, or a link"),
         (("--fail", "node", "0", "at", "9999"), "a cycle before 3,500"),
@@ -154,7 +154,7 @@ def test_a_collective_has_a_time(polarfab: Run, folder: Path) -> None:
         (("--collective", "ring"), "ring-allreduce, tree-allreduce"),
         (
             ("--collective", "sweep3d", "--load", "0.1"),
-            "--collective without --load, --demand, -o, --scheduler, given --load",
+            "--collective without --load, --demand, -o, --scheduler, --runs, given --load",
         ),
         (("--collective", "sweep3d", "--scheduler", "tcp://127.0.0.1:1"), "given --scheduler"),
         (("--collective", "sweep3d", "--pattern", "tornado"), "a pattern or a collective"),

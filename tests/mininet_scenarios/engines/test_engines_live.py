@@ -96,17 +96,22 @@ def test_kernels_forward_by_rendered_files(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("q", "hosts", "links", "pairs", "more"),
-    [(3, 1, 24, 156, ""), (4, 1, 6, 420, ""), (3, 2, 3, 650, "balance: spread, ")],
+    ("topology", "hosts", "links", "pairs", "more"),
+    [
+        ("polarfly, q: 3", 1, 24, 156, ""),
+        ("polarfly, q: 4", 1, 6, 420, ""),
+        ("polarfly, q: 3", 2, 3, 650, "balance: spread, "),
+        ("jellyfish, nodes: 20, degree: 6, seed: 1", 1, 3, 380, "balance: spraypoint, "),
+    ],
 )
 @pytest.mark.parametrize("engine", ["linux", "frr"])
 def test_rendered_files_lose_nothing_with_any_link_down(
-    engine, q, hosts, links, pairs, more, tmp_path
+    engine, topology, hosts, links, pairs, more, tmp_path
 ):
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(
         f"name: links\nengine: {engine}\n"
-        f"fabric:\n  name: links\n  topology: {{family: polarfly, q: {q}}}\n"
+        f"fabric:\n  name: links\n  topology: {{family: {topology}}}\n"
         f"  hosts_per_node: {hosts}\n  routing: {{{more}protect: link}}\n"
         f"timeline: [{{each: link, sample: {links}, expect: {{delivered: {pairs}}}}}]\n"
     )

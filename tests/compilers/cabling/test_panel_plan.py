@@ -1,0 +1,251 @@
+"""Cassettes and trunks, followed as they are built, lead where the plan has links."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from compilers.cabling.cable_schedule import CableSchedule
+from compilers.cabling.panel_plan import _chunks, panel_plan
+from compilers.spec.fabric_file import load_fabric
+from compilers.wiring.placed_fabric import place_fabric
+from inventory.problems import InputError
+from polarfab.fabric import Fabric
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "q7-panels" / "fabric.yaml"
+
+
+def spec(family="polarfly", layout=None, trunk="mpo24", rack=100, ports=160, **parameters):
+    inventory = {
+        "node_types": {"t": {"ports": [{"count": ports, "lanes": 1}]}},
+        "generate": {"type": "t", "racks": {"units": rack}},
+        "panels": {"trunk": trunk},
+    }
+    if layout:
+        inventory["placement"] = {"layout": layout}
+    topology = {"family": family, **parameters}
+    return {"name": "x", "topology": topology, "hosts_per_node": 1, "inventory": inventory}
+
+
+def planned(**given):
+    placed = place_fabric(load_fabric(spec(**given)))
+    return panel_plan(placed.topology, placed.wiring, placed.hardware())
+
+
+def led(plan, exchanged=()):
+    """The switch and port at the other end of each, along ribbons, cassettes and trunks.
+
+    Reads only what is bought and plugged: the words of types, and the trunks between sockets.
+    exchanged: a cassette and two ports behind it whose plugs are in each other's place.
+    """
+    cables = plan.cables
+    ends = np.stack((plan.panel, plan.front, plan.lane, cables.ends, cables.ports)).reshape(5, -1)
+    at = {(p, f, k): (v, port) for p, f, k, v, port in ends.T.tolist()}
+    words = [[text.split() for text in plan.types[kind][1]] for kind in plan.kind]
+    behind = {
+        (p, word): (f, k)
+        for p, rows in enumerate(words)
+        for f, row in enumerate(rows)
+        for k, word in enumerate(row)
+    }
+    used = np.bincount(plan.trunk[plan.trunk >= 0])
+    sockets, plugs = {}, {}
+    if exchanged:
+        p, one, other = exchanged
+        plugs = {(p, one): (p, other), (p, other): (p, one)}
+    for t, (panels, places) in enumerate(
+        zip(plan.ends.tolist(), plan.sockets.tolist(), strict=True)
+    ):
+        a, b = (plugs.get(s, s) for s in zip(panels, places, strict=True))
+        sockets[a], sockets[b] = (b, t), (a, t)
+    found = {}
+    for (p, f, k), here in at.items():
+        word = words[p][f][k]
+        number, position = map(int, word[1:].split("."))
+        if word[0] == "F":
+            found[here] = at[p, number - 1, position - 1]
+            continue
+        (q, socket), trunk = sockets[p, number - 1]
+        there = used[trunk] + 1 - position if plan.turned[trunk] else position
+        if place := behind.get((q, f"T{socket + 1}.{there}")):
+            found[here] = at[q, *place]
+    return found
+
+
+def wanted(plan):
+    pairs = np.stack((plan.cables.ends, plan.cables.ports), axis=2).tolist()
+    return {tuple(x): tuple(y) for a, b in pairs for x, y in ((a, b), (b, a))}
+
+
+@pytest.mark.parametrize("trunk", ["mpo8", "mpo24"])
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17])
+def test_fans_have_one_type_and_straight_trunks(q, trunk):
+    plan = planned(q=q, trunk=trunk)
+    assert led(plan) == wanted(plan)
+    assert len(plan.types) == plan.least == 2
+    assert not plan.turned.any()
+    fans = [k for k, name in zip(plan.kind, plan.names, strict=True) if name.startswith("fan")]
+    assert len(set(fans)) == 1
+
+
+@pytest.mark.parametrize("q", [31, 32])
+def test_large_fans_have_one_type_and_straight_trunks(q):
+    plan = planned(q=q)
+    assert led(plan) == wanted(plan)
+    assert len(plan.types) == 2
+    assert not plan.turned.any()
+    if q == 31:
+        counts = plan.summary()
+        assert (counts["trunks"], counts["plugs"]) == (1488, 8934)
+        assert counts["plugs_of_direct_cables"] == 31_744
+
+
+@pytest.mark.parametrize("q", [4, 8, 16])
+def test_stars_have_one_type_and_reversed_trunks(q):
+    plan = planned(q=q, layout="stars")
+    assert led(plan) == wanted(plan)
+    assert len(plan.types) == 3  # the nucleus, the star of the centres, all others
+    kinds = np.sort(np.bincount(plan.kind))
+    assert kinds.tolist() == [1, 1, q]
+    alike = (plan.kind[plan.ends] == np.argmax(np.bincount(plan.kind))).all(axis=1)
+    assert np.array_equal(plan.turned, alike)
+
+
+@pytest.mark.parametrize(
+    ("given", "types"),
+    [
+        ({"family": "polarstar", "q": 5, "supernode": "inductive-quad", "degree": 3, "rack": 8}, 8),
+        ({"family": "polarstar", "q": 3, "supernode": "complete", "degree": 3, "rack": 4}, 2),
+        ({"family": "pn", "q": 4}, 3),
+        ({"family": "slimfly", "q": 5}, 1),
+    ],
+)
+def test_links_of_other_families_lead_where_they_are_planned(given, types):
+    plan = planned(**given)
+    assert led(plan) == wanted(plan)
+    assert len(plan.types) == types
+
+
+@pytest.mark.parametrize(
+    ("q", "trunks", "plugs"), [(7, 28, 170), (8, 28, 202), (11, 66, 398), (13, 104, 940)]
+)
+def test_plugs_and_trunks_are_those_counted_by_hand(q, trunks, plugs):
+    """Ribbons: a switch has ceil((q + 1) / 12); trunks: one to twelve links of a pair of racks."""
+    counts = planned(q=q).summary()
+    switches, links = q * q + q + 1, q * (q + 1) ** 2 // 2
+    assert (counts["trunks"], counts["plugs"]) == (trunks, plugs)
+    assert counts["ribbons"] == switches * -(-(q + 1) // 12)
+    assert counts["plugs_of_direct_cables"] == 2 * links
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_trunks_of_a_pair_have_the_same_links_from_either_end(turned):
+    for links in range(1, 70):
+        sizes = _chunks(links, 12, turned)
+        assert sum(sizes) == links
+        assert max(sizes) <= 12
+        assert not turned or sizes == sizes[::-1]
+
+
+@pytest.fixture(scope="module")
+def example():
+    return Fabric.from_spec(EXAMPLE).compile()
+
+
+def test_an_expansion_adds_cassettes_and_moves_nothing(example):
+    larger = example.expand("quadric:1")
+    before, after = (
+        CableSchedule.of([build]).plans()[0] for build in (example.build, larger.build)
+    )
+    assert led(after) == wanted(after)
+    assert after.names[: len(before.names)] == before.names
+    assert after.types[:2] == before.types
+    assert np.array_equal(after.kind[: len(before.kind)], before.kind)
+    new = {row[0]: row for row in after.cords()}
+    assert all(new[row[0]] == row for row in before.cords())
+    assert len(new) == 137
+    assert len(after.types) == after.least == 5
+
+
+def test_two_exchanged_trunks_are_named(example, tmp_path):
+    plan = CableSchedule.of(example.builds).plans()[0]
+    one, other = np.flatnonzero((plan.ends == 3).any(axis=1))[[2, 4]].tolist()
+    at = [int(plan.sockets[t][plan.ends[t] == 3][0]) for t in (one, other)]
+    wiring = plan.wiring
+    facts = tmp_path / "facts.csv"
+
+    def seen(*exchanged):
+        head = "node,port,neighbour,neighbour_port"
+        rows = (
+            ",".join(f"{wiring.names[v]},{wiring.port_name(v, p)}" for v, p in ends)
+            for ends in led(plan, exchanged).items()
+        )
+        facts.write_text("\n".join((head, *rows)))
+        return example.check_wiring([facts])
+
+    plugs = (
+        f"{plan.trunk_label(t)} (port T{k + 1})" for t, k in zip((one, other), at, strict=True)
+    )
+    report = seen(3, *at)
+    said = f"at fan3-P1 trunks {' and '.join(plugs)} are exchanged: swap their plugs"
+    assert report.as_dict()["trunks"] == [said]
+    assert len(report.audit.misplaced) == 10
+    assert seen().good
+
+
+def test_a_path_names_cassettes_and_trunks(example):
+    assert example.through([(0, 22), (22, 30), (30, 22)]) == [
+        "s0 eth1 > fan4-P1 4.1 > fan4-P1 5.1 > s22 eth1",
+        "s22 eth2 > fan4-P1 5.2 > T0010:3 > fan1-P1 2.5 > s30 eth5",
+        "s30 eth5 > fan1-P1 2.5 > T0010:3 > fan4-P1 5.2 > s22 eth2",
+    ]
+
+
+def test_the_bill_has_cassettes_ribbons_and_trunks_in_place_of_cables(example):
+    kinds = {}
+    for item in CableSchedule.of(example.builds).bill():
+        kinds[item.kind] = kinds.get(item.kind, 0) + item.quantity
+    assert kinds == {
+        "node": 57,
+        "rack": 8,
+        "connector": 448,
+        "cassette": 8,
+        "ribbon": 57,
+        "trunk": 28,
+    }
+
+
+@pytest.mark.parametrize(
+    ("front", "said"),
+    [
+        ("T1.1 T1.1", "a position of a trunk for one lane, given T1.1 twice"),
+        ("F1.2 T1.1", "F1.1 at lane 2 of front port 1, given T1.1"),
+        ("F9.1", "F1.1 at lane 1 of front port 9, given -"),
+        ("T1,1", "not T1,1"),
+        ("T1.1", "a type for cassette quadrics-P1: front port 1 is"),
+    ],
+)
+def test_types_that_do_not_do_are_refused_once(front, said, tmp_path):
+    given = spec(q=3)
+    given["inventory"]["panels"]["types"] = {"own": {"front": [front]}}
+    (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(given["inventory"]))
+    fabric = tmp_path / "fabric.yaml"
+    fabric.write_text(yaml.safe_dump(given | {"inventory": "inventory.yaml"}))
+    with pytest.raises(InputError) as refused:
+        Fabric.from_spec(fabric).compile()
+    assert said in str(refused.value)
+    assert "panels.types.own" in str(refused.value)
+
+
+def test_a_trunk_that_holds_no_link_is_refused():
+    given = spec(q=3, trunk="mpo8")
+    given["inventory"]["node_types"]["t"]["ports"][0]["lanes"] = 8
+    with pytest.raises(InputError, match="a trunk of 16 fibres at least"):
+        Fabric.from_spec(given).compile()
+
+
+def test_formats_of_panels_need_panels():
+    fabric = Fabric.from_spec({"name": "x", "topology": {"family": "polarfly", "q": 3}}).compile()
+    with pytest.raises(InputError, match="a fabric with panels"):
+        "".join(fabric.cables().text("panels"))

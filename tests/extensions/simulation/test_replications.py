@@ -1,0 +1,33 @@
+"""Replications of a load, and from when on a network is steady."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from extensions.simulation import simulate
+from extensions.simulation.measurement import settled
+from polarfab.fabric import Fabric
+
+FABRIC = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 2}
+
+
+def test_the_interval_is_that_of_students_t() -> None:
+    fabric, given = Fabric.from_spec(FABRIC), {"warmup": 200, "period": 100}
+    (whole,) = simulate(fabric, loads=[0.5], runs=4, **given).points
+    runs = [simulate(fabric, loads=[0.5], seed=seed, **given).points[0] for seed in range(4)]
+    taken = np.array([run.accepted for run in runs])
+    assert whole.accepted == pytest.approx(taken.mean())
+    assert whole.accepted_error == pytest.approx(3.182 * taken.std(ddof=1) / 2)
+    assert whole.sustained == all(run.sustained for run in runs)
+    assert whole.packets == sum(run.packets for run in runs)
+    assert runs[0].accepted_error is None
+
+
+def test_a_network_is_steady_from_where_its_packets_stop_to_grow() -> None:
+    noise = np.random.default_rng(0).normal(0, 1, 40)
+    level = np.minimum(np.arange(40) * 20, 200) + noise
+    inside = [(100 * (step + 1), int(10 * value)) for step, value in enumerate(level)]
+    assert 1_000 <= settled(inside) <= 1_500
+    flat = [(100 * (step + 1), int(10 * value)) for step, value in enumerate(noise)]
+    assert settled(flat) < 900
