@@ -82,7 +82,11 @@ class CabledFabric(ABC):
         return [line for link in asked for line in plan.along(*link)]
 
     def netbox(
-        self, site: str = "", role: str = "switch", interfaces: Path | None = None
+        self,
+        site: str = "",
+        role: str = "switch",
+        interfaces: Path | None = None,
+        target: str = "",
     ) -> dict[str, str]:
         """The hardware as files for NetBox's imports, name to text, in the order to import them.
 
@@ -90,6 +94,7 @@ class CabledFabric(ABC):
             site: that everything stands in; the fabric's name without it.
             role: of every device.
             interfaces: Nautobot's export of interfaces, for `nautobot-cables.csv`.
+            target: whose names ports have; "" for the inventory's.
 
         Raises:
             InputError: the inventory cannot hold the fabric, or it began as a build.
@@ -101,7 +106,7 @@ class CabledFabric(ABC):
             raise InputError.of("a fabric from its spec", "a build")
         topology = self.loaded.spec.topology
         require(Size.of_family(topology.family, topology.parameters()), "inventory export")
-        return dict(files(self.loaded, site or self.name, role, interfaces))
+        return dict(files(self.loaded, site or self.name, role, interfaces, target))
 
     def export(self, form: str) -> dict[str, str]:
         """Files for another program, name to text; extensions register the formats.

@@ -15,12 +15,13 @@ from compilers.cabling.cable_plan import cables_of
 from compilers.cabling.phases import phases_of
 from compilers.cabling.schedule_columns import Row, Rows
 from compilers.spec.fabric_file import LoadedFabric
+from compilers.targets.target_lookup import target
 from compilers.wiring.placed_fabric import Placed
 from compilers.wiring.plane_split import each_plane
 from compilers.wiring.wiring import place
 from inventory.model import Inventory, Node
 from inventory.netbox.device_types import export_type, manufacturer, slug
-from inventory.netbox.extras import to_comment
+from inventory.netbox.extras import from_comment, to_comment
 from inventory.netbox.interface_types import interfaces
 from inventory.netbox.netbox_file import interface_ids
 from inventory.problems import InputError
@@ -39,7 +40,11 @@ NAUTOBOT = (
 
 
 def files(
-    loaded: LoadedFabric, site: str, role: str = "switch", exported: Path | None = None
+    loaded: LoadedFabric,
+    site: str,
+    role: str = "switch",
+    exported: Path | None = None,
+    system: str = "",
 ) -> Iterator[tuple[str, str]]:
     """The name and text of each file, in the order in which NetBox can import them.
 
@@ -48,11 +53,15 @@ def files(
         site: the site of all devices; it and `role` must exist in NetBox.
         role: the role of every device.
         exported: Nautobot's export of interfaces, for cables with ends by UUID, too.
+        system: a target, whose names ports have; "" for the inventory's. An import knows both.
 
     Raises:
-        InputError: the inventory cannot hold the fabric.
+        InputError: the inventory cannot hold the fabric, or there is no such target.
     """
     parts = list(each_plane(loaded))
+    if system:
+        yield from _in_words_of(files(loaded, site, role), _names(parts, system), parts)
+        return
     yield from _types(parts)
     if any(part.inventory.racks for part in parts):
         yield "racks.csv", _csv(RACK, _racks(parts, site))
@@ -61,6 +70,52 @@ def files(
     yield "cables.csv", "".join(as_netbox(*_cables(parts)))
     if exported is not None:
         yield "nautobot-cables.csv", nautobot_cables(loaded, interface_ids(exported))
+
+
+def _names(parts: Sequence[Placed], system: str) -> dict[str, dict[str, str]]:
+    """{node type: {port: its name in a system}}."""
+    named, found = target(system).interfaces, dict[str, dict[str, str]]()
+    for part in parts if named else ():
+        assert named  # noqa: S101
+        wiring, given = part.wiring, part.loaded.inventory is not None
+        types = part.hardware().types if given else None
+        ports = named.of_types(wiring.port_names, types, "" if given else named.usual, system)
+        for kind, own, those in zip(wiring.type_names, wiring.port_names, ports, strict=True):
+            found[kind] = dict(zip(own, (port.name for port in those), strict=True))
+    return found
+
+
+def _in_words_of(
+    given: Iterable[tuple[str, str]], names: Mapping[str, dict[str, str]], parts: Sequence[Placed]
+) -> Iterator[tuple[str, str]]:
+    """The files with ports named by a system; labels and comments keep the inventory's names."""
+    import yaml
+
+    kind = {node.name: names.get(node.type, {}) for part in parts for node in part.inventory.nodes}
+    file_of = {f"device-types/{slug(name)}.yaml": ports for name, ports in names.items()}
+    columns = (
+        ("device", "name", "label"),
+        *((f"side_{e}_device", f"side_{e}_name", "") for e in "ab"),
+    )
+    for file, text in given:
+        if ports := file_of.get(file):
+            data = yaml.safe_load(text)
+            for interface in data["interfaces"]:
+                interface.setdefault("label", interface["name"])
+                interface["name"] = ports.get(interface["name"], interface["name"])
+            extras = from_comment(data["comments"]) | {"ports": {v: k for k, v in ports.items()}}
+            data["comments"] = to_comment(extras)
+            text = yaml.safe_dump(data, sort_keys=False, width=100_000)
+        elif file in ("interfaces.csv", "cables.csv"):
+            rows = list(csv.DictReader(io.StringIO(text)))
+            for row in rows:
+                for device, name, label in columns:
+                    if device in row:
+                        if label:
+                            row[label] = row[label] or row[name]
+                        row[name] = kind[row[device]].get(row[name], row[name])
+            text = _csv(list(rows[0]), (list(row.values()) for row in rows)) if rows else text
+        yield file, text
 
 
 def nautobot_cables(loaded: LoadedFabric, ids: Mapping[tuple[str, str], str]) -> str:

@@ -211,7 +211,7 @@ def controller(q: int, frameworks: tuple[str, ...], repeat: int, as_json: bool) 
 def repair(q: int, spread: bool, as_json: bool) -> None:
     """Time a dead link in PolarFly, from the port-status message to the last byte queued.
 
-    Over switches that confirm at once: it is the controller alone that is timed.
+    Over switches that confirm at once: it is the controller alone that is timed, by processor time.
     """
     from compilers.tables.folders.build_folder import load
     from extensions.bench.repair_benchmark import repair_timings

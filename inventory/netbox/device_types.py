@@ -69,8 +69,11 @@ def import_type(document: Document) -> tuple[str, str, NodeType]:
     if not isinstance(model, str | int) or not isinstance(data.get("interfaces"), list):
         given = f"a mapping with {', '.join(map(shown, list(data)[:6]))}"
         raise InputError.of(DEVICE_TYPE, given, "", document.file, 1)
-    listed = _listed(document)
     extras = from_comment(data.get("comments"))
+    own = own_names(document)
+    listed = [i._replace(name=own.get(i.name, i.name)) for i in _listed(document)]
+    if own:  # the label was the name, unless it had one
+        listed = [i._replace(label=i.label if i.label != i.name else "") for i in listed]
     kept = part(NodeType, extras.get("type"))
     name = extras.get("name") if isinstance(extras.get("name"), str) else slug(str(model))
     if (
@@ -87,6 +90,13 @@ def import_type(document: Document) -> tuple[str, str, NodeType]:
         "part_number": data.get("part_number"),
     }
     return str(name)[:63], str(model), _node_type(values, document)
+
+
+def own_names(document: Document) -> dict[str, str]:
+    """The inventory's names of ports, by those of the system that an export has named them for."""
+    kept = from_comment(document.data.get("comments")).get("ports")
+    pairs = kept.items() if isinstance(kept, dict) else ()
+    return {k: v for k, v in pairs if isinstance(v, str) and INTERFACE_NAME.fullmatch(v)}
 
 
 def _node_type(given: dict[str, Any], document: Document) -> NodeType:

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from inventory.floor import Media
 from inventory.model import NodeType
-from inventory.netbox.device_types import fits, import_type, slug, type_of
+from inventory.netbox.device_types import fits, import_type, own_names, slug, type_of
 from inventory.netbox.extras import from_comment
 from inventory.netbox.interface_types import DeviceInterface, carries_cable
 from inventory.netbox.netbox_tables import NETBOX_TABLES, Row, read_table
@@ -29,9 +29,10 @@ SUFFIXES = {".yaml", ".yml", ".csv"}
 
 @dataclass(slots=True)
 class _Found:
-    """What the files hold. types: (name here, type) by model there."""
+    """What the files hold. types: (name here, type) by model there; own: `own_names`."""
 
     types: dict[str, tuple[str, NodeType]] = field(default_factory=dict)
+    own: dict[str, dict[str, str]] = field(default_factory=dict)
     rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
     problems: list[Problem] = field(default_factory=list)
 
@@ -98,7 +99,7 @@ def _read_file(path: Path, found: _Found) -> None:
             keys = ", ".join(map(shown, list(document.data)[:6]))
             raise InputError(document.problem((), NETBOX_TABLES, f"YAML with {keys or 'no keys'}"))
         name, model, node_type = import_type(document)
-        found.types[model] = (name, node_type)
+        found.types[model], found.own[model] = (name, node_type), own_names(document)
         return
     text = _text(path)
     kind, rows = read_table(text, str(path))
@@ -123,6 +124,15 @@ def _text(path: Path) -> str:
 
 
 def _assembled(found: _Found) -> Imported:
+    model = {row.get("name"): row.get("device_type") for row in found.rows["devices"]}
+    for kind, device, name in (
+        *(("interfaces", "device", "name"),),
+        *(("cables", f"{end}_device", f"{end}_name") for end in "ab"),
+    ):
+        for row in found.rows[kind]:
+            own = found.own.get(model.get(row.get(device), ""), {})
+            if row.get(name) in own:
+                row.values[name] = own[row.get(name)]
     _types_of_interfaces(found)
     nodes = _nodes(found)
     kinds: dict[tuple[str, str], dict[str, Any]] = {}

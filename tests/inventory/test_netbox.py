@@ -14,6 +14,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
+from compilers.targets.target_lookup import target
 from inventory.inventory_file import load_inventory
 from inventory.netbox.interface_types import DeviceInterface, blocks
 from inventory.netbox.netbox_file import read_netbox
@@ -105,6 +106,28 @@ def test_what_is_not_in_use_elsewhere(tmp_path: Path) -> None:
     imported(tmp_path, tmp_path / "inventory.txt")
 
 
+@pytest.mark.parametrize("system", ["eos", "sonic", "junos"])
+def test_ports_by_the_names_of_a_system_come_back(system: str, tmp_path: Path) -> None:
+    """NetBox has what devices say; an import has the inventory's names and cables again."""
+    for file in ("fabric.yaml", "inventory.yaml"):
+        shutil.copy(EXAMPLES / "q7-copackaged" / file, tmp_path)
+    fabric, before = tmp_path / "fabric.yaml", compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    words = ["export", str(fabric), "-o", str(tmp_path / "out"), "--target", system]
+    command.main(words, standalone_mode=False)
+    names = target(system).names(before)
+    cables = list(csv.DictReader((tmp_path / "out" / "cables.csv").open()))
+    known = {name for ports in names.wiring.port_names for name in ports}
+    assert {row[f"side_{end}_name"] for row in cables for end in "ab"} <= known
+    assert "oio0/0" in (tmp_path / "out" / "interfaces.csv").read_text()  # a label
+    (tmp_path / "inventory.yaml").unlink()
+    imported(tmp_path / "out", tmp_path / "inventory.yaml")
+    assert "oio" in (tmp_path / "inventory.yaml").read_text()
+    after = compile_fabric(load_fabric(fabric))
+    for field in fields(before.wiring):
+        values = (getattr(build.wiring, field.name) for build in (before, after))
+        np.testing.assert_equal(*values, err_msg=field.name)
+
+
 def identified(folder: Path) -> list[dict[str, str]]:
     """What Nautobot would export of our interfaces: each with an id."""
     rows = list(csv.DictReader((folder / "interfaces.csv").open()))
@@ -152,7 +175,7 @@ def test_cables_for_nautobot(tmp_path: Path) -> None:
         ("device,name,type\na,b,c\n", "the columns id, device and name"),
         ("id,device,name,type\n7,a,b,c\n", "required a UUID, given 7"),
         ("name,device_type,id\na,b,c\n", "given a table of devices"),
-        (f"id,device,name,type\n{UUID(int=1)},a,b,c\n", "none for C0-1 oio1/0 and 447 more"),
+        (f"id,device,name,type\n{UUID(int=1)},a,b,c\n", "none for C0-1 oio0/0 and 447 more"),
     ],
 )
 def test_ids_that_do_not_fit(tmp_path: Path, text: str, words: str) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -97,15 +97,25 @@ class Interfaces:
 
     def ports(self, build: Build, target: str = "") -> list[list[PhysicalPort]]:
         """The ports of each node type by number; what nobody names keeps the build's own name."""
-        own = build.wiring.port_names
-        if build.hardware is None or "inventory" not in build.inputs:
-            usual = "" if "inventory" in build.inputs else self.usual
+        given = "inventory" in build.inputs
+        types = build.hardware.types if build.hardware and given else None
+        return self.of_types(build.wiring.port_names, types, "" if given else self.usual, target)
+
+    def of_types(
+        self,
+        own: Sequence[tuple[str, ...]],
+        types: Sequence[PortFacts] | None,
+        usual: str,
+        target: str = "",
+    ) -> list[list[PhysicalPort]]:
+        """See `ports`: by the own names and the facts of each node type, or the usual pattern."""
+        if types is None:
             return [
                 [PhysicalPort(self._filled(usual, port=n) or name) for n, name in enumerate(names)]
                 for names in own
             ]
-        types = zip(build.hardware.types, own, strict=True)
-        return [list(self._of_type(facts, names, target)) for facts, names in types]
+        known = zip(types, own, strict=True)
+        return [list(self._of_type(facts, names, target)) for facts, names in known]
 
     def _of_type(
         self, facts: PortFacts, own: tuple[str, ...], target: str

@@ -41,9 +41,10 @@ def command() -> None:
     type=click.Path(path_type=Path),
     help="Nautobot's export of interfaces (CSV): also write nautobot-cables.csv, ends by UUID.",
 )
+@click.option("--target", default="", help="The system: name ports as it does.")
 @json_option
 def export(
-    fabric: str, output: Path, site: str, role: str, ids: Path | None, as_json: bool
+    fabric: str, output: Path, site: str, role: str, ids: Path | None, target: str, as_json: bool
 ) -> None:
     """Write the hardware of FABRIC (fabric.yaml) for NetBox's bulk imports.
 
@@ -52,8 +53,10 @@ def export(
     """
     from polarfab.fabric import Fabric
 
+    if ids and target:
+        raise click.UsageError("--nautobot and --target do not go together")
     made = Fabric.from_spec(fabric)
-    files = made.netbox(site, role, ids)
+    files = made.netbox(site, role, ids, target)
     write_files(output, "netbox", made.name, files)
     if as_json:
         print_json({"folder": str(output), "files": list(files)})

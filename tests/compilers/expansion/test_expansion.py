@@ -170,7 +170,7 @@ def test_a_rack_without_room_for_a_cluster_takes_a_part_of_it(tmp_path: Path) ->
     assert known is not None
     assert known.rack_names == ("R0", "R1", "R2")
     seats = list(zip(known.rack[31:].tolist(), known.unit[31:].tolist(), strict=True))
-    assert seats == [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (2, 4)]
+    assert sorted(seats) == [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (2, 4)]
 
 
 def test_a_cluster_stands_in_the_first_rack_with_just_enough_room() -> None:
