@@ -449,7 +449,9 @@ def test_routes_of_bgp_around_a_shut_port_are_proved(tmp_path, monkeypatch):
     assert [one.error for one in found.values() if one.error] == []
     assert states(found) == {"as built"}
     kept = " ".join(found[names[0]].kept)
-    assert re.search(r"(\d+) routes go around what is shut or drained: \1 proved, 0 not$", kept), kept
+    assert re.search(r"(\d+) routes go around what is shut or drained: \1 proved, 0 not$", kept), (
+        kept
+    )
     some = site.push(nodes=[names[0], names[far]])
     assert states(some) == {"as built"}, [one.error for one in some.values()]
     assert all(re.search(r": 0 proved, [1-9]\d* not$", one.kept[-1]) for one in some.values())
