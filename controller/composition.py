@@ -187,6 +187,7 @@ class Controller:
         self.pulse.notify("STOPPING=1")
         if self.member:
             self.resign()
+        self.reporter.tick()  # what is still to be said comes before
         self.fabric.tell(ControllerEnded(why))
         self.reporter.finish()
 
