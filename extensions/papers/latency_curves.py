@@ -126,11 +126,11 @@ def setup_of(fabrics: Iterable[PaperFabric], quick: bool, look: Look = A_LOOK) -
     return (*lines, *(f"{network}: {'; '.join(names)}." for network, names in routes.items()))
 
 
-def deadlocks_of(curves: Mapping[tuple[str, ...], LatencyCurve]) -> tuple[str, ...]:
+def deadlocks_of(curves: Iterable[tuple[tuple[str, ...], LatencyCurve]]) -> tuple[str, ...]:
     """A line that names the curves with a deadlock, and from which load on; none without one."""
     first = {
         " ".join(key): next(point.offered for point in curve.points if point.deadlock)
-        for key, curve in curves.items()
+        for key, curve in curves
         if curve.deadlock
     }
     found = "; ".join(f"{name} from {load:g}" for name, load in first.items())

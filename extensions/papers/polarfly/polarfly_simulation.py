@@ -154,7 +154,7 @@ def comparison(quick: bool) -> Evidence:
             pattern, {f"{n}-{way}": c for (p, n, way), c in curves.items() if p == pattern}
         )
     shown = tuple(panels[0::2] + panels[1::2])
-    setup = (*setup_of(fabrics.values(), quick, LOOK), *deadlocks_of(curves))
+    setup = (*setup_of(fabrics.values(), quick, LOOK), *deadlocks_of(curves.items()))
     return Evidence(claims, panels=shown, setup=setup, quick=quick)
 
 
@@ -210,7 +210,7 @@ def permutations(quick: bool) -> Evidence:
     )
     title = f"PolarFly q = {fabrics['PF', 'MIN'].topology['q']}"
     panels = _panels(title, {f"{way}, {pattern}": c for (pattern, way), c in curves.items()})
-    setup = (*setup_of(fabrics.values(), quick, LOOK), *deadlocks_of(curves))
+    setup = (*setup_of(fabrics.values(), quick, LOOK), *deadlocks_of(curves.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
@@ -239,7 +239,7 @@ def sizes(quick: bool) -> Evidence:
         ),
     )
     panels = _panels("PolarFly, uniform", curves)
-    found = deadlocks_of({(name,): curve for name, curve in curves.items()})
+    found = deadlocks_of(((name,), curve) for name, curve in curves.items())
     setup = (*setup_of(fabrics, quick, A_LOOK), *found)
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
@@ -284,6 +284,6 @@ def expanded(quick: bool) -> Evidence:
         words = f"{method}, {percent[int(count)]} % more" if count else "as it was"
         named[f"{words}, {routes}"] = curve
     panels = _panels(f"Grown PolarFly q = {q}", named)
-    found = deadlocks_of({(name,): curve for name, curve in named.items()})
+    found = deadlocks_of(((name,), curve) for name, curve in named.items())
     setup = (*setup_of(fabrics, quick, GROWN), *found)
     return Evidence(claims, panels=panels, setup=setup, quick=quick)

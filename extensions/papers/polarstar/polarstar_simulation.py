@@ -96,7 +96,7 @@ def synthetic(quick: bool) -> Evidence:
         ),
     ]
     panels = _panels(curves, PATTERNS)
-    setup = (*_setup(quick, among), *deadlocks_of(curves))
+    setup = (*_setup(quick, among), *deadlocks_of(curves.items()))
     return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
 
 
@@ -142,7 +142,7 @@ def adversarial(quick: bool) -> Evidence:
     ]
     renamed = {("adversarial", way, name): curve for (_, way, name), curve in tree.items()}
     panels = _panels(curves | renamed, ("adversarial",))
-    setup = (*_setup(quick, among | trees), *deadlocks_of(curves | tree))
+    setup = (*_setup(quick, among | trees), *deadlocks_of((curves | tree).items()))
     return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
 
 
