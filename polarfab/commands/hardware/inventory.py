@@ -16,6 +16,7 @@ from polarfab.output.verb_output import (
     write_file,
     write_files,
 )
+from polarfab.shared_options import complete_target, known_target
 
 
 @click.group("inventory")
@@ -41,10 +42,22 @@ def command() -> None:
     type=click.Path(path_type=Path),
     help="Nautobot's export of interfaces (CSV): also write nautobot-cables.csv, ends by UUID.",
 )
-@click.option("--target", default="", help="The system: name ports as it does.")
+@click.option(
+    "--target",
+    metavar="TARGET",
+    callback=known_target,
+    shell_complete=complete_target,
+    help="The system: name ports as it does.",
+)
 @json_option
 def export(
-    fabric: str, output: Path, site: str, role: str, ids: Path | None, target: str, as_json: bool
+    fabric: str,
+    output: Path,
+    site: str,
+    role: str,
+    ids: Path | None,
+    target: str | None,
+    as_json: bool,
 ) -> None:
     """Write the hardware of FABRIC (fabric.yaml) for NetBox's bulk imports.
 
@@ -56,7 +69,7 @@ def export(
     if ids and target:
         raise click.UsageError("--nautobot and --target do not go together")
     made = Fabric.from_spec(fabric)
-    files = made.netbox(site, role, ids, target)
+    files = made.netbox(site, role, ids, target or "")
     write_files(output, "netbox", made.name, files)
     if as_json:
         print_json({"folder": str(output), "files": list(files)})
