@@ -282,7 +282,7 @@ def test_management_addresses_are_no_next_hops(tmp_path):
 )
 @pytest.mark.parametrize("pool", ["10.0.0.0/26", "fd::/60"])
 def test_the_route_that_discards_the_rest_is_needed(name, line, pool, tmp_path):
-    """Also where every other static route of the default table is inside the switch's own prefix."""
+    """Also where the other static routes of the table are inside the switch's own prefix."""
     build = build_of({"spread": True, "q": 3})
     write(name, build, tmp_path, BGP)
     (file,) = (tmp_path / "3").iterdir()

@@ -62,7 +62,7 @@ def test_systems_say_families_in_their_words():
 
 
 def test_prefix_lists_of_eos_are_sections():
-    """As its user manual and its configurations have them; it takes no `seq` behind an IPv6 name."""
+    """As its user manual and its configurations have them: no `seq` behind an IPv6 name."""
     build = build_of({"spread": True, "q": 3})
     lines, end = (maintenance_lines(build, "eos", BGP, "3", end=end) for end in (False, True))
     at = lines.index("ipv6 prefix-list own-ipv6")
