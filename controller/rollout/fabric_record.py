@@ -50,7 +50,7 @@ class FabricRecord:
     def agree(self, record: Record) -> bool:
         """Whether the store has this record; if not, start writing it."""
         if self._kept != record and self._writing is None:
-            self._writing = record
+            self._kept, self._writing = None, record  # a write that fails may have been done
             self._write(record)
         return self._kept == record
 

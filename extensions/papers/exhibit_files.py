@@ -41,7 +41,8 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
     data = {"table": table, "curves": curves, "graphs": graphs}
     yield f"{exhibit.id}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     yield from pictures(exhibit, evidence)
-    claims = [claim.row() for claim in evidence.claims]
+    none = {"verdict": QUICK, "why": ""} if evidence.quick else {}
+    claims = [{**claim.row(), **none} for claim in evidence.claims]
     sizes = {"quick": quick, "setup": evidence.setup}
     verdict = {**exhibit.row(evidence), **sizes, "code": source_digest(), "claims": claims}
     yield VERDICT_FILE, json.dumps(verdict, indent=1, ensure_ascii=False) + "\n"
@@ -86,8 +87,12 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
         if evidence.rows:
             yield from _table(evidence.columns, evidence.rows)
         else:
-            rows = [(c.says, c.relation, c.printed, c.computed, c.why) for c in evidence.claims]
-            yield from _table(("the paper says", "", "printed", "ours", ""), rows)
+            heads = ("the paper says", "", "printed", "ours", "")
+            rows = [
+                (c.says, c.relation, c.printed, c.computed, "" if evidence.quick else c.why)
+                for c in evidence.claims
+            ]
+            yield from _table(heads, rows)
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:

@@ -87,6 +87,14 @@ def test_a_quick_run_is_no_verdict():
     assert found.reasons == ("of small sizes, where 1 of 1 statements hold",)
 
 
+def test_statements_of_a_quick_run_have_no_verdict_either():
+    order = PaperClaim("outperforms", printed=0.55, computed=0.5, relation=">=")
+    each, found = exhibit("polarfly-fig8"), Evidence((order,), quick=True)
+    text = dict(files(each, found, True))["verdict.json"]
+    assert [claim["verdict"] for claim in json.loads(text)["claims"]] == ["quick"]
+    assert "| 0.5 | not explained |" not in "".join(page([(each, found)], PAPERS, ""))
+
+
 def test_every_word_of_table_one_is_judged():
     claims = exhibit("polarfly-table1").compute(False).claims
     for word in ("direct", "modular", "expandable", "flexible", "diameter 2"):
@@ -101,6 +109,7 @@ def test_the_setup_names_every_network_with_its_routing():
     assert "polarfly q=31 16 hosts a switch: MIN; UGAL; UGAL_PF." in lines
     assert "slimfly q=23 18 hosts a switch: MIN; UGAL." in lines
     assert "fat-tree k=18 pods=18 18 hosts a switch: MIN, all shortest paths." in lines
+    assert "dragonfly h=6 a=12 6 hosts a switch channels split by valley: MIN; UGAL." in lines
 
 
 def test_files_of_an_exhibit_and_what_is_done_already(tmp_path: Path):
