@@ -47,6 +47,11 @@ class FabricRecord:
         self._kept: Record | None = None
         self._writing: Record | None = None
 
+    @property
+    def written(self) -> bool:
+        """Whether the store has the record that was asked for last."""
+        return self._kept is not None
+
     def agree(self, record: Record) -> bool:
         """Whether the store has this record; if not, start writing it."""
         if self._kept != record and self._writing is None:

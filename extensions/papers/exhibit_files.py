@@ -10,7 +10,14 @@ from typing import Any
 
 from compilers.drawing.plots import plot
 from compilers.workers.source_digest import source_digest
-from extensions.papers.exhibit import NOT_EXPLAINED, QUICK, VERDICTS, Evidence, Exhibit
+from extensions.papers.exhibit import (
+    NOT_EXPLAINED,
+    QUICK,
+    VERDICTS,
+    Evidence,
+    Exhibit,
+    PaperClaim,
+)
 
 VERDICT_FILE = "verdict.json"
 ROW = ("id", "paper", "what", "verdict", "why")
@@ -86,6 +93,7 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
         yield "\n" if evidence.setup else ""
         if evidence.rows:
             yield from _table(evidence.columns, evidence.rows)
+            yield from _apart(evidence)
         else:
             heads = ("the paper says", "", "printed", "ours", "")
             rows = [
@@ -93,6 +101,18 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
                 for c in evidence.claims
             ]
             yield from _table(heads, rows)
+
+
+def _apart(evidence: Evidence) -> Iterator[str]:
+    """A line for each reason why printed values are others, with the first of its statements."""
+    alike: dict[tuple[str, str], list[PaperClaim]] = {}
+    for claim in evidence.claims:
+        if claim.verdict not in ("exact", "agrees") and not evidence.quick:
+            alike.setdefault((claim.verdict, claim.why), []).append(claim)
+    for (verdict, why), claims in alike.items():
+        first, more = claims[0], f" (and {len(claims) - 1} more)" if len(claims) > 1 else ""
+        values = f"{_cell(first.printed)} in print, {_cell(first.computed)} here"
+        yield f"\n- *{verdict}*: {first.says}{more}: {values}. {why}\n"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import inf
 
 from compilers.drawing.plots import Curve, Panel
 from extensions.papers.exhibit import Evidence, PaperClaim
@@ -238,12 +239,13 @@ def motifs(quick: bool) -> Evidence:
 
 
 def _cycles(motif: str, fabric: PaperFabric, quick: bool) -> float:
+    """Endless where a motif does not end, in a deadlock."""
     build = fabric.build()
     settings = settings_for(build, (), 0, (), fabric.ways())
     small, large = MESSAGES[motif]
     size = small if quick else large
     found = completion_time(build, MOTIFS[motif], size, fabric.hosts, settings)
-    return float(found.cycles or 0)
+    return inf if found.cycles is None else float(found.cycles)
 
 
 def _slower(says: str, fast: float, slow: float) -> PaperClaim:

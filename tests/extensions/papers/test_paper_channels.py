@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,6 +70,13 @@ def test_a_load_at_which_nothing_came_is_not_the_fastest() -> None:
     assert claim.verdict == "contradicts"
     with pytest.raises(KeyError):
         latency_at(curve, 0.7)
+
+
+def test_a_motif_that_does_not_end_is_not_the_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = SimpleNamespace(cycles=None)
+    monkeypatch.setattr(polarstar_simulation, "completion_time", lambda *_: found)
+    small = PaperFabric({"family": "polarfly", "q": 2}, 1, "MIN")
+    assert polarstar_simulation._cycles("Sweep3D", small, True) > 1e9
 
 
 def test_the_fat_tree_of_figure_ten_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,6 +140,13 @@ def test_the_page_has_every_exhibit():
     assert "](papers/projective-fig2-1.svg)" in text
 
 
+def test_the_page_says_which_printed_values_of_a_table_are_others():
+    """Slim Fly's was hidden behind MLFM's, which has the worse verdict."""
+    text = "".join(page(list(reproduce([exhibit("polarfly-table1")], quick=True)), PAPERS, ""))
+    assert "- *corrected*: Slim Fly: expandable, 75 % of its cables" in text
+    assert "- *differs*: MLFM: expandable" in text
+
+
 def test_an_unknown_figure_is_refused_with_the_nearest():
     with pytest.raises(InputError, match="projective-fig1"):
         exhibit("projektive-fig1")
