@@ -440,6 +440,7 @@ class DevicePush:
         while True:
             every = self._differences(name, wanted, self.devices[name].tables())
             differing = [one for one in every if not self._excused(one, shut)]
+            differing += self._stale(name, wanted, every)
             differences = tuple(one for one in differing if wrong is None or wrong(one))
             if not differences:
                 return [one for one in every if one not in differing]
@@ -462,6 +463,17 @@ class DevicePush:
         if self.converges and wanted and found and (self.shut or self.drained):
             return True
         return bool(over) and (self.converges or found <= wanted <= found | over)
+
+    def _stale(
+        self, name: str, wanted: RouteTables, every: Sequence[RouteDifference]
+    ) -> Iterator[RouteDifference]:
+        """The routes that are still the build's, where BGP has others while ports are shut."""
+        differing = {(one.table, one.prefix) for one in every}
+        for prefix, choices in wanted.get(MAIN, {}).items():
+            ports = {hop[1] for hops in choices for hop in hops}
+            one = RouteDifference(name, "stale", MAIN, prefix, (), choices)
+            if (MAIN, prefix) not in differing and self._predicted(one) not in {None, *ports}:
+                yield one
 
     def _predicted(self, one: RouteDifference) -> str | None:
         """The port of BGP's path while shut ports are down, "" for none; None: it is not known."""

@@ -444,6 +444,7 @@ def test_routes_of_bgp_around_a_shut_port_are_proved(tmp_path, monkeypatch):
     assert port not in left[names[0]].values()
     assert other not in left[names[far]].values()
     third = next(v for v in range(1, len(names)) if v != far and v not in w.far[far])
+    assert site.push(stop_on=0)[names[0]].state == "failed", "routes over it are still there"
     learn(left)
     found = site.push()
     assert [one.error for one in found.values() if one.error] == []
