@@ -221,14 +221,14 @@ def test_speed_fec_mtu_and_breakout_are_printed_where_they_are_said(tmp_path):
     build = compiled(tmp_path)
     eos = rendered("eos", build, tmp_path)
     assert (
-        "interface Ethernet1/5\n   description leaf1 Ethernet1/5\n   mtu 9000\n   speed 200g-4\n"
+        "interface Ethernet1/5\n   description leaf1 Ethernet2/1\n   mtu 9000\n   speed 200g-4\n"
         "   error-correction encoding reed-solomon\n   no shutdown\n"
     ) in eos
     assert "interface Ethernet3/1\n   description host h0-1\n   no shutdown\n" in eos
     nxos = rendered("nxos", build, tmp_path)
     assert "interface breakout module 1 port 1 map 200g-2x\n" in nxos
     assert (
-        "interface Ethernet1/1/2\n  description leaf1 Ethernet1/1/2\n  mtu 9000\n  fec rs-fec\n"
+        "interface Ethernet1/1/2\n  description leaf1 Ethernet1/2/1\n  mtu 9000\n  fec rs-fec\n"
         in nxos
     )
     junos = rendered("junos", build, tmp_path)
@@ -248,7 +248,7 @@ def test_speed_fec_mtu_and_breakout_are_printed_where_they_are_said(tmp_path):
     sonic = json.loads(rendered("sonic", build, tmp_path))
     assert sonic["PORT"]["Ethernet4"] == {
         "admin_status": "up",
-        "description": "leaf1 Ethernet4",
+        "description": "leaf1 Ethernet8",
         "fec": "rs",
         "mtu": "9000",
         "speed": "200000",
