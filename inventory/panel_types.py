@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from inventory.values import NAMED, Line, Model, Name, refusal
+from inventory.values import NAMED, Line, Model, Name, Place, refusal
 
 TRUNK_FIBRES = {"mpo8": 8, "mpo12": 12, "mpo16": 16, "mpo24": 24}
 """The library of trunks: fibres by name."""
@@ -23,7 +23,7 @@ def _lanes(text: str) -> str:
     return " ".join(text.split())
 
 
-Lanes = Annotated[Line, AfterValidator(_lanes)]
+Lanes = Annotated[Place, AfterValidator(_lanes)]
 
 
 class CassetteType(Model):

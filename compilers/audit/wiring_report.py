@@ -66,7 +66,8 @@ class WiringReport:
         name = " and ".join(build.name for build in builds)
         starts = tuple(accumulate((len(b.wiring.names) for b in builds[:-1]), initial=0))
         known = builds[0].hardware if len(builds) == 1 else None
-        plan = panel_plan(builds[0].topology, wiring, known) if known else None
+        whole = known and not len(known.cable_number)
+        plan = panel_plan(builds[0].topology, wiring, known) if known and whole else None
         return cls(name, check(wiring, wired, types), PortFinder(wiring, types), starts, plan)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
-from itertools import chain
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,13 @@ BILL = ("kind", "name", "detail", "quantity")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CableSchedule:
-    """Cables between the nodes of a fabric. parts: the build and selected cables of each plane."""
+    """Cables between the nodes of a fabric.
+
+    parts: the build and selected cables of each plane. rack: only what ends in it; "" for all.
+    """
 
     parts: tuple[tuple[Build, Rows], ...]
+    rack: str = ""
 
     @classmethod
     def of(
@@ -48,7 +52,7 @@ class CableSchedule:
             InputError: there is no such phase or rack.
         """
         parts = tuple((build, _rows(build, phases, phase)) for build in builds)
-        return cls(_in_rack(parts, rack) if rack else parts)
+        return cls(_in_rack(parts, rack) if rack else parts, rack)
 
     @property
     def name(self) -> str:
@@ -82,6 +86,20 @@ class CableSchedule:
         )
         return [plan for plan in found if plan]
 
+    def _whole_plans(self) -> list[PanelPlan]:
+        """Those plans; none where links are missing, whose cables are listed all the same."""
+        missing = any(len(rows.cables.hardware.cable_number) for _, rows in self.parts)
+        return [] if missing else self.plans()
+
+    def _cords(self, plans: list[PanelPlan]) -> Iterator[tuple[Any, ...]]:
+        """The cords of selected cables, each in the phase of its first one."""
+        a, b = (CORD_COLUMNS.index(f"{end}_rack") for end in "ab")
+        for plan, (_, rows) in zip(plans, self.parts, strict=False):
+            chosen = np.isin(plan.first_cables(rows.phases.cable), rows.which)
+            for row in compress(plan.cords(), chosen):
+                if self.rack in ("", row[a], row[b]):
+                    yield row
+
     def _panels(self) -> list[PanelPlan]:
         """Those plans.
 
@@ -96,7 +114,7 @@ class CableSchedule:
     def summaries(self) -> list[dict[str, Any]]:
         """Counts of cables, bundles and phases of each plane."""
         found = [_summary(*part) for part in self.parts]
-        for summary, plan in zip(found, self.plans(), strict=False):
+        for summary, plan in zip(found, self._whole_plans(), strict=False):
             summary["panels"] = plan.summary()
         return found
 
@@ -109,15 +127,14 @@ class CableSchedule:
         if form not in (*CABLE_FORMATS, "json"):
             raise InputError.of(", ".join((*CABLE_FORMATS, "json")), form, key="format")
         if form == "panels":
-            rows = (row for plan in self._panels() for row in plan.cords())
-            return formats.as_table(CORD_COLUMNS, rows)
+            return formats.as_table(CORD_COLUMNS, self._cords(self._panels()))
         if form == "cassettes":
             return iter([self._cassettes()])
         if form == "labels":
-            cords = [label for plan in self.plans() for label in plan.labels()]
-            return formats.as_labels(
-                cords or formats.labels_of_rows(self), f"{self.name}: cable labels"
-            )
+            plans = self.plans()
+            cords = PanelPlan.labels(self._cords(plans))
+            labels = cords if plans else formats.labels_of_rows(self)
+            return formats.as_labels(labels, f"{self.name}: cable labels")
         if form == "bom":
             return formats.as_bill(self.bill())
         if form == "hosts":
@@ -142,7 +159,7 @@ class CableSchedule:
 
     def _through(self) -> Iterator[str] | None:
         """What each selected cable runs through, in their order; None where none has panels."""
-        plans = self.plans()
+        plans = self._whole_plans()
         if len(plans) < len(self.parts):
             return None
         parts = zip(plans, self.parts, strict=True)

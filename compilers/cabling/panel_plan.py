@@ -16,7 +16,7 @@ Links that an expansion adds run through cassettes of their own, so what is ther
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -145,6 +145,20 @@ class PanelPlan:
             if needed not in given:
                 yield _unknown(self.names[int(np.argmax(self.kind == t))], needed, given)
 
+    def first_cables(self, phase: NDArray[np.integer]) -> Numbers:
+        """Of each cord in the order of `cords` the cable in it that is plugged in first."""
+        cable = np.repeat(np.arange(len(self.cables)), 2)
+        at = np.stack((self.panel.ravel(), self.front.ravel(), self.cables.ends.ravel()))
+        cord = np.unique(at, axis=1, return_inverse=True)[1].ravel()
+        ribbons = int(cord.max(initial=-1)) + 1
+        between = np.flatnonzero(self.trunk >= 0)
+        cable = np.concatenate((cable, between))
+        cord = np.concatenate((cord, ribbons + self.trunk[between]))
+        last = np.argsort(-phase[cable].astype(np.int64), kind="stable")
+        found = np.zeros(ribbons + len(self.ends), np.int64)
+        found[cord[last]] = cable[last]
+        return found
+
     def _ribbons(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
         """Of each ribbon the cassette, front port, switch, and links."""
         at = np.stack((self.panel.ravel(), self.front.ravel(), self.cables.ends.ravel()))
@@ -184,9 +198,10 @@ class PanelPlan:
                 *(int(links[t]), "reversed" if self.turned[t] else "straight", kind[t], length[t]),
             )
 
-    def labels(self) -> Iterator[dict[str, Any]]:
-        """Two labels for each cord, as the sheet of labels takes them."""
-        for row in self.cords():
+    @staticmethod
+    def labels(rows: Iterable[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+        """Two labels for each of these cords, as the sheet of labels takes them."""
+        for row in rows:
             cord = dict(zip(CORD_COLUMNS, row, strict=True))
             ends = [" ".join(cord[f"{end}{w}"] for w in ("_rack", "", "_port")) for end in "ab"]
             for near, far in (ends, ends[::-1]):
@@ -206,7 +221,11 @@ class PanelPlan:
         return [names[t] if t >= 0 else "" for t in kind.tolist()], length.tolist()
 
     def items(self) -> Iterator[Item]:
-        """Lines of the bill: cassettes by type, ribbons and trunks by length."""
+        """Lines of the bill: cassettes by type, ribbons and trunks by length.
+
+        A ribbon of more links than a trunk holds is bought as several.
+        """
+        room = TRUNK_FIBRES[self.trunk_name] // self.fibres
         parts = {facts.name: facts.part_number for facts in self.cables.hardware.panels}
         for t, (name, rows) in enumerate(self.types):
             behind = {w.split(".")[0] for text in rows for w in text.split() if w[0] == "T"}
@@ -215,18 +234,18 @@ class PanelPlan:
             quantity = int((self.kind == t).sum())
             yield Item("cassette", name, f"{parts.get(name, '')} {detail}".strip(), quantity)
         at = {word: i for i, word in enumerate(CORD_COLUMNS)}
-        made = Counter(
-            (row[at["kind"]], f"{row[at['turned']]} {row[at['length_m']]:g} m".strip())
-            for row in self.cords()
-        )
+        made = Counter[tuple[str, str]]()
+        for row in self.cords():
+            detail = f"{row[at['turned']]} {row[at['length_m']]:g} m".strip()
+            made[row[at["kind"]], detail] += -(-row[at["links"]] // room)
         for (kind, detail), quantity in sorted(made.items()):
             yield Item(kind, self.trunk_name, detail, quantity)
 
     def summary(self) -> dict[str, Any]:
         """Counts beside direct cables, and beside a non-blocking fat tree of equal hosts.
 
-        The fat tree has two levels, of the least radix r with r²/2 hosts at least, and a cable a
-        host above its leaves. A plug is one end; a ribbon of several trunks' fibres has as many.
+        The fat tree has two levels, of the least even radix r with r²/2 hosts at least, and a cable
+        a host above its leaves. A plug is one end; a ribbon of several trunks' fibres has as many.
         """
         *_, links = self._ribbons()
         per_trunk = TRUNK_FIBRES[self.trunk_name] // self.fibres
@@ -244,7 +263,7 @@ class PanelPlan:
             "plugs_of_direct_cables": 2 * len(self.cables),
             "plugs_with_single_ports": len(self.cables) * 2 + ribbons + 2 * trunks,
             "hosts": hosts,
-            "fat_tree_radix": int(np.ceil((2 * hosts) ** 0.5)),
+            "fat_tree_radix": 2 * int(np.ceil((hosts / 2) ** 0.5)),
             "fat_tree_plugs": 2 * hosts,
         }
 

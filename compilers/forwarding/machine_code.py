@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,6 +63,16 @@ def kernel(signature: str) -> Callable[[F], F]:
         return function
 
     return mark
+
+
+def digest_of(text: str, files: Iterable[Path]) -> str:
+    """Sixteen hexadecimal digits of a text and of sources, in their order."""
+    import hashlib
+
+    digest = hashlib.sha256(text.encode())
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -139,6 +149,8 @@ class Library:
             source = self._functions[name]
             copy = FunctionType(source.__code__, space, name, source.__defaults__)
             copy.__qualname__, copy.__module__ = source.__qualname__, source.__module__
+            if cache:
+                copy.__qualname__ += f"_{self._digest}"  # numba looks at a loop's own file alone
             inner = not (signature and cache)
             # What makes no arrays needs no count of references to those that it is given, which
             # would take longer than the rule itself.
@@ -153,16 +165,14 @@ class Library:
         return space
 
     @cached_property
-    def _file_name(self) -> str:
-        """The library's file, named by all that it is made of."""
-        import hashlib
+    def _digest(self) -> str:
+        """Of all that the loops are made of."""
+        files = (Path(str(import_module(name).__file__)) for name in (__name__, *self.modules))
+        return digest_of(f"{np.__version__} {sys.version} {self.types} {self.exported}", files)
 
-        digest = hashlib.sha256(
-            f"{np.__version__} {sys.version} {self.types} {self.exported}".encode()
-        )
-        for name in (__name__, *self.modules):
-            digest.update(Path(str(import_module(name).__file__)).read_bytes())
-        return f"{self.name}-{digest.hexdigest()[:16]}{EXTENSION_SUFFIXES[0]}"
+    @property
+    def _file_name(self) -> str:
+        return f"{self.name}-{self._digest}{EXTENSION_SUFFIXES[0]}"
 
     def _loaded(self) -> Any:
         """The functions of the library, None where there is none that loads."""

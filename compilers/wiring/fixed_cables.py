@@ -161,12 +161,13 @@ def _unknown(
 
 
 def _no_link(i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site: Site) -> Finding:
-    there = ", ".join(site.nodes[w].name for w in near[:6].tolist())
+    there = ", ".join(site.nodes[w].name for w in near[:6].tolist()) + ", …" * (len(near) > 6)
     return _finding(
         (i,),
         "a link of the fabric",
         f"{cable.a} to {cable.b} (vertices {u} and {v}), which are not joined",
-        f"{cable.a} is joined to {there}{', …' if len(near) > 6 else ''}",
+        f"{cable.a} is joined to {there}; if nodes were placed anew, compile with --cables-of an "
+        "earlier build",
     )
 
 

@@ -409,9 +409,9 @@ class DevicePush:
         """Prove from the switch's own tables, and save; then nothing is left to do."""
         found, device = self.found[name], self.devices[name]
         if elsewhere := self._prove(name, self._routes(name)):
-            proof = "not proved" if self.drained else "those of table main proved, shares not"
-            how = f": {proof}" * self.converges
-            found.kept = (*found.kept, f"{elsewhere:,} routes {AROUND}{how}")
+            proved = sum(self._predicted(one) is not None for one in elsewhere)
+            how = f": {proved:,} proved, {len(elsewhere) - proved:,} not" * self.converges
+            found.kept = (*found.kept, f"{len(elsewhere):,} routes {AROUND}{how}")
         if found.state == "as built":
             return
         device.confirm()
@@ -427,10 +427,10 @@ class DevicePush:
 
     def _prove(
         self, name: str, wanted: RouteTables, wrong: Callable[[RouteDifference], bool] | None = None
-    ) -> int:
+    ) -> list[RouteDifference]:
         """Wait until a switch's own tables are these, or differ in nothing that is wrong.
 
-        Returns how many routes go around what is shut or drained.
+        Returns the routes that go around what is shut or drained.
 
         Raises:
             DeviceError: they are not.
@@ -440,9 +440,10 @@ class DevicePush:
         while True:
             every = self._differences(name, wanted, self.devices[name].tables())
             differing = [one for one in every if not self._excused(one, shut)]
+            differing += self._stale(name, wanted, every)
             differences = tuple(one for one in differing if wrong is None or wrong(one))
             if not differences:
-                return len(every) - len(differing)
+                return [one for one in every if one not in differing]
             if time.monotonic() > limit:
                 self.found[name].differences = differences
                 routes = f"{len(differences):,} routes are not the build's"
@@ -457,18 +458,37 @@ class DevicePush:
         """
         wanted, found = ({hop for hops in way for hop in hops} for way in (one.wanted, one.found))
         over = {hop for hop in wanted if hop[1] in shut}
-        if self.converges and self.shut and not self.drained and one.table == MAIN:
-            left = self._left.get(one.switch, {}).get(one.prefix)
-            if left is not None:  # proved, if it is that
-                return {hop[1] for hop in found} == ({left} if left else set())
+        if (left := self._predicted(one)) is not None:  # proved, if it is that
+            return {hop[1] for hop in found} == ({left} if left else set())
         if self.converges and wanted and found and (self.shut or self.drained):
             return True
         return bool(over) and (self.converges or found <= wanted <= found | over)
 
+    def _stale(
+        self, name: str, wanted: RouteTables, every: Sequence[RouteDifference]
+    ) -> Iterator[RouteDifference]:
+        """The routes that are still the build's, where BGP has others while ports are shut."""
+        differing = {(one.table, one.prefix) for one in every}
+        for prefix, choices in wanted.get(MAIN, {}).items():
+            ports = {hop[1] for hops in choices for hop in hops}
+            one = RouteDifference(name, "stale", MAIN, prefix, (), choices)
+            if (MAIN, prefix) not in differing and self._predicted(one) not in {None, *ports}:
+                yield one
+
+    def _predicted(self, one: RouteDifference) -> str | None:
+        """The port of BGP's path while shut ports are down, "" for none; None: it is not known."""
+        known = self.converges and self.shut and not self.drained and one.table == MAIN
+        return self._left.get(one.switch, {}).get(one.prefix) if known else None
+
     @property
     def _left(self) -> Mapping[str, Mapping[str, str]]:
-        """The ports of BGP's paths while shut ports are down, by switch and prefix."""
+        """See `_predicted`, by switch and prefix; nothing where only some switches are pushed to.
+
+        What the others have shut is not known then.
+        """
         shut = frozenset(self.shut)
+        if len(self.found) < np.count_nonzero(self.build.topology.present):
+            return {}
         if self.outcome[0] != shut:
             reader = target(self.target).reader(self.chosen)
             ports = reader.ports_left(self.rendered, shut) if isinstance(reader, BgpReader) else {}

@@ -196,12 +196,12 @@ class Api:
         that began meanwhile writes it with its rounds.
         """
         until = monotonic() + MOST_WRITING
-        while self.mover and not (self.mover.busy or self.mover.remember()):
+        while self.mover and not (self.mover.busy or self.mover.remembered()):
             self._lead()
             if monotonic() > until:
                 raise ServiceUnavailable(
-                    "it is done, but not written down: the store does not answer, and another"
-                    " controller would not know of it; ask again"
+                    "it is done, but not written down: the store or the disk does not take it,"
+                    " and the next controller would not know of it; this one goes on trying"
                 )
             self.breathe(WRITING_POLL)
 

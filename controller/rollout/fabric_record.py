@@ -47,10 +47,15 @@ class FabricRecord:
         self._kept: Record | None = None
         self._writing: Record | None = None
 
+    @property
+    def written(self) -> bool:
+        """Whether the store has the record that was asked for last."""
+        return self._kept is not None
+
     def agree(self, record: Record) -> bool:
         """Whether the store has this record; if not, start writing it."""
         if self._kept != record and self._writing is None:
-            self._writing = record
+            self._kept, self._writing = None, record  # a write that fails may have been done
             self._write(record)
         return self._kept == record
 

@@ -201,8 +201,12 @@ class Mover:
         self.remember()
 
     def remember(self) -> bool:
-        """Write down what is known of links and switches; whether it is written."""
+        """Write down what is known of links and switches; whether what follows may be done."""
         return self.agree(Record(self.fabric.identity))
+
+    def remembered(self) -> bool:
+        """The same; whether it is written: what follows may be done without, too."""
+        return self.remember() and self._record.written
 
     def roll_back(self, build: str = "", by: str = "") -> None:
         """Return to a build of the history: the one before by default; it ends a trial.

@@ -131,6 +131,7 @@ class Rollout:
     _before: Current = field(init=False)
     _round_programs: RoundPrograms = field(init=False)
     _avoided: frozenset[int] = field(init=False, default=frozenset())
+    _amiss: frozenset[int] = field(init=False, default=frozenset())
     _out: frozenset[int] = field(init=False, default=frozenset())
     _rounds: Rounds = field(init=False)
     _undoes: bool = field(init=False, default=False)
@@ -144,6 +145,8 @@ class Rollout:
         self._since = self.fabric.clock()
         if upkeep := self.fabric.upkeep:
             self._avoided = frozenset(filter(upkeep.avoids, self._round_programs.node))
+        there = self.fabric.present
+        self._amiss = frozenset(v for v in there if self.fabric.state(v) in AMISS)
         if self.begun is not None:
             # Switches are at this round or next to it: reading evens that out.
             self.round = self.begun.round - (self.begun.way == "back")
@@ -205,7 +208,9 @@ class Rollout:
         self._rest = fabric.clock()
         if self.begun is None and (fabric.complete or not self.all_or_none):
             self._out = frozenset(self._round_programs.node) - fabric.in_sync
-            if amiss := [v for v in self._carrying(self._out) if fabric.state(v) in AMISS]:
+            # Those that were amiss before, and not avoided, will not be: they are too many.
+            new = self._out - self._amiss
+            if amiss := [v for v in self._carrying(new) if fabric.state(v) in AMISS]:
                 names = ", ".join(fabric.names[v] for v in amiss[:5])
                 self._stop(f"{names} became amiss: ask again, traffic is led around it first")
                 return

@@ -9,6 +9,7 @@ import numpy as np
 from compilers.targets.openflow.protocol import PORT_STATS, Multipart
 from controller.openflow.multipart import ports_wanted, records
 from controller.switches.session import LiveFabric
+from controller.switches.switch import AMISS
 
 PERIOD, A_TICK = 15.0, 64
 """Seconds between two questions to a switch, and switches that are asked at a tick at most."""
@@ -45,7 +46,12 @@ class PortCounters:
             del self._asked[gone]
             self.known.pop(gone, None)
         # Those that are still programmed have other things to do.
-        due = [v for v in fabric.in_sync if now - self._asked.get(v, -PERIOD) >= PERIOD]
+        due = [
+            v
+            for v in there
+            if now - self._asked.get(v, -PERIOD) >= PERIOD
+            and fabric.state(v) in ("in sync", *AMISS)
+        ]
         for vertex in due[:A_TICK]:
             self._asked[vertex] = now
             answer = partial(self._counted, self.known, vertex)

@@ -10,7 +10,14 @@ from typing import Any
 
 from compilers.drawing.plots import plot
 from compilers.workers.source_digest import source_digest
-from extensions.papers.exhibit import NOT_EXPLAINED, QUICK, VERDICTS, Evidence, Exhibit
+from extensions.papers.exhibit import (
+    NOT_EXPLAINED,
+    QUICK,
+    VERDICTS,
+    Evidence,
+    Exhibit,
+    PaperClaim,
+)
 
 VERDICT_FILE = "verdict.json"
 ROW = ("id", "paper", "what", "verdict", "why")
@@ -41,7 +48,8 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
     data = {"table": table, "curves": curves, "graphs": graphs}
     yield f"{exhibit.id}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     yield from pictures(exhibit, evidence)
-    claims = [claim.row() for claim in evidence.claims]
+    none = {"verdict": QUICK, "why": ""} if evidence.quick else {}
+    claims = [{**claim.row(), **none} for claim in evidence.claims]
     sizes = {"quick": quick, "setup": evidence.setup}
     verdict = {**exhibit.row(evidence), **sizes, "code": source_digest(), "claims": claims}
     yield VERDICT_FILE, json.dumps(verdict, indent=1, ensure_ascii=False) + "\n"
@@ -85,9 +93,26 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
         yield "\n" if evidence.setup else ""
         if evidence.rows:
             yield from _table(evidence.columns, evidence.rows)
+            yield from _apart(evidence)
         else:
-            rows = [(c.says, c.relation, c.printed, c.computed, c.why) for c in evidence.claims]
-            yield from _table(("the paper says", "", "printed", "ours", ""), rows)
+            heads = ("the paper says", "", "printed", "ours", "")
+            rows = [
+                (c.says, c.relation, c.printed, c.computed, "" if evidence.quick else c.why)
+                for c in evidence.claims
+            ]
+            yield from _table(heads, rows)
+
+
+def _apart(evidence: Evidence) -> Iterator[str]:
+    """A line for each reason why printed values are others, with the first of its statements."""
+    alike: dict[tuple[str, str], list[PaperClaim]] = {}
+    for claim in evidence.claims:
+        if claim.verdict not in ("exact", "agrees") and not evidence.quick:
+            alike.setdefault((claim.verdict, claim.why), []).append(claim)
+    for (verdict, why), claims in alike.items():
+        first, more = claims[0], f" (and {len(claims) - 1} more)" if len(claims) > 1 else ""
+        values = f"{_cell(first.printed)} in print, {_cell(first.computed)} here"
+        yield f"\n- *{verdict}*: {first.says}{more}: {values}. {why}\n"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
+from math import inf
 from typing import Any, NamedTuple
 
 from compilers.evaluation.traffic import PATTERNS, between_groups
@@ -14,7 +15,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from extensions.papers.kept_points import kept_point
-from extensions.simulation.build_simulation import network_for, settings_for
+from extensions.simulation.build_simulation import network_for, settings_for, with_channels
 from extensions.simulation.latency_curve import LatencyCurve, Simulated, simulate
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic
@@ -57,6 +58,9 @@ ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     ),
 }
 """By name: the routing of a fabric, and the settings of the ways that its packets take."""
+SPLIT = ("dragonfly", "megafly")
+"""Families whose packets do not take any free channel in the papers: those of BookSim's
+`dragonflynew` change theirs behind a global link, PolarStar's §9.4 counts theirs. Here `valley`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,8 @@ class PaperFabric:
 
     def ways(self) -> dict[str, str]:
         """Of packets, for `SimulationSettings`."""
-        return dict(ROUTES[self.routes][1])
+        split = {"scheme": "valley"} if self.topology["family"] in SPLIT else {}
+        return {**ROUTES[self.routes][1], **split}
 
 
 @lru_cache(maxsize=1)
@@ -100,13 +105,14 @@ def setup_of(fabrics: Iterable[PaperFabric], quick: bool, look: Look = A_LOOK) -
     """What was simulated, a line each: switches and windows, then the networks and their routes."""
     known = SimulationSettings(**look.windows()) if quick else SimulationSettings()
     loads = look.loads if quick else LOADS
+    seeds = f"each of the seeds 0 to {SEEDS - 1}"
     near = "" if quick else f" and {NEAR} more near saturation"
     lines = [
         f"Switches: {known.vcs} virtual channels, any free one is taken; {known.buffer} flits a"
         f" port; packets of {known.packet} flits, made at random (Bernoulli).",
         f"Loads {', '.join(f'{load:g}' for load in loads)}{near}; {known.warmup:,} cycles of"
         f" warm-up, {known.periods} × {known.period} measured; sustained means: for these"
-        f" {known.periods * known.period:,} cycles, with each of {1 if quick else SEEDS} seeds.",
+        f" {known.periods * known.period:,} cycles, with {'seed 0' if quick else seeds}.",
     ]
     routes: dict[str, dict[str, None]] = {}
     for each in fabrics:
@@ -114,9 +120,21 @@ def setup_of(fabrics: Iterable[PaperFabric], quick: bool, look: Look = A_LOOK) -
             f"{value}" if name == "family" else f"{name}={value}"
             for name, value in each.topology.items()
         )
-        words = [family, *values, each.grown, f"{each.hosts} hosts a switch"]
+        split = "channels split by valley" if "scheme" in each.ways() else ""
+        words = [family, *values, each.grown, f"{each.hosts} hosts a switch", split]
         routes.setdefault(" ".join(filter(None, words)), {})[each.routes] = None
     return (*lines, *(f"{network}: {'; '.join(names)}." for network, names in routes.items()))
+
+
+def deadlocks_of(curves: Iterable[tuple[tuple[str, ...], LatencyCurve]]) -> tuple[str, ...]:
+    """A line that names the curves with a deadlock, and from which load on; none without one."""
+    first = {
+        " ".join(key): next(point.offered for point in curve.points if point.deadlock)
+        for key, curve in curves
+        if curve.deadlock
+    }
+    found = "; ".join(f"{name} from {load:g}" for name, load in first.items())
+    return (f"Deadlocks, loads offered: {found}.",) if found else ()
 
 
 def simulated_curve(
@@ -172,6 +190,7 @@ def _prepared(
         traffic = PATTERNS[pattern](topology, hosts, 0)
     settings = settings_for(build, loads, 0, (), {**fabric.ways(), **windows})
     network = network_for(build, hosts, settings)
+    settings = with_channels(build, network, settings)
     return Simulated(network, HostTraffic.of(traffic, network.switches), settings)
 
 
@@ -186,5 +205,6 @@ def sustained(curve: LatencyCurve) -> float:
 
 
 def latency_at(curve: LatencyCurve, load: float) -> float:
-    """The mean latency at an offered load."""
-    return next((each.mean_latency or 0.0 for each in curve.points if each.offered == load), 0.0)
+    """The mean latency at an offered load of the curve; endless where no packet came."""
+    found = {each.offered: each.mean_latency for each in curve.points}[load]
+    return inf if found is None else found

@@ -1,4 +1,4 @@
-"""Compilation of inner loops by numba, once a machine."""
+"""Compilation of inner loops by numba, once for each state of their sources."""
 
 from __future__ import annotations
 
@@ -7,28 +7,34 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from compilers.forwarding.machine_code import keep_somewhere
+from compilers.forwarding.machine_code import digest_of, keep_somewhere
 
 F = TypeVar("F", bound=Callable[..., Any])
-
+SOURCES = digest_of("", sorted(Path(__file__).parent.glob("*.py")))
+"""In the name of every loop: numba keeps machine code by that and the loop's own file, and one
+calls those of other files."""
 
 keep_somewhere()
 
 import numba  # noqa: E402
 
-compiled = cast("Callable[[F], F]", numba.njit(cache=True))
-"""Machine code of a function of arrays and numbers, kept for the next process."""
-inner = cast(
-    "Callable[[F], F]", numba.njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-)
-"""The same, for compiled functions only: Python cannot call it, and it takes less time to make."""
+
+def compiled(function: F) -> F:
+    """Machine code of a function of arrays and numbers, kept for the next process."""
+    function.__qualname__ += f"_{SOURCES}"
+    return cast(F, numba.njit(cache=True)(function))
+
+
+def inner(function: F) -> F:
+    """The same, for compiled functions only: Python cannot call it, and it takes less time."""
+    function.__qualname__ += f"_{SOURCES}"
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, numba.njit(cache=True, **options)(function))
 
 
 def is_kept(loop: Callable[..., Any]) -> bool:
     """Whether an earlier process has left machine code of a loop as its source is now."""
     function, places = cast(Any, loop).py_func, cast(Any, loop)._cache.cache_path
     code, version = function.__code__, "".join(map(str, sys.version_info[:2]))
-    source = Path(code.co_filename)
-    name = f"{source.stem}.{function.__name__}-{code.co_firstlineno}.py{version}*.nbi"
-    since = source.stat().st_mtime
-    return any(each.stat().st_mtime > since for each in Path(places).glob(name))
+    name = f"{Path(code.co_filename).stem}.{function.__qualname__}-*.py{version}*.nbi"
+    return any(Path(places).glob(name))

@@ -34,13 +34,13 @@ class SimulationSettings:
     packet: flits. buffer: flits of each port, shared out among its virtual channels. ways: of
     packets from hosts, one of `POLICIES`. paths: of `PATHS`, what `BESIDE_TABLES` take. scheme: of
     channels, one of `SCHEMES`: by `single` a packet takes any free virtual channel, as in the
-    papers' BookSim; channels: how many there are, the virtual ones shared out among them.
-    threshold: packets that wait for its minimal
-    way when an adaptive packet looks for another one, as a part of a virtual channel's buffer: so
-    the authors' BookSim has it. samples: switches drawn where `ways` are `ugal`, by one of which a
-    packet may go. level: of `LEVELS`, what moves as one. flows: of a host to another, 0 for each
-    packet by itself. warmup, period: cycles; periods: measured. drain: most cycles to
-    wait for what was measured. runs: replications, with seeds from `seed` on.
+    papers' BookSim (`anynet`); channels: how many there are, the virtual ones shared out among
+    them. threshold: packets that wait for its minimal way when an adaptive packet looks for another
+    one, as a part of a virtual channel's buffer: so the authors' BookSim has it. samples: switches
+    drawn where `ways` are `ugal`, by one of which a packet may go. level: of `LEVELS`, what moves
+    as one. flows: of a host to another, 0 for each packet by itself. warmup, period: cycles;
+    periods: measured. drain: most cycles to wait for what was measured. runs: replications, with
+    seeds from `seed` on.
     """
 
     loads: tuple[float, ...] = USUAL_LOADS
@@ -93,7 +93,8 @@ class LoadPoint:
     """One offered load; latencies in cycles, from when a packet is made until its last flit came.
 
     Of several runs: means of them, `sustained` if all are, the worst `worst_latency`, `hottest_use`
-    and `settled`, all packets. `accepted_error`, `latency_error`: half of the 95 % confidence
+    with its link, the median `settled` (one run in eighty has a late one by chance), all packets.
+    `accepted_error`, `latency_error`: half of the 95 % confidence
     interval of the mean of the runs (Student's t); None for one run.
     offered, generated, accepted: parts of what the links of the hosts that send can carry.
     sustained: packets were made, all arrived, and latency did not grow. packets: measured.
@@ -139,12 +140,14 @@ class LoadPoint:
         }
         most: dict[str, Any] = {
             name: max((row[name] for row in rows if row[name] is not None), default=None)
-            for name in ("worst_latency", "hottest_use", "cycles", "settled")
+            for name in ("worst_latency", "hottest_use", "cycles")
         }
         return replace(
             first,
             **{**means, **ranks, **most},
             sustained=all(run.sustained for run in runs),
+            hottest=max(runs, key=lambda run: run.hottest_use).hottest,
+            settled=sorted(run.settled for run in runs)[len(runs) // 2],
             packets=sum(run.packets for run in runs),
             lost=sum(run.lost for run in runs),
             deadlock=next((run.deadlock for run in runs if run.deadlock), ()),

@@ -137,6 +137,7 @@ def test_render_as_json(polarfab, lab: Path, tmp_path: Path, target: str) -> Non
         "bytes": sum(path.stat().st_size for path in files),
         "checked": True,
         "not_checked": "",
+        "unproved": "",
         "kept": 0,
         "edited": [],
     }

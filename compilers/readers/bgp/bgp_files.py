@@ -13,7 +13,7 @@ from pathlib import Path
 from compilers.readers.bgp.bgp_dialects import dialect
 from compilers.readers.bgp.bgp_outcome import is_taken, is_via
 from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker
-from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop
+from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop, prefix_text
 from compilers.readers.routers.frr_reader import NAME, read_frr_text
 from compilers.readers.routers.router_files import read_files
 from compilers.readers.routers.router_forwarding import far_ends, forwarding
@@ -75,6 +75,10 @@ def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] 
         speaker.said.need(speaker.dialect.links, {"port": ends.get(session.port, "")})
     if Path(where.file).name in ANNOUNCING:
         _announce(router, speaker)
+    discarded = {prefix_text(prefix) for prefix, _, _ in router.transit.rows(DISCARD)}
+    for pool in (family.taken[0] for family in speaker.families):
+        if prefix_text(pool) not in discarded:
+            router.fault(0, f"no route that discards what is left of {pool}")
     return numbered(router, speaker, forwarding(*routers, recursive=True), where.file)
 
 

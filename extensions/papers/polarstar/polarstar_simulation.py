@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import inf
 
 from compilers.drawing.plots import Curve, Panel
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.latency_curves import (
     Look,
     PaperFabric,
+    deadlocks_of,
     most_accepted,
     setup_of,
     simulated_curve,
@@ -94,7 +96,8 @@ def synthetic(quick: bool) -> Evidence:
             ">=",
         ),
     ]
-    panels, setup = _panels(curves, PATTERNS), _setup(quick, among)
+    panels = _panels(curves, PATTERNS)
+    setup = (*_setup(quick, among), *deadlocks_of(curves.items()))
     return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
 
 
@@ -113,7 +116,8 @@ def adversarial(quick: bool) -> Evidence:
     """Figure 10: all endpoints of a supernode or group to those of one other."""
     among = {n: each for n, each in networks(quick).items() if each.group}
     curves = _curves(quick, among, ("adversarial",))
-    tree = _curves(quick, {"FT": networks(quick)["FT"]}, ("longest",))
+    trees = {"FT": networks(quick)["FT"]}
+    tree = _curves(quick, trees, ("longest",))
     held = {(way, name): most_accepted(curve) for (_, way, name), curve in (curves | tree).items()}
     claims = [
         *(
@@ -139,7 +143,8 @@ def adversarial(quick: bool) -> Evidence:
     ]
     renamed = {("adversarial", way, name): curve for (_, way, name), curve in tree.items()}
     panels = _panels(curves | renamed, ("adversarial",))
-    return Evidence(tuple(claims), panels=panels, setup=_setup(quick, among), quick=quick)
+    setup = (*_setup(quick, among | trees), *deadlocks_of((curves | tree).items()))
+    return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
 
 
 def _curves(
@@ -225,8 +230,8 @@ def motifs(quick: bool) -> Evidence:
         )
         panels.append(Panel(motif, "", "cycles", bars, steps=True))
     setup = (
-        "A cycle is a flit of 64 bytes; any of 4 virtual channels; 128 flits a port;"
-        " packets of 4 flits; a motif once, with seed 0, in a network that is empty.",
+        "A cycle is a flit of 64 bytes; 4 virtual channels, any free one is taken; 128 flits"
+        " a port; packets of 4 flits; a motif once, with seed 0, in a network that is empty.",
         *(f"{motif}: {MOTIFS[motif]}, {MESSAGES[motif][not quick]:,} bytes." for motif in MOTIFS),
         *_setup(quick, {name: known[name] for name in ("PS-IQ", "DF", "HX", "FT")})[2:],
     )
@@ -234,12 +239,13 @@ def motifs(quick: bool) -> Evidence:
 
 
 def _cycles(motif: str, fabric: PaperFabric, quick: bool) -> float:
+    """Endless where a motif does not end, in a deadlock."""
     build = fabric.build()
     settings = settings_for(build, (), 0, (), fabric.ways())
     small, large = MESSAGES[motif]
     size = small if quick else large
     found = completion_time(build, MOTIFS[motif], size, fabric.hosts, settings)
-    return float(found.cycles or 0)
+    return inf if found.cycles is None else float(found.cycles)
 
 
 def _slower(says: str, fast: float, slow: float) -> PaperClaim:

@@ -249,3 +249,56 @@ def test_formats_of_panels_need_panels():
     fabric = Fabric.from_spec({"name": "x", "topology": {"family": "polarfly", "q": 3}}).compile()
     with pytest.raises(InputError, match="a fabric with panels"):
         "".join(fabric.cables().text("panels"))
+
+
+def test_types_of_many_lanes_are_read_back():
+    given = spec(q=17)
+    needed = planned(q=17).cassettes()
+    given["inventory"] |= needed
+    placed = place_fabric(load_fabric(given))
+    plan = panel_plan(placed.topology, placed.wiring, placed.hardware())
+    assert not [*plan.unknown_types()]
+    assert dict(plan.types) == {
+        name: tuple(each["front"]) for name, each in needed["panels"]["types"].items()
+    }
+
+
+def test_a_ribbon_of_more_links_than_a_trunk_holds_is_bought_as_several():
+    plan = planned(q=13)
+    bought = sum(item.quantity for item in plan.items() if item.kind == "ribbon")
+    assert bought == plan.summary()["ribbons"] == 2 * 183
+
+
+def test_a_fat_tree_has_an_even_radix():
+    found = planned(q=4).summary()
+    assert (found["hosts"], found["fat_tree_radix"]) == (21, 8)
+
+
+def test_cords_of_a_rack_end_in_it_and_each_is_plugged_in_one_phase(example):
+    def cords(**chosen):
+        schedule = CableSchedule.of(example.builds, **chosen)
+        return [tuple(row.split(",")) for row in "".join(schedule.text("panels")).splitlines()[1:]]
+
+    everything = cords()
+    assert cords(rack="C1") == [row for row in everything if "C1" in (row[2], row[5])]
+    by_phase = [row for phase in range(1, 9) for row in cords(phase=phase)]
+    assert sorted(by_phase) == sorted(everything)
+    labels = "".join(CableSchedule.of(example.builds, rack="C1").text("labels"))
+    assert all((row[0] in labels) == ("C1" in (row[2], row[5])) for row in everything)
+
+
+def test_cables_with_links_missing_are_listed_and_checked_without_panels(tmp_path):
+    given = spec(q=3)
+    plan = planned(q=3)
+    a, b = (plan.wiring.names[v] for v in plan.cables.ends[0])
+    given["inventory"]["dead_links"] = [{"a": a, "b": b}]
+    fabric = Fabric.from_spec(given).compile()
+    schedule = CableSchedule.of(fabric.builds)
+    listed = "".join(schedule.text("csv"))
+    assert listed.count("\n") == 1 + 23
+    assert "panels" not in schedule.summaries()[0]
+    (tmp_path / "cables.csv").write_text(listed)
+    assert fabric.check_wiring([tmp_path / "cables.csv"]).good
+    for form in ("panels", "bom", "labels"):
+        with pytest.raises(InputError, match="links missing"):
+            "".join(schedule.text(form))

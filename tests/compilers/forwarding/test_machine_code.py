@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -41,6 +42,37 @@ def test_tabulation_is_the_same_in_machine_code(
         expected, found = getattr(plain, name)(program), getattr(fast, name)(program)
         for one, other in zip(expected, found, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+CALLER = """
+from callee import step
+from compilers.forwarding.machine_code import kernel
+@kernel("int64(int64)")
+def twice(number):
+    return step(step(number))
+"""
+CALLEE = """
+from compilers.forwarding.machine_code import loop
+@loop
+def step(number):
+    return number + {}
+"""
+CALL = """
+from compilers.forwarding.machine_code import Library
+print(Library("called", ("callee", "caller"), ("twice",), "P", "").jit.twice(3))
+"""
+
+
+def test_a_loop_is_translated_again_when_one_that_it_calls_has_changed(tmp_path: Path) -> None:
+    """Numba itself compares the caller's file alone."""
+    (tmp_path / "caller.py").write_text(CALLER)
+    paths = os.pathsep.join((str(tmp_path), str(Path(__file__).parents[3])))
+    env = {**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    for more, expected in ((1, "5"), (2, "7"), (2, "7")):
+        (tmp_path / "callee.py").write_text(CALLEE.format(more))
+        command = [sys.executable, "-B", "-c", CALL]
+        run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        assert run.stdout.strip() == expected
 
 
 @pytest.fixture

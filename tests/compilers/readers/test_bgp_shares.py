@@ -270,3 +270,24 @@ def test_management_addresses_are_no_next_hops(tmp_path):
     wiring = replace(build.wiring, management=management)
     with pytest.raises(InputError, match="apart from those of management"):
         write("frr", replace(build, wiring=wiring), tmp_path, BGP)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("nxos", r"^ip(v6)? route {} Null0 254\n"),
+        ("nvue", r'^ +"{}": {{address-family: .* blackhole.*\n'),
+        ("junos", r"^set routing-options (rib inet6.0 )?static route {} .*\n"),
+    ],
+)
+@pytest.mark.parametrize("pool", ["10.0.0.0/26", "fd::/60"])
+def test_the_route_that_discards_the_rest_is_needed(name, line, pool, tmp_path):
+    """Also where the other static routes of the table are inside the switch's own prefix."""
+    build = build_of({"spread": True, "q": 3})
+    write(name, build, tmp_path, BGP)
+    (file,) = (tmp_path / "3").iterdir()
+    text, count = re.subn(line.format(pool), "", file.read_text(), flags=re.M)
+    assert count in {1, 2}
+    file.write_text(text)
+    (found,) = check(name, build, tmp_path, BGP).examples
+    assert f"no route that discards what is left of {pool}" in str(found)

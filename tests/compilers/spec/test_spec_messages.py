@@ -162,10 +162,13 @@ def test_all_mended_at_once_compiles() -> None:
         ("- {type: leaf}\n", more),
         ("b: n99", "b: n39"),
         ("n3, b_port: e1}", "n37, b_port: eth1}"),
-        ("b: m1, b_port: eth1", "b: n44, b_port: eth2"),
+        ("b: m1, b_port: eth1", "b: n45, b_port: eth2"),
     ):
         assert wrong in nodes
         nodes = nodes.replace(wrong, right)
     Path("fabric.yaml").write_text(fabric)
     Path("inventory.yaml").write_text(nodes)
     assert len(compile_fabric(load_fabric("fabric.yaml")).wiring.names) == 57
+    Path("inventory.yaml").write_text(nodes.replace("b: n45", "b: n44"))
+    with pytest.raises(InputError, match="compile with --cables-of an earlier build"):
+        compile_fabric(load_fabric("fabric.yaml"))

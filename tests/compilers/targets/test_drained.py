@@ -61,6 +61,16 @@ def test_systems_say_families_in_their_words():
         assert lines[at : at + 3] == [lines[at], "  no network 100.127.0.4/32", " exit"]
 
 
+def test_prefix_lists_of_eos_are_sections():
+    """As its user manual and its configurations have them: no `seq` behind an IPv6 name."""
+    build = build_of({"spread": True, "q": 3})
+    lines, end = (maintenance_lines(build, "eos", BGP, "3", end=end) for end in (False, True))
+    at = lines.index("ipv6 prefix-list own-ipv6")
+    assert lines[at + 1].startswith(" seq 5 permit fd")
+    assert lines[at + 2] == "exit"
+    assert {"no ip prefix-list own-ipv4", "no ipv6 prefix-list own-ipv6"} <= {*end}
+
+
 def test_the_end_takes_back_every_line():
     """What goes in comes out: each line of the end is `no` of one, or restores the address."""
     build = build_of({"spread": True, "q": 3})

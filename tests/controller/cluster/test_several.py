@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -405,6 +406,43 @@ def test_a_move_that_has_not_begun_is_stopped_by_a_switch_that_leaves(tmp_path):
     site.step()
     assert a.rollout.state == "failed"
     assert a.fabric.identity == site.old.identity
+
+
+def test_a_record_whose_answer_was_lost_may_be_in_the_store():
+    """What is known went back to what it was: the store kept what it had got meanwhile."""
+    etcd = Etcd()
+    etcd.key = (1, "a", 7)
+    store, calm, drained = Store(etcd), Record("x"), Record("x", known={"asked": [["3"]]})
+    record = SharedRecord(Later(store), SimpleNamespace(packed=lambda _: None))
+    record.lead(7, None)
+
+    def agreed(one):
+        record.agree(one)
+        record.jobs.poll()
+        return record.agree(one)
+
+    def lost(key, value, term):
+        Store.put(store, key, value, term)
+        raise Unavailable("no answer in time")
+
+    assert agreed(calm)
+    store.put = lost
+    assert not agreed(drained)
+    record.jobs.poll()
+    del store.put
+    assert read(store) == drained
+    assert agreed(calm)
+    assert read(store) == calm
+
+
+def test_nothing_is_agreed_while_another_record_is_on_its_way():
+    etcd = Etcd()
+    etcd.key = (1, "a", 7)
+    calm, drained = Record("x"), Record("x", known={"asked": [["3"]]})
+    record = SharedRecord(Later(Store(etcd)), SimpleNamespace(packed=lambda _: None))
+    record.lead(7, calm)
+    assert not record.agree(drained)
+    assert not record.agree(calm), "the store gets the other one after this"
 
 
 def test_builds_larger_than_a_value_come_back_whole():

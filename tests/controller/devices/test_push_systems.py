@@ -59,7 +59,7 @@ class Site:
         monkeypatch.setattr("napalm.get_network_driver", lambda name: drivers(self.devices)(name))
         monkeypatch.setattr(device_push, "PROOF_PATIENCE", 0)
 
-    def push(self, build=None, old=None, **way):
+    def push(self, build=None, old=None, nodes=(), **way):
         build = build or self.build
         out = self.folder / "out" / build.identity
         if not out.exists():
@@ -67,7 +67,7 @@ class Site:
         given = old and (old, self.folder / "out" / old.identity)
         way = PushWay("echo {node}", **way)
         push = DevicePush(build, self.system, self.options, out, way, old=given)
-        self.report = push.run()
+        self.report = push.run(nodes)
         return {one.node: one for one in self.report.switches}
 
 
@@ -444,11 +444,18 @@ def test_routes_of_bgp_around_a_shut_port_are_proved(tmp_path, monkeypatch):
     assert port not in left[names[0]].values()
     assert other not in left[names[far]].values()
     third = next(v for v in range(1, len(names)) if v != far and v not in w.far[far])
+    assert site.push(stop_on=0)[names[0]].state == "failed", "routes over it are still there"
     learn(left)
     found = site.push()
     assert [one.error for one in found.values() if one.error] == []
     assert states(found) == {"as built"}
-    assert "those of table main proved" in " ".join(found[names[0]].kept)
+    kept = " ".join(found[names[0]].kept)
+    assert re.search(r"(\d+) routes go around what is shut or drained: \1 proved, 0 not$", kept), (
+        kept
+    )
+    some = site.push(nodes=[names[0], names[far]])
+    assert states(some) == {"as built"}, [one.error for one in some.values()]
+    assert all(re.search(r": 0 proved, [1-9]\d* not$", one.kept[-1]) for one in some.values())
     prefix = str(build.addressing.network(far))
     wrong = next(p for p in set(left[names[third]].values()) - {left[names[third]][prefix], ""})
     learn({**left, names[third]: {**left[names[third]], prefix: wrong}})

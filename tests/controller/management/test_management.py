@@ -491,7 +491,7 @@ def repairing():
     return fabric, Keeper(fabric)
 
 
-def test_drains_are_asked_for_by_operators(tmp_path, repairing):
+def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     fabric, keeper = repairing
     build, overview = keeper.build, Overview(fabric, keeper)
     tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
@@ -514,6 +514,12 @@ def test_drains_are_asked_for_by_operators(tmp_path, repairing):
     assert api.post("/api/undrain", json=link, headers=bearer(OPERATOR)).json["asked"] == []
     assert api.post("/api/undrain", json=link, headers=bearer(OPERATOR)).status_code == 400
     assert api.get("/api/state").json["links"] == []
+    journal.mkdir()  # as on a full disk: nothing can be written there
+    monkeypatch.setattr(http_api, "MOST_WRITING", 0.0)
+    late = api.post("/api/drain", json=link, headers=bearer(OPERATOR))
+    assert (late.status_code, "not written down" in late.json["error"]) == (503, True)
+    journal.rmdir()
+    assert api.post("/api/drain", json=link, headers=bearer(OPERATOR)).status_code == 202
     asked = [(one["action"], one["outcome"]) for one in actions.last()]
     assert ("drain", "asked") in asked
 
@@ -528,6 +534,8 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
             written.append(asked[-1])
 
     class Slow(FabricRecord):
+        written = True
+
         def agree(self, record):
             asked.append(record)
             return record in written

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.protocol import Multipart
 from controller.rollout.mover import Mover
 from controller.settings import Damping
 from controller.switches.current import Current
 from controller.switches.session import ASK_AFTER, SILENCE, SLOW, WORK_RATE, WORKING
 from controller.switches.switch import LAST_RETRY, MOST_DRIFTS, ROWS_RESENT
+from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
 from tests.compilers.routed import routed
 from tests.controller.switches.conforming_switch import Shape
@@ -155,6 +157,17 @@ def test_a_refusal_is_tried_again_with_growing_waits_and_new_limits():
     assert net.fabric.lost() == []
 
 
+def test_ports_of_a_switch_that_refuses_its_program_are_counted():
+    """It carries traffic, and may lose it."""
+    net = network(Shape(bundles=False, rows=10))
+    assert net.sessions.state(BAD) == "refused"
+    PortCounters(net.sessions)
+    asked = []
+    net.sessions.present[BAD].talk.ask = lambda kind, *_: asked.append(kind)
+    net.tick(TICK)
+    assert asked == [Multipart.PORT_STATS]
+
+
 def test_a_hung_switch_is_cut_off_in_seconds_and_delays_no_other():
     net = network()
     wait(net, 2)
@@ -253,6 +266,24 @@ def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
     wait(net, 8)
     assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
     assert lost(net) == []
+
+
+def test_a_fabric_whose_switches_refuse_its_build_moves_to_another():
+    """Most are amiss, so no traffic is led around them: the move was refused for ever."""
+    refuses = Shape(bundles=False, rows=10)
+    net = in_memory(Shape(), BUILD, dict.fromkeys(range(9), refuses))
+    wait(net, 2)
+    assert (len(net.sessions.missing()), drained(net)) == (9, [])
+    new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
+    mover = Mover(net.sessions, net.keeper)
+    mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
+    wait(net, 8)
+    assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
+    for switch in net.fabric.switches:
+        switch.shape = Shape()
+    wait(net, 2 * LAST_RETRY + 2)
+    assert net.sessions.complete
+    assert net.fabric.lost() == []
 
 
 def test_a_switch_that_returns_while_the_others_move_follows():

@@ -1,13 +1,26 @@
-"""Channels of the papers' exhibits: what split ones do to a grown PolarFly."""
+"""Channels of the papers' exhibits: split where the papers split them, and only there."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
 
 from compilers.evaluation.traffic import PATTERNS
-from extensions.papers.latency_curves import PaperFabric
+from extensions.papers.exhibit import PaperClaim
+from extensions.papers.latency_curves import (
+    Look,
+    PaperFabric,
+    deadlocks_of,
+    latency_at,
+    simulated_curve,
+)
+from extensions.papers.polarfly import polarfly_simulation
+from extensions.papers.polarstar import polarstar_simulation
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
-from extensions.simulation.latency_curve import simulate
+from extensions.simulation.latency_curve import LatencyCurve, simulate
+from extensions.simulation.load_point import LoadPoint
 from extensions.simulation.simulated_network import HostTraffic
 
 WINDOWS = {"warmup": 500, "period": 250, "drain": 2_000, "ways": "minimal"}
@@ -26,3 +39,55 @@ def test_split_channels_and_not_growth_make_the_collapse_of_figure_eleven() -> N
     assert shared.sustained
     assert not valley.sustained
     assert valley.accepted < 0.45
+
+
+@pytest.mark.parametrize("routes", ["MIN", "UGAL"])
+def test_dragonfly_has_no_deadlock_as_in_booksim(routes: str) -> None:
+    """With any free channel it had one under uniform traffic, and accepted .27 of .95."""
+    look = Look((0.95,), warmup=800, period=250, drain=600)
+    dragonfly = PaperFabric({"family": "dragonfly", "h": 2, "a": 4}, 2, routes)
+    curve = simulated_curve(dragonfly, "uniform", quick=True, look=look)
+    assert curve.deadlock == ()
+    assert curve.points[0].accepted > 0.6
+
+
+def point(load: float, **fields: object) -> LoadPoint:
+    known = dict.fromkeys(LoadPoint.__dataclass_fields__, 0)
+    given = {**known, "offered": load, "mean_latency": 20.0, "deadlock": (), "sustained": True}
+    return LoadPoint(**{**given, **fields})
+
+
+def test_deadlocks_are_named_beside_the_picture() -> None:
+    stopped = LatencyCurve((point(0.5), point(0.8, deadlock=(1, 2, 1)), point(0.9, deadlock=(1,))))
+    curves = {("uniform", "DF"): stopped, ("uniform", "PF"): LatencyCurve((point(0.5),))}
+    assert deadlocks_of(curves.items()) == ("Deadlocks, loads offered: uniform DF from 0.8.",)
+    assert deadlocks_of([]) == ()
+
+
+def test_a_load_at_which_nothing_came_is_not_the_fastest() -> None:
+    curve = LatencyCurve((point(0.4, mean_latency=None), point(0.5)))
+    claim = PaperClaim("faster", latency_at(curve, 0.5), latency_at(curve, 0.4), "<=")
+    assert claim.verdict == "contradicts"
+    with pytest.raises(KeyError):
+        latency_at(curve, 0.7)
+
+
+def test_a_motif_that_does_not_end_is_not_the_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = SimpleNamespace(cycles=None)
+    monkeypatch.setattr(polarstar_simulation, "completion_time", lambda *_: found)
+    small = PaperFabric({"family": "polarfly", "q": 2}, 1, "MIN")
+    assert polarstar_simulation._cycles("Sweep3D", small, True) > 1e9
+
+
+def test_the_fat_tree_of_figure_ten_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    curve = LatencyCurve((point(0.1), point(0.4)))
+    monkeypatch.setattr(polarstar_simulation, "simulated_curve", lambda *_: curve)
+    setup = "\n".join(polarstar_simulation.adversarial(True).setup)
+    assert "fat-tree k=6 pods=6 6 hosts a switch: MIN, all shortest paths" in setup
+    assert "megafly h=3 a=6 3 hosts a switch channels split by valley: MIN" in setup
+
+
+def test_per_cent_in_print_are_read_to_their_last_digit() -> None:
+    """31 % less "agreed" with 27 and 35 % less."""
+    assert polarfly_simulation._in_print("", 0.69, 0.694).verdict == "exact"
+    assert polarfly_simulation._in_print("", 0.69, 0.73).verdict == "differs"

@@ -87,6 +87,14 @@ def test_a_quick_run_is_no_verdict():
     assert found.reasons == ("of small sizes, where 1 of 1 statements hold",)
 
 
+def test_statements_of_a_quick_run_have_no_verdict_either():
+    order = PaperClaim("outperforms", printed=0.55, computed=0.5, relation=">=")
+    each, found = exhibit("polarfly-fig8"), Evidence((order,), quick=True)
+    text = dict(files(each, found, True))["verdict.json"]
+    assert [claim["verdict"] for claim in json.loads(text)["claims"]] == ["quick"]
+    assert "| 0.5 | not explained |" not in "".join(page([(each, found)], PAPERS, ""))
+
+
 def test_every_word_of_table_one_is_judged():
     claims = exhibit("polarfly-table1").compute(False).claims
     for word in ("direct", "modular", "expandable", "flexible", "diameter 2"):
@@ -101,6 +109,7 @@ def test_the_setup_names_every_network_with_its_routing():
     assert "polarfly q=31 16 hosts a switch: MIN; UGAL; UGAL_PF." in lines
     assert "slimfly q=23 18 hosts a switch: MIN; UGAL." in lines
     assert "fat-tree k=18 pods=18 18 hosts a switch: MIN, all shortest paths." in lines
+    assert "dragonfly h=6 a=12 6 hosts a switch channels split by valley: MIN; UGAL." in lines
 
 
 def test_files_of_an_exhibit_and_what_is_done_already(tmp_path: Path):
@@ -129,6 +138,13 @@ def test_the_page_has_every_exhibit():
     text = "".join(page(list(reproduce(chosen, quick=True)), PAPERS, "papers/"))
     assert "### projective-table1" in text
     assert "](papers/projective-fig2-1.svg)" in text
+
+
+def test_the_page_says_which_printed_values_of_a_table_are_others():
+    """Slim Fly's was hidden behind MLFM's, which has the worse verdict."""
+    text = "".join(page(list(reproduce([exhibit("polarfly-table1")], quick=True)), PAPERS, ""))
+    assert "- *corrected*: Slim Fly: expandable, 75 % of its cables" in text
+    assert "- *differs*: MLFM: expandable" in text
 
 
 def test_an_unknown_figure_is_refused_with_the_nearest():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from extensions.simulation import simulate
+from extensions.simulation.load_point import LoadPoint
 from extensions.simulation.measurement import settled
 from polarfab.fabric import Fabric
 
@@ -22,6 +25,15 @@ def test_the_interval_is_that_of_students_t() -> None:
     assert whole.sustained == all(run.sustained for run in runs)
     assert whole.packets == sum(run.packets for run in runs)
     assert runs[0].accepted_error is None
+    hottest = max(runs, key=lambda run: run.hottest_use)
+    assert (whole.hottest_use, whole.hottest) == (hottest.hottest_use, hottest.hottest)
+
+
+def test_one_run_of_several_does_not_make_the_warm_up_too_short() -> None:
+    fabric = Fabric.from_spec(FABRIC)
+    (point,) = simulate(fabric, loads=[0.1], warmup=100, period=50).points
+    runs = [replace(point, settled=cycle) for cycle in (0, 1_750, 125)]
+    assert LoadPoint.of_runs(runs).settled == 125
 
 
 def test_a_network_is_steady_from_where_its_packets_stop_to_grow() -> None:

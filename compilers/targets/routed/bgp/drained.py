@@ -55,7 +55,9 @@ def maintenance_lines(
     speaker = values.bgp
     assert speaker, "routing is bgp"  # noqa: S101
     more = speaker.longest - build.topology.diameter
-    lines = [line for f in speaker.families for line in _policies(f, speaker.number, more, end)]
+    lines = [
+        line for f in speaker.families for line in _policies(f, name, speaker.number, more, end)
+    ]
     shares = [
         line
         for f in speaker.families
@@ -67,15 +69,18 @@ def maintenance_lines(
     return lines
 
 
-def _policies(f: BgpFamily, number: int, more: int, end: bool) -> Iterator[str]:
+def _policies(f: BgpFamily, name: str, number: int, more: int, end: bool) -> Iterator[str]:
     own, announced = f"{f.word} prefix-list own-{f.name}", f"route-map announced-{f.name} permit"
+    permitted = f"seq 5 permit {f.own}"
+    # In EOS a list is a section (user manual, "ipv6 prefix-list").
+    one = [own, f" {permitted}", "exit"] if name == "eos" else [f"{own} {permitted}"]
     if f.own and not end:
-        yield f"{own} seq 5 permit {f.own}"
+        yield from one
         yield from (f"{announced} 5", f" match {f.word} address prefix-list own-{f.name}", "exit")
     longer = f" {' '.join([str(number)] * more)}" * (not end)
     yield from (f"{announced} 10", f" {'no ' * end}set as-path prepend{longer}", "exit")
     if f.own and end:
-        yield from (f"no {announced} 5", f"no {own} seq 5 permit {f.own}")
+        yield from (f"no {announced} 5", f"no {own if name == 'eos' else one[0]}")
 
 
 def _shares(f: BgpFamily, unicast: str, end: bool) -> Iterator[str]:
