@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from inventory.problems import InputError
 from polarfab.output.verb_output import (
     json_option,
     print_json,
@@ -59,10 +60,12 @@ def command(
 
     listed = names == ("list",)
     if bool(names) == everything:
-        raise click.UsageError("say list, some figures, or --all")
-    if not (listed or output):
-        raise click.UsageError("say where to write with -o")
+        raise click.UsageError(
+            "name figures, or say --all or list; polarfab reproduce list has the names"
+        )
     chosen = exhibits(paper) if listed or everything else [exhibit(name) for name in names]
+    if not (listed or output):
+        raise InputError.of("a folder to write to", "none", "such as -o figures", key="--output")
     quick = quick or listed
     known = {each.id: output and known_row(output, each, quick) for each in chosen}
     left = [each for each in chosen if not known[each.id]]

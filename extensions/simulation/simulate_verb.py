@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -328,6 +328,7 @@ def _warn_deadlock(build: Build, switches: Iterable[int]) -> None:
 
 def _check_failures(fabric: Fabric, failures: Failures) -> None:
     """What goes down is of the kind that is said: a node where a link is meant is a slip."""
+    from compilers.proof.explanation import find_failures
     from compilers.wiring.shared_risk import GROUP_KINDS
 
     names = fabric.builds[0].wiring.names
@@ -336,6 +337,10 @@ def _check_failures(fabric: Fabric, failures: Failures) -> None:
         meant = "group" if group else "node" if word in names or "-" not in word else "link"
         if kind != meant:
             raise InputError.of(MEANT[kind], word, key=f"--fail {kind}")
+        try:
+            find_failures(fabric.builds[0], word)
+        except InputError as error:
+            raise InputError(replace(p, key=f"--fail {kind}") for p in error.problems) from error
 
 
 def _loads(words: str) -> tuple[float, ...]:

@@ -200,3 +200,24 @@ def test_a_stranger_in_the_place_of_a_planned_cable(polarfab, plan, tmp_path: Pa
     report = json.loads(polarfab("check-wiring", build, facts, "--json")[1])
     assert (report["missing"], report["moves"]) == ([], [])
     assert report["strangers"][0]["planned"] == {"node": far, "port": row[3 - end]}
+
+
+def test_trunks_are_swapped_before_any_move(polarfab, tmp_path: Path) -> None:
+    """Of two trunks in each other's place, the plugs of a cassette, not ten cables."""
+    example = Path(__file__).parents[2] / "examples" / "q7-panels" / "fabric.yaml"
+    build, facts = tmp_path / "build", tmp_path / "cables.csv"
+    assert polarfab("compile", example, "-o", build)[0] == 0
+    assert polarfab("cables", build, "--format", "csv", "-o", facts)[0] == 0
+    with facts.open() as file:
+        rows = list(csv.DictReader(file))
+    ends = ("b_node", "b_port")
+    ones, others = ([row for row in rows if f" {t}:" in row["through"]] for t in ("T0020", "T0021"))
+    for one in ones:
+        place = one["through"].split(":")[1].split()[0]
+        (other,) = (row for row in others if f":{place} " in row["through"])
+        for word in ends:
+            one[word], other[word] = other[word], one[word]
+    plan = [[row[word] for word in COLUMNS] for row in rows]
+    code, _, err = polarfab("check-wiring", build, table(facts, plan))
+    assert code == 1
+    assert err.index("trunks T0020") < err.index("check again before any move below")

@@ -91,6 +91,8 @@ def _print(found: WiringReport) -> None:
     for line in report["trunks"]:
         say(line)
     if moves := [(i, move["text"]) for i, move in enumerate(report["moves"], 1)]:
+        if report["trunks"]:
+            say("do that and check again before any move below: they repair it link by link")
         print_table("repair, in this order", ("", "move"), moves)
     for stranger in report["strangers"][:MOST_LINES]:
         text = (

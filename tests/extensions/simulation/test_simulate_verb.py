@@ -121,7 +121,7 @@ def test_the_benchmark_measures_both_levels(
         (("--pattern", "adversarial"), "a pattern with traffic"),
         (("--vcs", "1", "--scheme", "valley"), "2 virtual channels for scheme valley"),
         (("--buffer", "8"), "at least a packet of 4 flits"),
-        (("--fail", "link", "0-99", "at", "3"), "a node, or a link"),
+        (("--fail", "link", "0-99", "at", "3"), "--fail link: required a node, or a link"),
         (("--fail", "node", "0", "at", "9999"), "a cycle before 3,500"),
         (("--fail", "link", "7", "at", "3"), "--fail link: required a link as two nodes"),
         (("--fail", "node", "0-1", "at", "3"), "--fail node: required one node, given 0-1"),
