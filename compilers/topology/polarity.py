@@ -149,8 +149,8 @@ def affine(
     w + v = -(s - t)², for even q where w + v = st; centre t and all (t, w) are joined, and P0 and
     all centres. A centre has the t of its fan and w = 0.
     """
-    q, at = int(topology.parameters["q"]), topology.coordinates
-    f = field(q)
+    q = int(topology.parameters["q"])
+    f, at = field(q), points(q)
     far = topology.graph.padded()
     quadrics = topology.of_kind("W").astype(np.int32)
     first = quadrics[:1] if start is None else np.array([start], np.int32)

@@ -196,16 +196,16 @@ def test_as_wired_holds_all_planes(polarfab: Run, fabric: Path, tmp_path: Path) 
     words = ("a_node", "a_port", "b_node", "b_port")
     schedule = csv.DictReader(io.StringIO(polarfab("cables", build, "--format", "csv")[1]))
     rows = [[row[word] for word in words] for row in schedule]
-    mine = [row for row in rows if row[0] == "p2-n0"]
+    mine = [row for row in rows if row[0] == "p2-n1"]
     mine[0][1], mine[1][1] = mine[1][1], mine[0][1]
-    lost = next(row for row in rows if row[0] == "p1-n5")
-    lost[2:] = ["p2-n5", "oio3/7"]
+    lost = next(row for row in rows if row[0] == "p1-n10")
+    lost[2:] = ["p2-n10", "oio3/7"]
     facts, wired = tmp_path / "facts.csv", tmp_path / "wired.yaml"
     head = "node,port,neighbour,neighbour_port\n"
     facts.write_text(head + "".join(",".join(row) + "\n" for row in rows))
     code, _, err = polarfab("check-wiring", build, facts, "--as-wired", wired)
     assert code == 1
-    assert "1 cables join what the fabric does not, the first p1-n5" in err
+    assert "1 cables join what the fabric does not, the first p1-n10" in err
     (tmp_path / "i.yaml").write_text("generate: {type: copackaged-4x8}\n" + wired.read_text())
     again = tmp_path / "again"
     assert polarfab("compile", fabric, "-o", again, "--quick")[0] == 0
