@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from compilers.spec.balance_words import ANY, fixed_shares
-from compilers.spec.balances import ROUTING, Balance
-from compilers.spec.features import INGRESS, MARKS, WEIGHTS
+from compilers.balances.spraypoint import Spraypoint
+from compilers.spec.balance_words import ANY
+from compilers.spec.balances import ROUTING
 from compilers.topology.families import FAMILIES
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology
@@ -18,18 +18,12 @@ if TYPE_CHECKING:
     from compilers.spec.fabric_spec import RoutingSpec
 
 
-class Spread(Balance):
-    """Marked packets (`compilers.routing.marked_spread`)."""
+class Spread(Spraypoint):
+    """The same tables where the waypoints are algebra (`compilers.routing.marked_spread`)."""
 
     name = "spread"
     place = 6
-    needs = frozenset({WEIGHTS, INGRESS, MARKS})
-    marks = True
     figures = MappingProxyType({"": (52, 46)})
-
-    def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
-        """Marked packets take all links alike."""
-        yield from fixed_shares(routing)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
         """Any traffic, where packets can be marked."""

@@ -195,6 +195,9 @@ def command(
         say_time(Size.of_build(fabric.builds[0]), "simulate")
     fail = [(word, cycle) for _, word, _, cycle in failures]
     asked = [(fabric, {**switches, "ways": way}) for fabric in fabrics for way in ways or (None,)]
+    if switches["paths"] == "table" and not {"shortest", "ugal", "valiant"} & {*ways}:
+        required = "--ways shortest, ugal or valiant with --paths table"
+        raise InputError.of(required, ", ".join(ways) or "none", key="--paths")
     if collective:
         runs = switches["runs"] > 1
         others = {

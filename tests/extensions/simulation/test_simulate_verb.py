@@ -129,6 +129,7 @@ def test_the_benchmark_measures_both_levels(
         (("--fail", "group", "0-1", "at", "3"), "--fail group: required what shares a risk"),
         (("--fail", "cable", "0", "at", "3"), "link|node|group WHAT at CYCLE, given cable"),
         (("--pattern", "tornado", "--demand", __file__), "a pattern or a file of rates"),
+        (("--paths", "table"), "--ways shortest, ugal or valiant with --paths table, given none"),
         (("-o", "x.gif"), "FILE.svg or FILE.png"),
     ],
 )
