@@ -184,8 +184,7 @@ def run(words: Sequence[str], patience: float, memory: int | None = None) -> Tak
         try:
             if memory:
                 resource.prlimit(process.pid, resource.RLIMIT_AS, (memory, memory))
-            late = not select.select([pidfd := os.pidfd_open(process.pid)], (), (), patience)[0]
-            os.close(pidfd)
+            late = not _ends(process.pid, patience)
         except BaseException:
             process.kill()
             raise
@@ -196,6 +195,17 @@ def run(words: Sequence[str], patience: float, memory: int | None = None) -> Tak
         why = f"over {patience:,.0f} s" if late else _why(process.returncode, _text(told))
         seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6
         return Taken(seconds, peak, why, _text(printed))
+
+
+def _ends(pid: int, patience: float) -> bool:
+    """Whether a process ends within so many seconds."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        ended = select.poll()  # select takes no descriptor from 1,024 on
+        ended.register(descriptor, select.POLLIN)
+        return bool(ended.poll(1000 * patience))
+    finally:
+        os.close(descriptor)
 
 
 def _text(file: IO[bytes]) -> str:

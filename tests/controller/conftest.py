@@ -1,5 +1,7 @@
 """Real Open vSwitch, the 13 switches of ER_3 without hosts, and controllers as users run them."""
 
+import gc
+
 import pytest
 import trustme
 
@@ -86,3 +88,10 @@ def certificates(tmp_path):
         issued.private_key_pem.write_to_path(files[f"{who}-key"])
         issued.cert_chain_pems[0].write_to_path(files[who])
     return files
+
+
+@pytest.fixture(autouse=True, scope="module")
+def ended_controllers():
+    """Those of a module are garbage in cycles; a build that one has mapped keeps descriptors."""
+    yield
+    gc.collect()
