@@ -79,16 +79,27 @@ class Speaker:
     said: Statements
     dialect: BgpDialect
     bfd: bool
+    numbered: bool
     known: Found = field(default_factory=dict)
     families: list[SpokenFamily] = field(default_factory=list)
 
     @classmethod
-    def read(cls, said: Statements, dialect: BgpDialect, bfd: bool) -> Speaker:
-        """A speaker, from the statements about it; bfd: whether BFD is to watch its links."""
-        speaker = cls(said, dialect, bfd)
+    def read(
+        cls, said: Statements, dialect: BgpDialect, bfd: bool, *, numbered: bool = True
+    ) -> Speaker:
+        """A speaker, from the statements about it.
+
+        Args:
+            said: the statements.
+            dialect: the system's words.
+            bfd: whether BFD is to watch its links.
+            numbered: whether links have addresses, and so a session a family.
+        """
+        speaker = cls(said, dialect, bfd, numbered)
         speaker.known = said.need((*dialect.once, *(dialect.bfd if bfd else ())), {})
         for words in FAMILIES:
-            known = speaker.known | words
+            group = f"fabric-{words['family']}" if numbered else "fabric"
+            known = speaker.known | words | {"group": group}
             if words["family"] == "ipv4" or any(said.find(dialect.family[0], known)):
                 speaker.families.append(speaker._family(said.need(dialect.family, known)))
         return speaker
@@ -98,6 +109,7 @@ class Speaker:
         sessions = tuple(self._sessions(known))
         self._policy(known, f"fabric-{known['family']}")
         self.said.need(self.dialect.watched if self.bfd else (), known)
+        self.said.need(() if self.numbered else self.dialect.alone, known)
         own = [
             found["prefix"] for each in self.dialect.own for found, _ in self.said.find(each, known)
         ]
@@ -108,7 +120,7 @@ class Speaker:
         return any(any(self.said.find(each, known)) for each in self.dialect.via)
 
     def _sessions(self, known: Found) -> Iterator[BgpNeighbour]:
-        first, *others = self.dialect.session
+        first, *others = self.dialect.session if self.numbered else self.dialect.unnumbered
         for found, line in list(self.said.find(first, known)):
             session = self.said.need(others, found)
             policy, preferred = f"fabric-{known['family']}", {}
@@ -136,7 +148,7 @@ class Speaker:
         entry = {"policy": policy, "place": place, "list": prefixes}
         if "most" in self.known:
             entry["most"] = self.known["most"]
-        more = self.dialect.six if known["family"] == "ipv6" else ()
+        more = self.dialect.six if known["family"] == "ipv6" and self.numbered else ()
         found = self.said.need((*self.dialect.entry, *more), known | entry)
         if "most" in found:
             self.known["most"] = found["most"]

@@ -38,6 +38,7 @@ from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
+    UNNUMBERED,
     VIA,
     BgpSpeaker,
     ControlPlane,
@@ -56,7 +57,7 @@ from compilers.targets.routed.static_routes import (
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import DISCARD, MAIN, Hops, RouteTables, shared
+from inventory.route_tables.held_routes import ANY, DISCARD, MAIN, Hops, RouteTables, shared
 
 T = TypeVar("T")
 LINKS, LINKS6 = "links", "links6"
@@ -103,7 +104,8 @@ class P2pLink:
     """A link of a router; "" stands for what is not there.
 
     port: what the inventory says of it. description: host name and port at the other end. ipv4,
-    ipv6: the router's own addresses with their lengths. gateway4, gateway6: those at the other end.
+    ipv6: the router's own addresses with their lengths. gateway4, gateway6: those at the other end;
+    all of them "" where sessions need none.
     """
 
     interface: str
@@ -209,7 +211,7 @@ class P2pFabric:
 
     pair: int64[S, K], the number of the pair of each link, -1 beyond the last. vrf: the name of
     the hosts' VRF, "" where packets from hosts meet the routes of transit. plane: in the place of
-    static routes.
+    static routes. numbered: whether links have addresses.
     """
 
     routed: RoutedFabric
@@ -220,6 +222,7 @@ class P2pFabric:
     pair: NDArray[np.int64]
     vrf: str
     plane: ControlPlane | None
+    numbered: bool
 
     @classmethod
     def of(cls, build: Build, interfaces: Interfaces, chosen: Chosen, vrf: str = "") -> P2pFabric:
@@ -233,18 +236,19 @@ class P2pFabric:
         pools = IPv4Network(chosen[LINKS]), IPv6Network(chosen[LINKS6])
         pair = link_pairs(build)
         names = SystemNames.of(build, hostname)
+        numbered = chosen.get(UNNUMBERED, OFF) == OFF
         if problems := [
             *bad_names(
                 build.wiring.host_names, "nodes.hosts", "it stands in the description of a port"
             ),
             *_alike(build, names.nodes),
-            *_pools(build, pools, pair),
+            *(_pools(build, pools, pair) if numbered else ()),
         ]:
             raise InputError(few(problems))
         plane = ControlPlane.of(routed, chosen)
-        if problems := list(_reached(plane, pools, pair)):
+        if problems := list(_reached(plane, pools, pair)) if numbered else []:
             raise InputError(few(problems))
-        return cls(routed, interfaces, names, *pools, pair, vrf, plane)
+        return cls(routed, interfaces, names, *pools, pair, vrf, plane, numbered)
 
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""
@@ -273,7 +277,8 @@ class P2pFabric:
 
     def links(self, vertex: int) -> dict[int, P2pLink]:
         """The links of a router by their ports, in the order of its neighbours."""
-        w, six = self.routed.build.wiring, self.routed.build.addressing.ipv6 is not None
+        w, four = self.routed.build.wiring, self.numbered
+        six = four and self.routed.build.addressing.ipv6 is not None
         there = w.far[vertex] >= 0
         columns = (c[vertex][there].tolist() for c in (w.port, w.far, w.far_port, self.pair))
         links = {}
@@ -283,8 +288,8 @@ class P2pFabric:
             links[port] = P2pLink(
                 interface=w.port_name(vertex, port),
                 description=self.names.description(far, far_port),
-                ipv4=f"{self._ipv4(own)}/31",
-                gateway4=self._ipv4(other),
+                ipv4=f"{self._ipv4(own)}/31" if four else "",
+                gateway4=self._ipv4(other) if four else "",
                 ipv6=f"{self._ipv6(own)}/127" if six else "",
                 gateway6=self._ipv6(other) if six else "",
                 port=self.routed.port(vertex, port),
@@ -324,9 +329,8 @@ class P2pFabric:
         if self.plane is None:
             return values
         ends = {port: (k.gateway4, k.gateway6) for port, k in self.links(vertex).items()}
-        return replace(
-            values, ipv4_routes=[], ipv6_routes=[], bgp=self.plane.at(vertex, numbered=ends)
-        )
+        speaker = self.plane.at(vertex, numbered=ends if self.numbered else None)
+        return replace(values, ipv4_routes=[], ipv6_routes=[], bgp=speaker)
 
     def _static(self, vertex: int, plane: ControlPlane | None = None) -> P2pVariables:
         """The variables with static routes: those that BGP finds are the same.
@@ -377,7 +381,7 @@ class P2pFabric:
         are those of the links.
         """
         routed, w = self.routed, self.routed.build.wiring
-        hops = {p: ((k.gateway4, k.gateway6)[family], k.interface) for p, k in links.items()}
+        hops = {p: ((k.gateway4, k.gateway6)[family] or ANY, k.interface) for p, k in links.items()}
         order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
         minimal = routed.table(vertex, family, order, said, hops)
         shares = routed.sharing(vertex)
@@ -417,7 +421,9 @@ class P2pTarget(Target):
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """What its grammars take for defined, see `router_files.read_router`."""
         lossless = chosen.get(LOSSLESS, OFF) != OFF
-        return *["bgp"] * (chosen[ROUTING] == "bgp"), *[LOSSLESS] * lossless
+        unnumbered = chosen.get(UNNUMBERED, OFF) != OFF
+        found = {"bgp": chosen[ROUTING] == "bgp", LOSSLESS: lossless, UNNUMBERED: unnumbered}
+        return tuple(name for name, there in found.items() if there)
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
@@ -446,12 +452,14 @@ class P2pTarget(Target):
         """See `Target.check`.
 
         Raises:
-            InputError: also BFD that was asked for with static routes, which have no sessions.
+            InputError: also BFD, or links without addresses, with static routes.
         """
         checked, chosen = super().check(build, options)
-        if (options or {}).get(BFD) == "on" and chosen[ROUTING] != "bgp":
-            required = "off with static routes: it watches sessions of BGP"
-            raise InputError.of(required, "on", f"add {SET} {ROUTING}=bgp", key=f"{SET} {BFD}")
+        given = options or {}
+        for name, why in ((BFD, "it watches sessions of BGP"), (UNNUMBERED, "their next hops are addresses of links")):
+            if given.get(name) == "on" and chosen[ROUTING] != "bgp":
+                required, todo = f"off with static routes: {why}", f"add {SET} {ROUTING}=bgp"
+                raise InputError.of(required, "on", todo, key=f"{SET} {name}")
         return checked, chosen
 
     def require(self, build: Build, chosen: Chosen) -> None:

@@ -26,7 +26,12 @@ from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
-from compilers.targets.routed.bgp.control_plane import BFD, ROUTING, SHARING_OPTIONS
+from compilers.targets.routed.bgp.control_plane import (
+    BFD,
+    ROUTING,
+    SHARING_OPTIONS,
+    UNNUMBERED_OPTION,
+)
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.lossless.sonic_qos import SonicQos
 from compilers.targets.routed.p2p_links import (
@@ -84,6 +89,7 @@ class Sonic(P2pTarget):
         {
             **P2P_OPTIONS,
             **SHARING_OPTIONS,
+            **UNNUMBERED_OPTION,
             HWSKU: Option(
                 "The hardware's name in DEVICE_METADATA; empty leaves it out.",
                 "",
@@ -226,7 +232,10 @@ def _ports(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
 def _interfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
     router = values.router
     for link in router.links:
-        yield from _addressed(link.interface, "", link.ipv4, link.ipv6)
+        if link.ipv4:
+            yield from _addressed(link.interface, "", link.ipv4, link.ipv6)
+        else:
+            yield link.interface, {"ipv6_use_link_local_only": "enable"}
     if len(router.hosts) == 1:
         yield from _gateway(values)
 

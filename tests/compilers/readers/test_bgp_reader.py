@@ -47,6 +47,59 @@ def test_nothing_differs_with_numbered_links(name, parameters, tmp_path):
     assert report.pairs == report.delivered == ends * (ends - 1)
 
 
+UNNUMBERED = BGP | {"unnumbered": "on"}
+ALONE = {
+    "sonic": (
+        ("frr.conf", " interface v6only remote-as 42", " interface remote-as 42"),
+        ("frr.conf", "remote-as 42", "remote-as 41"),
+        ("frr.conf", " neighbor fabric capability extended-nexthop\n", ""),
+        ("frr.conf", " neighbor Ethernet0 peer-group fabric\n", ""),
+        ("frr.conf", "route-map fabric-ipv4 permit 20\n", "route-map fabric-ipv4 deny 20\n"),
+        ("config_db.json", '"ipv6_use_link_local_only": "enable"', '"mpls": "enable"'),
+        ("config_db.json", '"ipv6_use_link_local_only": "enable"', '"vrf_name": "Vrf-hosts"'),
+        ("config_db.json", '    "Ethernet0": {', '    "Ethernet0|100.64.0.2/31": {},\n    "Ethernet0": {'),
+    ),
+    "nvue": (
+        ("startup.yaml", "type: unnumbered", "type: numbered"),
+        ("startup.yaml", "                peer-group: fabric\n", ""),
+        ("startup.yaml", '"swp1":', '"swp9":'),
+        ("startup.yaml", "    ipv6-unicast:\n                    enable: on", "    l2vpn-evpn:\n                    enable: on"),
+        (
+            "startup.yaml",
+            'description: "sw-1 swp1"\n',
+            'description: "sw-1 swp1"\n        ip: {address: {"100.64.0.2/31": {}}}\n',
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("parameters", [{"q": 2, "hosts": 2}, {"family": "oft", "q": 2}])
+def test_links_without_addresses(name, parameters, tmp_path):
+    """A session a link for both families, over the interface (RFC 8950); no link has an address."""
+    build = build_of(parameters)
+    write(name, build, tmp_path, UNNUMBERED)
+    report = check(name, build, tmp_path, UNNUMBERED)
+    ends = int(build.topology.endpoints.sum())
+    assert (report.differences, report.examples) == (0, ())
+    assert report.pairs == report.delivered == ends * (ends - 1)
+    assert all("100.64." not in path.read_text() for path in tmp_path.glob("*/*"))
+    assert check(name, build, tmp_path, BGP).differences
+    write(name, build, tmp_path, BGP)
+    assert check(name, build, tmp_path, UNNUMBERED).differences
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "old", "new"),
+    [(name, *each) for name, changes in ALONE.items() for each in changes],
+)
+def test_a_change_of_a_link_without_addresses_is_told(name, file, old, new, tmp_path):
+    build = build_of({"q": 2, "hosts": 2})
+    write(name, build, tmp_path, UNNUMBERED)
+    change(tmp_path / "0" / file, old, new)
+    assert check(name, build, tmp_path, UNNUMBERED).differences
+
+
 JUNOS_TERM = "set policy-options policy-statement fabric-ipv4 term "
 ELSEWHERE = {
     "eos": (

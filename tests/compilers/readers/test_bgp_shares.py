@@ -111,6 +111,11 @@ def test_systems_prove_the_same(tmp_path):
         system = target(name)
         cases[name] = system.reader(system.check(build, BGP)[1]).failures(tmp_path / name)
         assert cases[name].faults == ()
+        if "unnumbered" in system.options:
+            alone = BGP | {"unnumbered": "on"}
+            write(name, build, tmp_path / f"{name}-alone", alone)
+            reader = system.reader(system.check(build, alone)[1])
+            assert reader.failures(tmp_path / f"{name}-alone") == cases[name]
     # A VRF has the routes of the adjacent switches, too: a next hop each.
     adjacent = 2 * len(build.topology.graph.edges())
     frr, *others = (cases[name] for name in SYSTEMS)

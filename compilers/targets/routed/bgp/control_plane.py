@@ -41,7 +41,7 @@ from compilers.wiring.addressing import OWN, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 
-ROUTING, BFD = "routing", "bfd"
+ROUTING, BFD, UNNUMBERED = "routing", "bfd", "unnumbered"
 VIA = ("nexthops", "nexthops6")
 """The options with the pools of addresses that next hops of shares have."""
 BLOCK_OF_DESTINATIONS = 256
@@ -58,6 +58,15 @@ def bgp_options(*bfd: str) -> Options:
             BFD: Option.choice("Whether BFD watches every link.", *bfd),
         }
     )
+
+
+UNNUMBERED_OPTION: Options = MappingProxyType(
+    {
+        UNNUMBERED: Option.choice(
+            "With routing=bgp: sessions over links without addresses (RFC 8950).", "off", "on"
+        )
+    }
+)
 
 
 def _pool(text: str, six: bool) -> bool:
@@ -96,6 +105,11 @@ class BgpPeer:
     address: str
     preferred: tuple[str, ...]
     policy: str
+
+    @property
+    def name(self) -> str:
+        """What the session is called by: the address, or the interface where there is none."""
+        return self.address or self.interface
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +168,13 @@ class BgpSpeaker:
     connect: ClassVar[int] = 1
     interval: ClassVar[int] = 300
     multiplier: ClassVar[int] = 3
+
+    def groups(self) -> Iterator[tuple[str, tuple[BgpFamily, ...]]]:
+        """The groups of neighbours, each with the families that its sessions are for."""
+        if self.numbered:
+            yield from ((f"fabric-{each.name}", (each,)) for each in self.families)
+        else:
+            yield "fabric", self.families
 
     def announced(self, family: str) -> list[str]:
         """What the switch announces of itself in a family, by the name of that."""
