@@ -87,6 +87,11 @@ def shared(hops: Hops) -> Hops:
     return tuple((gateway, interface, weight // divisor) for gateway, interface, weight in once)
 
 
+def any_weight(hops: Hops) -> Hops:
+    """The same, whatever their weights: 0, as a system brings them to a sum of its own."""
+    return tuple((gateway, interface, 0) for gateway, interface, _ in shared(hops))
+
+
 def whole_prefix(text: str) -> str:
     """The prefix with its length: systems leave out that of a single address."""
     if "/" in text:
@@ -111,7 +116,7 @@ def choices_text(choices: Choices) -> str:
 
 def _hop_text(hop: Hop) -> str:
     gateway, interface, weight = hop
-    words = [gateway.replace(ANY, "any gateway"), interface, f"weight {weight}" * (weight != 1)]
+    words = [gateway.replace(ANY, "any gateway"), interface, f"weight {weight}" * (weight > 1)]
     return " ".join(filter(None, words))
 
 

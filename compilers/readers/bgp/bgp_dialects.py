@@ -22,18 +22,19 @@ class BgpDialect:
 
     once: with the fields number, id and most, the length of the longest path, or less, one less.
     family: of each address family, the first one where there is such a family: pool, least, longest
-    of its prefixes. group: of the neighbours of a family, or of both where links have no addresses.
+    of its prefixes; group, of its neighbours, or of those of both where links have no addresses.
+    several: where a family takes several paths, and wcmp where these say how many are behind them.
     via: where next hops of shares are announced, of their pool. own: a prefix that the switch
     announces. session: of each neighbour, the first one where there is such a neighbour: peer, far;
-    unnumbered: the same where links have no addresses, and `alone` what is there only then.
+    unnumbered: the same where links have no addresses, and alone: of each family only then.
     override: policy, of a neighbour with one of its own. entry: place, list and metric of an entry
-    of a policy; six: the rest of one for IPv6 over addresses. preferred: of each prefix of a list, the
-    first one names it. everyone: of the entry for all other prefixes; foundby: of the same, where
-    there are next hops of shares. bfd, watched: where BFD
-    watches links, once and of each family. rooted: announces a prefix only while a route of its own
-    has it. made: what makes a neighbour or a group, before which the system takes no other
-    statement about it; none: the order is free. both: where there are sessions of both address
-    families. links: of each link that BFD watches: port.
+    of a policy; six: the rest of one for IPv6 over addresses. preferred: of each prefix of a list,
+    the first one names it. everyone: of the entry for all other prefixes; foundby: of the same,
+    where there are next hops of shares. bfd, watched: where BFD watches links, once and of each
+    family. rooted: announces a prefix only while a route of its own has it. made: what makes a
+    neighbour or a group, before which the system takes no other statement about it; none: the order
+    is free. both: where there are sessions of both address families. links: of each link that BFD
+    watches: port.
     """
 
     once: tuple[str, ...] = ()
@@ -46,6 +47,8 @@ class BgpDialect:
     entry: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
+    several: tuple[str, ...] = ()
+    wcmp: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     bfd: tuple[str, ...] = ()
     everyone: tuple[str, ...] = ()

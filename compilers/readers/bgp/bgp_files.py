@@ -12,16 +12,14 @@ from pathlib import Path
 
 from compilers.readers.bgp.bgp_dialects import dialect
 from compilers.readers.bgp.bgp_outcome import is_taken, is_via
-from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker
-from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop, prefix_text
+from compilers.readers.bgp.bgp_speaker import Asked, BgpNeighbour, BgpSwitch, Speaker
+from compilers.readers.emitted_forwarding import NextHop, prefix_text
 from compilers.readers.routers.frr_reader import NAME, read_frr_text
 from compilers.readers.routers.router_files import read_files
 from compilers.readers.routers.router_forwarding import far_ends, forwarding
 from compilers.readers.routers.router_text import DISCARD, RouterText
 from compilers.readers.statements import Statements
 
-UNNUMBERED = "unnumbered"
-"""Defined where links have no addresses."""
 ANNOUNCING = {"junos.set", "srlinux.json"}
 """The files whose policy announces every route that it matches."""
 PART_OF_POLICY = re.compile(
@@ -31,26 +29,28 @@ PART_OF_POLICY = re.compile(
 """How statements begin about the parts of a policy, which are tried in the order of the text."""
 
 
-def frr(folder: Path, bfd: bool) -> BgpSwitch:
+def frr(folder: Path, asked: Asked) -> BgpSwitch:
     """A folder of target frr, whose sessions are with whoever is at the other end of a link.
 
     Raises:
         OSError: a file is not there.
     """
-    files, actor, engine = read_frr_text(folder, bfd)
+    files, actor, engine = read_frr_text(folder, asked.bfd)
     file = str(folder / NAME)
-    speaker = Speaker.read(Statements(engine.said), dialect(NAME), bfd, numbered=False)
+    speaker = Speaker.read(Statements(engine.said), dialect(NAME), replace(asked, numbered=False))
     rest = files.switch(file, files.tables(NAME, engine, actor.ways), ())
     return replace(speaker.switch(file, rest), falls_through=True)
 
 
-def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] = ()) -> BgpSwitch:
+def read_speaker(
+    target: str, folder: Path, asked: Asked, defined: Collection[str] = ()
+) -> BgpSwitch:
     """A folder of a switch whose sessions are with addresses, or over links without any.
 
     Args:
         target: whose folder it is.
         folder: of the switch.
-        bfd: whether BFD is to watch every link.
+        asked: what it was rendered for.
         defined: see `router_files.read_router`.
 
     Raises:
@@ -60,11 +60,11 @@ def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] 
     found = read_files(target, folder, defined)
     routers = [router for router, _ in found]
     router, spoken = routers[0], list[tuple[RouterText, Speaker]]()
-    addressed = UNNUMBERED not in defined
+    addressed = asked.numbered
     for text, engine in found:
         if (known := dialect(Path(text.file).name)).once:
             said = Statements.below(engine.said, "set ", tree=bool(engine.grammar.tree))
-            spoken.append((text, Speaker.read(said, known, bfd, numbered=addressed)))
+            spoken.append((text, Speaker.read(said, known, asked)))
     (where, speaker), *more = spoken
     if speaker.families[1:] and addressed:
         speaker.said.need(speaker.dialect.both, {})
@@ -78,7 +78,7 @@ def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] 
             if session.port in router.interfaces:
                 router.interfaces[session.port].unnumbered = True
     ends = _behind_ports(router)
-    for session in (each for family in speaker.families for each in family.sessions if bfd):
+    for session in (each for family in speaker.families for each in family.sessions if asked.bfd):
         speaker.said.need(speaker.dialect.links, {"port": ends.get(session.port, "")})
     if Path(where.file).name in ANNOUNCING:
         _announce(router, speaker)

@@ -40,6 +40,7 @@ from compilers.targets.routed.bgp.control_plane import (
     ROUTING,
     UNNUMBERED,
     VIA,
+    WCMP,
     BgpSpeaker,
     ControlPlane,
     bgp_options,
@@ -57,12 +58,26 @@ from compilers.targets.routed.static_routes import (
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import ANY, DISCARD, MAIN, Hops, RouteTables, shared
+from inventory.route_tables.held_routes import (
+    ANY,
+    DISCARD,
+    MAIN,
+    Hops,
+    RouteTables,
+    any_weight,
+    shared,
+)
 
 T = TypeVar("T")
 LINKS, LINKS6 = "links", "links6"
 P2P_UNREACHABLE = 254
 """The distance of the route that discards addresses without another: the last that is usable."""
+ONLY_BGP = {
+    BFD: "it watches sessions of BGP",
+    UNNUMBERED: "their next hops are addresses of links",
+    WCMP: "they have no weights",
+}
+"""Options that are for eBGP alone, and why."""
 VLAN = 2
 """Of the host ports of a switch that has several."""
 ETHERNET_HEADER = 14
@@ -305,9 +320,10 @@ class P2pFabric:
                 them from there.
         """
         links, held = self.links(vertex), RouteTables()
+        said = any_weight if self.plane and self.plane.wcmp else shared
         for family, pool in enumerate(self.routed.pools()):
-            tables = zip((MAIN, self.vrf), self._tables(vertex, family, links, shared), strict=True)
-            for name, table in tables:
+            tables = self._tables(vertex, family, links, said)
+            for name, table in zip((MAIN, self.vrf), tables, strict=True):
                 if table or name == MAIN:
                     found = held.setdefault(name, {})
                     found |= table
@@ -343,7 +359,7 @@ class P2pFabric:
         families = range(len(routed.prefixes))
         tables = [self._tables(vertex, family, links, _pairs, plane) for family in families]
         routes: list[list[Route]] = [
-            [(prefix, *hop) for prefix, ((hop,),) in minimal.items()] for minimal, _ in tables
+            [(prefix, *hop) for prefix, ((hop, *_),) in minimal.items()] for minimal, _ in tables
         ]
         entering: list[list[SharedRoute]] = [
             [(prefix, ways) for prefix, (ways,) in inside.items()] for _, inside in tables
@@ -383,9 +399,11 @@ class P2pFabric:
         routed, w = self.routed, self.routed.build.wiring
         hops = {p: ((k.gateway4, k.gateway6)[family] or ANY, k.interface) for p, k in links.items()}
         order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
-        minimal = routed.table(vertex, family, order, said, hops)
         shares = routed.sharing(vertex)
-        if not (shares.size and self.vrf and w.host_port[vertex].any()):
+        if routed.build.every_hop:
+            order[shares] = SHARED
+        minimal = routed.table(vertex, family, order, said, hops)
+        if routed.build.every_hop or not (shares.size and self.vrf and w.host_port[vertex].any()):
             return minimal, {}
         order[shares] = SHARED
         if plane is None or not plane.via:
@@ -409,7 +427,8 @@ class P2pTarget(Target):
 
     interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
     ports, "" on a system that cannot do it. not_found: why next hops of that VRF cannot be those
-    that BGP finds, "" where they can, with `SHARING_OPTIONS`.
+    that BGP finds, "" where they can, with `SHARING_OPTIONS`. several: whether it is written to
+    take several of BGP's paths at once.
     """
 
     options = P2P_OPTIONS
@@ -417,6 +436,7 @@ class P2pTarget(Target):
     interfaces: ClassVar[Interfaces]
     vrf: ClassVar[str] = ""
     not_found: ClassVar[str] = "it has no VRF for hosts"
+    several: ClassVar[bool] = False
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """What its grammars take for defined, see `router_files.read_router`."""
@@ -452,11 +472,11 @@ class P2pTarget(Target):
         """See `Target.check`.
 
         Raises:
-            InputError: also BFD, or links without addresses, with static routes.
+            InputError: also what only eBGP has, with static routes.
         """
         checked, chosen = super().check(build, options)
         given = options or {}
-        for name, why in ((BFD, "it watches sessions of BGP"), (UNNUMBERED, "their next hops are addresses of links")):
+        for name, why in ONLY_BGP.items():
             if given.get(name) == "on" and chosen[ROUTING] != "bgp":
                 required, todo = f"off with static routes: {why}", f"add {SET} {ROUTING}=bgp"
                 raise InputError.of(required, "on", todo, key=f"{SET} {name}")
@@ -469,7 +489,7 @@ class P2pTarget(Target):
             InputError: they do not, or the system cannot do what the build asks for.
         """
         if chosen[ROUTING] == "bgp":
-            require_bgp(build, self.name, chosen, self.not_found)
+            require_bgp(build, self.name, chosen, self.not_found, self.several)
         else:
             super().require(build, chosen)
         if problems := list(beyond_tables(build, self.name, chosen[ROUTING] == "bgp")):

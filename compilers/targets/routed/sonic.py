@@ -26,12 +26,7 @@ from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
-from compilers.targets.routed.bgp.control_plane import (
-    BFD,
-    ROUTING,
-    SHARING_OPTIONS,
-    UNNUMBERED_OPTION,
-)
+from compilers.targets.routed.bgp.control_plane import BFD, BY_FRR, ROUTING
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.lossless.sonic_qos import SonicQos
 from compilers.targets.routed.p2p_links import (
@@ -85,11 +80,11 @@ class Sonic(P2pTarget):
     interfaces = SONIC
     vrf = "Vrf-hosts"
     not_found = ""
+    several = True
     options = MappingProxyType(
         {
             **P2P_OPTIONS,
-            **SHARING_OPTIONS,
-            **UNNUMBERED_OPTION,
+            **BY_FRR,
             HWSKU: Option(
                 "The hardware's name in DEVICE_METADATA; empty leaves it out.",
                 "",

@@ -167,6 +167,18 @@ class Panel(Routers):
         (k,) = (self.build.wiring.far[u] == v).nonzero()[0].tolist()
         return self.name(u, k)
 
+    def weights(self):
+        """{switch: {prefix: {port: weight}}} of BGP's routes in the kernels."""
+        return {
+            router.files.name: {
+                route["dst"]: {
+                    hop["dev"]: hop.get("weight", 1) for hop in route.get("nexthops", [route])
+                }
+                for route in router.routes(("bgp", "186"))
+            }
+            for router in self.routers
+        }
+
     def converse(self):
         """Let all hosts send to all."""
         everyone = range(len(self.hosts))
@@ -217,6 +229,23 @@ class Panel(Routers):
             time.sleep(0.2)
 
 
+def weighed(fabric, failures):
+    """Weights before, with each cable pulled in turn, and after it is back, once they are right."""
+
+    def seen(right):
+        until(lambda: fabric.weights()[right[0]].get(right[1], {}).keys() == {*right[2]}, "routes")
+        return fabric.weights()
+
+    found = [fabric.weights()]
+    for how, u, v, *right in failures:
+        getattr(fabric, how)(u, v)
+        found.append(seen(right))
+        fabric.mend(u, v)
+        fabric.settle()
+        found.append(fabric.weights())
+    return found
+
+
 def main(build, outs, folder, wanted):
     fabrics = []
     for number, out in enumerate(outs):
@@ -230,6 +259,8 @@ def main(build, outs, folder, wanted):
             fabric.up_before()
         fabric.start()
         fabrics.append(fabric)
+    if wanted.get("weights"):
+        return weighed(fabrics[0], wanted["failures"])
     for fabric in fabrics:
         fabric.converse()
     seen = {"quiet": [fabric.converged(time.monotonic()) for fabric in fabrics], "failures": []}
