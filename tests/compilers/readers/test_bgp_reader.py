@@ -57,7 +57,7 @@ WAYS = {
         ("frr.conf", " bgp bestpath as-path multipath-relax\n", ""),
         ("frr.conf", " set extcommunity bandwidth num-multipaths\n", ""),
         ("frr.conf", "zebra nexthop-group keep 1\n", ""),
-        ("sysctl.conf", "hash_fields=55", "hash_fields=54"),
+        ("sysctl.conf", "ipv4/fib_multipath_hash_policy = 3", "ipv4/fib_multipath_hash_policy = 1"),
     ),
     "sonic": (
         ("frr.conf", "  maximum-paths 3\n", "  maximum-paths 1\n"),
