@@ -1,9 +1,9 @@
 """Run in namespaces of its own by test_bgp_live.py: cables fail under target frr with eBGP.
 
-live_bgp.py BUILD JSON OUT…: a build with one host per switch, what to do, and renderings of it
-(those of target sonic where it says so), each of which becomes a fabric; what happens to one happens
-to all. Prints JSON. Every cable goes through a patch panel, where it is pulled (both ends lose their carrier) or falls silent (both keep
-it). Hosts send each other datagrams all the time.
+live_bgp.py BUILD JSON OUT…: a build with one host per switch, what to do, and renderings of it,
+each of which becomes a fabric (of target sonic where it says so); what happens to one happens to
+all. Prints JSON. Every cable goes through a patch panel, where it is pulled (both ends lose their
+carrier) or falls silent (both keep it). Hosts send each other datagrams all the time.
 """
 
 import json
