@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inventory.netbox.device_types import slug
 from inventory.netbox.extras import from_comment, to_comment
 from inventory.problems import InputError, shown
 from inventory.yamlfile import Document
@@ -74,7 +75,7 @@ def export_panel(
     return {
         "manufacturer": "Generic",
         "model": f"cassette {name}",
-        "slug": f"generic-cassette-{name.lower()}",
+        "slug": slug(f"Generic cassette {name}"),
         **({"part_number": part_number} if part_number else {}),
         "u_height": 0,
         "comments": to_comment({"name": name, **sections}),
