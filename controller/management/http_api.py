@@ -192,11 +192,9 @@ class Api:
         return _json(answer, 202)
 
     def _remember(self) -> None:
-        """Wait until what is drained is written down: who takes over would use it again. A move
-        that began meanwhile writes it with its rounds.
-        """
+        """Wait until what is drained is written down: who takes over would use it again."""
         until = monotonic() + MOST_WRITING
-        while self.mover and not (self.mover.busy or self.mover.remembered()):
+        while self.mover and not self.mover.remembered():
             self._lead()
             if monotonic() > until:
                 raise ServiceUnavailable(

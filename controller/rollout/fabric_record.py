@@ -47,10 +47,9 @@ class FabricRecord:
         self._kept: Record | None = None
         self._writing: Record | None = None
 
-    @property
-    def written(self) -> bool:
-        """Whether the store has the record that was asked for last."""
-        return self._kept is not None
+    def knows(self, known: dict[str, Any]) -> bool:
+        """Whether the store has a record with this: also where its last record is being written."""
+        return self._kept is not None and self._kept.known == known
 
     def agree(self, record: Record) -> bool:
         """Whether the store has this record; if not, start writing it."""

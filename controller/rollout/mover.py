@@ -205,8 +205,9 @@ class Mover:
         return self.agree(Record(self.fabric.identity))
 
     def remembered(self) -> bool:
-        """The same; whether it is written: what follows may be done without, too."""
-        return self.remember() and self._record.written
+        """Whether what is known is written; in a move its rounds write it."""
+        known = self.keeper.known() if self.keeper else {}
+        return (self.busy or self.remember()) and self._record.knows(known)
 
     def roll_back(self, build: str = "", by: str = "") -> None:
         """Return to a build of the history: the one before by default; it ends a trial.

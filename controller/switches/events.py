@@ -127,6 +127,14 @@ class ProgrammedFault(FaultReport):
     more = "{count} more switches report errors after they were programmed"
 
 
+class BundleGivenUp(SwitchEvent):
+    """A busy switch has given up a bundle whose next message came late; it gets the change again."""
+
+    kind = "given-up"
+    line = "switch {node} has given up a bundle, and gets it again"
+    more = "{count} more switches have given up a bundle, the first of them {node}"
+
+
 class RowsShadowed(SwitchEvent):
     """Rows of others take packets that our rows are for; table and priority of one of them."""
 

@@ -28,6 +28,7 @@ from controller.switches.current import Current
 from controller.switches.events import (
     BuildKept,
     BuildLoaded,
+    BundleGivenUp,
     DriftFound,
     DuplicateDatapath,
     Event,
@@ -574,12 +575,14 @@ class LiveFabric:
         self._switches[key].read()
 
     def _fault(self, key: Hashable, error: Error) -> None:
-        """An error has arrived that answers nothing in progress."""
+        """A switch has given up a bundle, or an error has arrived that answers nothing."""
         switch = self._switches.get(key)
-        if switch is None or switch.vertex is None or switch.state != "in sync":
+        if switch is None or switch.vertex is None:
             return
         name = self.names[switch.vertex]
-        if name not in self.errors:
+        if error.timed_out:
+            self.tell(BundleGivenUp(name))
+        elif switch.state == "in sync" and name not in self.errors:
             self._note(ProgrammedFault, switch.vertex, Outcome(True, error, 1))
 
     def _note(self, kind: type[FaultReport], vertex: int, outcome: Outcome | None) -> None:

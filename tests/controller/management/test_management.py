@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from time import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -524,32 +525,33 @@ def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     assert ("drain", "asked") in asked
 
 
-def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypatch):
-    """It was answered as soon as writing had begun: a kill then forgot it."""
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypatch, moves):
+    """It was answered as soon as writing had begun, or as a move began: a kill then forgot it."""
     fabric, keeper = repairing
-    written, asked = [], []
-
-    def breathe(*_):
-        if len(asked) == 3:
-            written.append(asked[-1])
+    asked, breaths = [], []
 
     class Slow(FabricRecord):
-        written = True
-
-        def agree(self, record):
+        def _write(self, record):
             asked.append(record)
-            return record in written
 
-    actions = ActionLog(tmp_path / "build", fabric.tell)
-    mover = Mover(fabric, keeper, record=Slow())
+    def breathe(*_):
+        breaths.append(len(asked))
+        if moves and len(breaths) == 1:
+            mover.rollout = SimpleNamespace(over=False)
+        if len(breaths) == 3:
+            record._written(True)
+
+    actions, record = ActionLog(tmp_path / "build", fabric.tell), Slow()
+    mover = Mover(fabric, keeper, record=record)
     tokens, overview = Tokens(OTHERS), Overview(fabric, keeper)
     app = Api(overview, Metrics(overview), tokens, actions, mover, breathe=breathe)
     node = {"what": fabric.names[3]}
     answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
-    assert (answer.status_code, len(asked)) == (202, 4)
-    assert written[0].known["asked"] == [[node["what"]]]
+    assert (answer.status_code, breaths) == (202, [1, 1, 1])
+    assert asked[0].known["asked"] == [[node["what"]]]
 
-    written.clear()
+    mover.rollout = None
     monkeypatch.setattr(http_api, "MOST_WRITING", 0.0)
     late = Client(app).post("/api/undrain", json=node, headers=bearer(OPERATOR))
     assert late.status_code == 503

@@ -186,6 +186,7 @@ def test_a_bundle_that_timed_out_is_tried_again(fabric):
     assert row(0).tobytes() in tell(fabric, "k")
     assert barrier(fabric, "k", OPENED + 2) == rows.commit() + rows.barrier(3)
     commit(fabric, "k", COMMITTED + 2)
+    assert kinds(fabric) == [("connected", "a"), ("given-up", "a"), ("programmed", "a")]
     assert fabric.status()["programmed"] == ["a"]
 
 
