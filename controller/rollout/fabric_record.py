@@ -58,6 +58,9 @@ class FabricRecord:
             self._write(record)
         return self._kept == record
 
+    def put_aside(self) -> None:
+        """The switches have said what they hold: a damaged record is not needed any more."""
+
     def _write(self, record: Record) -> None:
         """Write a record, and say whether it is written (`_written`), at once or later."""
         del record

@@ -3,28 +3,22 @@
 Each round is on the disk before it is sent, so a controller that was killed goes on with the move
 when it starts again, as its successor would with a store. Between moves there is a file where a
 build is on trial, or links or switches are dead. Where a journal is damaged the switches are asked
-what they hold (`Survey`).
+what they hold (`Mover.survey`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
-from math import inf
 from pathlib import Path
 
 from compilers.tables.folders.artefact import flush, replace_file
-from compilers.targets.openflow.flow_tables import COOKIE_SHIFT
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import FabricRecord, Record, decoded, encoded
 from controller.rollout.mover import Mover
-from controller.switches.events import BuildSurveyed, FileUnwritable, JournalDamaged
+from controller.switches.events import FileUnwritable, JournalDamaged
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
-
-SURVEY_PATIENCE = 30.0
-"""Seconds after the first reading after which the switches that have been read decide."""
 
 
 class MoveJournal(FabricRecord):
@@ -59,7 +53,7 @@ class MoveJournal(FabricRecord):
         return self._kept
 
     def put_aside(self) -> None:
-        """The switches have said what they hold: a damaged journal is not needed any more."""
+        """Keep a damaged journal under another name."""
         with suppress(OSError):
             self.file.replace(self.file.with_name(f"{self.file.name}.damaged"))
         self.damaged = False
@@ -87,49 +81,6 @@ class MoveJournal(FabricRecord):
         self._written(not self._unwritable)
 
 
-class Survey:
-    """A survey of the mover's fabric; create it before switches connect.
-
-    A switch names the build that it holds by its marker. Until all have been read, or time is up
-    since the first was, nothing is changed. Then the build that most of them name is the fabric's,
-    if it is kept; else that of the folder. No move begins before.
-    """
-
-    def __init__(self, mover: Mover, journal: MoveJournal) -> None:
-        self.mover, self.fabric, self.journal = mover, mover.fabric, journal
-        self._found: dict[int, str] = {}
-        self._until = inf
-        self.fabric.survey = self.read
-        self.fabric.ticks.append(self._tick)
-
-    def read(self, vertex: int, marker: int | None) -> None:
-        """A switch was read, and has the marker with this cookie."""
-        if not self._found:
-            self._until = self.fabric.clock() + SURVEY_PATIENCE
-        self._found[vertex] = "" if marker is None else f"{marker % (1 << COOKIE_SHIFT):012x}"
-
-    def _tick(self) -> None:
-        fabric, history = self.fabric, self.mover.history
-        if fabric.survey is None:
-            return
-        if len(self._found) < fabric.expected and fabric.clock() < self._until:
-            return
-        fabric.survey = None
-        own = fabric.identity
-        there = {one[:12]: one for one in [*(history.kept() if history else ()), own]}
-        votes = Counter(there[name] for name in self._found.values() if name in there)
-        build = votes.most_common(1)[0][0] if votes else own
-        fabric.tell(BuildSurveyed(build, votes[build], len(self._found)))
-        if build != own and history:
-            try:
-                self.mover.inherit(build, history)
-            except InputError as error:
-                fabric.cannot_load(str(error))
-        self.journal.put_aside()
-        for switch in fabric.present.values():
-            switch.wait()
-
-
 def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper | None = None) -> Mover:
     """The mover of a controller without a store; it goes on where one was killed: its move,
     and what it knew of links and switches.
@@ -147,5 +98,5 @@ def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper | None 
         except InputError as error:
             fabric.cannot_load(f"the move in {journal.file.name} cannot be continued: {error}")
     if journal.damaged:
-        Survey(mover, journal)
+        mover.survey()
     return mover

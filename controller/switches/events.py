@@ -128,7 +128,7 @@ class ProgrammedFault(FaultReport):
 
 
 class BundleGivenUp(SwitchEvent):
-    """A busy switch has given up a bundle whose next message came late; it gets the change again."""
+    """A busy switch has given up a bundle whose next message came late; it gets it again."""
 
     kind = "given-up"
     line = "switch {node} has given up a bundle, and gets it again"

@@ -13,8 +13,8 @@ from compilers.tables.folders.build_folder import load, save
 from compilers.update.move_plan import plan
 from controller.rollout import build_history
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.move_journal import SURVEY_PATIENCE, journalled
-from controller.rollout.mover import FALL_BACK_RETRY, RETURN_PATIENCE
+from controller.rollout.move_journal import journalled
+from controller.rollout.mover import FALL_BACK_RETRY, RETURN_PATIENCE, SURVEY_PATIENCE
 from controller.rollout.rollout import SETTLE
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
@@ -59,6 +59,7 @@ class Site:
     def step(self, only=None):
         self.now += SETTLE
         self.fabric.tick()
+        self.mover.tick()
         while out := self.fabric.send.take():
             for o in out:
                 if o.data is None or (only is not None and o.key not in only):

@@ -275,6 +275,7 @@ def test_a_move_while_a_link_is_dead_leads_to_repaired_tables():
         net.run()
         net.now[0] += SETTLE
         net.sessions.tick()
+        mover.tick()
         steps += 1
         assert steps < 100, mover.status()
     for switch in net.switches:

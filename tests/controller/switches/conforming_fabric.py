@@ -113,10 +113,11 @@ def _there(ports):
 class InMemory:
     """The switches of a build without sockets, the sessions of a controller, and its clock.
 
-    hung: those that say nothing, and whose connections stay.
+    hung: those that say nothing, and whose connections stay. also: what a tick does besides.
     """
 
-    def __init__(self, build, sessions, now, shape=OPEN_VSWITCH):
+    def __init__(self, build, sessions, now, shape=OPEN_VSWITCH, also=lambda: None):
+        self.also = also
         self.build, self.sessions, self.now, self.hung = build, sessions, now, set()
         self.fabric = ConformingFabric(build, shape, sessions.received)
         self.switches = self.fabric.switches
@@ -149,6 +150,7 @@ class InMemory:
     def tick(self, seconds=0.25):
         self.now[0] += seconds
         self.sessions.tick()
+        self.also()
         self.run()
 
     def port(self, vertex, port, up, reason=of.PORT_MODIFIED):
