@@ -149,7 +149,7 @@ def _grouped(events: list[Event]) -> Iterable[str]:
     for alike in kinds.values():
         yield from map(str, alike[:LINES_AT_ONCE])
         if rest := alike[LINES_AT_ONCE:]:
-            yield rest[0].share(len(rest))
+            yield f"{len(rest)} more of these, the first: {rest[0]}"
 
 
 def _some(names: list[str]) -> str:

@@ -70,7 +70,7 @@ def test_many_events_share_a_line(fabric, lines):
     reporter(fabric, lines).report(fabric.drain())
     assert lines[: LINES_AT_ONCE + 1] == [
         *(f"switch {v} left" for v in range(5)),
-        "8 more switches left",
+        "8 more of these, the first: switch 5 left",
     ]
 
 
