@@ -17,12 +17,11 @@ from controller.management.tokens import Guesses, Tokens
 from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.move_journal import journalled
+from controller.rollout.mover import journalled
 from controller.settings import Settings
 from controller.state import State
 from controller.switches.connections import listening
-from controller.switches.connections.half_open import half_open_room
-from controller.switches.connections.listening import Entrance, check_free
+from controller.switches.connections.listening import Entrance, check_free, half_open_room
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.current import Current
 from controller.switches.events import (

@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from controller.settings import Address
-from controller.switches.connections.half_open import HalfOpen
-from controller.switches.connections.listening import accept, shut_down, unusable
+from controller.switches.connections.listening import HalfOpen, accept, shut_down, unusable
 from controller.switches.connections.tls_files import TlsFiles
 from inventory.problems import InputError, install_extra
 

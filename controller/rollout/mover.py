@@ -17,7 +17,7 @@ from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.fabric_record import FabricRecord, Record
+from controller.rollout.fabric_record import FabricRecord, MoveJournal, Record
 from controller.rollout.rollout import Rollout
 from controller.switches.current import Current
 from controller.switches.events import (
@@ -440,3 +440,24 @@ def refusal(found: PairLoss) -> Problem:
         given="; ".join(parts),
         todo="leave the cables in until the move is over; or accept the loss with --accept-loss",
     )
+
+
+def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper | None = None) -> Mover:
+    """The mover of a controller without a store; it goes on where one was killed: its move,
+    and what it knew of links and switches.
+
+    Call it before switches connect.
+
+    Raises:
+        InputError: the journal cannot be read.
+    """
+    journal = MoveJournal(history.folder, fabric)
+    mover = Mover(fabric, keeper, history, journal)
+    if record := journal.read():
+        try:
+            mover.go_on(record, history.read)
+        except InputError as error:
+            fabric.cannot_load(f"the move in {journal.file.name} cannot be continued: {error}")
+    if journal.damaged:
+        mover.survey()
+    return mover

@@ -24,8 +24,7 @@ from controller.management.overview import KEPT, Overview
 from controller.management.tokens import GUESS_PERIOD, MOST_GUESSES, Guesses, Token, Tokens
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.fabric_record import FabricRecord
-from controller.rollout.move_journal import journalled
-from controller.rollout.mover import Mover
+from controller.rollout.mover import Mover, journalled
 from controller.rollout.rollout import Rollout
 from controller.state import State
 from controller.switches.current import current_of, read_build

@@ -28,7 +28,8 @@ def audited():
     )
     keeper = Keeper(fabric)
     audit = RollingAudit(fabric, PERIOD, lambda: keeper.change)
-    network = InMemory(build, fabric, now, also=audit.tick)
+    network = InMemory(build, fabric, now)
+    network.also.append(audit.tick)
     network.connect()
     assert fabric.complete
     fabric.drain()
