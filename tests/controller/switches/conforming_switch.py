@@ -102,7 +102,7 @@ class ConformingSwitch:
 
     sent: bytes by port. carried: bytes of IPv4 routes by network, four bytes. mods: what bundles
     have changed; frames: what it was told to send out. takes: how many bundles more it finds no
-    fault in; fault: what it says of the next.
+    fault in; fault, faults: what it says of the next, and of how many.
     """
 
     def __init__(self, datapath_id, ports, shape):
@@ -110,7 +110,8 @@ class ConformingSwitch:
         self.up, self.sent = dict.fromkeys(ports, True), dict.fromkeys(ports, 0)
         self.tables, self.changes, self.refusals = Tables(), 0, 0
         self.mods, self.frames, self.carried = [], [], {}
-        self.takes, self.fault, self.term, self.master = 1 << 30, TABLE_FULL, 0, None
+        self.takes, self.fault, self.faults = 1 << 30, TABLE_FULL, 1
+        self.term, self.master = 0, None
         self._bundle, self._filled, self._data = None, [], b""
         self._known, self._by_table, self._walked = {}, {}, None
 
@@ -217,7 +218,9 @@ class ConformingSwitch:
         if said.request == of.Bundle.OPEN:
             self._bundle, self._filled = self.tables.copy(), []
         elif said.request == of.Bundle.DISCARD:
-            self.takes = 1 << 30
+            self.faults -= not self.takes
+            if not self.faults:
+                self.takes, self.faults = 1 << 30, 1
             return b""
         elif said.request == of.Bundle.COMMIT:
             self.takes -= 1
