@@ -107,8 +107,9 @@ def _members(file: Path) -> Iterator[tuple[str, bytes]]:
 def try_out(wheel: Path, version: str, folder: Path) -> None:
     """Install the wheel in an environment of its own; compile and verify a first fabric."""
     _run(sys.executable, "-m", "venv", folder / "installed")
-    named = "--find-links", wheel.parent, f"polarfab=={version}"  # a path would stand in its bill
-    _run(folder / "installed/bin/python", "-m", "pip", "install", "--quiet", *named)
+    built = os.environ | {"PIP_FIND_LINKS": str(wheel.parent)}  # a path would stand in its bill
+    pip = folder / "installed/bin/python", "-m", "pip", "install", "--quiet"
+    _run(*pip, f"polarfab=={version}", environment=built)
     (folder / "fabric.yaml").write_text(FABRIC)
     polarfab = folder / "installed/bin/polarfab"
     hidden = {"PYTHONPATH", "VIRTUAL_ENV"}
