@@ -4,8 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Many wait for switches: two cores are busy with five.
 PYTEST := $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
-TEST_TOOLS := pytest pytest-xdist hypothesis jsonschema trustme
-EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,archives,cluster,docs,dev
+EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,archives,cluster,docs
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare; for tests only a browser,
 # routers, a subnet manager with a fabric to manage, a scheduler, network simulators, shells, and for long
@@ -73,8 +72,7 @@ test-versions: $(STAMP) ## the wheel on every other Python here, quick tests wit
 	  "$$python" -m venv --without-pip --clear $(VENV)/python$$version-$$1
 	  python=$(VENV)/python$$version-$$1/bin/python
 	  shift
-	  $(BIN)/python -m pip --quiet --disable-pip-version-check --python $$python \
-	    install --no-compile "$$@" --editable '.[os-ken,http,plots]' $(TEST_TOOLS)
+	  $(BIN)/uv pip install --quiet --python $$python "$$@" --group test --editable '.[os-ken,http,plots]'
 	  $$python -m pytest -q -m 'not (live or browser or long)' --ignore-glob '*_page.py' $(QUICK)
 	}
 	tail -n 1 $$pythons | quick newest > $(VENV)/newest.log 2>&1 &
@@ -177,7 +175,7 @@ $(STAMP): pyproject.toml constraints.txt build-constraints.txt $(STALE) | debian
 	pip="$(BIN)/python -m pip --quiet --disable-pip-version-check"
 	$$pip install --no-compile --constraint constraints.txt --upgrade pip
 	$$pip install --no-compile --constraint constraints.txt --build-constraint build-constraints.txt \
-	  --editable '.[$(EXTRAS)]'
+	  --group dev --editable '.[$(EXTRAS)]'
 	nice $(BIN)/python -m compilers.forwarding.machine_code </dev/null >/dev/null 2>&1 & # half a minute
 	rm $(UNFINISHED)
 	printf '%s\n' '$(CURDIR)' > $(STAMP)

@@ -202,6 +202,12 @@ def test_pipx_has_the_program_on_the_path(home, desk):
     assert "pipx runpip polarfab install 'polarfab[os-ken]'" in refused
 
 
+def test_uvx_runs_the_checkout(tmp_path):
+    once = "tool", "run", "--quiet", "--no-python-downloads", "--python", sys.executable
+    uv = [sys.executable, "-m", "uv", *once, *CONSTRAINED, "--from", ROOT]
+    assert run(*uv, "polarfab", "--version", cwd=tmp_path).stdout.split()[-1] == __version__
+
+
 def test_commands_run_beside_files_of_the_same_names(python, desk):
     polarfab = [python, "-m", "polarfab"]
     run(*polarfab, "verify", "build", cwd=desk)
