@@ -53,6 +53,7 @@ class Routers(HostAddresses):
             for vertex, space in enumerate(self.switches)
         ]
         self.down: set[tuple[int, int]] = set()
+        self.unsettled = set(range(len(self.switches)))
         self.unmet = set(map(tuple, np.argwhere(build.wiring.far >= 0).tolist()))
 
     def start(self) -> None:
@@ -75,10 +76,15 @@ class Routers(HostAddresses):
 
     def settle(self, patience: float = ROUTES_PATIENCE) -> None:
         """Wait until every router has the routes that it can have with the links that are up."""
-        for vertex, router in enumerate(self.routers):
-            dead = {self.name(v, k) for v, k in self.down if v == vertex}
+        learning = any(router.learns for router in self.routers)
+        for vertex in range(len(self.routers)) if learning else sorted(self.unsettled):
+            router, dead = (
+                self.routers[vertex],
+                {self.name(v, k) for v, k in self.down if v == vertex},
+            )
             what = f"routes of {self.build.wiring.names[vertex]}"
             until(lambda router=router, dead=dead: router.ready(dead), what, patience)  # type: ignore[misc]
+        self.unsettled.clear()
         self._meet()
 
     def sent(self) -> NDArray[np.int64]:
@@ -111,6 +117,7 @@ class Routers(HostAddresses):
         self.routers[vertex].set_interface(self.name(vertex, link), up)
         (self.down.discard if up else self.down.add)((vertex, link))
         self.unmet.add((vertex, link))
+        self.unsettled.add(vertex)
 
     def name(self, vertex: int, link: int) -> str:
         """The interface of a switch's k-th link."""
@@ -121,9 +128,13 @@ class Routers(HostAddresses):
         for u, here, v, there in wiring.each_cable():
             near, far = wiring.port_name(u, here), wiring.port_name(v, there)
             lines.append(_veth(self.switches[u], near, self.switches[v], far))
-        for i, (vertex, number) in enumerate(zip(self.who.switch, self.who.number, strict=True)):
-            port = wiring.port_name(int(vertex), int(wiring.host_port[vertex, number]))
-            lines.append(_veth(self.switches[vertex], port, self.hosts[i], "eth0"))
+        taking_part = zip(self.who.switch.tolist(), self.who.number.tolist(), strict=True)
+        who = {end: i for i, end in enumerate(taking_part)}
+        for vertex, number in np.argwhere(wiring.host_port > 0).tolist():
+            switch, i = self.switches[vertex], who.get((vertex, number))
+            port = wiring.port_name(vertex, int(wiring.host_port[vertex, number]))
+            host = (switch, f"no-{port}") if i is None else (self.hosts[i], "eth0")
+            lines.append(_veth(switch, port, *host))
         return lines
 
     def _meet(self) -> None:
