@@ -46,7 +46,7 @@ class Rng(Jellyfish):
     """Quasi-random graphs of boxes with `ports` ports of `lanes` links, one for each seed."""
 
     name = "rng"
-    place = 11
+    place = 17
     any_links = grows_by_switches = False
     parameters: tuple[str, ...] = ("nodes", "degree", "ports", "lanes", "seed")
     optional: tuple[str, ...] = ("ports", "lanes", "seed")

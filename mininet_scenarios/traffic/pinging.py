@@ -137,7 +137,8 @@ class _Round:
                 return
             message = data[(data[0] & 15) * 4 :] if self.version == 4 else data
             kind, _, _, number = HEAD.unpack_from(message)
-            if kind == REPLY[self.version] and (pair := self.asked.get(number)):
+            pair = self.asked.get(number)
+            if kind == REPLY[self.version] and pair and self.ends[pair[0]] is end:
                 self.fresh.pop(number, None), self.late.pop(number, None)
                 ttl = int.from_bytes(more[0][2][:4], sys.byteorder)
                 self.seen.setdefault(pair, Answers()).add(ttl)
