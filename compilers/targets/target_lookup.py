@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from compilers.entry_points import TARGETS, broken, load, package, registered
+from compilers.entry_points import TARGETS, broken, load, package, registered, shipped
 from compilers.spec.features import FEATURES
 from compilers.spec.target_names import BUILT_IN, target_names
 from compilers.targets.target import Target
@@ -30,7 +30,8 @@ def target(name: str) -> Target:
         InputError: there is none, or there are several, or the package that registers it is broken.
     """
     entries = registered(TARGETS).get(name, ())
-    if len(entries) + (name in BUILT_IN) > 1:
+    refined = name in shipped(TARGETS)  # an extension of ours may refine a target of the core
+    if len(entries) + (name in BUILT_IN and not refined) > 1:
         raise InputError(_clash(name, entries))
     if entries:
         return _load(entries[0])

@@ -26,10 +26,11 @@ from itertools import pairwise
 from compilers.proof.lossless.priorities import HOP, PriorityPlan, dscp_of
 from compilers.targets.routed.interfaces import PhysicalPort
 from compilers.targets.routed.p2p_links import HostPort, P2pFabric, P2pLink, P2pRouter
-from compilers.targets.routed.segments.sonic_srv6 import Entry, Table
 from compilers.wiring.hardware import BufferFacts
 from inventory.problems import InputError, Problem
 
+Entry = dict[str, str]
+Table = dict[str, Entry]
 DSCPS, CLASSES = range(64), range(8)
 CNP_DSCP = 48
 """Congestion notifications of RoCE: a class of their own before all others, not lossless."""

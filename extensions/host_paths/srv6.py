@@ -17,7 +17,6 @@ from types import MappingProxyType
 import numpy as np
 
 from compilers.readers.emitted_report import EmittedReport
-from compilers.readers.segments.segment_check import check_segments
 from compilers.routing.intermediates import intermediates
 from compilers.spec.features import AGGREGATES, INGRESS, INTERMEDIATES, SHARES, WEIGHTS
 from compilers.tables.build import Build
@@ -25,16 +24,17 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
-from compilers.targets.routed.segments.srv6_paths import Srv6Paths
-from compilers.targets.routed.segments.srv6_sids import (
+from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
+from compilers.targets.target import FabricCheck, Page, Progress, Target
+from compilers.topology.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
+from extensions.host_paths.segment_check import check_segments
+from extensions.host_paths.srv6_paths import Srv6Paths
+from extensions.host_paths.srv6_sids import (
     Usids,
     block_in_plane,
     parse_block,
     require_numbers,
 )
-from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
-from compilers.targets.target import FabricCheck, Page, Progress, Target
-from compilers.topology.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
 from inventory.problems import InputError, Problem, few, shown
 
 HOSTS_FOLDER = "hosts"
