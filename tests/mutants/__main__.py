@@ -26,7 +26,7 @@ from tests.mutants.planting import killed, recorded
 from tests.mutants.source_mutants import ROOT, SourceMutant, chosen, harmless
 
 SLOW = (
-    *("test_edits.py", "test_pushing.py", "test_rendering_cores.py", "test_targets_agree.py"),
+    *("test_edits.py", "test_pushing.py", "test_rendering_cores.py"),
     "test_local_processes.py",
 )
 """They take long, and see nothing that others do not; the last does not end while it is traced."""

@@ -78,8 +78,8 @@ class PlaneRendering:
 
         Raises:
             EmittedWrongError: the files say something else than the tables.
-            InputError: the place is named as an archive, no switch has one of the names, or what the
-                target's `render` raises.
+            InputError: the place is named as an archive, no switch has one of the names, or what
+                the target's `render` raises.
         """
         if place.suffix in ARCHIVES and not place.is_dir():
             todo = f"name a folder, then: tar -czf {place.stem}.tar.gz FOLDER"

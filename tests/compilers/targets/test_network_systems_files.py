@@ -22,9 +22,27 @@ from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
-from tests.compilers.targets.makers import SYSTEMS, avd_sections, every, fabric
+from tests.compilers.targets.makers import avd_sections, every, fabric
 
 HOSTS = {"one": fabric(q=3), "three": fabric(q=2, hosts=3), "none": fabric(q=2, hosts=0, ipv6="")}
+
+
+BUILDS = {
+    "q=3": HOSTS["one"],
+    "q=4, IPv4": fabric(q=4, ipv6=""),
+    "no hosts": HOSTS["none"],
+    "three hosts": HOSTS["three"],
+    "some without hosts": fabric("oft", q=2, hosts=2),
+    "aggregates": fabric("polarstar", q=2, supernode="paley", degree=2),
+}
+
+
+@every
+@pytest.mark.parametrize("case", BUILDS)
+def test_what_was_written_says_what_the_tables_say(name, case, tmp_path):
+    target(name).render(BUILDS[case], tmp_path)
+    report = target(name).check_emitted(BUILDS[case], tmp_path)
+    assert (report.examples, report.passed) == ((), True)
 
 
 @every
@@ -191,7 +209,7 @@ def compiled(folder, ports, first=1, step=1):
 def test_ports_have_the_names_of_the_node_type(name, tmp_path):
     with pytest.raises(InputError) as error:
         target(name).render(compiled(tmp_path, "eth{}"), tmp_path / "out")
-    shown = SYSTEMS[name][0]
+    shown = target(name).interfaces
     assert str(error.value) == (
         f"node_types.box.names: required {shown.required}, given eth1 and 4 more; "
         f'say what the switch calls them, such as `names: {{{shown.system}: "{shown.advice}"}}`, '
@@ -212,7 +230,7 @@ def test_ports_of_a_generated_inventory_have_the_systems_names(name, kind, tmp_p
     else:
         build = compile_fabric(loaded, Stage(phase=1, count=2))
     assert build.hardware is not None
-    interfaces = SYSTEMS[name][0]
+    interfaces = target(name).interfaces
     (names,) = interfaces.named(build).wiring.port_names
     assert all(map(interfaces.pattern.fullmatch, names))
     target(name).render(build, tmp_path / "out")
