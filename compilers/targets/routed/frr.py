@@ -69,7 +69,7 @@ from inventory.route_tables.held_routes import (
     IPV6_RULES,
     Choices,
     RouteTables,
-    shared,
+    comparable,
 )
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
@@ -253,9 +253,9 @@ def _bgp_routes(routed: RoutedFabric, plane: ControlPlane | None, vertex: int) -
     entering: dict[str, Choices] = {}
     shares = ENTER in plan and plane is not None and bool(plane.via)
     for family in range(len(routed.prefixes)):
-        routes |= routed.table(vertex, family, minimal, shared, hops)
+        routes |= routed.table(vertex, family, minimal, hops)
         if shares:
-            entering |= routed.table(vertex, family, plan[ENTER], shared, hops)
+            entering |= comparable(routed.table(vertex, family, plan[ENTER], hops))
     tables = {MAIN_TABLE: routes | dict.fromkeys(routed.pools(), (DISCARD,))}
     if not shares:
         return tables
