@@ -3,21 +3,18 @@
 Every cluster has a cassette. Each of its switches has a ribbon to the front port of its place in
 the rack, a lane for each link in the order of ports. The cassette joins lanes to positions of
 trunks, or to each other for links inside. Which positions is free, so they are chosen for few types
-of cassettes: of two clusters one *leads*, whose lanes take positions in their own order, and the
-other follows. The larger kind of clusters leads; of one kind the one whose view of the pair comes
-first, which both ends know. In whole PolarFly with its positions (`compilers.families.polarfly`)
-the view depends on s - t, for even q on s/t alone, so all fans get one type and trunks are
-straight. Where both views are the same, as in stars, positions are such that a trunk with its ends
-reversed serves.
+of cassettes (`compilers.cabling.shuffle`). In whole PolarFly with its positions
+(`compilers.families.polarfly`) what one cluster sees of another depends on s - t, for even q on s/t
+alone, so all fans get one type and trunks are straight.
 
 Links that an expansion adds run through cassettes of their own, so what is there stays as it is.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -26,6 +23,7 @@ from numpy.typing import NDArray
 
 from compilers.cabling.bill import Item
 from compilers.cabling.cable_plan import Cables, cables_of, distance, shelved
+from compilers.cabling.shuffle import Numbers, Shuffle, shuffle
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import added_clusters
 from compilers.wiring.hardware import Hardware
@@ -33,41 +31,23 @@ from compilers.wiring.wiring import Wiring, of_plane
 from inventory.panel_types import TRUNK_FIBRES
 from inventory.problems import Finding, InputError, Refused
 
-Numbers = NDArray[np.int64]
-Code = tuple[int, ...]
 CORD_COLUMNS = (
     *("label", "kind", "a_rack", "a", "a_port", "b_rack", "b", "b_port"),
     *("links", "turned", "type", "length_m"),
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PanelPlan:
-    """C cassettes, T trunks, and how each of E cables (links) runs through them; all from 0.
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class PanelPlan(Shuffle):
+    """How each of E cables (links) runs through cassettes and trunks.
 
-    names: of the cassettes; rack: int64[C]; kind: int64[C], the type of each, an index into types.
-    types: by name the words of each front port (`inventory.panel_types.CassetteType`). panel,
-    front, lane: int64[E, 2], at both ends of a link. trunk: int64[E], -1 inside a cassette;
-    position: int64[E, 2], on the trunk at both ends. ends, sockets: int64[T, 2], the cassettes of a
-    trunk and its port behind each. turned: bool[T], position k leads to the k-th from the last one
-    used. least: that any numbering of the same clusters needs as many types.
+    names: of the cassettes; rack: int64[C]. fibres: of a link.
     """
 
     cables: Cables
     wiring: Wiring
     names: tuple[str, ...]
     rack: Numbers
-    kind: Numbers
-    types: tuple[tuple[str, tuple[str, ...]], ...]
-    panel: Numbers
-    front: Numbers
-    lane: Numbers
-    trunk: Numbers
-    position: Numbers
-    ends: Numbers
-    sockets: Numbers
-    turned: NDArray[np.bool_]
-    least: int
     fibres: int
 
     def __repr__(self) -> str:
@@ -289,224 +269,22 @@ def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan
     if not (room := TRUNK_FIBRES[trunk] // fibres):
         required = f"a trunk of {fibres} fibres at least, as a link has"
         raise Refused(Finding(("panels", "trunk"), required, trunk, "name a larger one"))
-    plans = []
-    for mirrored in (False, True):
-        made = _Made.of(cables, stage)
-        made.run(room, mirrored)
-        plans.append(made.plan(wiring, fibres))
-    best = min(plans, key=lambda plan: (len(plan.types), int(plan.turned.sum())))
-    return best.of_types()
-
-
-@dataclass(slots=True)
-class _Made:
-    """A plan in the making; code: int64[E, 2], front port and lane at both ends as one number.
-
-    words: by cassette and code where a lane leads; connectors: by cassette the lanes of each
-    bundle of trunks in the order of positions, with the other cassette, its cables and chunks.
-    """
-
-    cables: Cables
-    names: tuple[str, ...]
-    rack: Numbers
-    panel: Numbers
-    code: Numbers
-    width: int
-    words: list[dict[int, str]]
-    trunk: Numbers
-    position: Numbers
-    ends: list[tuple[int, int]]
-    sockets: list[list[int]]
-    turned: list[bool]
-    least: int = 0
-
-    @classmethod
-    def of(cls, cables: Cables, stage: Numbers) -> _Made:
-        """Lanes by the order of ports, front ports by the order of units."""
-        known = cables.hardware
-        step = stage[cables.ends].max(axis=1)
-        cluster = known.cluster[cables.ends].astype(np.int64)
-        clusters = len(known.cluster_names)
-        keys, panel = np.unique(cluster + clusters * step[:, None], return_inverse=True)
-        panel = panel.reshape(-1, 2)
-        home = keys % clusters
-        seat = np.lexsort((known.unit, known.rack, known.cluster))
-        first = np.searchsorted(known.cluster[seat], np.arange(len(known.cluster_names)))
-        place = np.empty(len(seat), np.int64)
-        place[seat] = np.arange(len(seat)) - first[known.cluster[seat]]
-        flat = cables.ends.ravel().astype(np.int64)
-        line = np.lexsort(
-            (np.repeat(cables.socket, 2), cables.ports.ravel(), np.repeat(step, 2), flat)
-        )
-        group = np.stack((flat[line], np.repeat(step, 2)[line]))
-        new = np.concatenate(([True], (group[:, 1:] != group[:, :-1]).any(axis=0)))
-        starts = np.flatnonzero(new)[np.cumsum(new) - 1]
-        lane = np.empty(len(flat), np.int64)
-        lane[line] = np.arange(len(flat)) - starts
-        width = int(lane.max(initial=0)) + 1
-        count, rank = Counter[int](), list[int]()
-        for c in home.tolist():
-            count[c] += 1
-            rank.append(count[c])
-        names = tuple(
-            f"{of_plane(known.plane)}{known.cluster_names[c]}-P{n}"
-            for c, n in zip(home.tolist(), rank, strict=True)
-        )
-        by_home = known.rack[seat[first[home]]].astype(np.int64)
-        code = (place[flat] * width + lane).reshape(-1, 2)
-        fresh = np.full(len(cables), -1, np.int64)
-        return cls(
-            cables,
-            names,
-            by_home,
-            panel,
-            code,
-            width,
-            [{} for _ in names],
-            fresh,
-            np.full((len(cables), 2), -1, np.int64),
-            [],
-            [],
-            [],
-        )
-
-    def run(self, room: int, mirrored: bool) -> None:
-        """Give every link its positions: pair by pair, then number the trunks of each cassette."""
-        unit = self.width if mirrored else 1
-        kinds = self._kinds()
-        self.least = len(set(self._sizes()))
-        common = Counter(kinds)
-        same = self.panel[:, 0] == self.panel[:, 1]
-        for e in np.flatnonzero(same).tolist():
-            p, (x, y) = int(self.panel[e, 0]), self.code[e].tolist()
-            self.words[p][x], self.words[p][y] = f"F{self._word(y)}", f"F{self._word(x)}"
-        behind: list[list[tuple[Code, int, int, int]]] = [[] for _ in self.names]
-        low = np.sort(self.panel, axis=1)
-        order = np.lexsort((low[:, 1], low[:, 0]))
-        order = order[~same[order]]
-        pairs, starts = np.unique(low[order], axis=0, return_index=True)
-        for (a, b), which in zip(pairs.tolist(), np.split(order, starts)[1:], strict=True):
-            side = (self.panel[which, 0] != a).astype(np.int64)
-            x, y = (self.code[which, s].tolist() for s in (side, 1 - side))
-            chosen, turned = _ordered(
-                list(zip(x, y, strict=True)),
-                (common[kinds[a]], kinds[a]),
-                (common[kinds[b]], kinds[b]),
-                unit,
-            )
-            chunks = _chunks(len(chosen), room, turned)
-            rows = which[chosen]
-            at, far = side[chosen], 1 - side[chosen]
-            here, there = self.code[rows, at].tolist(), self.code[rows, far].tolist()
-            if turned:
-                there.reverse()
-            done = 0
-            for n, size in enumerate(chunks):
-                t, last = len(self.ends), len(chosen) - done
-                part = slice(done, done + size)
-                self.trunk[rows[part]] = t
-                self.position[rows[part], at[part]] = np.arange(size)
-                back = np.arange(size)
-                self.position[rows[part], far[part]] = back[::-1] if turned else back
-                facing = there[last - size : last] if turned else there[part]
-                self.ends.append((a, b))
-                self.sockets.append([0, 0])
-                self.turned.append(turned)
-                behind[a].append((tuple(here), n, t, 0))
-                whole, m = tuple(there), len(chunks) - 1 - n if turned else n
-                behind[b].append((whole, m, t, 1))
-                self._lead(a, here[part], t)
-                self._lead(b, facing, t)
-                done += size
-        for p, trunks in enumerate(behind):
-            number = {}
-            for k, (_, _, t, end) in enumerate(
-                sorted(trunks, key=lambda c: (c[0], self._peer(c, p), c[1]))
-            ):
-                self.sockets[t][end] = k
-                number[t] = k + 1
-            self.words[p] = {
-                x: f"T{number[int(w[1:].split('.')[0])]}.{w.split('.')[1]}" if w[0] == "t" else w
-                for x, w in self.words[p].items()
-            }
-
-    def _peer(self, connector: tuple[Code, int, int, int], panel: int) -> int:
-        a, b = self.ends[connector[2]]
-        return b if a == panel else a
-
-    def _lead(self, panel: int, codes: Sequence[int], trunk: int) -> None:
-        self.words[panel] |= {x: f"t{trunk}.{k}" for k, x in enumerate(codes, 1)}
-
-    def _word(self, code: int) -> str:
-        front, lane = divmod(code, self.width)
-        return f"{front + 1}.{lane + 1}"
-
-    def _inside(self) -> list[Code]:
-        """By cassette, the links inside."""
-        inside: dict[int, list[int]] = defaultdict(list)
-        same = self.panel[:, 0] == self.panel[:, 1]
-        low = np.sort(self.code[same], axis=1)
-        for p, x, y in sorted(zip(self.panel[same, 0].tolist(), *low.T.tolist(), strict=True)):
-            inside[p] += [x, y]
-        return [tuple(inside[p]) for p in range(len(self.names))]
-
-    def _kinds(self) -> list[Code]:
-        """What cassettes of one type have alike, whatever trunks they have: lanes and insides."""
-        lanes: list[set[int]] = [set() for _ in self.names]
-        for p, x in zip(self.panel.ravel().tolist(), self.code.ravel().tolist(), strict=True):
-            lanes[p].add(x)
-        inside = self._inside()
-        return [(*sorted(own), -1, *inside[p]) for p, own in enumerate(lanes)]
-
-    def _sizes(self) -> list[tuple[int, ...]]:
-        """What no numbering changes: switches, links inside, and links to each other cassette."""
-        outside: list[Counter[int]] = [Counter() for _ in self.names]
-        fronts: list[set[int]] = [set() for _ in self.names]
-        for (p, r), (x, y) in zip(self.panel.tolist(), self.code.tolist(), strict=True):
-            fronts[p].add(x // self.width)
-            fronts[r].add(y // self.width)
-            outside[p][r] += 1
-            outside[r][p] += p != r
-        return [
-            (len(fronts[p]), own.pop(p, 0), *sorted(own.values())) for p, own in enumerate(outside)
-        ]
-
-    def plan(self, wiring: Wiring, fibres: int) -> PanelPlan:
-        """The plan, its types numbered in the order of cassettes."""
-        rows = [self._rows(p) for p in range(len(self.names))]
-        types = {text: f"cassette-{n}" for n, text in enumerate(dict.fromkeys(rows), 1)}
-        index = {text: t for t, text in enumerate(types)}
-        front, lane = np.divmod(self.code, self.width)
-        return PanelPlan(
-            cables=self.cables,
-            wiring=wiring,
-            names=self.names,
-            rack=self.rack,
-            kind=np.array([index[text] for text in rows], np.int64),
-            types=tuple((name, text) for text, name in types.items()),
-            panel=self.panel,
-            front=front,
-            lane=lane,
-            trunk=self.trunk,
-            position=self.position,
-            ends=np.array(self.ends, np.int64).reshape(-1, 2),
-            sockets=np.array(self.sockets, np.int64).reshape(-1, 2),
-            turned=np.array(self.turned, np.bool_),
-            least=self.least,
-            fibres=fibres,
-        )
-
-    def _rows(self, panel: int) -> tuple[str, ...]:
-        """The words of each front port up to the last one used; a port without links is dark."""
-        words = self.words[panel]
-        fronts = max(words, default=0) // self.width + 1
-        text = []
-        for f in range(fronts):
-            lanes = [words.get(f * self.width + k, "-") for k in range(self.width)]
-            while len(lanes) > 1 and lanes[-1] == "-":
-                lanes.pop()
-            text.append(" ".join(lanes))
-        return tuple(text)
+    found = shuffle(cables, stage, room)
+    seat = np.lexsort((known.unit, known.rack, known.cluster))
+    rack = known.rack[seat[np.searchsorted(known.cluster[seat], found.home)]].astype(np.int64)
+    count, names = Counter[int](), list[str]()
+    for c in found.home.tolist():
+        count[c] += 1
+        names.append(f"{of_plane(known.plane)}{known.cluster_names[c]}-P{count[c]}")
+    own = {
+        "cables": cables,
+        "wiring": wiring,
+        "names": tuple(names),
+        "rack": rack,
+        "fibres": fibres,
+    }
+    whole: dict[str, Any] = {f.name: getattr(found, f.name) for f in fields(found)} | own
+    return PanelPlan(**whole).of_types()
 
 
 def _unknown(cassette: str, needed: tuple[str, ...], given: dict[tuple[str, ...], str]) -> Finding:
@@ -522,39 +300,3 @@ def _unknown(cassette: str, needed: tuple[str, ...], given: dict[tuple[str, ...]
         there,
         "`cables BUILD --format cassettes`, of a build without `types`, prints what is needed",
     )
-
-
-def _ordered(
-    links: list[tuple[int, int]], a: tuple[int, Code], b: tuple[int, Code], unit: int
-) -> tuple[list[int], bool]:
-    """The links of two cassettes in the order of positions; whether the trunk is reversed.
-
-    a, b: how many cassettes are of the kind of each end, and the kind. unit: 1 to reverse trunks
-    whose ends are alike lane by lane, or the lanes of a front port, where ports are enough.
-    """
-    from_a = sorted(range(len(links)), key=lambda k: links[k])
-    from_b = sorted(range(len(links)), key=lambda k: links[k][::-1])
-    if a != b:
-        return (from_a if a > b else from_b), False
-    ends = {(x // unit, y // unit): k for k, (x, y) in enumerate(links)}
-    fixed = [k for (x, y), k in sorted(ends.items()) if x == y]
-    alike = all((y, x) in ends for x, y in ends) and len(ends) == len(links)
-    if alike and len(fixed) <= 1:
-        half = [(x, y) for x, y in sorted(ends) if x < y]
-        return [ends[e] for e in half] + fixed + [ends[e[::-1]] for e in half[::-1]], True
-    view_a, view_b = [links[k] for k in from_a], [links[k][::-1] for k in from_b]
-    return (from_a if view_a <= view_b else from_b), False
-
-
-def _chunks(links: int, room: int, turned: bool) -> list[int]:
-    """The links of each trunk, even and the same from either end."""
-    count = -(-links // room)
-    count += turned and links % 2 == 1 and count % 2 == 0
-    least, more = divmod(links, count)
-    sizes = [least] * count
-    if more % 2:
-        sizes[count // 2] += 1
-    for i in range(more // 2):
-        sizes[i] += 1
-        sizes[-1 - i] += 1
-    return sizes
