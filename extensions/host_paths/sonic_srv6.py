@@ -20,13 +20,13 @@ from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
 from compilers.targets.routed.bgp.control_plane import ROUTING
-from compilers.targets.routed.lossless.sonic_qos import Entry, Table
 from compilers.targets.routed.p2p_links import LINKS6, P2pFabric, P2pLink, Route
-from compilers.targets.routed.sonic import Sonic, SonicVariables, sonic_variables
+from compilers.targets.routed.sonic import Entry, SonicVariables, Table, sonic_variables
 from compilers.topology.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.segment_check import check_sonic_segments
 from extensions.host_paths.srv6_paths import Srv6Paths
 from extensions.host_paths.srv6_sids import Usids, block_in_plane, parse_block, require_numbers
+from extensions.lossless.sonic_lossless import LosslessSonic
 from inventory.problems import InputError, Problem
 
 SRV6, BLOCK = "srv6", "block"
@@ -118,13 +118,13 @@ class SonicSrv6:
             yield self.usids.prefix(HOST + host), str(address), shared
 
 
-class SonicOfHosts(Sonic):
-    """Static routes of SONiC, with SRv6 for hosts if wanted."""
+class SonicOfHosts(LosslessSonic):
+    """Static routes of SONiC, with lossless priorities, or SRv6 for hosts, if wanted."""
 
     name = "sonic"
     options = MappingProxyType(
         {
-            **Sonic.options,
+            **LosslessSonic.options,
             SRV6: Option.choice(
                 "SRv6 SIDs for the hosts of target srv6, by who takes the outer header off.",
                 *(OFF, AT_HOST, AT_SWITCH),

@@ -79,7 +79,7 @@ def _processor_minutes() -> float:
 
 def _files() -> list[Path]:
     tests = ROOT / "tests"
-    extensions = (tests / "extensions" / name for name in ("infiniband", "host_paths"))
+    extensions = (tests / "extensions" / name for name in ("infiniband", "host_paths", "lossless"))
     rooms = (tests / "compilers", *extensions)
     files = [f for room in rooms for f in room.glob("**/test_*.py") if f.name not in SLOW]
     return sorted([*files, tests / "mutants/test_array_mutants.py", *(tests / m for m in MORE)])

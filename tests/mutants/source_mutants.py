@@ -18,7 +18,7 @@ MUTATED = sorted(
     room
     for room in ({*COMPILERS.iterdir()} - {COMPILERS / "targets"})
     | {*COMPILERS.glob("targets/*")}
-    | {ROOT / "extensions" / name for name in ("infiniband", "host_paths")}
+    | {ROOT / "extensions" / name for name in ("infiniband", "host_paths", "lossless")}
     if room.suffix == ".py" or (room.is_dir() and any(room.rglob("*.py")))
 )
 """The rooms of the compiler, of each of which as many mutants are chosen as it has, or a part."""

@@ -12,22 +12,17 @@ and no entry of a list is empty.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 
-from compilers.proof.lossless.priorities import HOP, VALLEY, PriorityPlan
-from compilers.readers.difference_list import DifferenceList
-from compilers.readers.routers.sonic_priorities import check_priorities
 from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
+from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.control_plane import BFD, ROUTING, SHARING_OPTIONS
 from compilers.targets.routed.interfaces import SONIC
-from compilers.targets.routed.lossless.sonic_qos import Entry, SonicQos, Table
 from compilers.targets.routed.p2p_links import (
     P2P_OPTIONS,
     P2P_UNREACHABLE,
@@ -41,6 +36,8 @@ from compilers.targets.routed.p2p_links import (
 from compilers.targets.template_variables import shown
 
 HWSKU = "hwsku"
+Entry = dict[str, str]
+Table = dict[str, Entry]
 MEGABITS = 1000
 FEC = {"rs": "rs", "fc": "fc", "off": "none"}
 UNADVERTISED = 2
@@ -75,10 +72,6 @@ class Sonic(P2pTarget):
                 "letters, digits and . _ -, at most 128",
                 lambda text: re.fullmatch(r"[A-Za-z0-9._-]{0,128}", text) is not None,
             ),
-            LOSSLESS: Option.choice(
-                "Channels free of deadlock as lossless priorities, by when a packet moves on.",
-                *(OFF, HOP, VALLEY),
-            ),
         }
     )
 
@@ -89,27 +82,10 @@ class Sonic(P2pTarget):
         named = (HWSKU, f"{HWSKU} {hwsku}") if hwsku else ()
         return (*super().grammar_facts(chosen), *named, *["bfdd"] * watched)
 
-    def more_differences(
-        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
-    ) -> DifferenceList | None:
-        """See `Target.more_differences`: lossless priorities."""
-        if chosen[LOSSLESS] != OFF:
-            plan = PriorityPlan.of(build, chosen[LOSSLESS])
-            qos = SonicQos(self.fabric(build, chosen), plan)
-            return check_priorities(plan, qos.tables, folder, only)
-        return super().more_differences(build, chosen, folder, only)
-
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
         """See `Target.variables`."""
-        fabric, qos = self.fabric(build, chosen), None
-        if chosen[LOSSLESS] != OFF:
-            qos = SonicQos(fabric, PriorityPlan.of(build, chosen[LOSSLESS]))
-
-        def of_router(vertex: int) -> SonicVariables:
-            more = qos.tables(vertex) if qos else {}
-            return sonic_variables(fabric.variables(vertex), chosen, more)
-
-        return of_router
+        fabric = self.fabric(build, chosen)
+        return lambda vertex: sonic_variables(fabric.variables(vertex), chosen, {})
 
 
 def sonic_variables(

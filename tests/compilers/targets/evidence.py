@@ -45,7 +45,10 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", "EOS has announced weights of static routes, but not how they are written"),
         REPAIR: ("", NO_IN_PORT),
         "marked packets": ("", NO_TABLE_A_PORT),
-        "lossless": (PARSED, HERE + "test_lossless_eos.py::test_avd_prints_the_same_words"),
+        "lossless": (
+            PARSED,
+            "extensions/lossless/test_lossless_eos.py::test_avd_prints_the_same_words",
+        ),
         EBGP: (
             PARSED,
             HERE + "test_bgp_files.py::test_avd_takes_the_speakers_and_prints_the_other",
