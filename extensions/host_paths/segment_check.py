@@ -48,16 +48,9 @@ Progress = Callable[[int, int], None] | None
 
 
 def check_segments(
-    build: Build, folder: Path, progress: Progress = None, accept: tuple[str, ...] = ()
+    build: Build, _: object, folder: Path, progress: Progress, accept: tuple[str, ...]
 ) -> EmittedReport:
-    """Compare the files of target srv6 with the tables.
-
-    Args:
-        build: of one plane.
-        folder: that of all switches, with hosts/ beside them.
-        progress: called with (switches done, all switches).
-        accept: see `DifferenceList`.
-    """
+    """Compare the files of target srv6 with the tables; see `Target.fabric_check`."""
     found = DifferenceList(accept)
     tables: dict[int, SegmentTable] = {}
     for vertex in np.flatnonzero(build.topology.present).tolist():

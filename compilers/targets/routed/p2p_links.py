@@ -54,7 +54,7 @@ from compilers.targets.routed.static_routes import (
     pool_problems,
 )
 from compilers.targets.system_names import SystemNames, hostname
-from compilers.targets.target import NEEDS_ALL, Target
+from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables, comparable
 
@@ -409,10 +409,6 @@ class P2pTarget(Target):
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
         """See `Target.variables`."""
         return self.fabric(build, chosen).variables
-
-    def unreadable(self, chosen: Chosen, *, part: bool) -> str:
-        """See `Target.unreadable`: what BGP finds is decided by all switches."""
-        return NEEDS_ALL if part and chosen[ROUTING] == "bgp" else ""
 
     def fabric(self, build: Build, chosen: Chosen) -> P2pFabric:
         """The routers of a build.
