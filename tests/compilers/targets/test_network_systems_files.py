@@ -10,6 +10,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
+from hier_config import Platform, get_hconfig
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +44,21 @@ def test_what_was_written_says_what_the_tables_say(name, case, tmp_path):
     target(name).render(BUILDS[case], tmp_path)
     report = target(name).check_emitted(BUILDS[case], tmp_path)
     assert (report.examples, report.passed) == ((), True)
+
+
+@pytest.mark.parametrize("name", ["eos", "nxos"])
+@pytest.mark.parametrize("case", HOSTS)
+def test_hier_config_takes_every_line_for_what_it_is(name, case, tmp_path):
+    """Its parser knows the sections of both systems, and which lines belong to one."""
+    target(name).render(HOSTS[case], tmp_path)
+    ((file, platform),) = target(name).hier_config.items()
+    text = (tmp_path / "3" / file).read_text()
+    wanted = [line.rstrip() for line in text.splitlines() if line.strip(" !") and line != "end"]
+    tree = get_hconfig(Platform[platform], text)
+    found = [(child.depth() - 1, child.text) for child in tree.all_children()]
+    indent = min(len(line) - len(line.lstrip()) for line in wanted if line[0] == " ")
+    said = [((len(line) - len(line.lstrip())) // indent, line.strip()) for line in wanted]
+    assert found == [(depth, line) for depth, line in said if line[0] != "!"]
 
 
 @every
