@@ -18,8 +18,8 @@ from compilers.targets.routed.route_rows import RoutePart
 from compilers.targets.routed.static_routes import (
     DISCARDED,
     SHARED,
-    Hops,
     Numbers,
+    PortHops,
     RoutedFabric,
     StaticSwitch,
 )
@@ -151,7 +151,7 @@ def kernel_tables(
     return tables | {IPV4_RULES: led, IPV6_RULES: led}
 
 
-def marked_hops(routed: RoutedFabric, vertex: int, hops: Hops, gateway: str) -> Hops:
+def marked_hops(routed: RoutedFabric, vertex: int, hops: PortHops, gateway: str) -> PortHops:
     """The same with the neighbours' addresses for marked packets."""
     w = routed.build.wiring
     far = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)

@@ -35,9 +35,9 @@ LINK_LOCAL = 0xFE80 << 112
 DISCARDED, SHARED = -1, -2
 """In the place of a port: packets that find none before it are dropped; the ways of the class, by
 their weights."""
-Hops = Mapping[int, tuple[str, str]]
+PortHops = Mapping[int, tuple[str, str]]
 """The gateway and the interface of every port."""
-NO_HOPS: Hops = {}
+NO_PORT_HOPS: PortHops = {}
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
@@ -75,7 +75,7 @@ class StaticSwitch:
     host_ports: tuple[str, ...]
     mtu: Mapping[str, int]
 
-    def hops(self, gateway: str) -> Hops:
+    def hops(self, gateway: str) -> PortHops:
         """The neighbour's address behind every port; gateway: the field of its link, ipv4, ipv6."""
         return {link.port: (getattr(link, gateway), link.interface) for link in self.links}
 
@@ -230,8 +230,8 @@ class RoutedFabric:
         vertex: int,
         family: int,
         order: Numbers,
-        hops: Hops,
-        marked: Hops = NO_HOPS,
+        hops: PortHops,
+        marked: PortHops = NO_PORT_HOPS,
     ) -> dict[str, Choices]:
         """The routes of a table, by their prefixes; next hops that share in the order of the class.
 
