@@ -81,19 +81,12 @@ class CabledFabric(ABC):
             raise InputError.of("a fabric with panels", self.name, todo)
         return [line for link in asked for line in plan.along(*link)]
 
-    def netbox(
-        self,
-        site: str = "",
-        role: str = "switch",
-        interfaces: Path | None = None,
-        target: str = "",
-    ) -> dict[str, str]:
+    def netbox(self, site: str = "", role: str = "switch", target: str = "") -> dict[str, str]:
         """The hardware as files for NetBox's imports, name to text, in the order to import them.
 
         Args:
             site: that everything stands in; the fabric's name without it.
-            role: of every device.
-            interfaces: Nautobot's export of interfaces, for `nautobot-cables.csv`.
+            role: of every switch; cassettes are of the role `cassette`.
             target: whose names ports have; "" for the inventory's.
 
         Raises:
@@ -106,7 +99,7 @@ class CabledFabric(ABC):
             raise InputError.of("a fabric from its spec", "a build")
         topology = self.loaded.spec.topology
         require(Size.of_family(topology.family, topology.parameters()), "inventory export")
-        return dict(files(self.loaded, site or self.name, role, interfaces, target))
+        return dict(files(self.loaded, site or self.name, role, target))
 
     def export(self, form: str) -> dict[str, str]:
         """Files for another program, name to text; extensions register the formats.

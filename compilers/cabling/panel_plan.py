@@ -60,6 +60,11 @@ class PanelPlan(Shuffle):
         """The library's name of the trunks."""
         return self.cables.hardware.panels[0].trunk
 
+    @property
+    def room(self) -> int:
+        """How many links a trunk holds."""
+        return TRUNK_FIBRES[self.trunk_name] // self.fibres
+
     def trunk_label(self, trunk: int) -> str:
         """`T0012`; `P2-T0012` with several planes."""
         return f"{of_plane(self.cables.hardware.plane)}T{trunk + 1:04d}"
@@ -125,25 +130,28 @@ class PanelPlan(Shuffle):
             if needed not in given:
                 yield _unknown(self.names[int(np.argmax(self.kind == t))], needed, given)
 
+    def ribbon(self) -> Numbers:
+        """int64[E, 2]: the ribbon at both ends of each link, the place of its cord in `cords`."""
+        at = np.stack((self.panel.ravel(), self.front.ravel(), self.cables.ends.ravel()))
+        found: Numbers = np.unique(at, axis=1, return_inverse=True)[1].reshape(-1, 2)
+        return found
+
     def first_cables(self, phase: NDArray[np.integer]) -> Numbers:
         """Of each cord in the order of `cords` the cable in it that is plugged in first."""
-        cable = np.repeat(np.arange(len(self.cables)), 2)
-        at = np.stack((self.panel.ravel(), self.front.ravel(), self.cables.ends.ravel()))
-        cord = np.unique(at, axis=1, return_inverse=True)[1].ravel()
-        ribbons = int(cord.max(initial=-1)) + 1
         between = np.flatnonzero(self.trunk >= 0)
-        cable = np.concatenate((cable, between))
-        cord = np.concatenate((cord, ribbons + self.trunk[between]))
+        ribbon = self.ribbon().ravel()
+        cable = np.concatenate((np.repeat(np.arange(len(self.cables)), 2), between))
+        cord = np.concatenate((ribbon, ribbon.max(initial=-1) + 1 + self.trunk[between]))
         last = np.argsort(-phase[cable].astype(np.int64), kind="stable")
-        found = np.zeros(ribbons + len(self.ends), np.int64)
+        found = np.zeros(int(cord.max(initial=-1)) + 1, np.int64)
         found[cord[last]] = cable[last]
         return found
 
-    def _ribbons(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    def _ribbons(self) -> tuple[Numbers, ...]:
         """Of each ribbon the cassette, front port, switch, and links."""
-        at = np.stack((self.panel.ravel(), self.front.ravel(), self.cables.ends.ravel()))
-        found, count = np.unique(at, axis=1, return_counts=True)
-        return found[0], found[1], found[2], count
+        _, first, count = np.unique(self.ribbon(), return_index=True, return_counts=True)
+        switch = self.cables.ends.ravel()[first].astype(np.int64)
+        return self.panel.ravel()[first], self.front.ravel()[first], switch, count
 
     def cords(self) -> Iterator[tuple[Any, ...]]:
         """Rows of `CORD_COLUMNS`: what is plugged by hand, ribbons and then trunks."""
@@ -205,7 +213,6 @@ class PanelPlan(Shuffle):
 
         A ribbon of more links than a trunk holds is bought as several.
         """
-        room = TRUNK_FIBRES[self.trunk_name] // self.fibres
         parts = {facts.name: facts.part_number for facts in self.cables.hardware.panels}
         for t, (name, rows) in enumerate(self.types):
             behind = {w.split(".")[0] for text in rows for w in text.split() if w[0] == "T"}
@@ -217,7 +224,7 @@ class PanelPlan(Shuffle):
         made = Counter[tuple[str, str]]()
         for row in self.cords():
             detail = f"{row[at['turned']]} {row[at['length_m']]:g} m".strip()
-            made[row[at["kind"]], detail] += -(-row[at["links"]] // room)
+            made[row[at["kind"]], detail] += -(-row[at["links"]] // self.room)
         for (kind, detail), quantity in sorted(made.items()):
             yield Item(kind, self.trunk_name, detail, quantity)
 
@@ -228,8 +235,7 @@ class PanelPlan(Shuffle):
         a host above its leaves. A plug is one end; a ribbon of several trunks' fibres has as many.
         """
         *_, links = self._ribbons()
-        per_trunk = TRUNK_FIBRES[self.trunk_name] // self.fibres
-        ribbons, trunks = int((-(-links // per_trunk)).sum()), len(self.ends)
+        ribbons, trunks = int((-(-links // self.room)).sum()), len(self.ends)
         hosts = int(np.count_nonzero(self.wiring.host_port))
         return {
             "trunk": self.trunk_name,
