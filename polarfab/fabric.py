@@ -448,7 +448,6 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         seed: int = 0,
         progress: Progress | None = None,
         scheduler: str = "",
-        optimum: bool = False,
     ) -> tuple[PatternThroughput, ...]:
         """The saturation of traffic patterns, by the tables.
 
@@ -458,19 +457,18 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             seed: of the patterns that chance has a part in.
             progress: called with (patterns done, all patterns).
             scheduler: the address of a Dask scheduler whose workers share the patterns.
-            optimum: look for the best of all paths; else the bound that distances give.
 
         Raises:
             InputError: there is no such pattern, no such scheduler, or too little memory.
         """
-        from compilers.estimates import Size, require, throughput_works
+        from compilers.estimates import Size, require, throughput_work
         from compilers.evaluation.saturation import saturations
         from compilers.workers.local_processes import workers_at
 
         if not scheduler:
-            require(Size.of_build(self.build), *throughput_works(patterns, optimum))
+            require(Size.of_build(self.build), throughput_work(patterns))
         with workers_at(scheduler, zip(self.builds, self._folders)) as workers:  # noqa: B905
-            return saturations(self.build, patterns, hosts, seed, progress, workers, optimum)
+            return saturations(self.build, patterns, hosts, seed, progress, workers)
 
     def expand(self, clusters: str, beside: Iterable[Fabric] = (), seed: int = 0) -> GrowthReport:
         """The larger fabric (`.build`) with more clusters on unused ports; no cable is moved.

@@ -115,8 +115,10 @@ class CableSchedule:
     def summaries(self) -> list[dict[str, Any]]:
         """Counts of cables, bundles and phases of each plane."""
         found = [_summary(*part) for part in self.parts]
-        for summary, plan in zip(found, self._whole_plans(), strict=False):
+        for summary, plan, (_, rows) in zip(found, self._whole_plans(), self.parts, strict=False):
             summary["panels"] = plan.summary()
+            for entry in summary["phases"]:
+                entry |= plan.of_phase(rows.phases, entry["phase"])
         return found
 
     def text(self, form: str) -> Iterator[str]:

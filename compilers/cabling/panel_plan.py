@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.bill import Item
-from compilers.cabling.cable_plan import Cables, cables_of, distance, shelved
+from compilers.cabling.cable_plan import Cables, by_port, cables_of, distance, shelved
+from compilers.cabling.phases import Phases
 from compilers.cabling.shuffle import Numbers, Shuffle, shuffle
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import added_clusters
@@ -69,6 +70,10 @@ class PanelPlan(Shuffle):
         """`T0012`; `P2-T0012` with several planes."""
         return f"{of_plane(self.cables.hardware.plane)}T{trunk + 1:04d}"
 
+    def ribbon_label(self, ribbon: int) -> str:
+        """`R0012`; `P2-R0012` with several planes."""
+        return f"{of_plane(self.cables.hardware.plane)}R{ribbon + 1:04d}"
+
     def through(self, cable: int, backwards: bool = False) -> str:
         """What a link runs through: cassette, front port.lane, trunk:position, cassette, …."""
         ends = (1, 0) if backwards else (0, 1)
@@ -97,16 +102,6 @@ class PanelPlan(Shuffle):
     def _trunk_text(self, trunk: int) -> str:
         a, b = (self.names[p] for p in self.ends[trunk])
         return f"{self.trunk_label(trunk)} ({a} to {b})"
-
-    def along(self, u: int, v: int) -> Iterator[str]:
-        """A line for each cable of a link: port, what it runs through, and port."""
-        for e in np.flatnonzero((np.sort(self.cables.ends, axis=1) == sorted((u, v))).all(axis=1)):
-            back = int(self.cables.ends[e, 0]) != u
-            near, far = (
-                f"{self.wiring.names[n]} {self.wiring.port_name(n, p)}"
-                for n, p in zip((u, v), self.cables.ports[e, :: -1 if back else 1], strict=True)
-            )
-            yield f"{near} > {self.through(int(e), back)} > {far}"
 
     def cassettes(self) -> dict[str, Any]:
         """`panels` of an inventory, with the types that are needed."""
@@ -147,6 +142,18 @@ class PanelPlan(Shuffle):
         found[cord[last]] = cable[last]
         return found
 
+    def of_phase(self, phases: Phases, phase: int) -> dict[str, list[str]]:
+        """The names of the cassettes, ribbons and trunks of a phase of the installation."""
+        cassettes = np.flatnonzero(phases.rack[self.rack] == phase).tolist()
+        cords = phases.cable[self.first_cables(phases.cable)] == phase
+        ribbons = np.flatnonzero(cords[: len(cords) - len(self.ends)]).tolist()
+        trunks = np.flatnonzero(cords[len(cords) - len(self.ends) :]).tolist()
+        return {
+            "cassettes": [self.names[p] for p in cassettes],
+            "ribbons": [self.ribbon_label(i) for i in ribbons],
+            "trunks": [self.trunk_label(t) for t in trunks],
+        }
+
     def _ribbons(self) -> tuple[Numbers, ...]:
         """Of each ribbon the cassette, front port, switch, and links."""
         _, first, count = np.unique(self.ribbon(), return_index=True, return_counts=True)
@@ -160,7 +167,7 @@ class PanelPlan(Shuffle):
         last: dict[tuple[int, int], tuple[str, str]] = {}
         by = np.stack((self.cables.ends, self.panel, self.lane, self.cables.ports)).reshape(4, -1)
         for v, p, _, port in sorted(by.T.tolist()):
-            name = wiring.port_name(v, port)
+            name = plug_name(wiring, self.cables, v, port)
             last[v, p] = last.get((v, p), (name, ""))[0], name
         racks: Numbers = np.stack((known.rack[switch], self.rack[panel]), axis=1).astype(np.int64)
         kind, length = self._stock(racks, known.unit[switch])
@@ -168,7 +175,7 @@ class PanelPlan(Shuffle):
             zip(switch.tolist(), panel.tolist(), front.tolist(), strict=True)
         ):
             yield (
-                f"{of_plane(known.plane)}R{i + 1:04d}",
+                self.ribbon_label(i),
                 *("ribbon", known.rack_names[racks[i, 0]], wiring.names[v]),
                 " to ".join(last[v, p]),
                 *(known.rack_names[racks[i, 1]], self.names[p], f"F{f + 1}", int(links[i]), ""),
@@ -275,7 +282,10 @@ def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan
     if not (room := TRUNK_FIBRES[trunk] // fibres):
         required = f"a trunk of {fibres} fibres at least, as a link has"
         raise Refused(Finding(("panels", "trunk"), required, trunk, "name a larger one"))
-    found = shuffle(cables, stage, room)
+    kind = wiring.node_type[cables.ends]
+    place = by_port(known, wiring, "plug")
+    plug = place[kind, cables.ports] * place.shape[1] + cables.ports
+    found = shuffle(cables, plug, stage, room)
     seat = np.lexsort((known.unit, known.rack, known.cluster))
     rack = known.rack[seat[np.searchsorted(known.cluster[seat], found.home)]].astype(np.int64)
     count, names = Counter[int](), list[str]()
@@ -291,6 +301,22 @@ def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan
     }
     whole: dict[str, Any] = {f.name: getattr(found, f.name) for f in fields(found)} | own
     return PanelPlan(**whole).of_types()
+
+
+def layer1(wiring: Wiring, cables: Cables, plan: PanelPlan | None, u: int, v: int) -> Iterator[str]:
+    """A line for each cable of a link: port, what it runs through, and port."""
+    for e in np.flatnonzero((np.sort(cables.ends, axis=1) == sorted((u, v))).all(axis=1)).tolist():
+        back = int(cables.ends[e, 0]) != u
+        ends = zip((u, v), cables.ports[e, :: -1 if back else 1].tolist(), strict=True)
+        near, far = (f"{wiring.names[n]} {plug_name(wiring, cables, n, p)}" for n, p in ends)
+        yield " > ".join((near, *([plan.through(e, back)] if plan else ()), far))
+
+
+def plug_name(wiring: Wiring, cables: Cables, vertex: int, port: int) -> str:
+    """A port, and in brackets its connector and lane where fibres are shuffled inside the box."""
+    facts = cables.hardware.types[wiring.node_type[vertex]]
+    inside = facts.plug and facts.plug[port - 1]
+    return wiring.port_name(vertex, port) + f" ({facts.label[port - 1]})" * bool(inside)
 
 
 def _unknown(cassette: str, needed: tuple[str, ...], given: dict[tuple[str, ...], str]) -> Finding:

@@ -50,12 +50,13 @@ class Shuffle:
     least: int
 
 
-def shuffle(cables: Cables, stage: Numbers, room: int) -> Shuffle:
+def shuffle(cables: Cables, plug: Numbers, stage: Numbers, room: int) -> Shuffle:
     """Cassettes, trunks of at most `room` links, and the position of each link.
 
-    stage: int64[S], the expansion that adds each switch; its links have cassettes of their own.
+    plug: int64[E, 2], what orders the lanes of a switch. stage: int64[S], the expansion that adds
+    each switch; its links have cassettes of their own.
     """
-    home, panel, front, lane = _lanes(cables, stage)
+    home, panel, front, lane = _lanes(cables, plug, stage)
     count, width = len(home), int(lane.max(initial=0)) + 1
     code = front * width + lane
     out = np.flatnonzero(panel != panel[np.arange(len(panel)) ^ 1])
@@ -124,10 +125,12 @@ def shuffle(cables: Cables, stage: Numbers, room: int) -> Shuffle:
     )
 
 
-def _lanes(cables: Cables, stage: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def _lanes(
+    cables: Cables, plug: Numbers, stage: Numbers
+) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """Cassettes by stage and cluster, and of each half the cassette, front port and lane.
 
-    Lanes go by the order of ports, front ports by the order of units.
+    Lanes go by `plug`, front ports by the order of units.
     """
     known, switch = cables.hardware, cables.ends.ravel().astype(np.int64)
     step = np.repeat(stage[cables.ends].max(axis=1), 2)
@@ -136,7 +139,7 @@ def _lanes(cables: Cables, stage: Numbers) -> tuple[Numbers, Numbers, Numbers, N
     seat = np.lexsort((known.unit, known.rack, known.cluster))
     place = np.empty(len(seat), np.int64)
     place[seat] = _place(known.cluster[seat])
-    line = np.lexsort((np.repeat(cables.socket, 2), cables.ports.ravel(), step, switch))
+    line = np.lexsort((np.repeat(cables.socket, 2), plug.ravel(), step, switch))
     lane = np.empty(len(switch), np.int64)
     lane[line] = _place(np.unique(np.stack((switch, step)), axis=1, return_inverse=True)[1][line])
     return (home % clusters).astype(np.int64), panel.ravel(), place[switch], lane

@@ -301,6 +301,16 @@ def test_cords_of_a_rack_end_in_it_and_each_is_plugged_in_one_phase(example):
     assert cords(rack="C1") == [row for row in everything if "C1" in (row[2], row[5])]
     by_phase = [row for phase in range(1, 9) for row in cords(phase=phase)]
     assert sorted(by_phase) == sorted(everything)
+    (summary,) = CableSchedule.of(example.builds).summaries()
+    for entry in summary["phases"]:
+        rows = cords(phase=entry["phase"])
+        assert entry["ribbons"] == [row[0] for row in rows if row[1] == "ribbon"]
+        assert entry["trunks"] == [row[0] for row in rows if row[1] == "trunk"]
+    named = [(entry["racks"], entry["cassettes"]) for entry in summary["phases"]]
+    assert sorted(c for _, cassettes in named for c in cassettes) == sorted(
+        CableSchedule.of(example.builds).plans()[0].names
+    )
+    assert (["C0"], ["quadrics-P1"]) in named
     labels = "".join(CableSchedule.of(example.builds, rack="C1").text("labels"))
     assert all((row[0] in labels) == ("C1" in (row[2], row[5])) for row in everything)
 

@@ -26,6 +26,7 @@ from tests.compilers.proof.oracle import ARRIVED, Oracle
 POLARFLY, Q3 = ({"family": "polarfly", "q": q} for q in (4, 3))
 FAMILIES = {
     "polarfly": POLARFLY,
+    "polarfly3": Q3,
     "polarfly5": {"family": "polarfly", "q": 5},
     "polarstar": {"family": "polarstar", "q": 2, "supernode": "paley", "degree": 2},
     "pn": {"family": "pn", "q": 2},
@@ -33,6 +34,10 @@ FAMILIES = {
     "jellyfish": {"family": "jellyfish", "nodes": 16, "degree": 4, "seed": 3},
     "hyperx": {"family": "hyperx", "sides": "3x3"},
 }
+LONG = {("polarstar", "ugal-pf")} | {
+    ("polarfly5", balance) for balance in ("minimal", "compact-valiant", "ugal-pf")
+}
+"""Those of seconds; q = 3 and 4, and `compact-valiant` in PolarStar, are walked in CI."""
 PORTS = [{"name": "e{}", "count": 8, "role": "fabric"}, {"name": "h{}", "count": 4, "role": "host"}]
 
 
@@ -63,7 +68,7 @@ def built(topology, more=None, **routing):
 @pytest.mark.parametrize(
     ("family", "balance"),
     [
-        (family, balance)
+        pytest.param(family, balance, marks=[pytest.mark.long] * ((family, balance) in LONG))
         for family in FAMILIES
         for balance in ("minimal", "ecmp", "compact-valiant", "ugal-pf")
         if balance != "ecmp" or not family.startswith("polarfly")  # which has one path a pair

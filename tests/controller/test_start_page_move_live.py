@@ -1,4 +1,4 @@
-"""What the README says of running a fabric, on switches: a controller, and a move of what runs."""
+"""What the start page says of running a fabric, on switches: a controller, a move."""
 
 import re
 import shlex
@@ -11,17 +11,17 @@ import pytest
 from tests.controller.makers import BRIDGES, SWITCHES, connect, rows
 from tests.waiting import until
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs/index.md"
 pytestmark = pytest.mark.live
 
 
 def commands():
     """The lines of the block, without comments."""
-    block = re.search(r"```console not run: it needs switches\n(.*?)```", README.read_text(), re.S)
+    block = re.search(r"```console not run: it needs switches\n(.*?)```", PAGE.read_text(), re.S)
     return [line.removeprefix("$ ").split("  #")[0].strip() for line in block[1].splitlines()]
 
 
-def test_the_readme_moves_a_running_fabric(switches, builds, tmp_path):
+def test_the_start_page_moves_a_running_fabric(switches, builds, tmp_path):
     for name, build in zip(("build", "protected"), builds, strict=True):
         (tmp_path / name).symlink_to(build)
     polarfab = f"{shlex.quote(sys.executable)} -m polarfab "
