@@ -30,11 +30,11 @@ SEEDS = 5
 class Look(NamedTuple):
     """Loads and windows of a curve for a look."""
 
-    loads: tuple[float, ...] = (0.1, 0.5, 0.9)
-    warmup: int = 500
-    period: int = 200
-    periods: int = 4
-    drain: int = 300
+    loads: tuple[float, ...] = (0.1, 0.4, 0.95)
+    warmup: int = 200
+    period: int = 100
+    periods: int = 2
+    drain: int = 150
 
     def windows(self) -> dict[str, Any]:
         """For `SimulationSettings`."""
@@ -101,10 +101,10 @@ def _compiled(spec: str) -> Build:
     return compile_fabric(load_fabric(json.loads(spec)), None)
 
 
-def setup_of(fabrics: Iterable[PaperFabric], quick: bool, look: Look = A_LOOK) -> tuple[str, ...]:
+def setup_of(fabrics: Iterable[PaperFabric], quick: bool) -> tuple[str, ...]:
     """What was simulated, a line each: switches and windows, then the networks and their routes."""
-    known = SimulationSettings(**look.windows()) if quick else SimulationSettings()
-    loads = look.loads if quick else LOADS
+    known = SimulationSettings(**A_LOOK.windows()) if quick else SimulationSettings()
+    loads = A_LOOK.loads if quick else LOADS
     seeds = f"each of the seeds 0 to {SEEDS - 1}"
     near = "" if quick else f" and {NEAR} more near saturation"
     lines = [
