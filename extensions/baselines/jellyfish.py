@@ -114,7 +114,7 @@ class Jellyfish(Family):
 
     def build(self, parameters: Parameters) -> Topology:
         """The first connected graph that the seed gives; its diameter is found by search."""
-        given = self.defaults | parameters
+        given: dict[str, int | str] = {**self.defaults, **parameters}
         nodes, source = int(given["nodes"]), np.random.PCG64(int(given["seed"]))
         while True:
             graph = Graph.from_edges(nodes, self.drawn(given, source))
