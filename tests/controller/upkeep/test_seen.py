@@ -27,7 +27,7 @@ BAD, PERIOD, TICK = 3, 300.0, 0.25
 
 def network(shape=None, audit=PERIOD, **shapes):
     net = in_memory(Shape(**shapes), BUILD, {BAD: shape} if shape else None)
-    RollingAudit(net.sessions, audit, lambda: net.keeper.change)
+    net.also.append(RollingAudit(net.sessions, audit, lambda: net.keeper.change).tick)
     return net
 
 
@@ -161,7 +161,7 @@ def test_ports_of_a_switch_that_refuses_its_program_are_counted():
     """It carries traffic, and may lose it."""
     net = network(Shape(bundles=False, rows=10))
     assert net.sessions.state(BAD) == "refused"
-    PortCounters(net.sessions)
+    net.also.append(PortCounters(net.sessions).tick)
     asked = []
     net.sessions.present[BAD].talk.ask = lambda kind, *_: asked.append(kind)
     net.tick(TICK)
@@ -204,6 +204,7 @@ def moving(net, seconds=0.06):
     """Move to another build; the most pairs of hosts that lose packets after any commit."""
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
     mover, worst = Mover(net.sessions, net.keeper), []
+    net.also.append(mover.tick)
     mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
     for vertex, switch in enumerate(net.fabric.switches):
 
@@ -251,6 +252,7 @@ def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
     target = Current(new.identity, new.wiring.names, Encoder(new), new)
     mover = Mover(net.sessions, net.keeper)
+    net.also.append(mover.tick)
     net.fabric.switches[BAD].shape = Shape(lies=True)
     net.fabric.switches[BAD].tables.rows.clear()
     mover.load(target)
@@ -276,6 +278,7 @@ def test_a_fabric_whose_switches_refuse_its_build_moves_to_another():
     assert (len(net.sessions.missing()), drained(net)) == (9, [])
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
     mover = Mover(net.sessions, net.keeper)
+    net.also.append(mover.tick)
     mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
     wait(net, 8)
     assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from compilers.readers.routers import eos_priorities
 from compilers.targets.target_lookup import target
-from tests.compilers.targets.lossless_fabrics import order, rendered_once
+from extensions.lossless import eos_priorities
+from tests.extensions.lossless.lossless_fabrics import order, rendered_once
 
 rendered = pytest.fixture(scope="module")(rendered_once)
 

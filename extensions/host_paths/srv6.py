@@ -8,16 +8,13 @@ target linux or frr.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv6Network
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
-from compilers.readers.emitted_report import EmittedReport
-from compilers.readers.segments.segment_check import check_segments
 from compilers.routing.intermediates import intermediates
 from compilers.spec.features import AGGREGATES, INGRESS, INTERMEDIATES, SHARES, WEIGHTS
 from compilers.tables.build import Build
@@ -25,16 +22,17 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
-from compilers.targets.routed.segments.srv6_paths import Srv6Paths
-from compilers.targets.routed.segments.srv6_sids import (
+from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
+from compilers.targets.target import Page, Target
+from compilers.topology.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
+from extensions.host_paths.segment_check import check_segments
+from extensions.host_paths.srv6_paths import Srv6Paths
+from extensions.host_paths.srv6_sids import (
     Usids,
     block_in_plane,
     parse_block,
     require_numbers,
 )
-from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
-from compilers.targets.target import FabricCheck, Page, Progress, Target
-from compilers.topology.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
 from inventory.problems import InputError, Problem, few, shown
 
 HOSTS_FOLDER = "hosts"
@@ -103,6 +101,7 @@ class Srv6(Target):
     )
     capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, AGGREGATES, INTERMEDIATES}))
     interfaces = LINUX
+    fabric_check = staticmethod(check_segments)
     options = MappingProxyType(
         {
             "decap": Option.choice(
@@ -169,22 +168,6 @@ class Srv6(Target):
             problems.append(Problem(key="--set host", required="a host's name", given=shown(host)))
         if problems:
             raise InputError(few(problems))
-
-    def fabric_check(self) -> FabricCheck:
-        """See `Target.fabric_check`."""
-        return check_segments
-
-    def read_back(
-        self,
-        build: Build,
-        chosen: Chosen,  # noqa: ARG002
-        folder: Path,
-        only: Collection[int] | None,  # noqa: ARG002
-        progress: Progress,
-        accept: tuple[str, ...],
-    ) -> EmittedReport:
-        """See `Target.read_back`."""
-        return check_segments(build, folder, progress, accept)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], Srv6SwitchVariables]:
         """See `Target.variables`."""

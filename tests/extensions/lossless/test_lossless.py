@@ -8,14 +8,14 @@ from ipaddress import ip_interface
 
 import pytest
 
-from compilers.readers.routers import sonic_priorities
-from compilers.readers.routers.sonic_priorities import PRIORITY_TABLES
 from compilers.targets.routed.interfaces import PhysicalPort
-from compilers.targets.routed.lossless.sonic_qos import headroom
 from compilers.targets.target_lookup import target
 from compilers.wiring.hardware import BufferFacts
+from extensions.lossless import sonic_priorities
+from extensions.lossless.sonic_lossless import headroom
+from extensions.lossless.sonic_priorities import PRIORITY_TABLES
 from inventory.problems import InputError
-from tests.compilers.targets.lossless_fabrics import (
+from tests.extensions.lossless.lossless_fabrics import (
     BUFFER,
     IQ,
     POLARFLY,

@@ -15,7 +15,7 @@ from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.routing.paths import graph_of, wanted
-from tests.compilers.targets.read_srv6 import read_host
+from tests.extensions.host_paths.read_srv6 import read_host
 
 pytestmark = pytest.mark.live
 TTL = 64

@@ -1,4 +1,4 @@
-"""Lossless priorities of EOS: a priority for each pair of switches, which the hosts mark.
+"""Target eos with lossless priorities: a priority for each pair of switches, which the hosts mark.
 
 EOS has one map from DSCP to traffic class, and the class is at once the PFC priority and the queue
 (EOS manual, Quality of Service), so a packet cannot wait in another priority than the one that it
@@ -9,13 +9,20 @@ hosts mark, and at their ports an access list takes priority from packets marked
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
-from compilers.proof.lossless.priorities import LayerPlan, dscp_of
+from compilers.readers.difference_list import DifferenceList
+from compilers.tables.build import Build
+from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
+from compilers.targets.routed.eos import Eos, EosVariables, eos_variables
 from compilers.wiring.hardware import BufferFacts
+from extensions.lossless.eos_priorities import check_layers
+from extensions.lossless.priorities import PAIRS, LayerPlan, dscp_of
 
 CNP = 48, 6
 """DSCP and traffic class of RoCE's congestion notifications, which have a strict queue."""
@@ -104,3 +111,41 @@ class EosQos:
         found = build.hardware and build.hardware.types[int(build.wiring.node_type[vertex])].buffer
         assert found, "the plan has been made"  # noqa: S101
         return found
+
+
+class LosslessEos(Eos):
+    """Static routes of EOS, and lossless priorities if wanted."""
+
+    name = "eos"
+    options = MappingProxyType(
+        {
+            **Eos.options,
+            LOSSLESS: Option.choice(
+                "Layers free of deadlock as lossless priorities, one for a pair of switches.",
+                *(OFF, PAIRS),
+            ),
+        }
+    )
+
+    def more_differences(
+        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
+    ) -> DifferenceList | None:
+        """See `Target.more_differences`: lossless priorities."""
+        if chosen[LOSSLESS] == OFF:
+            return super().more_differences(build, chosen, folder, only)
+        plan = LayerPlan.of(build)
+        return check_layers(plan, EosQos(plan).commands, folder, only)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
+        """See `Target.variables`."""
+        if chosen[LOSSLESS] == OFF:
+            return super().variables(build, chosen)
+        fabric, qos = self.fabric(build, chosen), EosQos(LayerPlan.of(build))
+
+        def of_router(vertex: int) -> EosVariables:
+            values = fabric.variables(vertex)
+            profiles = {link.interface: FABRIC_PROFILE for link in values.router.links}
+            profiles |= {host.interface: HOST_PROFILE for host in values.router.hosts}
+            return eos_variables(values, profiles, qos.commands(vertex))
+
+        return of_router

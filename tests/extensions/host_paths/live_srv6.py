@@ -9,10 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from live_routed import DATAGRAMS, Fabric
-
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.scenario.engine import HostSample
+from tests.compilers.targets.live_routed import DATAGRAMS, Fabric
 
 
 class Segments(Fabric):

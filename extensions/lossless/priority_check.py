@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.proof.lossless.priorities import PriorityPlan, dscp_of
 from compilers.readers.difference_list import DifferenceList
 from compilers.tables.build import Build
+from extensions.lossless.priorities import PriorityPlan, dscp_of
 
 Marks = Mapping[int, int]
 

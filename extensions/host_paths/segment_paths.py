@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compilers.readers.segments.segment_text import (
+from compilers.readers.text_lines import Integers
+from extensions.host_paths.segment_text import (
     CROSS,
     DECAPSULATE,
     END,
@@ -15,7 +16,6 @@ from compilers.readers.segments.segment_text import (
     SegmentTable,
     Usids,
 )
-from compilers.readers.text_lines import Integers
 
 LONGEST = 16
 """Switches on a way, beyond which it has no end."""

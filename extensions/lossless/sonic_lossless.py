@@ -1,4 +1,4 @@
-"""Lossless priorities of SONiC: the tables of CONFIG_DB by which a switch keeps channels apart.
+"""Target sonic with lossless priorities: tables of CONFIG_DB by which switches keep channels apart.
 
 A traffic class is a channel together with whether the packet came in on a marked port
 (`priorities`). So the class gives the priority group, which is the channel that the
@@ -19,15 +19,27 @@ buffer_headroom_mellanox.lua reckons alike).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
 
-from compilers.proof.lossless.priorities import HOP, PriorityPlan, dscp_of
+from compilers.readers.difference_list import DifferenceList
+from compilers.tables.build import Build
+from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
 from compilers.targets.routed.interfaces import PhysicalPort
 from compilers.targets.routed.p2p_links import HostPort, P2pFabric, P2pLink, P2pRouter
-from compilers.targets.routed.segments.sonic_srv6 import Entry, Table
+from compilers.targets.routed.sonic import (
+    Entry,
+    Sonic,
+    SonicVariables,
+    Table,
+    sonic_variables,
+)
 from compilers.wiring.hardware import BufferFacts
+from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan, dscp_of
+from extensions.lossless.sonic_priorities import check_priorities
 from inventory.problems import InputError, Problem
 
 DSCPS, CLASSES = range(64), range(8)
@@ -309,3 +321,38 @@ def headroom(port: PhysicalPort, buffer: BufferFacts) -> int:
 def _worst_frame(cell: int) -> float:
     """The bytes of frames that a cell holds at least, on average."""
     return SMALLEST if cell > 2 * SMALLEST else (cell + 1) / 2
+
+
+class LosslessSonic(Sonic):
+    """Static routes of SONiC, and lossless priorities if wanted."""
+
+    name = "sonic"
+    options = MappingProxyType(
+        {
+            **Sonic.options,
+            LOSSLESS: Option.choice(
+                "Channels free of deadlock as lossless priorities, by when a packet moves on.",
+                *(OFF, HOP, VALLEY),
+            ),
+        }
+    )
+
+    def more_differences(
+        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
+    ) -> DifferenceList | None:
+        """See `Target.more_differences`: lossless priorities."""
+        if chosen[LOSSLESS] == OFF:
+            return super().more_differences(build, chosen, folder, only)
+        qos = self._qos(build, chosen)
+        return check_priorities(qos.plan, qos.tables, folder, only)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
+        """See `Target.variables`."""
+        if chosen[LOSSLESS] == OFF:
+            return super().variables(build, chosen)
+        qos = self._qos(build, chosen)
+        of = qos.fabric.variables
+        return lambda vertex: sonic_variables(of(vertex), chosen, qos.tables(vertex))
+
+    def _qos(self, build: Build, chosen: Chosen) -> SonicQos:
+        return SonicQos(self.fabric(build, chosen), PriorityPlan.of(build, chosen[LOSSLESS]))

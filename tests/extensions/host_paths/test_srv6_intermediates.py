@@ -17,7 +17,7 @@ from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.readers.emitted import check
-from tests.compilers.targets.read_srv6 import cables, carried, read_frr, read_host, read_switch
+from tests.extensions.host_paths.read_srv6 import cables, carried, read_frr, read_host, read_switch
 
 FLOWS = 2600
 STRAY = 12

@@ -15,29 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.proof.lossless.priorities import LayerPlan, dscp_of
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.routers.priority_check import check_statements, on_each_switch
+from compilers.readers.routers.router_files import QOS, SERVICE, without_priorities
 from compilers.readers.strict_json import parse
+from extensions.lossless.priorities import LayerPlan, dscp_of
+from extensions.lossless.priority_check import check_statements, on_each_switch
 
-QOS = re.compile(
-    r"qos (map|profile) |(ip|ipv6) access-list lossless-|class-map type qos |policy-map type qual"
-)
-"""How the first line of a section begins that is about priorities."""
-SERVICE = "   service-profile "
 HARMLESS_QUEUE = re.compile(r"      (random-detect ecn [a-z0-9 -]+|priority strict)")
 ENTRY = re.compile(r"   \d+ permit (ip|ipv6) any (\S+) dscp (\d+)")
-
-
-def without_priorities(text: str) -> str:
-    """A configuration with comments in the place of lines about priorities."""
-    lines, inside = text.splitlines(), False
-    for number, line in enumerate(lines):
-        if line[:1] != " ":
-            inside = QOS.match(line) is not None
-        if inside or line.startswith(SERVICE):
-            lines[number] = "!"
-    return "\n".join(lines) + "\n"
 
 
 def counted(commands: Iterable[str]) -> dict[str, int]:

@@ -20,8 +20,12 @@ from numpy.typing import NDArray
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.script_text import unlike_file
-from compilers.readers.segments.segment_paths import LONGEST, Paths, SegmentPaths
-from compilers.readers.segments.segment_text import (
+from compilers.readers.text_lines import Integers
+from compilers.tables.build import Build
+from compilers.tables.fib import Fib
+from compilers.tables.intermediate_form import no_route
+from extensions.host_paths.segment_paths import LONGEST, Paths, SegmentPaths
+from extensions.host_paths.segment_text import (
     CROSS,
     END,
     VIA,
@@ -33,10 +37,6 @@ from compilers.readers.segments.segment_text import (
     read_segments,
     read_sonic_segments,
 )
-from compilers.readers.text_lines import Integers
-from compilers.tables.build import Build
-from compilers.tables.fib import Fib
-from compilers.tables.intermediate_form import no_route
 
 HOSTS = "hosts"
 SONIC_SHARED = "Vlan2"
@@ -48,16 +48,9 @@ Progress = Callable[[int, int], None] | None
 
 
 def check_segments(
-    build: Build, folder: Path, progress: Progress = None, accept: tuple[str, ...] = ()
+    build: Build, _: object, folder: Path, progress: Progress, accept: tuple[str, ...]
 ) -> EmittedReport:
-    """Compare the files of target srv6 with the tables.
-
-    Args:
-        build: of one plane.
-        folder: that of all switches, with hosts/ beside them.
-        progress: called with (switches done, all switches).
-        accept: see `DifferenceList`.
-    """
+    """Compare the files of target srv6 with the tables; see `Target.fabric_check`."""
     found = DifferenceList(accept)
     tables: dict[int, SegmentTable] = {}
     for vertex in np.flatnonzero(build.topology.present).tolist():

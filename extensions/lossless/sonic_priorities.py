@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from compilers.proof.lossless.priorities import PriorityPlan
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.routers.priority_check import (
+from compilers.readers.routers.router_text import lines_of
+from compilers.readers.strict_json import parse
+from extensions.lossless.priorities import PriorityPlan
+from extensions.lossless.priority_check import (
     PortPriorities,
     check_channels,
     check_statements,
     on_each_switch,
 )
-from compilers.readers.routers.router_text import lines_of
-from compilers.readers.strict_json import parse
 
 Tree = dict[str, Any]
 PRIORITY_TABLES = (

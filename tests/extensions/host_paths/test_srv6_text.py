@@ -12,13 +12,13 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.fib import Fib
-from compilers.targets.routed.segments.srv6_paths import Srv6Paths
-from compilers.targets.routed.segments.srv6_sids import Usids, require_numbers
 from compilers.targets.target_lookup import target
+from extensions.host_paths.srv6_paths import Srv6Paths
+from extensions.host_paths.srv6_sids import Usids, require_numbers
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.routing.paths import graph_of, wanted
-from tests.compilers.targets.read_srv6 import cables, carried, read_frr, read_host, read_switch
+from tests.extensions.host_paths.read_srv6 import cables, carried, read_frr, read_host, read_switch
 
 HOST, DECAPSULATE = 0xA000, 0xE000
 
