@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Many wait for switches: two cores are busy with five.
 PYTEST := $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
-EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,archives,cluster,docs
+EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,cluster,docs
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare; for tests only a browser,
 # routers, a subnet manager with a fabric to manage, a scheduler, network simulators, shells, and for long

@@ -215,6 +215,10 @@ class PanelPlan(Shuffle):
         names = [entry["name"] for entry in self.cables.kinds()]
         return [names[t] if t >= 0 else "" for t in kind.tolist()], length.tolist()
 
+    def trunk_length(self) -> NDArray[np.float64]:
+        """float64[T]: metres of each trunk."""
+        return np.array(self._stock(self.rack[self.ends])[1], np.float64)
+
     def items(self) -> Iterator[Item]:
         """Lines of the bill: cassettes by type, ribbons and trunks by length.
 

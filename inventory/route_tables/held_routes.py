@@ -6,7 +6,7 @@ Plain tuples, equal for equal routes: a fabric has millions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -87,9 +87,21 @@ def shared(hops: Hops) -> Hops:
     return tuple((gateway, interface, weight // divisor) for gateway, interface, weight in once)
 
 
-def any_weight(hops: Hops) -> Hops:
-    """The same, whatever their weights: 0, as a system brings them to a sum of its own."""
-    return tuple((gateway, interface, 0) for gateway, interface, _ in shared(hops))
+def comparable(table: Mapping[str, Choices], *, weighed: bool = True) -> dict[str, Choices]:
+    """A table whose next hops are in any order in that in which tables are compared.
+
+    Args:
+        table: of routes.
+        weighed: whether weights count; else they are 0, which is alike to any.
+    """
+    known: dict[int, Choices] = {}
+    for choices in table.values():
+        if id(choices) not in known:
+            several = map(shared, choices)
+            known[id(choices)] = tuple(
+                hops if weighed else tuple((*hop[:2], 0) for hop in hops) for hops in several
+            )
+    return {prefix: known[id(choices)] for prefix, choices in table.items()}
 
 
 def whole_prefix(text: str) -> str:

@@ -26,7 +26,7 @@ from tests.mutants.planting import killed, recorded
 from tests.mutants.source_mutants import ROOT, SourceMutant, chosen, harmless
 
 SLOW = (
-    *("test_edits.py", "test_pushing.py", "test_rendering_cores.py", "test_targets_agree.py"),
+    *("test_edits.py", "test_pushing.py", "test_rendering_cores.py"),
     "test_local_processes.py",
 )
 """They take long, and see nothing that others do not; the last does not end while it is traced."""
@@ -79,7 +79,8 @@ def _processor_minutes() -> float:
 
 def _files() -> list[Path]:
     tests = ROOT / "tests"
-    rooms = (tests / "compilers", tests / "extensions/infiniband")
+    extensions = (tests / "extensions" / name for name in ("infiniband", "host_paths", "lossless"))
+    rooms = (tests / "compilers", *extensions)
     files = [f for room in rooms for f in room.glob("**/test_*.py") if f.name not in SLOW]
     return sorted([*files, tests / "mutants/test_array_mutants.py", *(tests / m for m in MORE)])
 
