@@ -1,4 +1,4 @@
-"""The figures by which docs/comparison.md sets fabrics beside each other are what comes out."""
+"""The figures by which docs/comparison.md compares fabrics are what comes out."""
 
 from __future__ import annotations
 
