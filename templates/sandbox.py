@@ -158,7 +158,7 @@ def limited() -> Iterator[None]:
         OutOfTimeError: the time is over.
         SecurityError: the memory is.
     """
-    thread, done = threading.get_ident(), threading.Event()
+    thread, done, raised = threading.get_ident(), threading.Event(), threading.Event()
     alone = threading.active_count() == 1
     clock = time.pthread_getcpuclockid(thread)
     end, most = time.clock_gettime(clock) + SECONDS, _memory(RESIDENT) + MORE_MEMORY
@@ -168,6 +168,7 @@ def limited() -> Iterator[None]:
             late = time.clock_gettime(clock) > end
             if late or (not alone and _memory(RESIDENT) > most):
                 error = _TimeError if late else _SpaceError
+                raised.set()
                 _interrupt(thread, ctypes.py_object(error))
                 return
 
@@ -194,7 +195,8 @@ def limited() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
         done.set()
         watcher.join()
-        _interrupt(thread, None)
+        if raised.is_set():  # else Python 3.11 looks for an error for ever once it is traced
+            _interrupt(thread, None)
 
 
 def _interrupt(thread: int, error: Any) -> None:

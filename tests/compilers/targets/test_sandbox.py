@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import resource
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -146,3 +148,18 @@ def test_other_threads_keep_their_memory(monkeypatch: pytest.MonkeyPatch) -> Non
         over.set()
         other.join()
     assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+TRACED = """
+import sys
+from templates.sandbox import limited
+with limited():
+    pass
+sys.settrace(lambda *_: None)
+(lambda: None)()
+"""
+
+
+def test_python_can_be_traced_afterwards() -> None:
+    """By a debugger, a profiler or a count of what tests run."""
+    subprocess.run([sys.executable, "-c", TRACED], check=True, timeout=60)
