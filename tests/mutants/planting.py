@@ -151,7 +151,9 @@ def recorded(files: Iterable[Path], workers: int) -> dict[str, Calls]:
         result[str(file.relative_to(ROOT))] = calls
         if not calls.failed:
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(json.dumps(asdict(calls)))
+            part = place.with_suffix(".part")
+            part.write_text(json.dumps(asdict(calls)))
+            part.replace(place)
     return result
 
 

@@ -43,6 +43,7 @@ ENTERING = {
         ',\n      "nexthop-vrf": "default,default,default,default"',
     ],
     "junos": [
+        "set firewall family inet filter polarfab-inet term fabric from destination-address 10.0.0.0/26\n",
         "term fabric then routing-instance polarfab\n",
         "filter input polarfab-inet\n",
         "set policy-options policy-statement polarfab then load-balance per-packet\n",
