@@ -158,7 +158,7 @@ def limited() -> Iterator[None]:
         OutOfTimeError: the time is over.
         SecurityError: the memory is.
     """
-    thread, done, raised = threading.get_ident(), threading.Event(), threading.Event()
+    thread, done = threading.get_ident(), threading.Event()
     alone = threading.active_count() == 1
     clock = time.pthread_getcpuclockid(thread)
     end, most = time.clock_gettime(clock) + SECONDS, _memory(RESIDENT) + MORE_MEMORY
@@ -168,8 +168,8 @@ def limited() -> Iterator[None]:
             late = time.clock_gettime(clock) > end
             if late or (not alone and _memory(RESIDENT) > most):
                 error = _TimeError if late else _SpaceError
-                raised.set()
-                _interrupt(thread, ctypes.py_object(error))
+                raised = ctypes.c_ulong(thread), ctypes.py_object(error)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(*raised)  # at the thread's next step
                 return
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -195,13 +195,6 @@ def limited() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
         done.set()
         watcher.join()
-        if raised.is_set():  # else Python 3.11 looks for an error for ever once it is traced
-            _interrupt(thread, None)
-
-
-def _interrupt(thread: int, error: Any) -> None:
-    """Have a thread raise an error at its next step; None takes back what it has not raised yet."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
 
 
 def _memory(which: int) -> int:

@@ -27,6 +27,7 @@ def test_no_differences(name, case, tmp_path):
     assert report.delivered == report.pairs == order * (order - 1)
 
 
+FILTERED = "set firewall family inet filter polarfab-inet term fabric"
 ENTERING = {
     "eos": [
         "ip routing vrf hosts\n",
@@ -43,7 +44,7 @@ ENTERING = {
         ',\n      "nexthop-vrf": "default,default,default,default"',
     ],
     "junos": [
-        "set firewall family inet filter polarfab-inet term fabric from destination-address 10.0.0.0/26\n",
+        f"{FILTERED} from destination-address 10.0.0.0/26\n",
         "term fabric then routing-instance polarfab\n",
         "filter input polarfab-inet\n",
         "set policy-options policy-statement polarfab then load-balance per-packet\n",
