@@ -43,6 +43,8 @@ ENOUGH = 30.0
 """Seconds that the tests of one mutant may take, as they took without it; those of its own folder
 that call its function are all run.
 """
+MEMORY = 6 << 30
+"""Most bytes of a process with a mutant: one may be of what refuses too large a fabric."""
 WAITED = 5.0
 """Seconds after which a test that fails has to fail once more: the machine may have been busy."""
 KEPT = ROOT / ".pytest_cache" / "mutants"
@@ -173,6 +175,7 @@ def killed(
         seconds = sum(calls[file].tests[name] for file in chosen for name in chosen[file])
         limit = min(LIMIT // 3, int(20 + 5 * seconds))
         resource.setrlimit(resource.RLIMIT_CPU, (limit, LIMIT + 1))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         for file, order in chosen.items():
             wanted = _Wanted(order, calls[file].tests.keys())
             if (code := pytest.main([*QUIET, "-x", file], plugins=[wanted])) in UNSEEN:
