@@ -40,8 +40,8 @@ LIMIT = 900
 tests took, but a third of this.
 """
 ENOUGH = 30.0
-"""Seconds that the tests of one mutant may take, as they took without it; those of its own folder
-that call its function are all run.
+"""Seconds that the tests of one mutant may take, as they took without it; three times as many where
+those of its own folder call its function.
 """
 MEMORY = 6 << 30
 """Most bytes of a process with a mutant: one may be of what refuses too large a fabric."""
@@ -231,15 +231,16 @@ def _tests(mutant: SourceMutant, calls: dict[str, Calls]) -> dict[str, list[str]
     found = []
     for file, there in calls.items():
         first = set(there.called.get(function, ()))
-        near = {n for f, of in there.called.items() if f.startswith(f"{mutant.file} ") for n in of}
+        same = {n for f, of in there.called.items() if f.startswith(f"{mutant.file} ") for n in of}
         for number, (name, seconds) in enumerate(there.tests.items()):
             if first and number:
-                found.append((2 - (number in first) - (number in near), seconds, name, file))
+                found.append((2 - (number in first) - (number in same), seconds, name, file))
     result: dict[str, list[str]] = defaultdict(list)
     cost: dict[str, tuple[int, float]] = {}
     spent = 0.0
     for rank, seconds, name, file in sorted(found):
-        if spent and spent + seconds > ENOUGH and (rank or Path(file).parent != own):
+        near = not rank and Path(file).parent == own
+        if spent and spent + seconds > ENOUGH * (3 if near else 1):
             continue
         spent += seconds
         result[file].append(name)
