@@ -26,7 +26,7 @@ from tests.mutants.source_mutants import ROOT, chosen, harmless
 ROOMS = "compilers", "extensions/infiniband", "extensions/scale"
 MORE = (
     *("test_check_wiring.py", "test_check_routes.py", "test_guided_path.py"),
-    *("test_installed_target.py", "test_plan_diff.py"),
+    *("test_fabric.py", "test_installed_target.py", "test_plan_diff.py"),
 )
 """Tests of verbs that see what is far from the files of a room."""
 OPEN = ("survived", "endless")
