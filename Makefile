@@ -4,8 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Many wait for switches: two cores are busy with five.
 PYTEST := $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
-TEST_TOOLS := pytest pytest-xdist hypothesis jsonschema trustme
-EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,archives,cluster,docs,dev
+EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,cluster,docs
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare; for tests only a browser,
 # routers, a subnet manager with a fabric to manage, a scheduler, network simulators, shells, and for long
@@ -59,11 +58,11 @@ checks: $(STAMP) | debian
 
 # Quick tests that use every dependency, with the lowest versions that pyproject.toml allows on the
 # oldest Python that is here, and with the newest that there are on the newest Python; then the wheel on
-# every Python that is here, with the newest: a release that breaks polarfab fails here first.
+# every other Python that is here, with the newest: a release that breaks polarfab fails here first.
 QUICK := $(addprefix tests/,inventory/test_hardware_model.py compilers/topology/test_formats.py \
   compilers/routing/test_routes_by_family.py compilers/tables compilers/drawing controller/management \
   mininet_scenarios/verdict polarfab/test_cli.py polarfab/test_readme.py)
-test-versions: $(STAMP) ## the wheel on every Python here, quick tests with the lowest and newest dependencies
+test-versions: $(STAMP) ## the wheel on every other Python here, quick tests with the lowest and newest dependencies
 	@pythons=$(VENV)/pythons.txt lowest=$(VENV)/lowest.txt
 	$(BIN)/python -m tests.interpreters > $$pythons
 	grep -oE '"[a-z-]+>=[0-9][^"]*"' pyproject.toml | tr -d '"' | sed 's/>=/==/' | sort -u > $$lowest
@@ -73,8 +72,7 @@ test-versions: $(STAMP) ## the wheel on every Python here, quick tests with the 
 	  "$$python" -m venv --without-pip --clear $(VENV)/python$$version-$$1
 	  python=$(VENV)/python$$version-$$1/bin/python
 	  shift
-	  $(BIN)/python -m pip --quiet --disable-pip-version-check --python $$python \
-	    install --no-compile "$$@" --editable '.[os-ken,http,plots]' $(TEST_TOOLS)
+	  $(BIN)/uv pip install --quiet --python $$python "$$@" --group test --editable '.[os-ken,http,plots]'
 	  $$python -m pytest -q -m 'not (live or browser or long)' --ignore-glob '*_page.py' $(QUICK)
 	}
 	tail -n 1 $$pythons | quick newest > $(VENV)/newest.log 2>&1 &
@@ -83,7 +81,7 @@ test-versions: $(STAMP) ## the wheel on every Python here, quick tests with the 
 	wait $$! || { wait; exit 1; }
 	wait $$newest || { cat $(VENV)/newest.log; exit 1; }
 	cat $(VENV)/newest.log
-	$(PYTEST) tests/test_packaging.py --every-python
+	$(PYTEST) tests/test_packaging.py --other-pythons
 
 mutants: $(STAMP) ## change builds and sources on purpose: verify and the tests have to see it
 	$(BIN)/pytest -n 2 -m '' tests/mutants
@@ -177,7 +175,7 @@ $(STAMP): pyproject.toml constraints.txt build-constraints.txt $(STALE) | debian
 	pip="$(BIN)/python -m pip --quiet --disable-pip-version-check"
 	$$pip install --no-compile --constraint constraints.txt --upgrade pip
 	$$pip install --no-compile --constraint constraints.txt --build-constraint build-constraints.txt \
-	  --editable '.[$(EXTRAS)]'
+	  --group dev --editable '.[$(EXTRAS)]'
 	nice $(BIN)/python -m compilers.forwarding.machine_code </dev/null >/dev/null 2>&1 & # half a minute
 	rm $(UNFINISHED)
 	printf '%s\n' '$(CURDIR)' > $(STAMP)

@@ -107,7 +107,9 @@ def _members(file: Path) -> Iterator[tuple[str, bytes]]:
 def try_out(wheel: Path, version: str, folder: Path) -> None:
     """Install the wheel in an environment of its own; compile and verify a first fabric."""
     _run(sys.executable, "-m", "venv", folder / "installed")
-    _run(folder / "installed/bin/python", "-m", "pip", "install", "--quiet", wheel)
+    built = os.environ | {"PIP_FIND_LINKS": str(wheel.parent)}  # a path would stand in its bill
+    pip = folder / "installed/bin/python", "-m", "pip", "install", "--quiet"
+    _run(*pip, f"polarfab=={version}", environment=built)
     (folder / "fabric.yaml").write_text(FABRIC)
     polarfab = folder / "installed/bin/polarfab"
     hidden = {"PYTHONPATH", "VIRTUAL_ENV"}
@@ -116,6 +118,12 @@ def try_out(wheel: Path, version: str, folder: Path) -> None:
         said = _run(polarfab, *words, folder=folder, environment=environment)
         if words == ["--version"] and said.split()[-1] != version:
             raise InputError.of(version, said.strip(), "see polarfab/__init__.py", key="version")
+
+
+def bill(environment: Path) -> str:
+    """The software bill of materials of an environment with the wheel: CycloneDX, as JSON."""
+    tool = sys.executable, "-m", "pipx", "run", "--spec", "cyclonedx-bom", "cyclonedx-py"
+    return _run(*tool, "environment", "--output-reproducible", environment / "bin/python")
 
 
 def _git(root: Path, *words: str) -> str:
@@ -157,13 +165,20 @@ def release(root: Path) -> None:
         _run(sys.executable, "-m", "pipx", "run", "twine", "check", "--strict", *files)
         (wheel,) = (file for file in files if file.suffix == ".whl")
         try_out(wheel, version, work)
+        parts = bill(work / "installed")
+        if told := [path for path in private if path in parts]:
+            raise InputError.of("no folder of this machine", ", ".join(told), key="bill")
+        (work / "dist" / f"polarfab-{version}.cdx.json").write_text(parts)
         shutil.rmtree(root / "dist", ignore_errors=True)
         shutil.copytree(work / "dist", root / "dist")
-    for file in files:
-        digest = hashlib.sha256((root / "dist" / file.name).read_bytes()).hexdigest()
+    for file in sorted((root / "dist").iterdir()):
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
         print(f"{digest}  dist/{file.name}")
     tagged = f"git tag -s v{version} && git push origin main v{version}"
-    print(f"nothing is uploaded. To do so: {tagged} && pipx run twine upload dist/*")
+    packages = f"dist/polarfab-{version}.tar.gz dist/*.whl"
+    upload = f"pipx run twine upload --attestations {packages}*"
+    signed = f"pipx run pypi-attestations sign {packages}"
+    print(f"nothing is uploaded. To do so: {tagged} && {signed} && {upload}")
 
 
 if __name__ == "__main__":

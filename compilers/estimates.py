@@ -256,12 +256,6 @@ WORKS: dict[str, Work] = {
         lambda size: 3e-7 * size.shares + 1.5e-7 * size.switches**2,
         "compile it with `balance: minimal`, or share it: --scheduler ADDRESS",
     ),
-    "throughput optimum": Work(
-        "looking for the best of all paths",
-        lambda size: 45 * size.switches**2,
-        lambda size: 1.5e-4 * size.switches**2,
-        "leave --optimum out: there is a bound by distances",
-    ),
     "simulate": Work(
         "simulating a load",
         lambda size: 80 * size.switches**2 + 4000 * size.ends,
@@ -300,10 +294,10 @@ WORKS: dict[str, Work] = {
 }
 
 
-def throughput_works(patterns: Sequence[str], optimum: bool) -> tuple[str, ...]:
-    """The keys of `WORKS` of estimating throughput; no patterns: all."""
+def throughput_work(patterns: Sequence[str]) -> str:
+    """The key of `WORKS` of estimating throughput; no patterns: all."""
     uniform = not patterns or "uniform" in patterns
-    return ("throughput" if uniform else "throughput flows", *["throughput optimum"] * optimum)
+    return "throughput" if uniform else "throughput flows"
 
 
 def need(work: str, size: Size) -> int:

@@ -201,7 +201,7 @@ def serve(
     write: Callable[[str], None],
     folder: Path,
 ) -> None:
-    """Program switches until SIGINT or SIGTERM; the arguments are of `Controller.from_settings`.
+    """Program switches until SIGINT or SIGTERM; the arguments are those of `Controller`.
 
     Raises:
         InputError: insecure settings, files that cannot be read or written, too few open files, or
@@ -212,7 +212,7 @@ def serve(
     framework.quieten()
     framework.configure(settings.listen.host, settings.listen.port)
     where = f"{framework.name} listens on {'TLS, ' if settings.tls else ''}{settings.listen}"
-    controller = Controller.from_settings(framework, read, settings, write, folder, where)
+    controller = Controller(framework, read, settings, write, folder, where)
     stop: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda received, _: stop.append(received))

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from controller import management
 from controller.cluster import cluster_member
 from controller.cluster.cluster_member import ClusterMember
+from controller.management import wsgi_server
 from controller.management.action_log import ActionLog, Actor
-from controller.management.tokens import Tokens
+from controller.management.tokens import Guesses, Tokens
 from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.move_journal import journalled
-from controller.rollout.mover import Mover
+from controller.rollout.mover import journalled
 from controller.settings import Settings
+from controller.state import State
 from controller.switches.connections import listening
-from controller.switches.connections.half_open import half_open_room
-from controller.switches.connections.listening import Entrance, check_free
+from controller.switches.connections.listening import Entrance, check_free, half_open_room
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.current import Current
 from controller.switches.events import (
     ApiClosed,
+    ApiOpened,
     CertificatesKept,
     CertificatesLoaded,
     ControllerEnded,
@@ -34,6 +35,7 @@ from controller.switches.events import (
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import in_thread
+from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
 from inventory.problems import InputError
@@ -45,33 +47,28 @@ HANGUP = Actor("SIGHUP", "", "")
 """Who asks for the build of the folder: the one who may send a signal."""
 
 
-@dataclass(slots=True)
 class Controller:
-    """The parts of a controller.
+    """The parts of a controller, put together from its settings; nothing listens for switches yet.
 
-    read: returns the build of the folder. entrance: the listener, if it is ours. member: set if
-    this is one of several controllers. resign: has another one lead. api: set while it is served.
+    entrance: the listener, if it is ours. member: set if this is one of several controllers. api:
+    set while it is served.
+
+    Args:
+        framework: that it runs on.
+        read: returns the build, again at each SIGHUP.
+        settings: of this controller.
+        write: gets a line of output at a time.
+        folder: where the build came from; a build applied over the API replaces it.
+        where: the beginning of the first line.
+        ours: whether the listener is ours.
+
+    Raises:
+        InputError: files that cannot be read or written, too few open files, or an address where we
+            cannot listen.
     """
 
-    settings: Settings
-    folder: Path
-    read: Callable[[], Current]
-    fabric: LiveFabric
-    keeper: Keeper
-    reporter: Reporter
-    pulse: Pulse
-    actions: ActionLog
-    mover: Mover
-    entrance: Entrance | None
-    member: ClusterMember | None
-    resign: Callable[[], None]
-    _socket: Any
-    _tokens: Tokens
-    api: Api | None = None
-
-    @classmethod
-    def from_settings(
-        cls,
+    def __init__(
+        self,
         framework: Framework,
         read: Callable[[], Current],
         settings: Settings,
@@ -79,87 +76,110 @@ class Controller:
         folder: Path,
         where: str,
         ours: bool = True,
-    ) -> Controller:
-        """Put a controller together; nothing listens for switches yet.
-
-        Args:
-            framework: that it runs on.
-            read: returns the build, again at each SIGHUP.
-            settings: of this controller.
-            write: gets a line of output at a time.
-            folder: where the build came from; a build applied over the API replaces it.
-            where: the beginning of the first line.
-            ours: whether the listener is ours.
-
-        Raises:
-            InputError: files that cannot be read or written, too few open files, or an address
-                where we cannot listen.
-        """
-        tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
-        fabric = LiveFabric(read(), framework.error_names, settings.foreign)
-        keeper = Keeper(fabric, settings.duties, in_thread)
-        RollingAudit(fabric, settings.audit, lambda: keeper.change)
+    ) -> None:
+        self.settings, self.folder, self._read = settings, folder, read
+        self._tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
+        self.fabric = fabric = LiveFabric(read(), framework.error_names, settings.foreign)
+        own = fabric.current
+        self.pulse = Pulse(fabric.tell)
+        self.keeper = keeper = Keeper(fabric, settings.duties, in_thread)
+        self.audit = RollingAudit(fabric, settings.audit, lambda: keeper.change)
+        self.counters = PortCounters(fabric)
         room = half_open_room(fabric.expected)
         check_free(settings.listen)
-        entrance = None
+        self.entrance: Entrance | None = None
         if ours:
             tls = TlsFiles(settings.tls) if settings.tls else None
-            entrance = Entrance(room, tls, fabric.rejected)
-            listening.use(framework, entrance)
-        socket = _api_socket(settings, fabric.tell)
-        reporter = Reporter(fabric, write, settings.as_json, settings.status_file)
-        reporter.start(where)
-        actions, history = ActionLog(folder, fabric.tell), BuildHistory(folder, settings.unverified)
-        reporter.observers.append(actions.happened)
-        member, resign = None, fabric.expect
+            self.entrance = Entrance(room, tls, fabric.rejected)
+            listening.use(framework, self.entrance)
+        self.api: Api | None = None
+        self._socket = _api_socket(settings, fabric.tell)
+        self.actions = ActionLog(folder, fabric.tell)
+        history = BuildHistory(folder, settings.unverified)
+        self.member: ClusterMember | None = None
         if settings.group:
-            join = cluster_member.join
-            member, resign = join(settings, fabric, keeper, history, reporter.finish)
-        mover = member.mover if member else journalled(fabric, history, keeper)
-        return cls(
-            settings,
-            folder,
-            read,
-            fabric,
-            keeper,
-            reporter,
-            Pulse(fabric.tell),
-            actions,
-            mover,
-            entrance,
-            member,
-            resign,
-            socket,
-            tokens,
-        )
+            self.member = cluster_member.join(settings, fabric, keeper, history)
+        self.mover = self.member.mover if self.member else journalled(fabric, history, keeper)
+        self._reporter = Reporter(fabric, self.state, write, settings.as_json, settings.status_file)
+        self._reporter.start(where, own)
+
+    def state(self) -> State:
+        """The state now."""
+        return State.of(self.fabric, self.keeper, self.mover, self.member, self.pulse)
 
     def begin(self) -> None:
         """Serve the API, and expect switches."""
         if self._socket:
-            self.api = management.start(
-                self._socket,
-                self.settings,
-                self._tokens,
-                self.reporter,
-                self.keeper,
-                self.mover,
-                self.actions,
-                self.pulse,
-                self.entrance.tls if self.entrance else None,
-            )
+            self.api = self._served(self._socket)
         if self.member is None:
-            self.fabric.expect()
+            self.keeper.expect()
+
+    def _served(self, listener: Any) -> Api:
+        """The API and the status page, which are served from now on."""
+        import eventlet
+
+        from controller.management.http_api import Api
+        from controller.management.metrics import Metrics
+        from controller.management.overview import Overview
+
+        fabric, tls = self.fabric, self.entrance.tls if self.entrance else None
+        overview, guesses = Overview(self.state), Guesses(fabric.clock)
+        api = Api(
+            fabric,
+            overview,
+            Metrics(overview, guesses, self.counters, tls),
+            self._tokens,
+            self.actions,
+            self.keeper,
+            self.mover,
+            guesses,
+            self.settings.token_to_read,
+            eventlet.sleep,
+        )
+        self.pulse.follow("answering HTTP requests", wsgi_server.serve(listener, api, tls))
+        access = (
+            "changes need a token" if self._tokens.known else "to read only, without --token-file"
+        )
+        if self.settings.token_to_read:
+            access = "all but health needs a token"
+        fabric.tell(ApiOpened(f"http{'s' * bool(tls)}://{self.settings.http}", access))
+        return api
 
     def tick(self, files: bool) -> None:
         """Time passes; files: look for new certificates, too."""
         step = self.pulse.step
-        step("repairing and moving", self.fabric.tick)
+        if self.member and self.member.lapsed:
+            step("restarting", self._restart)
+        step("repairing", self.fabric.tick)
+        step("auditing", self.audit.tick)
+        step("moving", self.mover.tick)
+        if self.member:
+            step("leading", self.member.tick)
+        if self.api:
+            step("counting", self.counters.tick)
         if self.entrance:
             step("ending idle connections", self.entrance.tick)
         if files:
             step("looking for new certificates", self.follow_files)
-        step("reporting", self.reporter.tick)
+        step("reporting", self._report)
         self.pulse.round()
+
+    def _report(self, last: bool = False) -> None:
+        """Report what has happened to all who keep or print it."""
+        events = self.fabric.drain()
+        for event in events:
+            self.actions.happened(event)
+            if self.api:
+                self.api.happened(event)
+        self._reporter.report(events, last)
+
+    def _restart(self) -> None:
+        """Begin again, as another controller leads: all that was to be done is dropped."""
+        if self.member:
+            self.member.tick()
+        self._report(last=True)
+        sys.stdout.flush()
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - what we were started with
 
     def hang_up(self) -> None:
         """SIGHUP: read build, certificates and tokens again; what is bad is only reported."""
@@ -186,16 +206,16 @@ class Controller:
         """Resign, and say so in a last line; why: the name of a signal."""
         self.pulse.notify("STOPPING=1")
         if self.member:
-            self.resign()
-        self.reporter.tick()  # what is still to be said comes before
+            self.member.resign()
+        self._report()  # what is still to be said comes before
         self.fabric.tell(ControllerEnded(why))
-        self.reporter.finish()
+        self._report(last=True)
 
     def _reload(self) -> None:
         """Read the build again and move the switches to it."""
         try:
             with self.actions.asked(HANGUP, "reload", str(self.folder)):
-                self.mover.load(self.read(), by=HANGUP.name)
+                self.mover.load(self._read(), by=HANGUP.name)
         except InputError as error:
             self.fabric.cannot_load(str(error))
 
@@ -209,7 +229,7 @@ def _api_socket(settings: Settings, tell: Callable[[Event], None]) -> Any:
     if settings.http is None:
         return None
     try:
-        return management.opened(settings.http)
+        return wsgi_server.listener(settings.http)
     except InputError as error:
         if settings.http_needed:
             raise

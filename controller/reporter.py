@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import gmtime, monotonic, strftime, time
 
+from controller.state import State
+from controller.switches.current import Current
 from controller.switches.events import Event, FabricComplete, FileUnwritable
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError
@@ -29,16 +31,16 @@ STAMP = "%Y-%m-%dT%H:%M:%SZ"
 
 @dataclass(slots=True)
 class Reporter:
-    """Prints a fabric's events. `write` gets one line at a time, observers get each event.
+    """Prints a fabric's events: `write` gets one line at a time. state: returns what is now.
 
     Lines begin with the time of day, in UTC (`wall`: seconds since the epoch).
     """
 
     fabric: LiveFabric
+    state: Callable[[], State]
     write: Callable[[str], None]
     as_json: bool = False
     status_file: Path | None = None
-    observers: list[Callable[[Event], None]] = field(default_factory=list)
     clock: Callable[[], float] = monotonic
     wall: Callable[[], float] = time
     _written: str = ""
@@ -47,8 +49,8 @@ class Reporter:
     _counted: int = 0
     _due: float = 0.0
 
-    def start(self, where: str) -> None:
-        """Print that the controller listens, and write a first status.
+    def start(self, where: str, current: Current) -> None:
+        """Print that the controller listens, with the build of its folder; write a first status.
 
         Raises:
             InputError: the status file cannot be written.
@@ -65,17 +67,16 @@ class Reporter:
             ) from error
         if not self.as_json:
             self._say(
-                f"{where}; build {self.fabric.identity}, {self.fabric.expected} switches expected;"
-                f" proved: {self.fabric.current.proved}"
+                f"{where}; build {current.identity}, {current.switches} switches expected;"
+                f" proved: {current.proved}"
             )
 
-    def tick(self) -> None:
-        """Report what has happened since the last tick; called a few times a second."""
-        events = self.fabric.drain()
-        for event in events:
-            for observe in self.observers:
-                observe(event)
-        if events:
+    def report(self, events: list[Event], last: bool = False) -> None:
+        """Report what has happened since the last call; called a few times a second.
+
+        last: with the status as it is at the end.
+        """
+        if events or last:
             self._due = 0.0
         events += self._kept_status()
         if self.as_json:
@@ -85,11 +86,6 @@ class Reporter:
             for line in self._lines(events):
                 self._say(line)
                 self._spoke = self.clock()
-
-    def finish(self) -> None:
-        """Report what has happened, with the status as it is at the end."""
-        self._due = 0.0
-        self.tick()
 
     def _say(self, line: str) -> None:
         self.write(f"{strftime(STAMP, gmtime(self.wall()))} {line}")
@@ -111,7 +107,7 @@ class Reporter:
 
     def _follows(self) -> bool:
         """Whether no switches are expected here, because another controller leads."""
-        return bool(self.fabric.status().get("leading", {}).get("role") == "follower")
+        return self.state().role["role"] == "follower"
 
     def _kept_status(self) -> list[Event]:
         """Write the status if it is due: with every event, before its line is printed, but that of
@@ -135,7 +131,7 @@ class Reporter:
         """Replace the status file, if the status has changed."""
         if self.status_file is None:
             return
-        text = json.dumps(self.fabric.status())
+        text = json.dumps(self.state().status)
         if text == self._written:
             return
         beside = self.status_file.with_name(f".{self.status_file.name}.part")
@@ -153,7 +149,7 @@ def _grouped(events: list[Event]) -> Iterable[str]:
     for alike in kinds.values():
         yield from map(str, alike[:LINES_AT_ONCE])
         if rest := alike[LINES_AT_ONCE:]:
-            yield rest[0].share(len(rest))
+            yield f"{len(rest)} more of these, the first: {rest[0]}"
 
 
 def _some(names: list[str]) -> str:

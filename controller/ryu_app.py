@@ -83,7 +83,7 @@ def _controller() -> Controller:
     With TLS that asks switches for no certificate the listener is Ryu's.
 
     Raises:
-        InputError: as for `Controller.from_settings`, or a key without its certificate.
+        InputError: as for `Controller`, or a key without its certificate.
     """
     conf, given = RYU.conf, os.environ.get
     secret = conf.ctl_privkey is not None and conf.ctl_cert is not None
@@ -109,7 +109,7 @@ def _controller() -> Controller:
     read = partial(read_build, folder, unverified=settings.unverified)
     say = partial(print, flush=True)  # into a pipe or a journal, too
     where = "polarfab under ryu-manager"
-    return Controller.from_settings(RYU, read, settings, say, folder, where, ours=not bare)
+    return Controller(RYU, read, settings, say, folder, where, ours=not bare)
 
 
 def main() -> None:

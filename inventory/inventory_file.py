@@ -135,6 +135,11 @@ def _ports(name: str, node_type: NodeType | None) -> Iterator[Finding]:
             required = "port names that no other block of the type has"
             yield Finding((*path, b), required, given, "change name or first")
         block_of |= dict.fromkeys(names, b)
+    lanes = [word for text in node_type.shuffle for word in text.split() if word != "-"]
+    if wrong := [word for word in lanes if word not in block_of or lanes.count(word) > 1]:
+        given = f"{wrong[0]}{' twice' * (wrong[0] in block_of)}"
+        required, todo = "each lane's port, once", did_you_mean(wrong[0], block_of)
+        yield Finding(("node_types", name, "shuffle"), required, given, todo)
     try:
         node_type.platform_ports()
     except ValueError as error:

@@ -20,6 +20,7 @@ from inventory.values import (
     Management,
     Model,
     Name,
+    Place,
     PortName,
     SystemPortName,
     TypeName,
@@ -165,6 +166,9 @@ class NodeType(Model):
     {port*8} is eight times the number. platform: SONiC's platform.json or port_config.ini, which
     has names and lanes of the ports.
 
+    shuffle: of a box whose fibres are shuffled inside, a text for each connector on its face plate,
+    with the port behind each lane; `-` is dark. Connectors are X1, X2, …, and lane 2 of X3 is X3.2.
+
     A node of the type has `host_count` hosts; without it as many as fabric.yaml gives every node.
 
     Without `capabilities` nothing is known of them, and nothing is checked.
@@ -173,6 +177,7 @@ class NodeType(Model):
     ports: Annotated[tuple[PortBlock, ...], Field(min_length=1)]
     names: dict[Name, SystemPortName] = Field(default_factory=dict, json_schema_extra=NAMED)
     platform: PlatformFile = ()
+    shuffle: tuple[Place, ...] = ()
     units: Annotated[Whole, Field(ge=1, le=100)] = 1
     host_count: HostCount | None = None
     tables: TableLimits = TableLimits.model_construct()
@@ -182,6 +187,21 @@ class NodeType(Model):
     manufacturer: Line | None = None
     model: Line | None = None
     part_number: Line | None = None
+
+    def plugs(self) -> dict[str, tuple[int, int]]:
+        """The connector and lane, from 1, of each port behind the shuffle inside, in order."""
+        return {
+            port: (connector, lane)
+            for connector, text in enumerate(self.shuffle, 1)
+            for lane, port in enumerate(text.split(), 1)
+            if port != "-"
+        }
+
+    def labels(self) -> list[str]:
+        """What is on the face plate for each port: its label, or its connector and lane."""
+        at = {port: f"X{connector}.{lane}" for port, (connector, lane) in self.plugs().items()}
+        ports = (zip(b.port_names(), b.labels(), strict=True) for b in self.ports)
+        return [at.get(name, label) for each in ports for name, label in each]
 
     def platform_ports(self) -> list[PlatformPort]:
         """Its ports as SONiC's file has them; none without such a file.

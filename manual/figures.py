@@ -66,7 +66,9 @@ def pictures() -> Iterator[tuple[str, str]]:
     before = polarfab.Fabric.from_spec(spec, inventory).compile()
     spec["routing"] = SMALL["routing"]
     after = polarfab.Fabric.from_spec(spec, inventory).compile()
-    yield "panels.svg", cassettes(polarfab.Fabric.from_spec(PANELS).compile())
+    panels = polarfab.Fabric.from_spec(PANELS).compile()
+    yield "panels.svg", cassettes(panels)
+    yield "panel-racks.svg", panels.chart("racks")
     yield "racks.svg", before.chart("racks")
     yield "load.svg", after.chart("load", pattern="tornado")
     yield "failures.svg", after.chart("failures")

@@ -17,7 +17,6 @@ from manual.reference import pages
 
 ROOT = Path(__file__).parents[1]
 OUTSIDE = {
-    "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "examples/README.md": "examples/index.md",

@@ -62,38 +62,33 @@ class CabledFabric(ABC):
         return CableSchedule.of(self.builds, phases, phase, rack)
 
     def through(self, links: Iterable[tuple[int, int]]) -> list[str]:
-        """For each link, by its vertices, the cassettes and trunks from the first to the other.
+        """For each link, by its vertices, the plugs, cassettes and trunks from one to the other.
 
         Parallel cables are listed one by one.
 
         Raises:
-            InputError: links are asked for, and none run through cassettes.
+            InputError: links are asked for, and none run through cassettes or shuffled fibres.
         """
-        from compilers.cabling.cable_plan import hardware_of
-        from compilers.cabling.panel_plan import panel_plan
+        from compilers.cabling.cable_plan import cables_of, hardware_of
+        from compilers.cabling.panel_plan import layer1, panel_plan
 
         if not (asked := list(links)):
             return []
         build = self.build
-        plan = panel_plan(build.topology, build.wiring, hardware_of(build))
-        if plan is None:
-            todo = "add `panels: {trunk: mpo24}` to the inventory and compile"
-            raise InputError.of("a fabric with panels", self.name, todo)
-        return [line for link in asked for line in plan.along(*link)]
+        known = hardware_of(build)
+        plan = panel_plan(build.topology, build.wiring, known)
+        if plan is None and not any(facts.plug for facts in known.types):
+            todo = "add `panels: {trunk: mpo24}` to the inventory, or `shuffle` to a node type"
+            raise InputError.of("a fabric with panels or shuffled fibres", self.name, todo)
+        cables = plan.cables if plan else cables_of(build.wiring, known)
+        return [line for link in asked for line in layer1(build.wiring, cables, plan, *link)]
 
-    def netbox(
-        self,
-        site: str = "",
-        role: str = "switch",
-        interfaces: Path | None = None,
-        target: str = "",
-    ) -> dict[str, str]:
+    def netbox(self, site: str = "", role: str = "switch", target: str = "") -> dict[str, str]:
         """The hardware as files for NetBox's imports, name to text, in the order to import them.
 
         Args:
             site: that everything stands in; the fabric's name without it.
-            role: of every device.
-            interfaces: Nautobot's export of interfaces, for `nautobot-cables.csv`.
+            role: of every switch; cassettes are of the role `cassette`.
             target: whose names ports have; "" for the inventory's.
 
         Raises:
@@ -106,7 +101,7 @@ class CabledFabric(ABC):
             raise InputError.of("a fabric from its spec", "a build")
         topology = self.loaded.spec.topology
         require(Size.of_family(topology.family, topology.parameters()), "inventory export")
-        return dict(files(self.loaded, site or self.name, role, interfaces, target))
+        return dict(files(self.loaded, site or self.name, role, target))
 
     def export(self, form: str) -> dict[str, str]:
         """Files for another program, name to text; extensions register the formats.

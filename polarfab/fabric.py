@@ -375,13 +375,12 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         check: bool = True,
         accept: Sequence[str] = (),
         progress: Progress | None = None,
-        scheduler: str = "",
     ) -> tuple[Rendering, ...]:
         """Write every switch's configuration in FOLDER/<node>/, planes in FOLDER/plane-1/<node>/.
 
         Args:
             target: a name that `polarfab targets` lists.
-            folder: where to; .tar, .tar.gz or .tar.zst: an archive of the same files.
+            folder: where to.
             templates: a folder of your own templates, TARGET/FILE.j2.
             trust_templates: let them do whatever Python may, not only print.
             options: of the target.
@@ -390,7 +389,6 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             check: read the files back and compare them with the tables before they are good.
             accept: how statements of your own templates begin that no reader knows, or files.
             progress: called with (switches done, all switches) for each plane.
-            scheduler: the address of a Dask scheduler whose workers share the switches.
 
         Raises:
             EmittedWrongError: the files say something else than the tables.
@@ -399,18 +397,14 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """
         from compilers.estimates import Size, require
         from compilers.targets.rendering.plane_rendering import PlaneRendering
-        from compilers.workers.local_processes import workers_at
         from templates.sandbox import TrustedFolder
 
-        if not nodes and not scheduler:
+        if not nodes:
             require(Size.of_build(self.builds[0]), "render")
         folder_of = TrustedFolder if trust_templates else Path
         own = folder_of(templates) if templates else None
-        with ExitStack() as stack:
-            fabric = stack.enter_context(self.usable(unverified))
-            pairs = zip(fabric.builds, fabric._folders, strict=True)
-            workers = stack.enter_context(workers_at(scheduler, pairs))
-            given = (own, options, nodes, progress, check, accept, workers)
+        with self.usable(unverified) as fabric:
+            given = (own, options, nodes, progress, check, accept)
             return PlaneRendering(fabric.builds, target, *given).into(Path(folder))
 
     def check_emitted(
@@ -454,7 +448,6 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         seed: int = 0,
         progress: Progress | None = None,
         scheduler: str = "",
-        optimum: bool = False,
     ) -> tuple[PatternThroughput, ...]:
         """The saturation of traffic patterns, by the tables.
 
@@ -464,19 +457,18 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             seed: of the patterns that chance has a part in.
             progress: called with (patterns done, all patterns).
             scheduler: the address of a Dask scheduler whose workers share the patterns.
-            optimum: look for the best of all paths; else the bound that distances give.
 
         Raises:
             InputError: there is no such pattern, no such scheduler, or too little memory.
         """
-        from compilers.estimates import Size, require, throughput_works
+        from compilers.estimates import Size, require, throughput_work
         from compilers.evaluation.saturation import saturations
         from compilers.workers.local_processes import workers_at
 
         if not scheduler:
-            require(Size.of_build(self.build), *throughput_works(patterns, optimum))
+            require(Size.of_build(self.build), throughput_work(patterns))
         with workers_at(scheduler, zip(self.builds, self._folders)) as workers:  # noqa: B905
-            return saturations(self.build, patterns, hosts, seed, progress, workers, optimum)
+            return saturations(self.build, patterns, hosts, seed, progress, workers)
 
     def expand(self, clusters: str, beside: Iterable[Fabric] = (), seed: int = 0) -> GrowthReport:
         """The larger fabric (`.build`) with more clusters on unused ports; no cable is moved.

@@ -89,9 +89,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write the golden files from what the code prints now, instead of comparing",
     )
     parser.addoption(
-        "--every-python",
+        "--other-pythons",
         action="store_true",
-        help="install the wheel with the newest release of every dependency, on every Python here",
+        help="install the wheel with the newest of every dependency, on the other Pythons here",
     )
 
 

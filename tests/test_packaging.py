@@ -1,7 +1,7 @@
 """The wheel: one package that works where pipx puts it, whatever else is called as our rooms.
 
-By default on the Python of the tests with the versions of constraints.txt; with --every-python on
-every Python of this machine, with the newest release of every dependency.
+By default on the Python of the tests with the versions of constraints.txt; with --other-pythons
+on every other Python of this machine, with the newest release of every dependency.
 
 The environment that pipx made then gets PyPI's own `inventory`, `templates` and `controller`, and
 every command runs in a folder with an `inventory.py`, a `controller.py` and a `templates/` that
@@ -62,9 +62,12 @@ def environment(**variables: str) -> dict[str, str]:
 def pytest_generate_tests(metafunc):
     """One home a Python, all its tests on one worker."""
     if "interpreter" in metafunc.fixturenames:
-        every = metafunc.config.getoption("--every-python")
-        here = f"3.{sys.version_info.minor}"
-        found = interpreters() if every else {here: Path(sys.executable)}
+        found = here = {f"3.{sys.version_info.minor}": Path(sys.executable)}
+        if metafunc.config.getoption("--other-pythons"):
+            others = {
+                version: path for version, path in interpreters().items() if version not in here
+            }
+            found = others or here
         metafunc.parametrize(
             "interpreter",
             [
@@ -78,8 +81,8 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture(scope="module")
 def install(request) -> list[str]:
     """The words for pip that install something."""
-    every = request.config.getoption("--every-python")
-    return ["install", "--no-compile", *([] if every else CONSTRAINED)]
+    newest = request.config.getoption("--other-pythons")
+    return ["install", "--no-compile", *([] if newest else CONSTRAINED)]
 
 
 def in_the_wheel(path: Path) -> str:
@@ -197,6 +200,12 @@ def test_pipx_has_the_program_on_the_path(home, desk):
     assert run(polarfab, "--version", cwd=desk).stdout.split()[-1] == __version__
     refused = run(polarfab, "controller", "build", cwd=desk, code=2).stderr
     assert "pipx runpip polarfab install 'polarfab[os-ken]'" in refused
+
+
+def test_uvx_runs_the_checkout(tmp_path):
+    once = "tool", "run", "--quiet", "--no-python-downloads", "--python", sys.executable
+    uv = [sys.executable, "-m", "uv", *once, *CONSTRAINED, "--from", ROOT]
+    assert run(*uv, "polarfab", "--version", cwd=tmp_path).stdout.split()[-1] == __version__
 
 
 def test_commands_run_beside_files_of_the_same_names(python, desk):

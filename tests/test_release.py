@@ -1,6 +1,7 @@
 """`make release`: what it refuses, and that it stops before it uploads."""
 
 import io
+import json
 import subprocess
 import sys
 import tarfile
@@ -134,4 +135,7 @@ def test_a_release_up_to_the_upload(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "nothing is uploaded" in done.stdout
-    assert len(list((checkout / "dist").iterdir())) == 2
+    source, bill, wheel = sorted((checkout / "dist").iterdir(), key=lambda file: file.suffix)
+    assert (source.suffix, wheel.suffix) == (".gz", ".whl")
+    parts = {part["name"].lower() for part in json.loads(bill.read_text())["components"]}
+    assert {"polarfab", "numpy", "galois", "networkx", "pyyaml", "jinja2"} <= parts

@@ -1,10 +1,10 @@
-"""Formats of the cable schedule: CSV, Markdown, NetBox's bulk import and labels, as streams."""
+"""Formats of the cable schedule: CSV, Markdown and labels, as streams."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, fields
 from itertools import chain, groupby, islice
 from typing import Any
@@ -20,10 +20,6 @@ from compilers.wiring.hardware import Hardware
 
 LABELS_A_PAGE = 2_000
 AT = {word: i for i, word in enumerate(CABLE_COLUMNS)}
-NETBOX = (
-    *(f"side_{end}_{word}" for end in "ab" for word in ("device", "type", "name")),
-    *("type", "status", "label", "color", "length", "length_unit", "description"),
-)
 
 
 def as_csv(rows: Iterable[Row], through: Iterable[str] | None = None) -> Iterator[str]:
@@ -38,31 +34,6 @@ def as_host_csv(parts: Iterable[tuple[Build, Rows]]) -> Iterator[str]:
     """The cables to the hosts of each plane as CSV."""
     rows = (host_rows(build, rows.cables.hardware, rows.phases) for build, rows in parts)
     return as_table(HOST_COLUMNS, chain.from_iterable(rows))
-
-
-def as_netbox(
-    rows: Iterable[Row],
-    kinds: Iterable[Mapping[str, Any]],
-    dead: Collection[frozenset[str]] = (),
-) -> Iterator[str]:
-    """NetBox's cable bulk import (Connections, Cables, Import): interface to interface.
-
-    kinds: the types of the cabling (`Cables.kinds`); dead: nodes whose link is known not to work.
-    """
-    media = {kind["name"]: kind["media"] for kind in kinds}
-    picked = [AT[word] for word in ("a_node", "a_port", "b_node", "b_port")]
-
-    def entry(row: Row) -> Row:
-        a_node, a_port, b_node, b_port = (row[i] for i in picked)
-        bundle = row[AT["bundle"]]
-        status = "decommissioning" if frozenset((a_node, b_node)) in dead else "planned"
-        return (
-            *(a_node, "dcim.interface", a_port, b_node, "dcim.interface", b_port),
-            *(media[str(row[AT["type"]])], status, row[AT["label"]], row[AT["colour"]]),
-            *(row[AT["length_m"]], "m", f"bundle {bundle}" if bundle else ""),
-        )
-
-    return as_table(NETBOX, map(entry, rows))
 
 
 def as_table(columns: Iterable[str], rows: Iterable[Row]) -> Iterator[str]:

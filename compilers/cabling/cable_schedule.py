@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
-from itertools import chain, compress
+from itertools import chain, compress, zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from compilers.cabling import cable_formats as formats
 from compilers.cabling.bill import Item, bill
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
+from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.panel_plan import CORD_COLUMNS, PanelPlan, panel_plan
 from compilers.cabling.phases import PHASES, connected_pairs, phases_of, working_pairs
 from compilers.cabling.schedule_columns import Row, Rows
@@ -114,8 +115,10 @@ class CableSchedule:
     def summaries(self) -> list[dict[str, Any]]:
         """Counts of cables, bundles and phases of each plane."""
         found = [_summary(*part) for part in self.parts]
-        for summary, plan in zip(found, self._whole_plans(), strict=False):
+        for summary, plan, (_, rows) in zip(found, self._whole_plans(), self.parts, strict=False):
             summary["panels"] = plan.summary()
+            for entry in summary["phases"]:
+                entry |= plan.of_phase(rows.phases, entry["phase"])
         return found
 
     def text(self, form: str) -> Iterator[str]:
@@ -140,7 +143,8 @@ class CableSchedule:
         if form == "hosts":
             return formats.as_host_csv(self.parts)
         if form == "netbox":
-            return formats.as_netbox(self, self.parts[0][1].cables.kinds())
+            plans = self.plans()
+            return as_netbox(zip_longest((rows for _, rows in self.parts), plans))
         if form == "csv":
             return formats.as_csv(self, self._through())
         if form == "json":

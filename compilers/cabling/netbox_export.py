@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
-from compilers.cabling.cable_formats import as_netbox
 from compilers.cabling.cable_plan import cables_of
+from compilers.cabling.netbox_cables import as_netbox
+from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.cabling.phases import phases_of
-from compilers.cabling.schedule_columns import Row, Rows
+from compilers.cabling.schedule_columns import Rows
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.targets.target_lookup import target
 from compilers.wiring.placed_fabric import Placed
@@ -23,8 +22,7 @@ from inventory.model import Inventory, Node
 from inventory.netbox.device_types import export_type, manufacturer, slug
 from inventory.netbox.extras import from_comment, to_comment
 from inventory.netbox.interface_types import interfaces
-from inventory.netbox.netbox_file import interface_ids
-from inventory.problems import InputError
+from inventory.netbox.panel_ports import SECTIONS, export_panel
 
 DEVICE = (
     *("name", "role", "manufacturer", "device_type", "serial", "status", "site", "rack"),
@@ -33,17 +31,12 @@ DEVICE = (
 RACK = ("site", "name", "status", "u_height", "comments")
 INTERFACE = ("device", "name", "label", "type", "enabled")
 STATUS = {"installed": "active", "planned": "planned"}
-NAUTOBOT = (
-    *(f"termination_{end}_{word}" for end in "ab" for word in ("type", "id")),
-    *("type", "status__name", "label", "color", "length", "length_unit"),
-)
 
 
 def files(
     loaded: LoadedFabric,
     site: str,
     role: str = "switch",
-    exported: Path | None = None,
     system: str = "",
 ) -> Iterator[tuple[str, str]]:
     """The name and text of each file, in the order in which NetBox can import them.
@@ -52,24 +45,29 @@ def files(
         loaded: the fabric, with a generated inventory if it names none.
         site: the site of all devices; it and `role` must exist in NetBox.
         role: the role of every device.
-        exported: Nautobot's export of interfaces, for cables with ends by UUID, too.
         system: a target, whose names ports have; "" for the inventory's. An import knows both.
 
     Raises:
         InputError: the inventory cannot hold the fabric, or there is no such target.
     """
     parts = list(each_plane(loaded))
+    links = list(_cables(parts))
+    plans = [plan for _, plan in links if plan]
     if system:
         yield from _in_words_of(files(loaded, site, role), _names(parts, system), parts)
         return
     yield from _types(parts)
+    yield from _cassettes(parts[0].inventory, plans)
     if any(part.inventory.racks for part in parts):
         yield "racks.csv", _csv(RACK, _racks(parts, site))
-    yield "devices.csv", _csv(DEVICE, chain.from_iterable(_devices(p, site, role) for p in parts))
+    devices = chain.from_iterable(_devices(part, site, role) for part in parts)
+    panels = chain.from_iterable(_panels(plan, site) for plan in plans)
+    yield "devices.csv", _csv(DEVICE, chain(devices, panels))
     yield "interfaces.csv", _csv(INTERFACE, chain.from_iterable(map(_interfaces, parts)))
-    yield "cables.csv", "".join(as_netbox(*_cables(parts)))
-    if exported is not None:
-        yield "nautobot-cables.csv", nautobot_cables(loaded, interface_ids(exported))
+    dead = frozenset(
+        frozenset((link.a, link.b)) for part in parts for link in part.inventory.dead_links
+    )
+    yield "cables.csv", "".join(as_netbox(links, dead))
 
 
 def _names(parts: Sequence[Placed], system: str) -> dict[str, dict[str, str]]:
@@ -110,7 +108,7 @@ def _in_words_of(
             rows = list(csv.DictReader(io.StringIO(text)))
             for row in rows:
                 for device, name, label in columns:
-                    if device in row:
+                    if row.get(device) in kind:
                         if label:
                             row[label] = row[label] or row[name]
                         row[name] = kind[row[device]].get(row[name], row[name])
@@ -118,50 +116,14 @@ def _in_words_of(
         yield file, text
 
 
-def nautobot_cables(loaded: LoadedFabric, ids: Mapping[tuple[str, str], str]) -> str:
-    """The cables for Nautobot's CSV import, which names ends by UUID and measures in whole units.
-
-    Args:
-        loaded: the fabric.
-        ids: the UUID of each interface, by device and name (`interface_ids`).
-
-    Raises:
-        InputError: interfaces without an id, or the inventory cannot hold the fabric.
-    """
-    lines = csv.DictReader(io.StringIO("".join(as_netbox(*_cables(list(each_plane(loaded)))))))
-    rows, lacking = [], []
-    for line in lines:
-        ends = [(line[f"side_{end}_device"], line[f"side_{end}_name"]) for end in "ab"]
-        lacking += [end for end in ends if end not in ids]
-        rows.append(
-            (
-                *(word for end in ends for word in ("dcim.interface", ids.get(end))),
-                *(line["type"], line["status"].capitalize(), line["label"], line["color"]),
-                *(math.ceil(float(line["length"])), "m"),
-            )
-        )
-    if lacking:
-        more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
-        given = f"none for {lacking[0][0]} {lacking[0][1]}{more}"
-        todo = "import devices and device types first, then export the interfaces"
-        raise InputError.of("an id for every interface with a cable", given, todo)
-    return _csv(NAUTOBOT, rows)
-
-
-def _cables(
-    parts: Sequence[Placed],
-) -> tuple[Iterator[Row], list[dict[str, Any]], frozenset[frozenset[str]]]:
-    """Rows, types of cable and dead links of all planes."""
-    found = []
+def _cables(parts: Sequence[Placed]) -> Iterator[tuple[Rows, PanelPlan | None]]:
+    """The links of each plane, and how they run through cassettes."""
     for part in parts:
         with part.loaded.reported():
-            found.append((part, cables_of(part.wiring, part.hardware())))
-    rows = (
-        Rows.of(part.wiring, cables, phases_of(part.topology.graph, cables, 1))
-        for part, cables in found
-    )
-    dead = (frozenset((link.a, link.b)) for part in parts for link in part.inventory.dead_links)
-    return chain.from_iterable(rows), found[0][1].kinds(), frozenset(dead)
+            known = part.hardware()
+            cables = cables_of(part.wiring, known)
+            plan = panel_plan(part.topology, part.wiring, known)
+        yield Rows.of(part.wiring, cables, phases_of(part.topology.graph, cables, 1)), plan
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -182,6 +144,33 @@ def _types(parts: Sequence[Placed]) -> Iterator[tuple[str, str]]:
             node_type = inventory.node_types[name].model_copy(update={"model": model})
             text = yaml.safe_dump(export_type(name, node_type), sort_keys=False, width=100_000)
             yield f"device-types/{slug(name)}.yaml", text
+
+
+def _cassettes(inventory: Inventory, plans: Sequence[PanelPlan]) -> Iterator[tuple[str, str]]:
+    """The types of cassettes; what an import cannot see of panels and cabling is in comments."""
+    import yaml
+
+    kept = inventory.model_dump(mode="json", exclude_defaults=True, include={*SECTIONS})
+    kept.get("panels", {}).pop("types", None)
+    parts = {
+        facts.name: facts.part_number for plan in plans for facts in plan.cables.hardware.panels
+    }
+    for plan in plans:
+        for name, front in plan.types:
+            number = parts.get(name, "")
+            data = export_panel(name, front, plan.room, bool(plan.turned.any()), number, kept)
+            yield (
+                f"device-types/{slug(data['model'])}.yaml",
+                yaml.safe_dump(data, sort_keys=False, width=100_000),
+            )
+
+
+def _panels(plan: PanelPlan, site: str) -> Iterator[Sequence[object]]:
+    """The cassettes as devices at the top of their racks."""
+    for name, kind, rack in zip(plan.names, plan.kind.tolist(), plan.rack.tolist(), strict=True):
+        model = f"cassette {plan.types[kind][0]}"
+        where = (site, plan.cables.hardware.rack_names[rack], "", "")
+        yield (name, "cassette", "Generic", model, "", "active", *where, "")
 
 
 def _models(inventory: Inventory) -> dict[str, str]:

@@ -3,21 +3,18 @@
 Every cluster has a cassette. Each of its switches has a ribbon to the front port of its place in
 the rack, a lane for each link in the order of ports. The cassette joins lanes to positions of
 trunks, or to each other for links inside. Which positions is free, so they are chosen for few types
-of cassettes: of two clusters one *leads*, whose lanes take positions in their own order, and the
-other follows. The larger kind of clusters leads; of one kind the one whose view of the pair comes
-first, which both ends know. In whole PolarFly with its positions (`compilers.families.polarfly`)
-the view depends on s - t, for even q on s/t alone, so all fans get one type and trunks are
-straight. Where both views are the same, as in stars, positions are such that a trunk with its ends
-reversed serves.
+of cassettes (`compilers.cabling.shuffle`). In whole PolarFly with its positions
+(`compilers.families.polarfly`) what one cluster sees of another depends on s - t, for even q on s/t
+alone, so all fans get one type and trunks are straight.
 
 Links that an expansion adds run through cassettes of their own, so what is there stays as it is.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -25,7 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.bill import Item
-from compilers.cabling.cable_plan import Cables, cables_of, distance, shelved
+from compilers.cabling.cable_plan import Cables, by_port, cables_of, distance, shelved
+from compilers.cabling.phases import Phases
+from compilers.cabling.shuffle import Numbers, Shuffle, shuffle
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import added_clusters
 from compilers.wiring.hardware import Hardware
@@ -33,41 +32,23 @@ from compilers.wiring.wiring import Wiring, of_plane
 from inventory.panel_types import TRUNK_FIBRES
 from inventory.problems import Finding, InputError, Refused
 
-Numbers = NDArray[np.int64]
-Code = tuple[int, ...]
 CORD_COLUMNS = (
     *("label", "kind", "a_rack", "a", "a_port", "b_rack", "b", "b_port"),
     *("links", "turned", "type", "length_m"),
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PanelPlan:
-    """C cassettes, T trunks, and how each of E cables (links) runs through them; all from 0.
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class PanelPlan(Shuffle):
+    """How each of E cables (links) runs through cassettes and trunks.
 
-    names: of the cassettes; rack: int64[C]; kind: int64[C], the type of each, an index into types.
-    types: by name the words of each front port (`inventory.panel_types.CassetteType`). panel,
-    front, lane: int64[E, 2], at both ends of a link. trunk: int64[E], -1 inside a cassette;
-    position: int64[E, 2], on the trunk at both ends. ends, sockets: int64[T, 2], the cassettes of a
-    trunk and its port behind each. turned: bool[T], position k leads to the k-th from the last one
-    used. least: that any numbering of the same clusters needs as many types.
+    names: of the cassettes; rack: int64[C]. fibres: of a link.
     """
 
     cables: Cables
     wiring: Wiring
     names: tuple[str, ...]
     rack: Numbers
-    kind: Numbers
-    types: tuple[tuple[str, tuple[str, ...]], ...]
-    panel: Numbers
-    front: Numbers
-    lane: Numbers
-    trunk: Numbers
-    position: Numbers
-    ends: Numbers
-    sockets: Numbers
-    turned: NDArray[np.bool_]
-    least: int
     fibres: int
 
     def __repr__(self) -> str:
@@ -80,9 +61,18 @@ class PanelPlan:
         """The library's name of the trunks."""
         return self.cables.hardware.panels[0].trunk
 
+    @property
+    def room(self) -> int:
+        """How many links a trunk holds."""
+        return TRUNK_FIBRES[self.trunk_name] // self.fibres
+
     def trunk_label(self, trunk: int) -> str:
         """`T0012`; `P2-T0012` with several planes."""
         return f"{of_plane(self.cables.hardware.plane)}T{trunk + 1:04d}"
+
+    def ribbon_label(self, ribbon: int) -> str:
+        """`R0012`; `P2-R0012` with several planes."""
+        return f"{of_plane(self.cables.hardware.plane)}R{ribbon + 1:04d}"
 
     def through(self, cable: int, backwards: bool = False) -> str:
         """What a link runs through: cassette, front port.lane, trunk:position, cassette, …."""
@@ -113,16 +103,6 @@ class PanelPlan:
         a, b = (self.names[p] for p in self.ends[trunk])
         return f"{self.trunk_label(trunk)} ({a} to {b})"
 
-    def along(self, u: int, v: int) -> Iterator[str]:
-        """A line for each cable of a link: port, what it runs through, and port."""
-        for e in np.flatnonzero((np.sort(self.cables.ends, axis=1) == sorted((u, v))).all(axis=1)):
-            back = int(self.cables.ends[e, 0]) != u
-            near, far = (
-                f"{self.wiring.names[n]} {self.wiring.port_name(n, p)}"
-                for n, p in zip((u, v), self.cables.ports[e, :: -1 if back else 1], strict=True)
-            )
-            yield f"{near} > {self.through(int(e), back)} > {far}"
-
     def cassettes(self) -> dict[str, Any]:
         """`panels` of an inventory, with the types that are needed."""
         types = {name: {"front": list(rows)} for name, rows in self.types}
@@ -145,25 +125,40 @@ class PanelPlan:
             if needed not in given:
                 yield _unknown(self.names[int(np.argmax(self.kind == t))], needed, given)
 
+    def ribbon(self) -> Numbers:
+        """int64[E, 2]: the ribbon at both ends of each link, the place of its cord in `cords`."""
+        at = np.stack((self.panel.ravel(), self.front.ravel(), self.cables.ends.ravel()))
+        found: Numbers = np.unique(at, axis=1, return_inverse=True)[1].reshape(-1, 2)
+        return found
+
     def first_cables(self, phase: NDArray[np.integer]) -> Numbers:
         """Of each cord in the order of `cords` the cable in it that is plugged in first."""
-        cable = np.repeat(np.arange(len(self.cables)), 2)
-        at = np.stack((self.panel.ravel(), self.front.ravel(), self.cables.ends.ravel()))
-        cord = np.unique(at, axis=1, return_inverse=True)[1].ravel()
-        ribbons = int(cord.max(initial=-1)) + 1
         between = np.flatnonzero(self.trunk >= 0)
-        cable = np.concatenate((cable, between))
-        cord = np.concatenate((cord, ribbons + self.trunk[between]))
+        ribbon = self.ribbon().ravel()
+        cable = np.concatenate((np.repeat(np.arange(len(self.cables)), 2), between))
+        cord = np.concatenate((ribbon, ribbon.max(initial=-1) + 1 + self.trunk[between]))
         last = np.argsort(-phase[cable].astype(np.int64), kind="stable")
-        found = np.zeros(ribbons + len(self.ends), np.int64)
+        found = np.zeros(int(cord.max(initial=-1)) + 1, np.int64)
         found[cord[last]] = cable[last]
         return found
 
-    def _ribbons(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    def of_phase(self, phases: Phases, phase: int) -> dict[str, list[str]]:
+        """The names of the cassettes, ribbons and trunks of a phase of the installation."""
+        cassettes = np.flatnonzero(phases.rack[self.rack] == phase).tolist()
+        cords = phases.cable[self.first_cables(phases.cable)] == phase
+        ribbons = np.flatnonzero(cords[: len(cords) - len(self.ends)]).tolist()
+        trunks = np.flatnonzero(cords[len(cords) - len(self.ends) :]).tolist()
+        return {
+            "cassettes": [self.names[p] for p in cassettes],
+            "ribbons": [self.ribbon_label(i) for i in ribbons],
+            "trunks": [self.trunk_label(t) for t in trunks],
+        }
+
+    def _ribbons(self) -> tuple[Numbers, ...]:
         """Of each ribbon the cassette, front port, switch, and links."""
-        at = np.stack((self.panel.ravel(), self.front.ravel(), self.cables.ends.ravel()))
-        found, count = np.unique(at, axis=1, return_counts=True)
-        return found[0], found[1], found[2], count
+        _, first, count = np.unique(self.ribbon(), return_index=True, return_counts=True)
+        switch = self.cables.ends.ravel()[first].astype(np.int64)
+        return self.panel.ravel()[first], self.front.ravel()[first], switch, count
 
     def cords(self) -> Iterator[tuple[Any, ...]]:
         """Rows of `CORD_COLUMNS`: what is plugged by hand, ribbons and then trunks."""
@@ -172,7 +167,7 @@ class PanelPlan:
         last: dict[tuple[int, int], tuple[str, str]] = {}
         by = np.stack((self.cables.ends, self.panel, self.lane, self.cables.ports)).reshape(4, -1)
         for v, p, _, port in sorted(by.T.tolist()):
-            name = wiring.port_name(v, port)
+            name = plug_name(wiring, self.cables, v, port)
             last[v, p] = last.get((v, p), (name, ""))[0], name
         racks: Numbers = np.stack((known.rack[switch], self.rack[panel]), axis=1).astype(np.int64)
         kind, length = self._stock(racks, known.unit[switch])
@@ -180,7 +175,7 @@ class PanelPlan:
             zip(switch.tolist(), panel.tolist(), front.tolist(), strict=True)
         ):
             yield (
-                f"{of_plane(known.plane)}R{i + 1:04d}",
+                self.ribbon_label(i),
                 *("ribbon", known.rack_names[racks[i, 0]], wiring.names[v]),
                 " to ".join(last[v, p]),
                 *(known.rack_names[racks[i, 1]], self.names[p], f"F{f + 1}", int(links[i]), ""),
@@ -220,12 +215,15 @@ class PanelPlan:
         names = [entry["name"] for entry in self.cables.kinds()]
         return [names[t] if t >= 0 else "" for t in kind.tolist()], length.tolist()
 
+    def trunk_length(self) -> NDArray[np.float64]:
+        """float64[T]: metres of each trunk."""
+        return np.array(self._stock(self.rack[self.ends])[1], np.float64)
+
     def items(self) -> Iterator[Item]:
         """Lines of the bill: cassettes by type, ribbons and trunks by length.
 
         A ribbon of more links than a trunk holds is bought as several.
         """
-        room = TRUNK_FIBRES[self.trunk_name] // self.fibres
         parts = {facts.name: facts.part_number for facts in self.cables.hardware.panels}
         for t, (name, rows) in enumerate(self.types):
             behind = {w.split(".")[0] for text in rows for w in text.split() if w[0] == "T"}
@@ -237,7 +235,7 @@ class PanelPlan:
         made = Counter[tuple[str, str]]()
         for row in self.cords():
             detail = f"{row[at['turned']]} {row[at['length_m']]:g} m".strip()
-            made[row[at["kind"]], detail] += -(-row[at["links"]] // room)
+            made[row[at["kind"]], detail] += -(-row[at["links"]] // self.room)
         for (kind, detail), quantity in sorted(made.items()):
             yield Item(kind, self.trunk_name, detail, quantity)
 
@@ -248,8 +246,7 @@ class PanelPlan:
         a host above its leaves. A plug is one end; a ribbon of several trunks' fibres has as many.
         """
         *_, links = self._ribbons()
-        per_trunk = TRUNK_FIBRES[self.trunk_name] // self.fibres
-        ribbons, trunks = int((-(-links // per_trunk)).sum()), len(self.ends)
+        ribbons, trunks = int((-(-links // self.room)).sum()), len(self.ends)
         hosts = int(np.count_nonzero(self.wiring.host_port))
         return {
             "trunk": self.trunk_name,
@@ -289,224 +286,41 @@ def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan
     if not (room := TRUNK_FIBRES[trunk] // fibres):
         required = f"a trunk of {fibres} fibres at least, as a link has"
         raise Refused(Finding(("panels", "trunk"), required, trunk, "name a larger one"))
-    plans = []
-    for mirrored in (False, True):
-        made = _Made.of(cables, stage)
-        made.run(room, mirrored)
-        plans.append(made.plan(wiring, fibres))
-    best = min(plans, key=lambda plan: (len(plan.types), int(plan.turned.sum())))
-    return best.of_types()
+    kind = wiring.node_type[cables.ends]
+    place = by_port(known, wiring, "plug")
+    plug = place[kind, cables.ports] * place.shape[1] + cables.ports
+    found = shuffle(cables, plug, stage, room)
+    seat = np.lexsort((known.unit, known.rack, known.cluster))
+    rack = known.rack[seat[np.searchsorted(known.cluster[seat], found.home)]].astype(np.int64)
+    count, names = Counter[int](), list[str]()
+    for c in found.home.tolist():
+        count[c] += 1
+        names.append(f"{of_plane(known.plane)}{known.cluster_names[c]}-P{count[c]}")
+    own = {
+        "cables": cables,
+        "wiring": wiring,
+        "names": tuple(names),
+        "rack": rack,
+        "fibres": fibres,
+    }
+    whole: dict[str, Any] = {f.name: getattr(found, f.name) for f in fields(found)} | own
+    return PanelPlan(**whole).of_types()
 
 
-@dataclass(slots=True)
-class _Made:
-    """A plan in the making; code: int64[E, 2], front port and lane at both ends as one number.
+def layer1(wiring: Wiring, cables: Cables, plan: PanelPlan | None, u: int, v: int) -> Iterator[str]:
+    """A line for each cable of a link: port, what it runs through, and port."""
+    for e in np.flatnonzero((np.sort(cables.ends, axis=1) == sorted((u, v))).all(axis=1)).tolist():
+        back = int(cables.ends[e, 0]) != u
+        ends = zip((u, v), cables.ports[e, :: -1 if back else 1].tolist(), strict=True)
+        near, far = (f"{wiring.names[n]} {plug_name(wiring, cables, n, p)}" for n, p in ends)
+        yield " > ".join((near, *([plan.through(e, back)] if plan else ()), far))
 
-    words: by cassette and code where a lane leads; connectors: by cassette the lanes of each
-    bundle of trunks in the order of positions, with the other cassette, its cables and chunks.
-    """
 
-    cables: Cables
-    names: tuple[str, ...]
-    rack: Numbers
-    panel: Numbers
-    code: Numbers
-    width: int
-    words: list[dict[int, str]]
-    trunk: Numbers
-    position: Numbers
-    ends: list[tuple[int, int]]
-    sockets: list[list[int]]
-    turned: list[bool]
-    least: int = 0
-
-    @classmethod
-    def of(cls, cables: Cables, stage: Numbers) -> _Made:
-        """Lanes by the order of ports, front ports by the order of units."""
-        known = cables.hardware
-        step = stage[cables.ends].max(axis=1)
-        cluster = known.cluster[cables.ends].astype(np.int64)
-        clusters = len(known.cluster_names)
-        keys, panel = np.unique(cluster + clusters * step[:, None], return_inverse=True)
-        panel = panel.reshape(-1, 2)
-        home = keys % clusters
-        seat = np.lexsort((known.unit, known.rack, known.cluster))
-        first = np.searchsorted(known.cluster[seat], np.arange(len(known.cluster_names)))
-        place = np.empty(len(seat), np.int64)
-        place[seat] = np.arange(len(seat)) - first[known.cluster[seat]]
-        flat = cables.ends.ravel().astype(np.int64)
-        line = np.lexsort(
-            (np.repeat(cables.socket, 2), cables.ports.ravel(), np.repeat(step, 2), flat)
-        )
-        group = np.stack((flat[line], np.repeat(step, 2)[line]))
-        new = np.concatenate(([True], (group[:, 1:] != group[:, :-1]).any(axis=0)))
-        starts = np.flatnonzero(new)[np.cumsum(new) - 1]
-        lane = np.empty(len(flat), np.int64)
-        lane[line] = np.arange(len(flat)) - starts
-        width = int(lane.max(initial=0)) + 1
-        count, rank = Counter[int](), list[int]()
-        for c in home.tolist():
-            count[c] += 1
-            rank.append(count[c])
-        names = tuple(
-            f"{of_plane(known.plane)}{known.cluster_names[c]}-P{n}"
-            for c, n in zip(home.tolist(), rank, strict=True)
-        )
-        by_home = known.rack[seat[first[home]]].astype(np.int64)
-        code = (place[flat] * width + lane).reshape(-1, 2)
-        fresh = np.full(len(cables), -1, np.int64)
-        return cls(
-            cables,
-            names,
-            by_home,
-            panel,
-            code,
-            width,
-            [{} for _ in names],
-            fresh,
-            np.full((len(cables), 2), -1, np.int64),
-            [],
-            [],
-            [],
-        )
-
-    def run(self, room: int, mirrored: bool) -> None:
-        """Give every link its positions: pair by pair, then number the trunks of each cassette."""
-        unit = self.width if mirrored else 1
-        kinds = self._kinds()
-        self.least = len(set(self._sizes()))
-        common = Counter(kinds)
-        same = self.panel[:, 0] == self.panel[:, 1]
-        for e in np.flatnonzero(same).tolist():
-            p, (x, y) = int(self.panel[e, 0]), self.code[e].tolist()
-            self.words[p][x], self.words[p][y] = f"F{self._word(y)}", f"F{self._word(x)}"
-        behind: list[list[tuple[Code, int, int, int]]] = [[] for _ in self.names]
-        low = np.sort(self.panel, axis=1)
-        order = np.lexsort((low[:, 1], low[:, 0]))
-        order = order[~same[order]]
-        pairs, starts = np.unique(low[order], axis=0, return_index=True)
-        for (a, b), which in zip(pairs.tolist(), np.split(order, starts)[1:], strict=True):
-            side = (self.panel[which, 0] != a).astype(np.int64)
-            x, y = (self.code[which, s].tolist() for s in (side, 1 - side))
-            chosen, turned = _ordered(
-                list(zip(x, y, strict=True)),
-                (common[kinds[a]], kinds[a]),
-                (common[kinds[b]], kinds[b]),
-                unit,
-            )
-            chunks = _chunks(len(chosen), room, turned)
-            rows = which[chosen]
-            at, far = side[chosen], 1 - side[chosen]
-            here, there = self.code[rows, at].tolist(), self.code[rows, far].tolist()
-            if turned:
-                there.reverse()
-            done = 0
-            for n, size in enumerate(chunks):
-                t, last = len(self.ends), len(chosen) - done
-                part = slice(done, done + size)
-                self.trunk[rows[part]] = t
-                self.position[rows[part], at[part]] = np.arange(size)
-                back = np.arange(size)
-                self.position[rows[part], far[part]] = back[::-1] if turned else back
-                facing = there[last - size : last] if turned else there[part]
-                self.ends.append((a, b))
-                self.sockets.append([0, 0])
-                self.turned.append(turned)
-                behind[a].append((tuple(here), n, t, 0))
-                whole, m = tuple(there), len(chunks) - 1 - n if turned else n
-                behind[b].append((whole, m, t, 1))
-                self._lead(a, here[part], t)
-                self._lead(b, facing, t)
-                done += size
-        for p, trunks in enumerate(behind):
-            number = {}
-            for k, (_, _, t, end) in enumerate(
-                sorted(trunks, key=lambda c: (c[0], self._peer(c, p), c[1]))
-            ):
-                self.sockets[t][end] = k
-                number[t] = k + 1
-            self.words[p] = {
-                x: f"T{number[int(w[1:].split('.')[0])]}.{w.split('.')[1]}" if w[0] == "t" else w
-                for x, w in self.words[p].items()
-            }
-
-    def _peer(self, connector: tuple[Code, int, int, int], panel: int) -> int:
-        a, b = self.ends[connector[2]]
-        return b if a == panel else a
-
-    def _lead(self, panel: int, codes: Sequence[int], trunk: int) -> None:
-        self.words[panel] |= {x: f"t{trunk}.{k}" for k, x in enumerate(codes, 1)}
-
-    def _word(self, code: int) -> str:
-        front, lane = divmod(code, self.width)
-        return f"{front + 1}.{lane + 1}"
-
-    def _inside(self) -> list[Code]:
-        """By cassette, the links inside."""
-        inside: dict[int, list[int]] = defaultdict(list)
-        same = self.panel[:, 0] == self.panel[:, 1]
-        low = np.sort(self.code[same], axis=1)
-        for p, x, y in sorted(zip(self.panel[same, 0].tolist(), *low.T.tolist(), strict=True)):
-            inside[p] += [x, y]
-        return [tuple(inside[p]) for p in range(len(self.names))]
-
-    def _kinds(self) -> list[Code]:
-        """What cassettes of one type have alike, whatever trunks they have: lanes and insides."""
-        lanes: list[set[int]] = [set() for _ in self.names]
-        for p, x in zip(self.panel.ravel().tolist(), self.code.ravel().tolist(), strict=True):
-            lanes[p].add(x)
-        inside = self._inside()
-        return [(*sorted(own), -1, *inside[p]) for p, own in enumerate(lanes)]
-
-    def _sizes(self) -> list[tuple[int, ...]]:
-        """What no numbering changes: switches, links inside, and links to each other cassette."""
-        outside: list[Counter[int]] = [Counter() for _ in self.names]
-        fronts: list[set[int]] = [set() for _ in self.names]
-        for (p, r), (x, y) in zip(self.panel.tolist(), self.code.tolist(), strict=True):
-            fronts[p].add(x // self.width)
-            fronts[r].add(y // self.width)
-            outside[p][r] += 1
-            outside[r][p] += p != r
-        return [
-            (len(fronts[p]), own.pop(p, 0), *sorted(own.values())) for p, own in enumerate(outside)
-        ]
-
-    def plan(self, wiring: Wiring, fibres: int) -> PanelPlan:
-        """The plan, its types numbered in the order of cassettes."""
-        rows = [self._rows(p) for p in range(len(self.names))]
-        types = {text: f"cassette-{n}" for n, text in enumerate(dict.fromkeys(rows), 1)}
-        index = {text: t for t, text in enumerate(types)}
-        front, lane = np.divmod(self.code, self.width)
-        return PanelPlan(
-            cables=self.cables,
-            wiring=wiring,
-            names=self.names,
-            rack=self.rack,
-            kind=np.array([index[text] for text in rows], np.int64),
-            types=tuple((name, text) for text, name in types.items()),
-            panel=self.panel,
-            front=front,
-            lane=lane,
-            trunk=self.trunk,
-            position=self.position,
-            ends=np.array(self.ends, np.int64).reshape(-1, 2),
-            sockets=np.array(self.sockets, np.int64).reshape(-1, 2),
-            turned=np.array(self.turned, np.bool_),
-            least=self.least,
-            fibres=fibres,
-        )
-
-    def _rows(self, panel: int) -> tuple[str, ...]:
-        """The words of each front port up to the last one used; a port without links is dark."""
-        words = self.words[panel]
-        fronts = max(words, default=0) // self.width + 1
-        text = []
-        for f in range(fronts):
-            lanes = [words.get(f * self.width + k, "-") for k in range(self.width)]
-            while len(lanes) > 1 and lanes[-1] == "-":
-                lanes.pop()
-            text.append(" ".join(lanes))
-        return tuple(text)
+def plug_name(wiring: Wiring, cables: Cables, vertex: int, port: int) -> str:
+    """A port, and in brackets its connector and lane where fibres are shuffled inside the box."""
+    facts = cables.hardware.types[wiring.node_type[vertex]]
+    inside = facts.plug and facts.plug[port - 1]
+    return wiring.port_name(vertex, port) + f" ({facts.label[port - 1]})" * bool(inside)
 
 
 def _unknown(cassette: str, needed: tuple[str, ...], given: dict[tuple[str, ...], str]) -> Finding:
@@ -522,39 +336,3 @@ def _unknown(cassette: str, needed: tuple[str, ...], given: dict[tuple[str, ...]
         there,
         "`cables BUILD --format cassettes`, of a build without `types`, prints what is needed",
     )
-
-
-def _ordered(
-    links: list[tuple[int, int]], a: tuple[int, Code], b: tuple[int, Code], unit: int
-) -> tuple[list[int], bool]:
-    """The links of two cassettes in the order of positions; whether the trunk is reversed.
-
-    a, b: how many cassettes are of the kind of each end, and the kind. unit: 1 to reverse trunks
-    whose ends are alike lane by lane, or the lanes of a front port, where ports are enough.
-    """
-    from_a = sorted(range(len(links)), key=lambda k: links[k])
-    from_b = sorted(range(len(links)), key=lambda k: links[k][::-1])
-    if a != b:
-        return (from_a if a > b else from_b), False
-    ends = {(x // unit, y // unit): k for k, (x, y) in enumerate(links)}
-    fixed = [k for (x, y), k in sorted(ends.items()) if x == y]
-    alike = all((y, x) in ends for x, y in ends) and len(ends) == len(links)
-    if alike and len(fixed) <= 1:
-        half = [(x, y) for x, y in sorted(ends) if x < y]
-        return [ends[e] for e in half] + fixed + [ends[e[::-1]] for e in half[::-1]], True
-    view_a, view_b = [links[k] for k in from_a], [links[k][::-1] for k in from_b]
-    return (from_a if view_a <= view_b else from_b), False
-
-
-def _chunks(links: int, room: int, turned: bool) -> list[int]:
-    """The links of each trunk, even and the same from either end."""
-    count = -(-links // room)
-    count += turned and links % 2 == 1 and count % 2 == 0
-    least, more = divmod(links, count)
-    sizes = [least] * count
-    if more % 2:
-        sizes[count // 2] += 1
-    for i in range(more // 2):
-        sizes[i] += 1
-        sizes[-1 - i] += 1
-    return sizes

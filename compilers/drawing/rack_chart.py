@@ -1,4 +1,4 @@
-"""Chart of the racks: what stands in each unit, and the cables from rack to rack."""
+"""Chart of the racks: what is in each unit, and the cables, or trunks, from rack to rack."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
+from compilers.cabling.cable_plan import cables_of, hardware_of
+from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.drawing.chart import (
     CHART_HEAD,
     CHART_MARGIN,
@@ -32,6 +33,7 @@ from inventory.problems import InputError
 MOST_DRAWN_RACKS, SMALL_FABRIC = 400, 400
 RACK_PIXELS, WIDEST_RACK, RACK_GAP, FRAME_HEAD = 76, 150, 10, 20
 BOLD_LETTER = 9
+CASSETTE, CASSETTE_PIXELS = "s5", 4
 MOST_BESIDE = 700
 """Pixels of racks beside which the grids of cables have room."""
 
@@ -95,26 +97,31 @@ def rack_chart(build: Build) -> Chart:
         todo = "take the schedule: polarfab cables --format csv"
         raise InputError.of(required, f"{len(known.rack_names):,}", todo)
     cables, floor = cables_of(build.wiring, known), Floor.of(known)
+    plan = None if len(known.cable_number) else panel_plan(build.topology, build.wiring, known)
     names, racks = known.rack_names, len(known.rack_names)
     right, bottom = floor.end
-    signs, keys = _legend(build, bottom + 24)
+    signs, keys = _legend(build, len(plan.names) if plan else 0, bottom + 24)
     shapes = [*_hosts(known, floor), *_nodes(build, known, floor), *signs]
+    if plan:
+        shapes.append(_cassettes(plan, floor))
     labels = [*_names(build, known, floor), *keys]
     lowest = bottom + 24 + 18 * len(signs)
     beside = right <= MOST_BESIDE
     corner = (right + GRID_GAP, CHART_HEAD - 8) if beside else (CHART_MARGIN, lowest + GRID_GAP)
-    grids = _cable_grids(known, cables)
+    ends, length, noun = known.rack[cables.ends].astype(np.int64), cables.length, "cables"
+    if plan:
+        ends, length, noun = plan.rack[plan.ends], plan.trunk_length(), "trunks"
+    grids = _cable_grids(racks, ends, length, noun)
     legends = [
-        (Scale.of(grid.value), words)
-        for grid, words in zip(grids, ("cables", "metres"), strict=True)
+        (Scale.of(grid.value), words) for grid, words in zip(grids, (noun, "metres"), strict=True)
     ]
     middles = np.arange(racks) + 0.5
     found, texts, (end, foot) = side_by_side(grids, legends, names, middles, corner)
-    metres = f"{len(cables):,} cables of {cables.length.sum():,.0f} m"
+    metres = f"{len(ends):,} {noun} of {length.sum():,.0f} m"
     filled = len(np.unique(known.rack))
     nodes = f"{build.topology.graph.order:,} nodes in {filled:,} rack{'s' * (filled != 1)}"
     return composed(
-        f"{build.name}: racks and cables",
+        f"{build.name}: racks and {noun}",
         f"{build.topology.title()}, {nodes}, {metres}",
         _frames(known, floor),
         [*shapes, *found],
@@ -124,13 +131,26 @@ def rack_chart(build: Build) -> Chart:
     )
 
 
-def _cable_grids(known: Hardware, cables: Cables) -> list[Grid]:
-    """Racks by racks: how many cables, and the longest of them."""
-    racks = len(known.rack_names)
-    ends = known.rack[cables.ends].astype(np.int64)
+def _cassettes(plan: PanelPlan, floor: Floor) -> Shape:
+    """The cassettes of each rack side by side, on top of it."""
+    count = np.bincount(plan.rack)[plan.rack]
+    order = np.argsort(plan.rack, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order)) - np.searchsorted(plan.rack[order], plan.rack[order])
+    wide = (floor.width - 4) // count
+    left = floor.left[plan.rack] + 2 + place * wide
+    high = np.full(len(order), CASSETTE_PIXELS)
+    boxes = np.stack((left, floor.top[plan.rack] - CASSETTE_PIXELS, wide - 1, high), axis=1)
+    return _boxed(CASSETTE, boxes)
+
+
+def _cable_grids(
+    racks: int, ends: NDArray[np.int64], length: NDArray[np.float64], noun: str
+) -> list[Grid]:
+    """Racks by racks: how many cables or trunks, and the longest of them."""
     keys, which = np.unique(np.sort(ends, axis=1) @ [racks, 1], return_inverse=True)
     count, longest = np.bincount(which, minlength=len(keys)), np.zeros(len(keys))
-    np.maximum.at(longest, which, cables.length)
+    np.maximum.at(longest, which, length)
     one, other = np.divmod(keys, racks)
     apart = one != other
     row = np.concatenate((one, other[apart]))
@@ -139,7 +159,7 @@ def _cable_grids(known: Hardware, cables: Cables) -> list[Grid]:
     between = int(np.count_nonzero(apart))
     joined = f"{between:,} pairs of racks are" if between != 1 else "1 pair of racks is"
     notes = f"{joined} joined", "the length to buy"
-    titles = "cables from rack to rack", "the longest of them, m"
+    titles = f"{noun} from rack to rack", "the longest of them, m"
     values = (np.concatenate((each, each[apart])) for each in (count, longest))
     return [
         Grid(title, note, row, column, value, size, racks, racks, written=size >= 22)
@@ -204,14 +224,16 @@ def _names(build: Build, known: Hardware, floor: Floor) -> Iterator[Label]:
             yield Label(x + wide / 2, y + high / 2 + 0.5, short, "node-name" + " absent" * absent)
 
 
-def _legend(build: Build, top: int) -> tuple[list[Shape], list[Label]]:
-    """The kinds of vertices and the nodes without cables, below each other."""
+def _legend(build: Build, cassettes: int, top: int) -> tuple[list[Shape], list[Label]]:
+    """The kinds of vertices, cassettes and the nodes without cables, below each other."""
     kinds, bare = build.topology.kinds, _bare(build)
     counts = np.bincount(build.topology.kind[~bare], minlength=len(kinds))
     entries = [
         (f"n{kind}", kind_words(kinds[kind], int(counts[kind])))
         for kind in np.flatnonzero(counts).tolist()
     ]
+    if cassettes:
+        entries.append((CASSETTE, f"cassettes ({cassettes:,})"))
     if bare.any():
         entries.append(("bare", f"missing or planned ({np.count_nonzero(bare):,})"))
     shapes, labels = [], []

@@ -16,17 +16,19 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.demand.all_paths import path_optimum
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import MOST_MIDDLES, PATTERNS, over_intermediates, two_legs
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
+from compilers.topology.adjacency import Graph
+from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, told
 from inventory.problems import InputError, Problem, did_you_mean
 
 PATHS_TO_FIT = 300_000
+DESTINATIONS_AT_ONCE = 128
 LEAST_SWITCHES = 256
 """Switches below which another process for a pattern costs more than it saves."""
 
@@ -52,9 +54,8 @@ class PatternThroughput:
     The latter two are None if the build has no alternates; `adaptive` also if the pattern has more
     paths than PATHS_TO_FIT, or packets are marked, carry an intermediate or are shared at every
     hop: their weights are fixed. valiant: over any switch but the ends, drawn for each packet; None
-    in fabrics of more than `MOST_MIDDLES`. optimum: a share that no routing over any paths exceeds;
-    routed: what one reaches, None where only distances were looked at. share_of_optimum: of what is
-    emitted.
+    in fabrics of more than `MOST_MIDDLES`. optimum: a share that no routing over any paths exceeds,
+    by distances. share_of_optimum: of what is emitted.
     """
 
     pattern: str
@@ -64,7 +65,6 @@ class PatternThroughput:
     adaptive: Saturation | None = None
     valiant: Saturation | None = None
     optimum: float | None = None
-    routed: float | None = None
     share_of_optimum: float | None = None
 
     @property
@@ -145,14 +145,8 @@ def _legs(build: Build, traffic: Traffic) -> Traffic:
     return over_intermediates(traffic, ends, build.tables.switches)
 
 
-def throughput(
-    build: Build, pattern: str, hosts: int, seed: int = 0, optimum: bool = False
-) -> PatternThroughput:
-    """The saturation of a pattern; the arguments are those of `LinkLoads.of`.
-
-    optimum: look for the best of all paths, a second at q = 7 and minutes at q = 31; else there is
-    the bound that distances give.
-    """
+def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> PatternThroughput:
+    """The saturation of a pattern; the arguments are those of `LinkLoads.of`."""
     found = LinkLoads.of(build, pattern, hosts, seed)
     loads = found.minimal, found.as_emitted, found.adaptive
     ways = [None if load is None else found.saturation(load) for load in loads]
@@ -162,16 +156,23 @@ def throughput(
     traffic = PATTERNS[pattern](build.topology, hosts, seed)
     over = two_legs(traffic, build.topology.endpoints)
     valiant = found.saturation(found.fluid.loads(over, found.fluid.minimal())) if over else None
-    best = path_optimum(build.topology.graph, traffic, search=optimum, enough=1 / hosts)
-    most, routed = (min(1.0, 1 / (hosts * load)) for load in best)
-    emitted = result.emitted
+    most = min(1.0, 1 / (hosts * least_load(build.topology.graph, traffic)))
     return replace(
-        result,
-        valiant=valiant,
-        optimum=most,
-        routed=routed or None,
-        share_of_optimum=emitted.share / most,
+        result, valiant=valiant, optimum=most, share_of_optimum=result.emitted.share / most
     )
+
+
+def least_load(graph: Graph, traffic: Traffic) -> float:
+    """What any routing loads the hottest link with, at least: every flow on shortest paths, and all
+    directions of links alike.
+    """
+    table, crossed = neighbour_table(graph), 0.0
+    for first in range(0, graph.order, DESTINATIONS_AT_ONCE):
+        part = traffic.between(first, first + DESTINATIONS_AT_ONCE)
+        ends, row = np.unique(part.destination, return_inverse=True)
+        if len(ends):
+            crossed += float(part.amount @ distances(table, ends)[row.ravel(), part.source])
+    return crossed / (2 * graph.size)
 
 
 def saturations(
@@ -181,7 +182,6 @@ def saturations(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     workers: Workers = THIS_PROCESS,
-    optimum: bool = False,
 ) -> tuple[PatternThroughput, ...]:
     """The saturation of several patterns.
 
@@ -192,7 +192,6 @@ def saturations(
         seed: of the patterns that chance has a part in.
         progress: called with (patterns done, all patterns).
         workers: that share the patterns.
-        optimum: look for the best of all paths; else there is the bound that distances give.
 
     Raises:
         InputError: there is no such pattern.
@@ -201,16 +200,14 @@ def saturations(
         raise InputError(problems)
     names = patterns or tuple(PATTERNS)
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
-    follow = partial(_follower, hosts=hosts, seed=seed, optimum=optimum)
+    follow = partial(_follower, hosts=hosts, seed=seed)
     least = 2 if build.tables.switches >= LEAST_SWITCHES else len(names) + 1
     found = workers.over(follow, build, names, least=least)
     return tuple(told(found, [(name,) for name in names], progress))
 
 
-def _follower(
-    build: Build, hosts: int, seed: int, optimum: bool
-) -> Callable[[str], PatternThroughput]:
-    return lambda pattern: throughput(build, pattern, hosts, seed, optimum)
+def _follower(build: Build, hosts: int, seed: int) -> Callable[[str], PatternThroughput]:
+    return lambda pattern: throughput(build, pattern, hosts, seed)
 
 
 def _unknown(name: str) -> Problem:

@@ -30,8 +30,8 @@ from templates import TEMPLATES
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    FabricCheck = staticmethod[[Build, Chosen, Path, "Progress", tuple[str, ...]], EmittedReport]
 Progress = Callable[[int, int], None] | None
-FabricCheck = Callable[[Build, Path, Progress], EmittedReport]
 NEEDS_ALL = "only the files of all switches together can be read back"
 """Why those of some switches cannot."""
 Page = tuple[str, "DataclassInstance"]
@@ -53,6 +53,8 @@ class Target(ABC):
         interfaces: how the system names its ports; None: as the build does.
         host_name: makes a host name of a node's.
         description: of a port, by the node and the port at the other end.
+        fabric_check: compares the files of all switches together, where no switch's can be read
+            alone: by the build, the options, the folder, progress, and what to accept.
     """
 
     name: ClassVar[str]
@@ -65,6 +67,7 @@ class Target(ABC):
     interfaces: ClassVar[Interfaces | None] = None
     host_name: ClassVar[staticmethod[[str], str]] = staticmethod(str)
     description: ClassVar[str] = PORT
+    fabric_check: ClassVar[FabricCheck | None] = None
 
     @property
     def templates(self) -> Path:
@@ -190,10 +193,6 @@ class Target(ABC):
         """
         return None
 
-    def fabric_check(self) -> FabricCheck | None:
-        """Compares the files of all switches together, where no switch's can be read alone."""
-        return None
-
     def unreadable(self, chosen: Chosen, *, part: bool) -> str:
         """Why the files cannot be read back, "" where they can.
 
@@ -201,9 +200,10 @@ class Target(ABC):
             chosen: the value of every option.
             part: whether only some switches are there.
         """
-        if self.fabric_check():
+        reader = self.reader(chosen)
+        if self.fabric_check or isinstance(reader, BgpReader):  # what BGP finds all decide
             return NEEDS_ALL if part else ""
-        return "" if self.reader(chosen) else f"there is no reader for target {self.name}"
+        return "" if reader else f"there is no reader for target {self.name}"
 
     def check_emitted(
         self,
@@ -249,8 +249,8 @@ class Target(ABC):
         accept: tuple[str, ...],
     ) -> EmittedReport:
         """See `check_emitted`: the options are all there, the ports named as the system does."""
-        if of_all := self.fabric_check():
-            return of_all(build, folder, progress)
+        if self.fabric_check:
+            return self.fabric_check(build, chosen, folder, progress, accept)
         check = self.emitted_check(build, chosen, folder, accept)
         vertices = np.flatnonzero(build.topology.present).tolist()
         wanted = [v for v in vertices if only is None or v in only]
@@ -304,8 +304,8 @@ class Target(ABC):
 
     def switch_writer(
         self, renderer: Renderer, build: Build, chosen: Chosen
-    ) -> Callable[[Path, int], list[Path]]:
-        """Writes the files of a switch below a folder, by its vertex; returns their folders.
+    ) -> Callable[[Path, int], None]:
+        """Writes the files of a switch below a folder, by its vertex.
 
         Args:
             renderer: of this target.
@@ -315,14 +315,11 @@ class Target(ABC):
         pages = self.pages(build, chosen)
         fabric = FabricFacts(build.name, build.identity, build)
 
-        def write(out: Path, vertex: int) -> list[Path]:
+        def write(out: Path, vertex: int) -> None:
             facts = {"fabric": fabric, "facts": NodeFacts.of(build, vertex)}
             own = build.node_vars.get(build.wiring.names[vertex], {})
             facts["vars"] = UserVariables({**build.vars, **own})
-            folders = []
             for folder, values in pages(vertex):
                 renderer.write(out / folder, type(values), shown(values) | facts)
-                folders.append(out / folder)
-            return folders
 
         return write

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from compilers.entry_points import TARGETS, broken, load, package, registered
 from compilers.spec.features import FEATURES
-from compilers.spec.target_names import BUILT_IN, target_names
+from compilers.spec.target_names import BUILT_IN, SHIPPED, target_names
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, did_you_mean, shown
 
@@ -30,8 +30,9 @@ def target(name: str) -> Target:
         InputError: there is none, or there are several, or the package that registers it is broken.
     """
     entries = registered(TARGETS).get(name, ())
-    if len(entries) + (name in BUILT_IN) > 1:
-        raise InputError(_clash(name, entries))
+    others = tuple(entry for entry in entries if entry.dist)
+    if len(others) + (name in SHIPPED) > 1:  # an extension of ours may refine one of the core
+        raise InputError(_clash(name, others))
     if entries:
         return _load(entries[0])
     if name not in BUILT_IN:
@@ -82,7 +83,7 @@ def _mistakes(made: Target, name: str) -> Iterator[str]:
 
 
 def _clash(name: str, entries: tuple[EntryPoint, ...]) -> Problem:
-    owners = ["polarfab itself"] * (name in BUILT_IN) + [package(entry) for entry in entries]
+    owners = ["polarfab itself"] * (name in SHIPPED) + [package(entry) for entry in entries]
     return Problem(
         key=f"target {name}",
         required="one installed target of that name",

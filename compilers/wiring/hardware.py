@@ -59,7 +59,8 @@ class PortFacts:
     height; limits, openflow: what is given of TableLimits and OpenFlowKeys. sockets: the names of a
     port's sockets, its own where it has one. blocks: its port blocks. platform: name, lanes,
     cage, breakout mode and alias of each port in SONiC's platform file, () without one. buffer:
-    None where nothing is said of it.
+    None where nothing is said of it. plug: of a type with fibres shuffled inside the place of each
+    port on the face plate, from 1, 0 for one that is not behind the shuffle.
     """
 
     name: str
@@ -80,6 +81,7 @@ class PortFacts:
     blocks: tuple[CageBlock, ...]
     platform: tuple[tuple[str, ...], ...]
     buffer: BufferFacts | None
+    plug: tuple[int, ...] = ()
 
     @property
     def parallel(self) -> tuple[int, ...]:
@@ -298,6 +300,7 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
 
     ports = TypePorts.of(node_type)
     each = [block for block in node_type.ports for _ in range(block.total)]
+    place = {port: n for n, port in enumerate(node_type.plugs(), 1)}
     return PortFacts(
         name=name,
         units=node_type.units,
@@ -317,6 +320,7 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         blocks=tuple(_block(block, node_type) for block in node_type.ports),
         platform=tuple(astuple(p) for p in node_type.platform_ports()),
         buffer=BufferFacts(**node_type.buffer.model_dump()) if node_type.buffer else None,
+        plug=tuple(place.get(port, 0) for port in ports.names) if place else (),
     )
 
 

@@ -65,7 +65,6 @@ class TypePorts:
     def of(cls, node_type: NodeType) -> TypePorts:
         """The ports of a type, its blocks one after the other."""
         names: list[str] = []
-        labels: list[str] = []
         module: list[int] = []
         fabric: list[int] = []
         either: list[int] = []
@@ -76,7 +75,6 @@ class TypePorts:
             first = module[-1] + 1 if module else 0
             module += (first + i // (block.count * block.breakout) for i in range(block.total))
             names += block.port_names()
-            labels += block.labels()
             sockets += block.sockets()
             if block.role in ("fabric", "any"):
                 fabric += numbers
@@ -85,7 +83,7 @@ class TypePorts:
         each = [block for block in node_type.ports for _ in range(block.total)]
         return cls(
             names=tuple(names),
-            labels=tuple(labels),
+            labels=tuple(node_type.labels()),
             module=tuple(module),
             speed=tuple(block.speed for block in each),
             lanes=tuple(block.lanes for block in each),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parents[2]
 """The folder of our packages, in a checkout and where polarfab is installed."""
-ROOMS = ("compilers", "inventory", "templates")
+ROOMS = ("compilers", "extensions", "inventory", "templates")
 """The packages that results follow from."""
 
 

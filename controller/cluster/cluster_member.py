@@ -1,18 +1,14 @@
 """A member of a cluster of controllers: it follows, or leads and continues its predecessor's work.
 
-A leader whose lease has ended restarts its process (`again`), which drops all its pending work. No
+A leader whose lease has ended (`lapsed`) restarts its process, which drops all its pending work. No
 I/O here: calls to the store run in the store worker.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable
-from threading import Event, Thread
 from typing import Any, Literal
 
-from controller.cluster.leading import LEADER_PERIOD, Election, boottime
+from controller.cluster.leading import Election
 from controller.cluster.roles import Roles
 from controller.cluster.shared_record import Inherited, SharedRecord, StoreWorker
 from controller.cluster.store import Etcd, Unavailable
@@ -30,35 +26,6 @@ from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 
-STUCK = 30.0
-"""Seconds without a tick after which the hub counts as stuck and the lease is not renewed."""
-
-
-class Campaign:
-    """A thread that runs an election for as long as the hub ticks."""
-
-    def __init__(self, election: Election, clock: Callable[[], float]) -> None:
-        self._election, self._clock = election, clock
-        self._seen, self._over = clock(), Event()
-        self._thread = Thread(target=self._work, daemon=True, name="election")
-        self._thread.start()
-
-    def tick(self) -> None:
-        """The hub is alive."""
-        self._seen = self._clock()
-
-    def end(self) -> None:
-        """Resign."""
-        self._over.set()
-        self._thread.join(5.0)
-        self._election.resign()
-
-    def _work(self) -> None:
-        while not self._over.wait(LEADER_PERIOD):
-            if self._clock() - self._seen < STUCK:
-                self._election.step()
-
-
 RETRY = 2.0
 """Seconds between a new leader's attempts to read its predecessor's record."""
 
@@ -70,19 +37,15 @@ class ClusterMember:
     state: "preparing" is a leader that still reads its predecessor's record.
     """
 
-    def __init__(
-        self, mover: Mover, record: SharedRecord, election: Election, again: Callable[[], None]
-    ) -> None:
+    def __init__(self, mover: Mover, record: SharedRecord, election: Election) -> None:
         self.mover, self.record = mover, record
         self.fabric = self.mover.fabric
         self.state: Literal["follower", "preparing", "leader"] = "follower"
         self.term = 0
         self.roles = Roles(self.fabric, self._refused, self.fabric.clock)
-        self._election, self._again = election, again
+        self._election = election
         self._retry: float | None = None
         self._leader, self._trouble, self._told = "", "", set[int]()
-        self.fabric.parts["leading"] = self.status
-        self.fabric.ticks.append(self.tick)
 
     @property
     def lapsed(self) -> bool:
@@ -101,10 +64,10 @@ class ClusterMember:
 
     def tick(self) -> None:
         """Time passes."""
+        self._election.alive()
         self._tell_changes()
         if self.lapsed:
             self.fabric.tell(LeadershipLost(self._election.name))
-            self._again()
             return
         self.record.jobs.poll()
         if not self.term and (term := self._election.term):
@@ -115,6 +78,10 @@ class ClusterMember:
         if not self.term:
             self.roles.follow(self._election.view.term)
         self.roles.tick()
+
+    def resign(self) -> None:
+        """Have another instance lead at once."""
+        self._election.end()
 
     # From follower to leader
 
@@ -132,7 +99,8 @@ class ClusterMember:
         self._retry, self.state = None, "leader"
         self.record.lead(self.term, found.record)
         self.roles.lead(self.term)
-        self.fabric.expect()
+        if self.mover.keeper:
+            self.mover.keeper.expect()
 
     # Events
 
@@ -152,12 +120,8 @@ class ClusterMember:
 
 
 def join(
-    settings: Settings,
-    fabric: LiveFabric,
-    keeper: Keeper,
-    history: BuildHistory,
-    report: Callable[[], None],
-) -> tuple[ClusterMember, Callable[[], None]]:
+    settings: Settings, fabric: LiveFabric, keeper: Keeper, history: BuildHistory
+) -> ClusterMember:
     """Join a cluster of controllers.
 
     Args:
@@ -165,10 +129,6 @@ def join(
         fabric: which the leader moves.
         keeper: of the fabric.
         history: the builds of this controller.
-        report: prints pending events, before the process restarts.
-
-    Returns:
-        The instance, and a function that resigns, so that another one leads at once.
 
     Raises:
         InputError: the TLS files cannot be used.
@@ -178,15 +138,7 @@ def join(
         raise ValueError("no group")
     context = settings.tls.asking() if settings.tls else None
     stores = [Etcd(group.urls, group.prefix, context) for _ in range(2)]
-    election = Election(stores[0], group.name)
-    campaign = Campaign(election, boottime)
-
-    def again() -> None:
-        report()
-        sys.stdout.flush()
-        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - what we were started with
-
     record = SharedRecord(StoreWorker(stores[1]), history)
-    one = ClusterMember(Mover(fabric, keeper, history, record), record, election, again)
-    fabric.ticks.append(campaign.tick)
-    return one, campaign.end
+    election = Election(stores[0], group.name)
+    election.start()
+    return ClusterMember(Mover(fabric, keeper, history, record), record, election)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
+from threading import Event, Thread
 from time import CLOCK_BOOTTIME, clock_gettime
 
 from controller.cluster.store import Etcd, Unavailable
@@ -21,6 +22,8 @@ LEASE_MARGIN = 1.0
 """Seconds by which a leader stops before its lease ends."""
 LEADER_PERIOD = 0.5
 """Seconds between two requests to the store."""
+STUCK = 30.0
+"""Seconds without a tick after which the hub counts as stuck and the lease is not renewed."""
 
 
 def boottime() -> float:
@@ -41,12 +44,36 @@ class Leadership:
 
 
 class Election:
-    """One instance's part in an election. Other threads may read `view`: it is replaced whole."""
+    """One instance's part in an election, in a thread for as long as the hub ticks.
+
+    Other threads may read `view`: it is replaced whole.
+    """
 
     def __init__(self, store: Etcd, name: str, clock: Callable[[], float] = boottime) -> None:
         self.name, self.view = name, Leadership()
         self._store, self._clock = store, clock
         self._lease: int | None = None
+        self._seen, self._over = clock(), Event()
+        self._thread = Thread(target=self._work, daemon=True, name="election")
+
+    def start(self) -> None:
+        """Take part until `end`."""
+        self._thread.start()
+
+    def alive(self) -> None:
+        """The hub ticks."""
+        self._seen = self._clock()
+
+    def end(self) -> None:
+        """Resign, and take part no more."""
+        self._over.set()
+        self._thread.join(5.0)
+        self.resign()
+
+    def _work(self) -> None:
+        while not self._over.wait(LEADER_PERIOD):
+            if self._clock() - self._seen < STUCK:
+                self.step()
 
     def leads(self, term: int) -> bool:
         """Whether this instance still leads in this term."""

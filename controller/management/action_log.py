@@ -36,7 +36,6 @@ class ActionTaken(Event):
     subject = "{who}"
     detail = "{action} {what} ({role} {address}): {outcome}"
     line = "{node}: {text}"
-    more = "{count} more actions, the first by {node}: {text}"
 
     who: str
     role: str

@@ -51,7 +51,9 @@ from controller.management.overview import Overview
 from controller.management.tokens import Guesses, Role, Tokens
 from controller.rollout.build_archive import MOST_BUILD, identity_in
 from controller.rollout.mover import Mover
-from controller.switches.events import TokenRefused, TokensKept, TokensLoaded
+from controller.switches.events import Event, TokenRefused, TokensKept, TokensLoaded
+from controller.switches.session import LiveFabric
+from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from templates import TEMPLATES
 
@@ -76,14 +78,17 @@ class _Request(Request):
 @dataclass(frozen=True, slots=True)
 class Api:
     """The application. private: reading needs a token, too, but for the page itself and for health.
+    keeper: of the fabric; None where it does not repair.
     breathe: lets other work go on, for so many seconds, while a build is proved, much is drained or
     a record is written.
     """
 
+    fabric: LiveFabric
     overview: Overview
     metrics: Metrics
     tokens: Tokens
     actions: ActionLog
+    keeper: Keeper | None = None
     mover: Mover | None = None
     guesses: Guesses = field(default_factory=Guesses)
     private: bool = False
@@ -110,6 +115,11 @@ class Api:
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Cache-Control"] = "no-store"
         return response(environ, start)
+
+    def happened(self, event: Event) -> None:
+        """Keep an event, and measure by it."""
+        self.overview.happened(event)
+        self.metrics.happened(event)
 
     def page(self, _: _Request, name: str, kind: str) -> Response:
         """The status page, its script or a style sheet."""
@@ -139,7 +149,7 @@ class Api:
         """The paths between two switches or hosts, as `polarfab explain` shows them."""
         from compilers.proof.explanation import explain, find_switch
 
-        build = self.overview.build
+        build = self.overview.look().build
         if missing := [word for word in ("from", "to") if word not in request.args]:
             raise BadRequest(f"{', '.join(missing)}: required a node, a host or an address")
         source, destination = (find_switch(build, request.args[word]) for word in ("from", "to"))
@@ -159,7 +169,7 @@ class Api:
         """Read switches again and undo changes that others made."""
         actor = self._authorise(request, "operate")
         self._lead()
-        fabric, node = self.overview.fabric, _body(request).get("node")
+        fabric, node = self.fabric, _body(request).get("node")
         if node is not None and node not in fabric.names:
             raise NotFound(f"node: there is no node {node!r}")
         chosen = [v for v in sorted(fabric.present) if node in (None, fabric.names[v])]
@@ -181,23 +191,20 @@ class Api:
     def _drained(self, request: _Request, action: str) -> Response:
         actor = self._authorise(request, "operate")
         self._lead()
-        keeper, what = self.overview.ports, _body(request).get("what")
+        what = _body(request).get("what")
         if not isinstance(what, str):
             raise BadRequest("what: required a node, a link or a group, such as module:NODE/MODULE")
-        if keeper is None:
+        if self.keeper is None:
             raise ServiceUnavailable("this controller does not repair")
         with self.actions.asked(actor, action, what):
-            answer = keeper.drain(what, action == "undrain", self.breathe)
+            answer = self.keeper.drain(what, action == "undrain", self.breathe)
         self._remember()
         return _json(answer, 202)
 
     def _remember(self) -> None:
-        """Wait until what is drained is written down: who takes over would use it again. A move
-        that began meanwhile writes it with its rounds.
-        """
+        """Wait until what is drained is written down: who takes over would use it again."""
         until = monotonic() + MOST_WRITING
-        while self.mover and not (self.mover.busy or self.mover.remembered()):
-            self._lead()
+        while self.mover and not self.mover.remembered():
             if monotonic() > until:
                 raise ServiceUnavailable(
                     "it is done, but not written down: the store or the disk does not take it,"
@@ -237,7 +244,7 @@ class Api:
         """Keep the build that is on trial."""
         actor = self._authorise(request, "apply")
         self._lead()
-        with self.actions.asked(actor, "confirm", self.overview.fabric.identity):
+        with self.actions.asked(actor, "confirm", self.fabric.identity):
             self._moves.confirm()
         return _json(self._moves.progress())
 
@@ -270,7 +277,7 @@ class Api:
         """Use the token file as it is now; one that cannot be used changes nothing."""
         if self.tokens.file is None:
             return
-        tell, name = self.overview.fabric.tell, str(self.tokens.file)
+        tell, name = self.fabric.tell, str(self.tokens.file)
         try:
             self.tokens.read_again()
         except InputError as error:
@@ -280,7 +287,7 @@ class Api:
 
     def _lead(self) -> None:
         """Leave changes to the leader."""
-        found = self.overview.leading()
+        found = self.overview.look().role
         if found["role"] != "leader":
             raise Conflict(f"send changes to the controller that leads: {found['leader']}")
 
@@ -298,7 +305,7 @@ class Api:
                 raise TooManyRequests(text, retry_after=ceil(rest))
             if given is not None:
                 self.guesses.wrong(host)
-                self.overview.fabric.rejected.add(TokenRefused, host, "a token that is not known")
+                self.fabric.rejected.add(TokenRefused, host, "a token that is not known")
             raise Unauthorized("required a token: Authorization: Bearer TOKEN")
         actor = Actor(token.name, token.role, request.remote_addr or "")
         if not token.may(role):

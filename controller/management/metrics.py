@@ -10,8 +10,10 @@ from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from controller.management.overview import Overview
+from compilers.tables.build import Build
+from controller.management.overview import Overview, dead_links, in_words
 from controller.management.tokens import Guesses
+from controller.state import State
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.events import Event, SwitchProgrammed, TablesRepaired
 from controller.upkeep.port_counters import PortCounters
@@ -59,7 +61,8 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """All metrics as of now."""
-        health, fabric = self.overview.health(), self.overview.fabric
+        state = self.overview.look()
+        health = self.overview.health(state)
         yield _gauge("build_info", "1, with the identity of the current build.", 1, health["build"])
         for name, what, value in (
             ("switches", "Switches of the build.", health["switches"]),
@@ -68,7 +71,7 @@ class Metrics(Collector):
             ("switches_in_error", "Switches that refuse or report errors.", health["errors"]),
             ("switches_shadowed", "Switches with rows of others over ours.", health["shadowed"]),
             ("oldest_audit_seconds", "Age of the oldest audit.", health["oldest_audit"] or 0.0),
-            ("routes_in_sync", "Routes of the switches that hold their program.", self._routes()),
+            ("routes_in_sync", "Routes of the switches that hold their program.", _routes(state)),
             ("alive", "1 while the loop that repairs and reports runs.", health["alive"]),
             ("leader", "1 where this controller leads.", health["role"] == "leader"),
             ("links_dead", "Links that traffic is routed around.", health["dead_links"]),
@@ -78,7 +81,7 @@ class Metrics(Collector):
         differences = CounterMetricFamily(
             "polarfab_reconciled", "Rows and groups corrected, by the correction.", labels=["what"]
         )
-        for what, count in fabric.differences.items():
+        for what, count in state.differences.items():
             differences.add_metric([what], count)
         yield differences
         guessed = self.guesses.total if self.guesses else 0
@@ -94,9 +97,9 @@ class Metrics(Collector):
         for kind, count in sorted((dict.fromkeys(_kinds(Event), 0) | self.overview.counts).items()):
             events.add_metric([kind], count)
         yield events
-        yield from self._utilisation()
-        yield from self._named()
-        yield from self._ports()
+        yield from _utilisation(state)
+        yield from _named(state)
+        yield from self._ports(state.build)
         if self.tls:
             family = GaugeMetricFamily(
                 "polarfab_certificate_days", "Days for which a file is good.", labels=["file"]
@@ -105,39 +108,11 @@ class Metrics(Collector):
                 family.add_metric([file], (until - time()) / DAY)
             yield family
 
-    def _named(self) -> Iterator[GaugeMetricFamily]:
-        """What is amiss by name: at most a series for each switch, and one for each dead link."""
-        state = self.overview.state()
-        kinds = GaugeMetricFamily(
-            "polarfab_switch_state", "1, with a switch's state.", labels=["switch", "state"]
-        )
-        drained = GaugeMetricFamily(
-            "polarfab_switch_drained", "1 where traffic goes around a switch.", labels=["switch"]
-        )
-        rows = GaugeMetricFamily(
-            "polarfab_switch_rows", "Rows and groups read last.", labels=["switch", "what"]
-        )
-        dead = GaugeMetricFamily(
-            "polarfab_link_dead",
-            "1 for a link that traffic goes around.",
-            labels=["switch", "port", "far_switch", "far_port"],
-        )
-        held = self.overview.fabric.held
-        for one in state["switches"]:
-            kinds.add_metric([one["name"], one["state"]], 1)
-            if one["drained"]:
-                drained.add_metric([one["name"]], 1)
-            for what, count in zip(("rows", "groups"), held.get(one["name"], ()), strict=False):
-                rows.add_metric([one["name"], what], count)
-        for link in state["links"]:
-            dead.add_metric([link[end] for end in ("node", "port", "far_node", "far_port")], 1)
-        yield from (kinds, drained, rows, dead)
-
-    def _ports(self) -> Iterator[CounterMetricFamily]:
+    def _ports(self, build: Build) -> Iterator[CounterMetricFamily]:
         """Bytes, errors and drops: of each port, or in a large fabric of each switch."""
         if self.counters is None:
             return
-        wiring = self.overview.build.wiring
+        wiring = build.wiring
         known = {v: one for v, one in self.counters.known.items() if v < len(wiring.names)}
         each = sum(len(one["port"]) for one in known.values()) <= MOST_PORTS
         named = ["switch", "port"]
@@ -159,22 +134,50 @@ class Metrics(Collector):
                     family.add_metric([name, ""], int(one[what].sum()))
             yield family
 
-    def _routes(self) -> int:
-        rows = self.overview.build.tables.routes.rows()
-        return int(rows[[v for v in self.overview.fabric.in_sync if v < len(rows)]].sum())
 
-    def _utilisation(self) -> Iterator[GaugeMetricFamily]:
-        ports, wiring = self.overview.ports, self.overview.build.wiring
-        load = ports.utilisation if ports else None
-        if load is None:
-            return
-        family = GaugeMetricFamily(
-            "polarfab_port_utilisation", "Load of a port, 0 to 1.", labels=["node", "port"]
-        )
-        for v, k in np.argwhere(wiring.far >= 0).tolist():
-            port = wiring.port_name(v, int(wiring.port[v, k]))
-            family.add_metric([wiring.names[v], port], float(load[v, k]))
-        yield family
+def _named(state: State) -> Iterator[GaugeMetricFamily]:
+    """What is amiss by name: at most a series for each switch, and one for each dead link."""
+    kinds = GaugeMetricFamily(
+        "polarfab_switch_state", "1, with a switch's state.", labels=["switch", "state"]
+    )
+    drained = GaugeMetricFamily(
+        "polarfab_switch_drained", "1 where traffic goes around a switch.", labels=["switch"]
+    )
+    rows = GaugeMetricFamily(
+        "polarfab_switch_rows", "Rows and groups read last.", labels=["switch", "what"]
+    )
+    dead = GaugeMetricFamily(
+        "polarfab_link_dead",
+        "1 for a link that traffic goes around.",
+        labels=["switch", "port", "far_switch", "far_port"],
+    )
+    for one in state.switches:
+        kinds.add_metric([one.name, in_words(one.state)], 1)
+        if one.drained:
+            drained.add_metric([one.name], 1)
+        for what, count in zip(("rows", "groups"), one.holds or (), strict=False):
+            rows.add_metric([one.name, what], count)
+    for link in dead_links(state):
+        dead.add_metric([link[end] for end in ("node", "port", "far_node", "far_port")], 1)
+    yield from (kinds, drained, rows, dead)
+
+
+def _routes(state: State) -> int:
+    rows, there = state.build.tables.routes.rows(), {*state.in_sync}
+    return int(rows[[name in there for name in state.build.wiring.names]].sum())
+
+
+def _utilisation(state: State) -> Iterator[GaugeMetricFamily]:
+    if state.load is None:
+        return
+    family = GaugeMetricFamily(
+        "polarfab_port_utilisation", "Load of a port, 0 to 1.", labels=["node", "port"]
+    )
+    wiring = state.build.wiring
+    for v, k in np.argwhere(wiring.far >= 0).tolist():
+        port = wiring.port_name(v, int(wiring.port[v, k]))
+        family.add_metric([wiring.names[v], port], float(state.load[v, k]))
+    yield family
 
 
 def _kinds(event: type[Event]) -> Iterator[str]:

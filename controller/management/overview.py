@@ -1,4 +1,4 @@
-"""Overview of a fabric as plain data, for the API and the status page."""
+"""A fabric and its latest events as plain data, for the API and the status page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from compilers.tables.build import Build
 from compilers.wiring.placement import clusters
 from controller.management.action_log import ActionTaken
-from controller.pulse import Pulse
+from controller.state import State
 from controller.switches.events import (
     BuildLoaded,
     DriftFound,
@@ -28,9 +28,7 @@ from controller.switches.events import (
     SwitchLeft,
     SwitchProgrammed,
 )
-from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
-from controller.upkeep.repair_keeper import Keeper
 
 Switched = (
     SwitchConnected | SwitchProgrammed | DriftFound | ProgramForgotten | ProgramRefused | SwitchLeft
@@ -44,11 +42,12 @@ BUSIEST = 12
 
 @dataclass(slots=True)
 class Overview:
-    """A fabric and its latest events. wall: the time of day, as events have it."""
+    """A fabric and its latest events, and their counts by kind.
 
-    fabric: LiveFabric
-    ports: Keeper | None = None
-    pulse: Pulse | None = None
+    look: returns the fabric's state now. wall: the time of day, as events have it.
+    """
+
+    look: Callable[[], State]
     counts: dict[str, int] = field(default_factory=dict)
     wall: Callable[[], float] = time
     _began: float = field(init=False)
@@ -59,17 +58,6 @@ class Overview:
 
     def __post_init__(self) -> None:
         self._began = self._loaded = self.wall()
-
-    @property
-    def build(self) -> Build:
-        """The current build.
-
-        Raises:
-            ValueError: the fabric has no build.
-        """
-        if self.fabric.current.build is None:
-            raise ValueError("a fabric without a build")
-        return self.fabric.current.build
 
     def happened(self, event: Event) -> None:
         """Keep an event."""
@@ -90,123 +78,60 @@ class Overview:
         """The kept events after this number."""
         return [event for event in self._events if event["number"] > after]
 
-    def health(self) -> dict[str, Any]:
+    def health(self, state: State | None = None) -> dict[str, Any]:
         """The fabric in a few numbers."""
-        fabric, ages = self.fabric, self.fabric.ages
-        return {
-            "build": fabric.identity,
-            **fabric.proved(),
-            "name": self.build.name,
-            "complete": fabric.complete,
-            "switches": fabric.expected,
-            "connected": len(fabric.present),
-            "in_sync": len(fabric.in_sync),
-            "errors": len(fabric.errors) + len(fabric.duplicates),
-            "shadowed": len(fabric.shadowed),
-            "oldest_audit": max((ages[v] for v in fabric.in_sync), default=None),
-            "dead_links": self._dead_links(),
-            "trial_until": (fabric.parts.get("rollout", dict)() or {}).get("until"),
-            "age": self._age(self._began),
-            "build_age": self._age(self._loaded),
-            "alive": self.pulse is None or self.pulse.beats,
-            "bugs": self.pulse.bugs if self.pulse else 0,
-            "rejected_peers": fabric.rejected.total,
-            **self.leading(),
-        }
-
-    def leading(self) -> dict[str, str]:
-        """The controller's role among several, and the leader's name."""
-        part = self.fabric.parts.get("leading")
-        found = part() if part else {"role": "leader", "leader": ""}
-        return {word: str(found[word]) for word in ("role", "leader")}
+        ages = {"age": self._age(self._began), "build_age": self._age(self._loaded)}
+        return (state or self.look()).health | ages
 
     def state(self) -> dict[str, Any]:
         """Each switch, each dead link once, and the busiest ports."""
-        status = self.fabric.status()
-        return self.health() | {
+        state = self.look()
+        return self.health(state) | {
             "now": round(self.wall(), 3),
-            "switches": self._switches(status),
-            "links": self._links(),
-            "busiest": self._busiest(),
-            "unknown": status["unknown"],
-            "differences": status["differences"],
+            "switches": [
+                {
+                    "name": one.name,
+                    "datapath_id": one.datapath_id,
+                    "peer": one.peer,
+                    "state": in_words(one.state),
+                    "drained": one.drained,
+                    "error": one.error,
+                    "foreign": one.foreign,
+                    "shadowed": one.shadowed,
+                    "audited": one.audited,
+                    "age": self._age_of(one.name),
+                }
+                for one in state.switches
+            ],
+            "links": [link | self._died(link["node"], link["port"]) for link in dead_links(state)],
+            "busiest": _busiest(state),
+            "unknown": list(state.unknown),
+            "differences": state.differences,
             "last_event": self._number,
         }
 
     def drift(self) -> dict[str, Any]:
         """Foreign rows found in switches, and the number of corrected rows."""
-        status = self.fabric.status()
-        return {word: status[word] for word in ("differences", "foreign", "shadowed", "errors")}
+        return self.look().drift
 
     def floor(self) -> dict[str, Any]:
         """Racks, switches, and links by pairs of switches and names of ports: what stays."""
-        wiring, hardware = self.build.wiring, self.build.hardware
-        racks = clusters(self.build.topology)
+        build = self.look().build
+        wiring, hardware, topology = build.wiring, build.hardware, build.topology
+        racks = clusters(topology)
         real = hardware is not None and hardware.rack_names != hardware.cluster_names
         return {
-            "build": self.fabric.identity,
-            "title": self.build.topology.title(),
+            "build": build.identity,
+            "title": topology.title(),
             "noun": "rack" if real else "cluster",
             "racks": hardware.rack_names if hardware else racks.names,
             "rack": (hardware.rack if hardware else racks.rack).tolist(),
-            "kind": [self.build.topology.kinds[k] for k in self.build.topology.kind.tolist()],
+            "kind": [topology.kinds[k] for k in topology.kind.tolist()],
             "names": list(wiring.names),
             "links": [
                 [v, wiring.port_name(v, port), far, wiring.port_name(far, far_port)]
                 for v, port, far, far_port in wiring.each_cable()
             ],
-        }
-
-    def _switches(self, status: dict[str, Any]) -> list[dict[str, Any]]:
-        fabric, drained = self.fabric, self.ports.drained if self.ports else np.zeros(0, np.bool_)
-        ages = fabric.ages
-        return [
-            {
-                "name": name,
-                "datapath_id": f"{datapath:016x}",
-                "peer": fabric.present[vertex].peer if vertex in fabric.present else "",
-                "state": _state(fabric.state(vertex)),
-                # In a move there are switches that only the new build has.
-                "drained": bool(drained[vertex : vertex + 1].any()),
-                "error": status["errors"].get(name, ""),
-                "foreign": status["foreign"].get(name, 0),
-                "shadowed": status["shadowed"].get(name, 0),
-                "audited": ages.get(vertex),
-                "age": self._age_of(name),
-            }
-            for datapath, vertex in sorted(
-                fabric.current.programs.by_datapath_id.items(), key=lambda item: item[1]
-            )
-            for name in [fabric.names[vertex]]
-        ]
-
-    def _links(self) -> list[dict[str, Any]]:
-        """The dead links, each from its end at the switch of the smaller number."""
-        if self.ports is None:
-            return []
-        once = self.ports.dead & (self.build.wiring.far > np.arange(len(self.ports.dead))[:, None])
-        links = [self._ends(v, k) for v, k in np.argwhere(once).tolist()]
-        return [link | self._died(link["node"], link["port"]) for link in links]
-
-    def _busiest(self) -> list[dict[str, Any]]:
-        """The ports that send most, the busiest first; none where loads are not measured."""
-        load = self.ports.utilisation if self.ports else None
-        if load is None:
-            return []
-        order = np.argsort(-load, axis=None, kind="stable")[:BUSIEST]
-        found = zip(*(x.tolist() for x in np.unravel_index(order, load.shape)), strict=True)
-        ports = [(v, k, round(float(load[v, k]), 3)) for v, k in found]
-        return [self._ends(v, k) | {"utilisation": share} for v, k, share in ports if share > 0]
-
-    def _ends(self, vertex: int, link: int) -> dict[str, Any]:
-        """A link by the node and the name of the port at both ends."""
-        wiring = self.build.wiring
-        far = int(wiring.far[vertex, link])
-        return {
-            "node": wiring.names[vertex],
-            "port": wiring.port_name(vertex, int(wiring.port[vertex, link])),
-            "far_node": wiring.names[far],
-            "far_port": wiring.port_name(far, int(wiring.far_port[vertex, link])),
         }
 
     def _died(self, switch: str, port: str) -> dict[str, Any]:
@@ -222,9 +147,6 @@ class Overview:
         event = self._since.get((switch, port))
         return self._age(event.at if event else self._began)
 
-    def _dead_links(self) -> int:
-        return int(np.count_nonzero(self.ports.dead)) // 2 if self.ports else 0
-
 
 def _places(event: Event) -> list[tuple[str, str]]:
     """The switch, or the ends of the link, whose state an event tells; port "" is the switch."""
@@ -235,6 +157,38 @@ def _places(event: Event) -> list[tuple[str, str]]:
     return []
 
 
-def _state(state: str) -> str:
+def in_words(state: str) -> str:
     """The state of a switch in words: those of its conversation are one."""
     return state if state in ("absent", "in sync", *AMISS) else "being programmed"
+
+
+def dead_links(state: State) -> list[dict[str, Any]]:
+    """The dead links, each from its end at the switch of the smaller number."""
+    if not state.dead.any():
+        return []
+    build = state.build
+    once = state.dead & (build.wiring.far > np.arange(len(state.dead))[:, None])
+    return [_ends(build, v, k) for v, k in np.argwhere(once).tolist()]
+
+
+def _busiest(state: State) -> list[dict[str, Any]]:
+    """The ports that send most, the busiest first; none where loads are not measured."""
+    if (load := state.load) is None:
+        return []
+    order = np.argsort(-load, axis=None, kind="stable")[:BUSIEST]
+    found = zip(*(x.tolist() for x in np.unravel_index(order, load.shape)), strict=True)
+    ports = [(v, k, round(float(load[v, k]), 3)) for v, k in found]
+    build = state.build
+    return [_ends(build, v, k) | {"utilisation": share} for v, k, share in ports if share > 0]
+
+
+def _ends(build: Build, vertex: int, link: int) -> dict[str, Any]:
+    """A link by the node and the name of the port at both ends."""
+    wiring = build.wiring
+    far = int(wiring.far[vertex, link])
+    return {
+        "node": wiring.names[vertex],
+        "port": wiring.port_name(vertex, int(wiring.port[vertex, link])),
+        "far_node": wiring.names[far],
+        "far_port": wiring.port_name(far, int(wiring.far_port[vertex, link])),
+    }

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from controller.settings import Address
-from controller.switches.connections.half_open import HalfOpen
-from controller.switches.connections.listening import accept, shut_down, unusable
+from controller.switches.connections.listening import HalfOpen, accept, shut_down, unusable
 from controller.switches.connections.tls_files import TlsFiles
+from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
+NEEDED = ("werkzeug", "prometheus_client")
 REQUESTS_AT_ONCE = 64
 """Connections that may wait for their client at the same time; then the oldest gives way."""
 MOST_REQUESTS = 2 * REQUESTS_AT_ONCE
@@ -76,11 +78,18 @@ class Door:
 
 
 def listener(address: Address) -> Any:
-    """A socket that listens there.
+    """A socket that listens for requests, before anything else is started.
 
     Raises:
-        InputError: the port is in use, or the address is not this machine's.
+        InputError: packages are missing, the port is in use, or it is no address of this machine.
     """
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise InputError.of(
+            key=address.key,
+            required="the packages of the management API",
+            given=f"no {' and no '.join(missing)} installed",
+            todo=install_extra("http"),
+        )
     import eventlet
 
     families = eventlet.green.socket

@@ -1,4 +1,4 @@
-"""OpenFlow messages to and from one switch: errors, echoes, bundle replies, port status.
+"""OpenFlow messages to and from one switch: errors, echoes, bundle replies, ports, packets.
 
 Layouts and numbers are those of `compilers.targets.openflow.protocol`.
 """
@@ -11,15 +11,22 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.message_parts import Column, oxm, packet_out, unbundled
 from compilers.targets.openflow.protocol import (
     BUNDLE_CONTROL,
+    CONTROLLER,
     ERROR,
     EXPERIMENTER_ERROR,
     FEATURES,
     HEADER,
+    MATCH,
     ONF,
+    OXM_MATCH,
+    PACKET_IN,
+    PACKET_PAD,
     PORT_STATUS,
     Bundle,
     ErrorType,
@@ -28,7 +35,9 @@ from compilers.targets.openflow.protocol import (
     OnfMessage,
     header,
     message,
+    padded,
 )
+from controller.openflow.row_forms import match_fields
 
 FIRST_BUNDLE_ERROR = 2300
 BUNDLE_ERRORS = (
@@ -51,6 +60,7 @@ BUNDLE_ERRORS = (
 )
 """Texts of the error codes 2300, 2301, … (`FIRST_BUNDLE_ERROR`) of ONF extension 230, §3.5."""
 BUNDLE_TIMEOUT = FIRST_BUNDLE_ERROR + BUNDLE_ERRORS.index("timeout")
+IN_PORT_FIELD = oxm("in_port", 0)[0]
 
 
 Names = Callable[[int, int], tuple[str, str]]
@@ -104,6 +114,32 @@ def port_status(message: bytes) -> Any:
     if len(message) != HEADER.size + PORT_STATUS.size:
         raise Malformed(f"a port status of {len(message)} bytes")
     return PORT_STATUS.read(message, HEADER.size)
+
+
+def packets_out(ports: NDArray[np.integer], frames: NDArray[np.uint8]) -> bytes:
+    """One packet-out a frame, uint8[n, L]: out of its port, int[n]."""
+    frame = Column("frame", np.dtype((np.uint8, frames.shape[1])))
+    message = packet_out(CONTROLLER, "port", (frame,))
+    out = unbundled(message, SessionXid.PACKET_OUT, len(frames), port=ports, frame=frames)
+    return out.block.tobytes()
+
+
+def packet_in(message: bytes) -> tuple[int, memoryview]:
+    """The port that a packet came in on, and its bytes.
+
+    Raises:
+        Malformed: it is cut off, or does not say the port.
+    """
+    said = PACKET_IN.read(message, HEADER.size)
+    fields = HEADER.size + PACKET_IN.size
+    end = fields - MATCH.size + said.match_length
+    packet = fields - MATCH.size + padded(said.match_length) + PACKET_PAD
+    if said.match_type != OXM_MATCH or end < fields or packet > len(message):
+        raise Malformed("a packet-in whose match does not fit")
+    for field, value in match_fields(message[fields:end]):
+        if field == IN_PORT_FIELD:
+            return int.from_bytes(value, "big"), memoryview(message)[packet:]
+    raise Malformed("a packet-in without a port")
 
 
 def commits(message: bytes) -> int | None:

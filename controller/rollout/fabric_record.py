@@ -3,14 +3,21 @@
 A controller records each round before it starts it. If it dies, every switch is at the recorded
 round or the one before (when going back: the one after), a mixture in which no packet is lost
 (docs/how-to/plan.md), and its successor continues from there. The store is a file beside the build
-folder (`move_journal`), or that of several controllers (`controller.cluster.shared_record`).
+folder (`MoveJournal`), or that of several controllers (`controller.cluster.shared_record`).
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any, Literal
+
+from compilers.tables.folders.artefact import flush, replace_file
+from controller.switches.events import FileUnwritable, JournalDamaged
+from controller.switches.session import LiveFabric
+from inventory.problems import InputError
 
 VERSION = 1
 """Of the record's form. Members may be added within one: who does not know them leaves them out."""
@@ -47,10 +54,9 @@ class FabricRecord:
         self._kept: Record | None = None
         self._writing: Record | None = None
 
-    @property
-    def written(self) -> bool:
-        """Whether the store has the record that was asked for last."""
-        return self._kept is not None
+    def knows(self, known: dict[str, Any]) -> bool:
+        """Whether the store has a record with this: also where its last record is being written."""
+        return self._kept is not None and self._kept.known == known
 
     def agree(self, record: Record) -> bool:
         """Whether the store has this record; if not, start writing it."""
@@ -58,6 +64,9 @@ class FabricRecord:
             self._kept, self._writing = None, record  # a write that fails may have been done
             self._write(record)
         return self._kept == record
+
+    def put_aside(self) -> None:
+        """The switches have said what they hold: a damaged record is not needed any more."""
 
     def _write(self, record: Record) -> None:
         """Write a record, and say whether it is written (`_written`), at once or later."""
@@ -90,3 +99,67 @@ def decoded(text: bytes) -> Record:
         if not isinstance(said.get(name, value), kind):
             raise ValueError(f"{name}: {said[name]!r}")
     return Record(**said)
+
+
+class MoveJournal(FabricRecord):
+    """The record of a controller without a store, in `.NAME.journal` beside its build folder.
+
+    Each round is on the disk before it is sent, so a controller that was killed goes on with the
+    move when it starts again. Between moves there is a file where a build is on trial, or links or
+    switches are dead.
+
+    damaged: it could not be read, and the switches have not yet said what they hold.
+    """
+
+    def __init__(self, folder: Path, fabric: LiveFabric) -> None:
+        super().__init__()
+        place = folder.resolve()
+        self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
+        self._unwritable = self.damaged = False
+
+    def read(self) -> Record | None:
+        """The record that an earlier process left, or None; one that is damaged stays until
+        `put_aside`, so that a process that ends before asks the switches, too.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        try:
+            self._kept = decoded(self.file.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            given = error.strerror or str(error)
+            raise InputError.of("a journal that can be read", given, file=str(self.file)) from error
+        except (ValueError, TypeError) as error:
+            self.fabric.tell(JournalDamaged(str(self.file), str(error)))
+            self.damaged = True
+        return self._kept
+
+    def put_aside(self) -> None:
+        """Keep a damaged journal under another name."""
+        with suppress(OSError):
+            self.file.replace(self.file.with_name(f"{self.file.name}.damaged"))
+        self.damaged = False
+
+    def agree(self, record: Record) -> bool:
+        """Write the record; True, also where that fails: then a kill may cost packets."""
+        if not self.damaged:
+            super().agree(record)
+        return True
+
+    def _write(self, record: Record) -> None:
+        """Write it; a failure is told once, until a record can be written again."""
+        try:
+            if record.to or record.before or record.known:
+                replace_file(self.file, [encoded(record)])
+                flush(self.file.parent)
+            else:
+                self.file.unlink(missing_ok=True)
+        except OSError as error:
+            if not self._unwritable:
+                self.fabric.tell(FileUnwritable(str(self.file), error.strerror or str(error)))
+            self._unwritable = True
+        else:
+            self._unwritable = False
+        self._written(not self._unwritable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,15 +11,21 @@ from time import time
 from typing import Any
 
 from compilers.tables.build import Build
+from compilers.targets.openflow.flow_tables import COOKIE_SHIFT
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.fabric_record import FabricRecord, Record
+from controller.rollout.fabric_record import FabricRecord, MoveJournal, Record
 from controller.rollout.rollout import Rollout
 from controller.switches.current import Current
-from controller.switches.events import BuildInherited, FileUnwritable, TrialOver
+from controller.switches.events import (
+    BuildInherited,
+    BuildSurveyed,
+    FileUnwritable,
+    TrialOver,
+)
 from controller.switches.session import LiveFabric
 from controller.upkeep.live_programs import LivePrograms
 from controller.upkeep.repair_keeper import Keeper
@@ -29,6 +36,9 @@ FALL_BACK_RETRY = 30.0
 
 RETURN_PATIENCE = 30.0
 """Seconds that a fall back waits for switches that are missing, as after a restart."""
+
+SURVEY_PATIENCE = 30.0
+"""Seconds after the first reading after which the switches that have been read decide."""
 
 LEAST_ROOM, GROWTH = 100, 4
 """Switches that a build from elsewhere may have, and how many times those that the fabric has."""
@@ -70,9 +80,7 @@ class Mover:
         self.trial: Trial | None = None
         self.by = self.unwritten = ""
         self._record, self._wall = record or FabricRecord(), wall
-        self._retry, self._over, self._noted = 0.0, inf, False
-        fabric.ticks.append(self._tick)
-        fabric.parts["rollout"] = self.status
+        self._retry, self._over, self._decides, self._noted = 0.0, inf, inf, False
 
     @property
     def busy(self) -> bool:
@@ -205,8 +213,9 @@ class Mover:
         return self.agree(Record(self.fabric.identity))
 
     def remembered(self) -> bool:
-        """The same; whether it is written: what follows may be done without, too."""
-        return self.remember() and self._record.written
+        """Whether what is known is written; in a move its rounds write it."""
+        known = self.keeper.known() if self.keeper else {}
+        return (self.busy or self.remember()) and self._record.knows(known)
 
     def roll_back(self, build: str = "", by: str = "") -> None:
         """Return to a build of the history: the one before by default; it ends a trial.
@@ -273,7 +282,38 @@ class Mover:
         elif old is not current:
             self.fabric.load(old)
 
-    def inherit(self, build: str, history: BuildHistory) -> None:
+    def survey(self) -> None:
+        """Ask the switches which build they hold; call it before they connect.
+
+        A switch names its build by its marker. Until all have been read, or time is up since the
+        first was, nothing is changed. Then the build that most of them name is the fabric's, if it
+        is kept; else that of the folder. No move begins before.
+        """
+        self.fabric.survey = {}
+
+    def _survey(self, found: dict[int, int | None]) -> None:
+        """Decide once enough switches were read; found: the cookies of their markers."""
+        fabric, now = self.fabric, self.fabric.clock()
+        if found:
+            self._decides = min(self._decides, now + SURVEY_PATIENCE)
+        if len(found) < fabric.expected and now < self._decides:
+            return
+        fabric.survey, own = None, fabric.identity
+        there = {one[:12]: one for one in [*(self.history.kept() if self.history else ()), own]}
+        names = [f"{cookie % (1 << COOKIE_SHIFT):012x}" for cookie in found.values() if cookie]
+        votes = Counter(there[name] for name in names if name in there)
+        build = votes.most_common(1)[0][0] if votes else own
+        fabric.tell(BuildSurveyed(build, votes[build], len(found)))
+        if build != own and self.history:
+            try:
+                self._inherit(build, self.history)
+            except InputError as error:
+                fabric.cannot_load(str(error))
+        self._record.put_aside()
+        for switch in fabric.present.values():
+            switch.wait()
+
+    def _inherit(self, build: str, history: BuildHistory) -> None:
         """The switches say that they hold this build, which is kept: so do fabric and folder, or
         the next process would load another one on all of them at once.
 
@@ -304,7 +344,10 @@ class Mover:
         """A build with the tables that its switches will hold."""
         return self.keeper.foresee(build) if self.keeper else build
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Time passes: take the next steps of a move, a trial or a survey."""
+        if self.fabric.survey is not None:
+            self._survey(self.fabric.survey)
         if self.rollout is not None and not self.rollout.over:
             self.rollout.tick()
             if self.rollout.state == "done":
@@ -397,3 +440,24 @@ def refusal(found: PairLoss) -> Problem:
         given="; ".join(parts),
         todo="leave the cables in until the move is over; or accept the loss with --accept-loss",
     )
+
+
+def journalled(fabric: LiveFabric, history: BuildHistory, keeper: Keeper | None = None) -> Mover:
+    """The mover of a controller without a store; it goes on where one was killed: its move,
+    and what it knew of links and switches.
+
+    Call it before switches connect.
+
+    Raises:
+        InputError: the journal cannot be read.
+    """
+    journal = MoveJournal(history.folder, fabric)
+    mover = Mover(fabric, keeper, history, journal)
+    if record := journal.read():
+        try:
+            mover.go_on(record, history.read)
+        except InputError as error:
+            fabric.cannot_load(f"the move in {journal.file.name} cannot be continued: {error}")
+    if journal.damaged:
+        mover.survey()
+    return mover

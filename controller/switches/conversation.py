@@ -43,7 +43,8 @@ class Conversation:
     """The transactions and requests that a switch has not answered yet.
 
     bundles: whether the switch has them; without, a change goes in steps. send puts bytes into the
-    connection's queue; fault gets errors that match no request of ours.
+    connection's queue; fault gets errors that match no request of ours, and those of bundles that
+    the switch has given up.
     """
 
     def __init__(
@@ -167,6 +168,8 @@ class Conversation:
             if request := self._requests.pop(error.xid, None):
                 request.answer(None)
         elif self._running is not None:
+            if error.timed_out:
+                self._fault(error)
             self._go_on(self._running.error(error))
         else:
             self._fault(error)

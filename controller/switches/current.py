@@ -50,6 +50,11 @@ class Current:
     build: Build | None = None
     proved: Proved = UNPROVED
 
+    @property
+    def switches(self) -> int:
+        """The number of switches that have a program."""
+        return len(self.programs.by_datapath_id)
+
 
 def read_build(folder: Path, unverified: bool = False) -> Current:
     """The build in a folder, with an encoder for its programs.

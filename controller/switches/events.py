@@ -13,15 +13,14 @@ class Event:
     """An event, with its time in seconds since the epoch (UTC); every kind is a frozen dataclass.
 
     A kind has a name and templates that are filled from its fields: subject, the object of the
-    event; detail, further text; line, one event for people; more, several events in one line. The
-    reporter counts kinds without a line.
+    event; detail, further text; line, the event for people. The reporter counts kinds without a
+    line.
     """
 
     kind: ClassVar[str]
     subject: ClassVar[str] = ""
     detail: ClassVar[str] = ""
     line: ClassVar[str] = ""
-    more: ClassVar[str] = ""
 
     at: float = field(default_factory=time, kw_only=True, compare=False)
 
@@ -39,20 +38,12 @@ class Event:
         return self.detail.format_map(asdict(self))
 
     def __str__(self) -> str:
-        return self._filled(self.line)
-
-    def share(self, count: int) -> str:
-        """One line for `count` events of this kind; this is the first."""
-        return self._filled(self.more, count)
+        return self.line.format_map(asdict(self) | {"node": self.node, "text": self.text})
 
     def record(self) -> dict[str, Any]:
         """The event as JSON: `event`, `at`, `node`, `text` and the fields of its kind."""
         head = {"event": self.kind, "at": round(self.at, 3), "node": self.node, "text": self.text}
         return head | {name: value for name, value in asdict(self).items() if name != "at"}
-
-    def _filled(self, template: str, count: int = 1) -> str:
-        words = {"node": self.node, "text": self.text, "count": count}
-        return template.format_map(asdict(self) | words)
 
 
 # Switches
@@ -104,7 +95,6 @@ class ProgramRefused(FaultReport):
 
     kind = "refused"
     line = "switch {node} refused its program and keeps what it had: {text}"
-    more = "{count} more switches refused their program, the first of them {node}: {text}"
 
 
 class ProfileLowered(SwitchEvent):
@@ -113,7 +103,6 @@ class ProfileLowered(SwitchEvent):
     kind = "profile"
     detail = "{profile}: {lacks}"
     line = "switch {node} has OpenFlow profile {text}"
-    more = "{count} more switches have another OpenFlow profile, the first of them {node}: {text}"
 
     profile: str
     lacks: str
@@ -124,7 +113,13 @@ class ProgrammedFault(FaultReport):
 
     kind = "error"
     line = "switch {node} reports an error after it was programmed: {text}"
-    more = "{count} more switches report errors after they were programmed"
+
+
+class BundleGivenUp(SwitchEvent):
+    """A busy switch has given up a bundle whose next message came late; it gets it again."""
+
+    kind = "given-up"
+    line = "switch {node} has given up a bundle, and gets it again"
 
 
 class RowsShadowed(SwitchEvent):
@@ -133,7 +128,6 @@ class RowsShadowed(SwitchEvent):
     kind = "shadowed"
     detail = "rows of others over its program: {rows}, one in table {table}, priority {priority}"
     line = "switch {node} does not forward as compiled: {text}"
-    more = "{count} more switches have rows of others over their program, the first is {node}"
 
     rows: int
     table: int
@@ -148,7 +142,6 @@ class DriftFound(SwitchEvent):
     kind = "drift"
     detail = "{added} rows and groups missing, {changed} altered, {removed} too many"
     line = "switch {node} has drifted, and gets its program again: {text}"
-    more = "{count} more switches have drifted, the first of them {node}: {text}"
 
     added: int
     changed: int
@@ -166,7 +159,6 @@ class ProgramForgotten(SwitchEvent):
         "{added} rows and groups missing, {changed} altered, {removed} too many"
     )
     line = "switch {node} {text}; it gets no transit"
-    more = "{count} more switches do not keep their program, the first of them {node}"
 
     times: int
     added: int
@@ -179,7 +171,6 @@ class SwitchLeft(SwitchEvent):
 
     kind = "left"
     line = "switch {node} left"
-    more = "{count} more switches left"
 
 
 class SwitchSilent(SwitchEvent):
@@ -187,7 +178,6 @@ class SwitchSilent(SwitchEvent):
 
     kind = "silent"
     line = "switch {node} does not answer and is disconnected"
-    more = "{count} more switches do not answer and are disconnected"
 
     seconds: float
 
@@ -198,7 +188,6 @@ class MalformedMessage(SwitchEvent):
     kind = "malformed"
     detail = "{reason}"
     line = "switch {node} is disconnected for malformed data: {text}"
-    more = "{count} more switches are disconnected for malformed data, the first is {node}: {text}"
 
     reason: str
 
@@ -214,7 +203,6 @@ class DuplicateDatapath(SwitchEvent):
         "give each switch a datapath id of its own"
     )
     line = "switch {node} {text}"
-    more = "{count} more switches connected twice, the first of them {node}: {text}"
 
     datapath_id: str
     peers: tuple[str, str]
@@ -226,7 +214,6 @@ class UnknownDatapath(Event):
     kind = "unknown"
     subject = "{datapath_id}"
     line = "datapath id {node} is not in this build and gets no program"
-    more = "{count} more datapath ids are not in this build"
 
     datapath_id: str
     peer: str
@@ -252,7 +239,6 @@ class UnnamedPeer(PeerEvent):
 
     kind = "stranger"
     line = "a peer on {node} did not identify itself as an OpenFlow 1.3 switch: {text}"
-    more = "peers on {count} more hosts did not identify themselves, the first on {node}: {text}"
 
 
 class PeerRejected(PeerEvent):
@@ -260,7 +246,6 @@ class PeerRejected(PeerEvent):
 
     kind = "barred"
     line = "a peer on {node} failed the TLS handshake: {text}"
-    more = "peers on {count} more hosts failed the TLS handshake, the first on {node}: {text}"
 
 
 class PeerMisnamed(PeerEvent):
@@ -268,7 +253,6 @@ class PeerMisnamed(PeerEvent):
 
     kind = "misnamed"
     line = "a peer on {node} is turned away: {text}"
-    more = "peers on {count} more hosts are turned away, the first on {node}: {text}"
 
 
 class TokenRefused(PeerEvent):
@@ -276,7 +260,6 @@ class TokenRefused(PeerEvent):
 
     kind = "token-refused"
     line = "a client on {node} is refused: {text}"
-    more = "clients on {count} more hosts are refused, the first on {node}: {text}"
 
 
 # The controller itself
@@ -288,7 +271,7 @@ class TokensLoaded(Event):
     kind = "tokens"
     subject = "{file}"
     detail = "{tokens}"
-    line = more = "tokens were read again, {text} in {node}"
+    line = "tokens were read again, {text} in {node}"
 
     file: str
     tokens: int
@@ -300,7 +283,7 @@ class TokensKept(Event):
     kind = "tokens-kept"
     subject = "{file}"
     detail = "{reason}"
-    line = more = "the tokens known stay, the file cannot be used: {text}"
+    line = "the tokens known stay, the file cannot be used: {text}"
 
     file: str
     reason: str
@@ -311,7 +294,7 @@ class ControllerEnded(Event):
 
     kind = "ended"
     subject = "{signal}"
-    line = more = "ended by {node}; switches keep what they hold"
+    line = "ended by {node}; switches keep what they hold"
 
     signal: str
 
@@ -323,7 +306,6 @@ class BugFound(Event):
     subject = "{step}"
     detail = "{reason}"
     line = "a bug of ours in: {node}: {text}"
-    more = "{count} more steps failed, the first of them: {node}: {text}"
 
     step: str
     reason: str
@@ -334,7 +316,7 @@ class CertificatesLoaded(Event):
 
     kind = "certificates"
     subject = "{file}"
-    line = more = "new certificates are in use: {node}"
+    line = "new certificates are in use: {node}"
 
     file: str
 
@@ -345,7 +327,7 @@ class CertificatesKept(Event):
     kind = "certificates-kept"
     subject = "{file}"
     detail = "{reason}"
-    line = more = "the certificates in use stay, the new ones cannot be used: {text}"
+    line = "the certificates in use stay, the new ones cannot be used: {text}"
 
     file: str
     reason: str
@@ -380,7 +362,6 @@ class BuildLoaded(BuildEvent):
     kind = "loaded"
     detail = "proved: {proved}"
     line = "build {node} is loaded; {text}"
-    more = "{count} more builds are loaded"
 
     proved: str
 
@@ -391,7 +372,6 @@ class BuildKept(BuildEvent):
     kind = "kept"
     detail = "{reason}"
     line = "build {node} stays, the new one cannot be used: {text}"
-    more = "{count} more builds cannot be used"
 
     reason: str
 
@@ -402,7 +382,6 @@ class RoundStarted(BuildEvent):
     kind = "round"
     subject = "{round} of {rounds}"
     line = "round {node}"
-    more = "{count} more rounds, the first of them {node}"
 
     round: int
     rounds: int
@@ -413,7 +392,6 @@ class MoveFinished(BuildEvent):
 
     kind = "moved"
     line = "all switches hold build {node}; they are read again"
-    more = "{count} more moves have ended"
 
 
 class BuildInherited(BuildEvent):
@@ -421,7 +399,7 @@ class BuildInherited(BuildEvent):
 
     kind = "inherited"
     detail = "{folder_build}"
-    line = more = "the fabric holds build {node}, the folder {text}; SIGHUP moves the fabric there"
+    line = "the fabric holds build {node}, the folder {text}; SIGHUP moves the fabric there"
 
     folder_build: str
 
@@ -432,7 +410,7 @@ class JournalDamaged(Event):
     kind = "journal-damaged"
     subject = "{file}"
     detail = "{reason}"
-    line = more = "{node} is damaged ({text}); switches are read, nothing is changed"
+    line = "{node} is damaged ({text}); switches are read, nothing is changed"
 
     file: str
     reason: str
@@ -443,7 +421,7 @@ class BuildSurveyed(BuildEvent):
 
     kind = "surveyed"
     detail = "{switches} of {read} switches hold it"
-    line = more = "the fabric has build {node}: {text}"
+    line = "the fabric has build {node}: {text}"
 
     switches: int
     read: int
@@ -454,7 +432,7 @@ class TrialOver(BuildEvent):
 
     kind = "unconfirmed"
     detail = "{before}"
-    line = more = "nobody has confirmed build {node}: the fabric goes back to build {text}"
+    line = "nobody has confirmed build {node}: the fabric goes back to build {text}"
 
     before: str
 
@@ -465,7 +443,7 @@ class ApiOpened(Event):
     kind = "api"
     subject = "{url}"
     detail = "{access}"
-    line = more = "API and status page at {node}: {text}"
+    line = "API and status page at {node}: {text}"
 
     url: str
     access: str
@@ -477,7 +455,7 @@ class ApiClosed(Event):
     kind = "api-closed"
     subject = "{address}"
     detail = "{reason}"
-    line = more = "no API at {node}: {text}"
+    line = "no API at {node}: {text}"
 
     address: str
     reason: str
@@ -489,7 +467,7 @@ class FileUnwritable(Event):
     kind = "status"
     subject = "{file}"
     detail = "{reason}"
-    line = more = "cannot write {node}: {text}"
+    line = "cannot write {node}: {text}"
 
     file: str
     reason: str
@@ -512,7 +490,6 @@ class LinkDown(LinkEvent):
     kind = "link-down"
     detail = "{reason}"
     line = "link {node} is down: {text}"
-    more = "{count} more links are down, the first of them {node}: {text}"
 
     reason: str
 
@@ -522,7 +499,6 @@ class LinkUp(LinkEvent):
 
     kind = "link-up"
     line = "link {node} is up"
-    more = "{count} more links are up"
 
 
 class LinkSuppressed(LinkEvent):
@@ -531,7 +507,6 @@ class LinkSuppressed(LinkEvent):
     kind = "suppressed"
     detail = "for {seconds:.0f} s, or longer if it flaps again"
     line = "link {node} flaps and is not used {text}"
-    more = "{count} more links flap and are not used"
 
     seconds: float
 
@@ -541,7 +516,6 @@ class LinkReused(LinkEvent):
 
     kind = "reused"
     line = "link {node} is stable and is used again if it is up"
-    more = "{count} more links are stable and are used again"
 
 
 class SwitchDrained(SwitchEvent):
@@ -550,7 +524,6 @@ class SwitchDrained(SwitchEvent):
     kind = "drained"
     detail = "{reason}"
     line = "switch {node} {text}: traffic is routed around it"
-    more = "{count} more switches are gone or not fit: traffic is routed around them"
 
     reason: str
 
@@ -560,7 +533,6 @@ class SwitchReturned(SwitchEvent):
 
     kind = "back"
     line = "switch {node} is back: traffic is routed through it again"
-    more = "{count} more switches are back"
 
 
 class TablesRepaired(Event):
@@ -573,7 +545,6 @@ class TablesRepaired(Event):
 
     kind = "repaired"
     line = "tables for {node}: {text}"
-    more = "tables changed {count} more times, the first for {node}: {text}"
 
     dead_links: int
     drained_switches: int
@@ -614,7 +585,6 @@ class CableMisplaced(Event):
     subject = "{misplaced} cables misplaced"
     detail = "{sentence}"
     line = "miswired, {node}: {text}"
-    more = "{count} more moves, the first of them {node}: {text}"
 
     misplaced: int
     sentence: str
@@ -629,7 +599,7 @@ class CablesRight(Event):
     """All cables that are seen are as planned again."""
 
     kind = "wired"
-    line = more = "all cables that are seen are as planned"
+    line = "all cables that are seen are as planned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -654,7 +624,6 @@ class WeightsShifted(SwitchEvent):
 
     kind = "shifted"
     line = "weights moved at {node}: {text}"
-    more = "weights moved {count} more times"
 
     shifts: tuple[ClassShift, ...]
 
@@ -678,7 +647,6 @@ class LeaderChanged(Event):
     kind = "leader"
     detail = "{term}"
     line = "{node} leads"
-    more = "{count} more leaders, the first of them {node}"
 
     leader: str
     term: int
@@ -693,7 +661,7 @@ class LeadershipLost(LeaderEvent):
     """The lease of this instance, which led, has ended; its process restarts."""
 
     kind = "deposed"
-    line = more = "{node} no longer leads and restarts"
+    line = "{node} no longer leads and restarts"
 
 
 class LeaderWaits(LeaderEvent):
@@ -701,7 +669,7 @@ class LeaderWaits(LeaderEvent):
 
     kind = "not-ready"
     detail = "{reason}"
-    line = more = "{node} leads but cannot begin: {text}"
+    line = "{node} leads but cannot begin: {text}"
 
     reason: str
 
@@ -711,7 +679,6 @@ class StoreChanged(Event):
 
     kind = "store"
     line = "the store: {node}"
-    more = "{count} more messages about the store"
 
     trouble: str
 
@@ -727,6 +694,5 @@ class RoleContested(Event):
     kind = "contested"
     subject = "{datapath_id}"
     line = "datapath id {node} does not accept this controller as its master"
-    more = "{count} more datapath ids do not accept this controller as their master"
 
     datapath_id: str

@@ -28,6 +28,7 @@ from controller.switches.current import Current
 from controller.switches.events import (
     BuildKept,
     BuildLoaded,
+    BundleGivenUp,
     DriftFound,
     DuplicateDatapath,
     Event,
@@ -46,7 +47,7 @@ from controller.switches.events import (
     UnknownDatapath,
 )
 from controller.switches.reconcile import Difference
-from controller.switches.switch import AMISS, MOST_DRIFTS, Switch, fault_report, lesser_profiles
+from controller.switches.switch import AMISS, MOST_DRIFTS, Switch, fault_report
 from controller.switches.transaction import Outcome
 
 MOST_UNKNOWN = 1000
@@ -89,11 +90,11 @@ class Upkeep(Protocol):
     def left(self, vertex: int) -> None:
         """A switch has left."""
 
-    def expect(self) -> None:
-        """Switches may connect from now on; those that do not are gone."""
-
     def avoids(self, vertex: int) -> bool:
         """Whether traffic is routed around a switch."""
+
+    def tick(self) -> None:
+        """Time passes."""
 
 
 @dataclass(slots=True)
@@ -101,9 +102,8 @@ class LiveFabric:
     """All switches of a build and their connections.
 
     A connection is identified by any hashable key. Not thread-safe. error_names gives the names of
-    error numbers. parts: the sections that other modules add to the status, by name. ticks: what is
-    called a few times a second. survey: gets each switch that is read and the cookie of its marker,
-    while nothing is to be changed.
+    error numbers. survey: the switches that were read and the cookies of their markers, while
+    nothing is to be changed; else None.
     rejected: peers that were turned away. heard: the clock by which switches are silent or gone.
     present: the connected switches by vertex. send: puts bytes into a connection's queue, or closes
     it where there are none (None).
@@ -114,14 +114,12 @@ class LiveFabric:
     foreign: ForeignRows = "keep"
     clock: Callable[[], float] = monotonic
     upkeep: Upkeep | None = None
-    ticks: list[Callable[[], None]] = field(default_factory=list)
-    survey: Callable[[int, int | None], None] | None = None
+    survey: dict[int, int | None] | None = None
     errors: dict[str, str] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
     differences: dict[str, int] = field(
         default_factory=lambda: {"added": 0, "changed": 0, "removed": 0, "none": 0}
     )
-    parts: dict[str, Callable[[], Any]] = field(default_factory=dict)
     present: dict[int, Switch] = field(default_factory=dict)
     send: Callable[[Any, SendPriority, bytes | None], None] = field(default_factory=Outbox)
     _switches: dict[Hashable, Switch] = field(default_factory=dict)
@@ -155,7 +153,7 @@ class LiveFabric:
     @property
     def expected(self) -> int:
         """The number of switches that have a program."""
-        return len(self.current.programs.by_datapath_id)
+        return self.current.switches
 
     @property
     def complete(self) -> bool:
@@ -227,10 +225,7 @@ class LiveFabric:
 
     def tick(self) -> None:
         """Time passes: settle claims, give requests up, close silent connections, read switches
-        again that are not in sync.
-
-        Raises:
-            ExceptionGroup: what has failed of `ticks`, which come last: each gets its turn.
+        again that are not in sync; and for the keeper.
         """
         self.rejected.tick()
         for vertex in self._claims.unanswered():
@@ -244,14 +239,8 @@ class LiveFabric:
             del self._retries[key]
             if key in self._switches and self._switches[key].state in AMISS:
                 self._switches[key].wait()
-        failed = []
-        for one in self.ticks:
-            try:
-                one()
-            except Exception as error:
-                failed.append(error)
-        if failed:
-            raise ExceptionGroup("; ".join(map(repr, failed)), failed)
+        if self.upkeep:
+            self.upkeep.tick()
 
     def _look_for_silence(self) -> None:
         """Ask those that have said nothing for a while, and cut off who does not answer."""
@@ -283,16 +272,6 @@ class LiveFabric:
             self._close(switch.key)
 
     # Called by other parts of the controller
-
-    def expect(self) -> None:
-        """Switches may connect from now on; those that do not are gone."""
-        if self.upkeep:
-            self.upkeep.expect()
-
-    @property
-    def slow(self) -> frozenset[int]:
-        """The connected switches that have not answered for a while, and may be hung."""
-        return frozenset(v for v, switch in self.present.items() if switch.slow)
 
     def load(self, current: Current, silent: bool = False) -> None:
         """Make this build the current one: every switch is read again and reconciled.
@@ -355,24 +334,6 @@ class LiveFabric:
         return "absent" if switch is None else switch.state
 
     @property
-    def ages(self) -> dict[int, float]:
-        """Seconds since each connected switch was last compared with its program, by vertex."""
-        now, compared = self.clock(), {v: one.compared for v, one in self.present.items()}
-        return {vertex: round(now - at, 1) for vertex, at in compared.items() if at is not None}
-
-    @property
-    def shadowed(self) -> dict[int, int]:
-        """How many rows of others stand over rows of ours in each switch that has some."""
-        found = {vertex: switch.shadowing for vertex, switch in self.present.items()}
-        return {vertex: count for vertex, count in sorted(found.items()) if count}
-
-    @property
-    def held(self) -> dict[str, tuple[int, int]]:
-        """Rows and groups in each connected switch, by name, as it was read last."""
-        found = ((v, switch.holds) for v, switch in self.present.items())
-        return {self.names[v]: holds for v, holds in found if holds is not None}
-
-    @property
     def duplicates(self) -> dict[int, str]:
         """A message for each vertex whose datapath id another switch has as well."""
         return self._claims.duplicates
@@ -388,30 +349,6 @@ class LiveFabric:
         """The names of the switches that do not have their program, in vertex order."""
         expected = set(self.current.programs.by_datapath_id.values())
         return [self.names[v] for v in sorted(expected - self._programmed)]
-
-    def status(self) -> dict[str, Any]:
-        """The state as the status file has it."""
-        switches = sorted(self.present.items())
-        return {
-            "build": self.identity,
-            **self.proved(),
-            "expected": self.expected,
-            "programmed": [self.names[v] for v in sorted(self._programmed)],
-            "complete": self.complete,
-            "amiss": {self.names[v]: one.state for v, one in switches if one.state in AMISS},
-            "errors": self.errors | {self.names[v]: text for v, text in self.duplicates.items()},
-            "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
-            "foreign": {self.names[v]: one.foreign for v, one in switches if one.foreign},
-            "profiles": lesser_profiles(self.current, self.present),
-            "shadowed": {self.names[v]: count for v, count in self.shadowed.items()},
-            "differences": dict(self.differences),
-            **{name: part() for name, part in self.parts.items()},
-        }
-
-    def proved(self) -> dict[str, str]:
-        """What was proved of the current build, and what its policy promises beyond that."""
-        proved = self.current.proved
-        return {"proved": str(proved), "caveat": proved.caveat}
 
     # Coming and going
 
@@ -517,7 +454,7 @@ class LiveFabric:
         """Whether switches are only read, and nothing is changed."""
         if self.survey is None or switch.vertex is None:
             return False
-        self.survey(switch.vertex, marker)
+        self.survey[switch.vertex] = marker
         return True
 
     def synced(self, switch: Switch) -> None:
@@ -574,12 +511,14 @@ class LiveFabric:
         self._switches[key].read()
 
     def _fault(self, key: Hashable, error: Error) -> None:
-        """An error has arrived that answers nothing in progress."""
+        """A switch has given up a bundle, or an error has arrived that answers nothing."""
         switch = self._switches.get(key)
-        if switch is None or switch.vertex is None or switch.state != "in sync":
+        if switch is None or switch.vertex is None:
             return
         name = self.names[switch.vertex]
-        if name not in self.errors:
+        if error.timed_out:
+            self.tell(BundleGivenUp(name))
+        elif switch.state == "in sync" and name not in self.errors:
             self._note(ProgrammedFault, switch.vertex, Outcome(True, error, 1))
 
     def _note(self, kind: type[FaultReport], vertex: int, outcome: Outcome | None) -> None:

@@ -6,7 +6,7 @@ counted and its groups read; the rolling audit then reads it in full.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -63,12 +63,6 @@ def profile_report(current: Current, vertex: int, profile: Profile) -> ProfileLo
     """A switch has this profile, and what it does otherwise than the build asks."""
     lacks = "; ".join(profile.lacks(current.build)) if current.build else ""
     return ProfileLowered(current.names[vertex], profile.name, lacks or ENOUGH)
-
-
-def lesser_profiles(current: Current, vertices: Iterable[int]) -> dict[str, str]:
-    """The profiles, by name, of those switches that cannot do all that Open vSwitch can."""
-    found = {vertex: current.programs.profile(vertex).name for vertex in sorted(vertices)}
-    return {current.names[v]: name for v, name in found.items() if name != OVS.name}
 
 
 PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)

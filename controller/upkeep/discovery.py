@@ -22,7 +22,7 @@ from compilers.audit.resolve import PortFinder, Wired, likeliest
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.wiring.wiring import Wiring
 from controller.openflow import lldp
-from controller.openflow.packet_io import packet_in, packets_out
+from controller.openflow.messages import packet_in, packets_out
 from controller.settings import LINK_RATE
 
 LEAST_PERIOD = 2.0

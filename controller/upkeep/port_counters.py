@@ -35,9 +35,9 @@ class PortCounters:
         self.known: dict[int, dict[str, np.ndarray]] = {}
         self._asked: dict[int, float] = {}
         self._names: tuple[str, ...] = ()
-        fabric.ticks.append(self._tick)
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Time passes: ask the switches whose turn it is."""
         fabric, now = self.fabric, self.fabric.clock()
         if (names := tuple(fabric.names)) != self._names:  # another build has other numbers
             self._names, self.known, self._asked = names, {}, {}

@@ -79,8 +79,6 @@ class Keeper:
         self.rounds = Rounds(fabric, self._answered, self._finished, patience=ROUND_PATIENCE)
         self._kept: _Kept | None = None
         self.repairs, self._expects = 0, False
-        fabric.ticks.append(self._tick)
-        fabric.parts["links"] = self.status
         fabric.watched_by(self)
 
     # For the status and the status page
@@ -314,7 +312,8 @@ class Keeper:
         if kept := self._watched(vertex):
             kept.links.packet_in(vertex, message, self._now())
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Time passes."""
         kept, now = self._active(), self.fabric.clock()
         if kept is None:
             return

@@ -32,9 +32,9 @@ class RollingAudit:
         self._asked: set[int] = set()
         self._begun: dict[int, float] = {}
         self._allowed, self._since = 0.0, fabric.clock()
-        fabric.ticks.append(self._tick)
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Time passes: read the switches whose turn it is."""
         fabric, now = self._fabric, self._fabric.clock()
         rate = fabric.expected / self._period if self._period else 0.0
         # What was not used in a second is lost: no burst follows a pause.
@@ -43,11 +43,11 @@ class RollingAudit:
         room = READINGS_AT_ONCE - len(self._asked)
         if room < 1 or self._change() is None:
             return
-        there, ages = fabric.in_sync - self._asked, fabric.ages
+        there = fabric.in_sync - self._asked
         urgent = sorted(v for v in there if fabric.present[v].due(now - REST))[:room]
 
         def last(vertex: int) -> tuple[float, int]:
-            return max(now - ages.get(vertex, now), self._begun.get(vertex, 0)), vertex
+            return max(fabric.present[vertex].compared or 0, self._begun.get(vertex, 0)), vertex
 
         turn = min(int(self._allowed), room - len(urgent))
         self._allowed -= turn

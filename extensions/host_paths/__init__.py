@@ -1,4 +1,4 @@
-"""Paths that hosts choose by source routing: their sets, and probes that tell what has failed."""
+"""Paths that hosts choose by source routing: SRv6 uSIDs, path sets, and probes of links."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ ENTRY_POINTS = {
     "polarfab.verbs": {
         "paths": "extensions.host_paths.paths_verb:command",
         "localise": "extensions.host_paths.localise_verb:command",
+    },
+    "polarfab.targets": {
+        "srv6": "extensions.host_paths.srv6:Srv6",
+        "sonic": "extensions.host_paths.sonic_srv6:SonicOfHosts",
     },
     "polarfab.functions": {
         "host_paths": "extensions.host_paths:host_paths",

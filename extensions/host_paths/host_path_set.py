@@ -23,13 +23,6 @@ from compilers.spec.share import EQUAL_COST, share
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.targets.options import Chosen, choose
-from compilers.targets.routed.segments.srv6_sids import (
-    Usids,
-    own_block,
-    parse_block,
-    require_numbers,
-)
-from compilers.targets.routed.srv6 import Srv6
 from compilers.topology.path_sets import (
     CARRIER,
     HostPath,
@@ -38,6 +31,13 @@ from compilers.topology.path_sets import (
     path_set,
     repaired,
     usids,
+)
+from extensions.host_paths.srv6 import Srv6
+from extensions.host_paths.srv6_sids import (
+    Usids,
+    own_block,
+    parse_block,
+    require_numbers,
 )
 from inventory.problems import InputError
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.routed.linux_tables import PROTOCOL
-from compilers.targets.routed.segments.srv6_sids import BLOCK, USID, Usids
 from compilers.topology.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.host_path_set import HostPathSet
+from extensions.host_paths.srv6_sids import BLOCK, USID, Usids
 from inventory.problems import InputError
 
 GROUP, NEXTHOP, NEXTHOPS = 2_000_000_000, 3_000_000_000, 1024

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -22,7 +22,7 @@ from compilers.tables.intermediate_form import Egress, Tables, local, no_route
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
 from compilers.targets.rendering.text_target import Renderer, nodes
-from compilers.targets.target import FabricCheck, Progress, Target
+from compilers.targets.target import Progress, Target
 from compilers.topology import polarity
 from extensions.infiniband import lfts
 from extensions.infiniband.guids import Guids
@@ -59,6 +59,12 @@ class OpensmVariables:
     hosts: list[dict[str, Any]]
 
 
+def _check(
+    build: Build, chosen: Chosen, folder: Path, progress: Progress, accept: tuple[str, ...]
+) -> EmittedReport:
+    return check_subnet(build, folder, progress, _layers(build, chosen), accept)
+
+
 class Opensm(Target):
     """OpenSM's `file` routing engine and QoS."""
 
@@ -70,6 +76,7 @@ class Opensm(Target):
     )
     capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS}), rows=lfts.MOST_LIDS)
     whole_fabric = True
+    fabric_check = staticmethod(_check)
     options = MappingProxyType(
         {
             "guids": Option.choice(
@@ -87,22 +94,6 @@ class Opensm(Target):
             "lanes": Option.choice("with lmc: how many data lanes ports can run", *"842"),
         }
     )
-
-    def fabric_check(self) -> FabricCheck:
-        """See `Target.fabric_check`."""
-        return check_subnet
-
-    def read_back(
-        self,
-        build: Build,
-        chosen: Chosen,
-        folder: Path,
-        only: Collection[int] | None,  # noqa: ARG002
-        progress: Progress,
-        accept: tuple[str, ...],
-    ) -> EmittedReport:
-        """See `Target.read_back`."""
-        return check_subnet(build, folder, progress, _layers(build, chosen), accept)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], OpensmVariables]:
         """See `Target.variables`."""

@@ -50,11 +50,11 @@ def carries_cable(interface: DeviceInterface) -> bool:
 
 def interfaces(node_type: NodeType) -> list[DeviceInterface]:
     """Every port of a type, in the order of port numbers; its sockets where it has several."""
-    listed = []
+    listed, labels = [], iter(node_type.labels())
     for block in node_type.ports:
         slug = SLUGS.get((block.speed or 0, block.connector or ""), UNKNOWN)
-        ports = zip(block.port_names(), block.sockets(), block.labels(), strict=True)
-        for name, sockets, label in ports:
+        for name, sockets in zip(block.port_names(), block.sockets(), strict=True):
+            label = next(labels)
             listed += [DeviceInterface(s, slug, label if label != name else "") for s in sockets]
     return listed
 

@@ -15,12 +15,13 @@ from inventory.netbox.device_types import fits, import_type, own_names, slug, ty
 from inventory.netbox.extras import from_comment
 from inventory.netbox.interface_types import DeviceInterface, carries_cable
 from inventory.netbox.netbox_tables import NETBOX_TABLES, Row, read_table
+from inventory.netbox.panel_ports import PanelPorts, Plug, far_end
 from inventory.problems import InputError, Problem, did_you_mean, few, shown
 from inventory.yamlfile import read
 
 METRES_OF_UNIT = {"m": 1.0, "cm": 0.01, "km": 1000.0, "ft": 0.3048, "in": 0.0254, "mi": 1609.344}
-UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 LENGTH = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([a-z]*)")
+TERMINATION = re.compile(r"((dcim\.)?(interface|(front|rear) ?port))?")
 NODE_EXTRAS = ("plane", "vertex", "datapath_id", "management", "hosts", "guid")
 RACK_EXTRAS = ("row", "column")
 NOT_THERE = {"planned", "staged", "inventory", "offline", "failed", "decommissioning"}
@@ -29,10 +30,14 @@ SUFFIXES = {".yaml", ".yml", ".csv"}
 
 @dataclass(slots=True)
 class _Found:
-    """What the files hold. types: (name here, type) by model there; own: `own_names`."""
+    """What the files hold. types: (name here, type) by model there; own: `own_names`.
+
+    panels: the ports of panels by their model.
+    """
 
     types: dict[str, tuple[str, NodeType]] = field(default_factory=dict)
     own: dict[str, dict[str, str]] = field(default_factory=dict)
+    panels: dict[str, PanelPorts] = field(default_factory=dict)
     rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
     problems: list[Problem] = field(default_factory=list)
 
@@ -64,21 +69,6 @@ def read_netbox(paths: Iterable[Path]) -> Imported:
     return _assembled(found)
 
 
-def interface_ids(path: Path) -> dict[tuple[str, str], str]:
-    """The UUID of each interface, by device and name, in what Nautobot exports of interfaces.
-
-    Raises:
-        InputError: another file, or ids that are no UUIDs.
-    """
-    kind, rows = read_table(_text(path), str(path))
-    if kind != "interfaces" or not any("id" in row.values for row in rows[:1]):
-        required = "Nautobot's export of interfaces, with the columns id, device and name"
-        raise InputError.of(required, f"a table of {kind}", "", str(path), 1)
-    if wrong := [row for row in rows if not UUID.fullmatch(row.get("id"))]:
-        raise InputError(few(row.problem("id", "a UUID", row.get("id")) for row in wrong))
-    return {(row.get("device"), row.get("name")): row.get("id") for row in rows}
-
-
 def _files(paths: Iterable[Path], found: _Found) -> Iterator[Path]:
     for path in paths:
         if not path.is_dir():
@@ -98,6 +88,9 @@ def _read_file(path: Path, found: _Found) -> None:
         if not fits(document):
             keys = ", ".join(map(shown, list(document.data)[:6]))
             raise InputError(document.problem((), NETBOX_TABLES, f"YAML with {keys or 'no keys'}"))
+        if "front-ports" in document.data and "interfaces" not in document.data:
+            found.panels[str(document.data["model"])] = PanelPorts.of(document)
+            return
         name, model, node_type = import_type(document)
         found.types[model], found.own[model] = (name, node_type), own_names(document)
         return
@@ -137,6 +130,7 @@ def _assembled(found: _Found) -> Imported:
     nodes = _nodes(found)
     kinds: dict[tuple[str, str], dict[str, Any]] = {}
     cables, left_out = _cables(found, {node["name"] for node in nodes}, kinds)
+    sections = _panel_sections(found)
     dead = [cable for cable in cables if cable.pop("dead")]
     if found.problems:
         raise InputError(few(found.problems))
@@ -148,6 +142,7 @@ def _assembled(found: _Found) -> Imported:
         "node_types": types,
         "racks": [_rack(row) for row in found.rows["racks"]],
         "cabling": {"types": list(kinds.values())} if kinds else {},
+        **sections,
         "nodes": nodes,
         "cables": cables,
         "dead_links": [{"a": cable["a"], "b": cable["b"]} for cable in dead],
@@ -166,7 +161,7 @@ def _types_of_interfaces(found: _Found) -> None:
         files[row.get("device")] = row.file
     for row in found.rows["devices"]:
         model, device = row.get("device_type"), row.get("name")
-        if model in found.types or not listed.get(device):
+        if model in found.types or model in found.panels or not listed.get(device):
             continue
         try:
             node_type = type_of(model, listed[device], files[device])
@@ -182,6 +177,8 @@ def _nodes(found: _Found) -> list[dict[str, Any]]:
     racks = {row.get("name") for row in found.rows["racks"]}
     for row in found.rows["devices"]:
         model = row.get("device_type")
+        if model in found.panels:
+            continue
         if model not in found.types:
             todo = did_you_mean(model, found.types, "import its device type, too")
             problem = row.problem("device_type", "a device type of the files", model, todo)
@@ -244,28 +241,63 @@ def _extras(row: Row, words: tuple[str, ...]) -> dict[str, Any]:
 def _cables(
     found: _Found, names: set[str], kinds: dict[tuple[str, str], dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], int]:
-    """Cables between interfaces of nodes; `kinds` takes their types as they come."""
-    cables, left_out = [], 0
-    for row in found.rows["cables"]:
-        between = {row.get(f"{end}_type") for end in "ab"} <= {"", "dcim.interface", "interface"}
-        if not between or not {row.get("a_device"), row.get("b_device")} <= names:
-            left_out += 1
-            continue
-        cable: dict[str, Any] = {
-            "dead": row.get("status").lower() == "decommissioning",
-            "a": row.get("a_device"),
-            "a_port": row.get("a_name"),
-            "b": row.get("b_device"),
-            "b_port": row.get("b_name"),
-        }
-        if row.get("type"):
-            cable["type"] = _cable_type(row, kinds, found)
-        if row.get("length"):
-            cable["length"] = _length(row, found)
-        if row.get("label"):
-            cable["label"] = row.get("label")
-        cables.append(cable)
-    return cables, left_out
+    """Links between interfaces of nodes, and how many cables are of none.
+
+    `kinds` takes the types of cables as they come; a link through panels has none of its own.
+    """
+    rows = found.rows["cables"]
+    links, used = [], set[int]()
+    for way, (a, a_port), (b, b_port) in _links(found, names):
+        used |= {*way}
+        dead = any(rows[i].get("status").lower() == "decommissioning" for i in way)
+        link = {"dead": dead, "a": a, "a_port": a_port, "b": b, "b_port": b_port}
+        if len(way) == 1:
+            row = rows[way[0]]
+            if row.get("type"):
+                link["type"] = _cable_type(row, kinds, found)
+            if row.get("length"):
+                link["length"] = _length(row, found)
+            if row.get("label"):
+                link["label"] = row.get("label")
+        links.append(link)
+    return links, len(rows) - len(used)
+
+
+def _links(found: _Found, names: set[str]) -> Iterator[tuple[list[int], Plug, Plug]]:
+    """The cables of each link, by their numbers, and its ends at nodes."""
+    models = ((row.get("name"), row.get("device_type")) for row in found.rows["devices"])
+    panels = {name: found.panels[model] for name, model in models if model in found.panels}
+    ends = []
+    cabled: dict[Plug, tuple[Plug, int]] = {}
+    for i, row in enumerate(found.rows["cables"]):
+        if all(TERMINATION.fullmatch(row.get(f"{end}_type")) for end in "ab"):
+            a, b = ((row.get(f"{end}_device"), row.get(f"{end}_name")) for end in "ab")
+            ends.append((i, a, b))
+            cabled[a], cabled[b] = (b, i), (a, i)
+    followed = set[Plug]()
+    for i, *both in ends:
+        near = [plug for plug in both if plug[0] in names]
+        if len(near) == 2:
+            yield [i], near[0], near[1]
+        elif near and near[0] not in followed:
+            far, way = far_end(near[0], cabled, panels)
+            if far and far[0] in names:
+                followed.add(far)
+                yield way, near[0], far
+
+
+def _panel_sections(found: _Found) -> dict[str, Any]:
+    """`panels` and what else of the inventory the types of cassettes hold."""
+    ours = [ports for ports in found.panels.values() if "panels" in ports.sections]
+    if not ours:
+        return {}
+    types = {
+        ports.name: {"front": ports.front()}
+        | ({"part_number": ports.part_number} if ports.part_number else {})
+        for ports in ours
+    }
+    sections = ours[0].sections
+    return sections | {"panels": {**sections["panels"], "types": types}}
 
 
 def _cable_type(row: Row, kinds: dict[tuple[str, str], dict[str, Any]], found: _Found) -> str:

@@ -6,7 +6,7 @@ Plain tuples, equal for equal routes: a fabric has millions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -85,6 +85,15 @@ def shared(hops: Hops) -> Hops:
     once = sorted(set(hops))
     divisor = gcd(*(weight for _, _, weight in once)) or 1
     return tuple((gateway, interface, weight // divisor) for gateway, interface, weight in once)
+
+
+def comparable(table: Mapping[str, Choices]) -> dict[str, Choices]:
+    """A table whose next hops are in any order in that in which tables are compared."""
+    known: dict[int, Choices] = {}
+    for choices in table.values():
+        if id(choices) not in known:
+            known[id(choices)] = tuple(map(shared, choices))
+    return {prefix: known[id(choices)] for prefix, choices in table.items()}
 
 
 def whole_prefix(text: str) -> str:

@@ -15,7 +15,7 @@ from compilers.targets.openflow.protocol import (
     MessageType,
     message,
 )
-from controller.openflow.packet_io import packet_in
+from controller.openflow.messages import packet_in
 from mininet_scenarios.ovs.management_socket import WHOLE_PACKETS, ManagementConnection, headers
 from mininet_scenarios.ovs.openvswitch import DAEMON_PATIENCE, OpenVSwitchError
 from mininet_scenarios.ovs.ovsfabric import COLLECTED

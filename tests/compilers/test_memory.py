@@ -102,7 +102,6 @@ SMALLER = "take a smaller fabric"
         ("channels", lambda f: f.verify(channels=True), "--no-channels"),
         ("throughput", lambda f: f.throughput(["uniform"]), "--pattern"),
         ("throughput flows", lambda f: f.throughput(["tornado"]), "balance: minimal"),
-        ("throughput optimum", lambda f: f.throughput(["tornado"], optimum=True), "--optimum"),
         ("simulate", lambda f: simulate(f, "tornado", [0.1]), "--hosts"),
         ("render", lambda f: f.render("frr", "out", unverified=True, check=False), "--node"),
     ],

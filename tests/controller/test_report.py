@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,7 @@ class Fabric:
     """A fabric as the reporter sees it."""
 
     identity, expected = "0123456789abcdef", 13
-    current = Current(identity, (), programs=None)
+    current = Current(identity, (), SimpleNamespace(by_datapath_id=range(expected)))
 
     def __init__(self):
         self.events, self.programmed = [], 0
@@ -36,6 +37,9 @@ class Fabric:
 
     def status(self):
         return {"programmed": self.programmed}
+
+    def state(self):
+        return SimpleNamespace(status=self.status(), role={"role": "leader"})
 
 
 @pytest.fixture
@@ -58,15 +62,15 @@ def reporter(fabric, lines, **options):
         assert line.startswith(STAMP) or options.get("as_json")
         lines.append(line.removeprefix(STAMP))
 
-    return Reporter(fabric, write, wall=lambda: 1e9, **options)
+    return Reporter(fabric, fabric.state, write, wall=lambda: 1e9, **options)
 
 
 def test_many_events_share_a_line(fabric, lines):
     fabric.events = [SwitchLeft(str(v)) for v in range(13)]
-    reporter(fabric, lines).tick()
+    reporter(fabric, lines).report(fabric.drain())
     assert lines[: LINES_AT_ONCE + 1] == [
         *(f"switch {v} left" for v in range(5)),
-        "8 more switches left",
+        "8 more of these, the first: switch 5 left",
     ]
 
 
@@ -75,9 +79,9 @@ def test_progress_is_told_once_a_while(fabric, lines):
     r.clock = lambda: now[0]
     for fabric.programmed in range(1, 5):
         now[0] += PROGRESS / 2
-        r.tick()
+        r.report(fabric.drain())
     now[0] += PROGRESS * 2
-    r.tick()
+    r.report(fabric.drain())
     assert lines == ["3/13 programmed", "4/13 programmed"]
 
 
@@ -88,7 +92,7 @@ def test_many_programmed_are_one_line_and_completion_has_its_time(fabric, lines)
         *[SwitchProgrammed(str(v), 1.0) for v in range(13)],
         FabricComplete("x", 13, 2.5),
     ]
-    reporter(fabric, lines).tick()
+    reporter(fabric, lines).report(fabric.drain())
     assert lines == ["13/13 programmed in 2.50 s: the fabric is complete"]
 
 
@@ -96,11 +100,11 @@ def test_silence_is_broken_by_what_is_waited_for(fabric, lines):
     r = reporter(fabric, lines)
     now = [0.0]
     r.clock = lambda: now[0]
-    r.start("here")
-    r.tick()
+    r.start("here", fabric.current)
+    r.report(fabric.drain())
     now[0] = REMIND + 1
-    r.tick()
-    r.tick()
+    r.report(fabric.drain())
+    r.report(fabric.drain())
     assert lines[1:] == ["0/13 programmed; waiting for 0, 1, 2, 3, 4 and 8 more"]
 
 
@@ -109,7 +113,7 @@ def test_json_is_a_line_an_event(fabric, lines):
         SwitchProgrammed("3", 0.25, at=1e9),
         ProgramRefused("4", "why", 5, 1, "row 7", 2, at=1e9 + 0.00049),
     ]
-    reporter(fabric, lines, as_json=True).tick()
+    reporter(fabric, lines, as_json=True).report(fabric.drain())
     assert [json.loads(line) for line in lines] == [
         {
             "event": "programmed",
@@ -137,29 +141,31 @@ def test_json_is_a_line_an_event(fabric, lines):
 def test_the_status_file_is_there_at_once_and_follows(fabric, lines, tmp_path):
     path = tmp_path / "status.json"
     r = reporter(fabric, lines, status_file=path)
-    r.start("here")
+    r.start("here", fabric.current)
     assert json.loads(path.read_text()) == {"programmed": 0}
     fabric.programmed = 2
-    r.tick()
+    r.report(fabric.drain())
     assert json.loads(path.read_text()) == {"programmed": 2}
     assert [p.name for p in tmp_path.iterdir()] == ["status.json"]
 
 
 def test_a_status_file_that_cannot_be_written_is_an_input_error(fabric, lines, tmp_path):
     with pytest.raises(InputError, match="--status-file"):
-        reporter(fabric, lines, status_file=tmp_path / "no" / "status.json").start("here")
+        reporter(fabric, lines, status_file=tmp_path / "no" / "status.json").start(
+            "here", fabric.current
+        )
 
 
 def test_a_status_file_that_becomes_unwritable_is_told_and_survived(fabric, lines, tmp_path):
     folder = tmp_path / "gone"
     folder.mkdir()
     r = reporter(fabric, lines, status_file=folder / "status.json")
-    r.start("here")
+    r.start("here", fabric.current)
     (folder / "status.json").unlink()
     folder.rmdir()
     fabric.programmed = 1
-    r.tick()
-    r.tick()
+    r.report(fabric.drain())
+    r.report(fabric.drain())
     assert sum(line.startswith("cannot write") for line in lines) == 1
 
 
@@ -177,10 +183,10 @@ def test_a_status_that_takes_long_is_made_less_often(fabric, lines, tmp_path):
     fabric.status = status
     for _ in range(11):
         fabric.programmed += 1
-        r.tick()
+        r.report(fabric.drain())
         now[0] += 0.25
     assert len(made) == 3  # the last of them is not the last of all
-    r.finish()
+    r.report([], last=True)
     assert json.loads(file.read_text()) == {"programmed": fabric.programmed}
 
 
@@ -188,19 +194,20 @@ def test_a_status_that_takes_long_is_made_less_often(fabric, lines, tmp_path):
 def test_what_is_told_stands_in_the_status_however_long_that_takes(fabric, tmp_path, took):
     file, now = tmp_path / "status.json", [0.0]
     stood = []
-    r = Reporter(fabric, lambda _: stood.append(json.loads(file.read_text())), status_file=file)
+    write = lambda _: stood.append(json.loads(file.read_text()))  # noqa: E731
+    r = Reporter(fabric, fabric.state, write, status_file=file)
 
     def status():
         now[0] += took
         return {"programmed": fabric.programmed}
 
     r.clock, fabric.status = lambda: now[0], status
-    r.tick()
+    r.report(fabric.drain())
     fabric.programmed, fabric.events = 1, [SwitchLeft("4")]
-    r.tick()
+    r.report(fabric.drain())
     assert stood == [{"programmed": 1}]
     fabric.programmed, now[0] = 2, now[0] + STATUS_AGE
-    r.tick()
+    r.report(fabric.drain())
     assert json.loads(file.read_text()) == {"programmed": 2}
 
 
@@ -214,6 +221,6 @@ def test_a_status_file_that_cannot_be_written_is_told_once(fabric, lines, tmp_pa
 
     r.clock, fabric.status = lambda: now[0], status
     for _ in range(12):
-        r.tick()
+        r.report(fabric.drain())
         now[0] += 0.25
     assert len(lines) == 1

@@ -7,7 +7,6 @@ import random
 import shutil
 from dataclasses import fields
 from pathlib import Path
-from uuid import UUID
 
 import numpy as np
 import pytest
@@ -126,65 +125,6 @@ def test_ports_by_the_names_of_a_system_come_back(system: str, tmp_path: Path) -
     for field in fields(before.wiring):
         values = (getattr(build.wiring, field.name) for build in (before, after))
         np.testing.assert_equal(*values, err_msg=field.name)
-
-
-def identified(folder: Path) -> list[dict[str, str]]:
-    """What Nautobot would export of our interfaces: each with an id."""
-    rows = list(csv.DictReader((folder / "interfaces.csv").open()))
-    return [{"id": str(UUID(int=i)), **row} for i, row in enumerate(rows, 1)]
-
-
-def test_cables_for_nautobot(tmp_path: Path) -> None:
-    for file in ("fabric.yaml", "inventory.yaml"):
-        text = (EXAMPLES / "q7-copackaged" / file).read_text()
-        (tmp_path / file).write_text(text.replace("[1, 2, 3, 5, 7, 10]", "[1.5, 2.5, 3, 5, 7.5]"))
-    fabric = tmp_path / "fabric.yaml"
-    export(fabric, tmp_path)
-    known = identified(tmp_path)
-    with (tmp_path / "ids.csv").open("w") as file:
-        writer = csv.DictWriter(file, list(known[0]))
-        writer.writeheader()
-        writer.writerows(known)
-    words = [
-        "export",
-        str(fabric),
-        "-o",
-        str(tmp_path / "out"),
-        "--nautobot",
-        str(tmp_path / "ids.csv"),
-    ]
-    command.main(words, standalone_mode=False)
-    ends = {row["id"]: (row["device"], row["name"]) for row in known}
-    theirs = list(csv.DictReader((tmp_path / "out" / "nautobot-cables.csv").open()))
-    ours = list(csv.DictReader((tmp_path / "out" / "cables.csv").open()))
-    assert len(theirs) == len(ours) == 224
-    for there, here in zip(theirs, ours, strict=True):
-        for end in "ab":
-            assert there[f"termination_{end}_type"] == "dcim.interface"
-            named = here[f"side_{end}_device"], here[f"side_{end}_name"]
-            assert ends[there[f"termination_{end}_id"]] == named
-        assert int(there["length"]) == {1.5: 2, 2.5: 3, 7.5: 8}.get(
-            float(here["length"]), float(here["length"])
-        )
-        assert (there["status__name"], there["label"]) == ("Planned", here["label"])
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("device,name,type\na,b,c\n", "the columns id, device and name"),
-        ("id,device,name,type\n7,a,b,c\n", "required a UUID, given 7"),
-        ("name,device_type,id\na,b,c\n", "given a table of devices"),
-        (f"id,device,name,type\n{UUID(int=1)},a,b,c\n", "none for C0-1 oio0/0 and 447 more"),
-    ],
-)
-def test_ids_that_do_not_fit(tmp_path: Path, text: str, words: str) -> None:
-    (tmp_path / "ids.csv").write_text(text)
-    fabric = str(EXAMPLES / "q7-copackaged" / "fabric.yaml")
-    words_given = ["export", fabric, "-o", str(tmp_path / "o"), "--nautobot"]
-    with pytest.raises(InputError, match=words):
-        command.main([*words_given, str(tmp_path / "ids.csv")], standalone_mode=False)
-    assert not (tmp_path / "o").exists()
 
 
 def test_a_device_type_of_the_library() -> None:
@@ -336,7 +276,11 @@ def test_mutated_files(tmp_path: Path) -> None:
         if path.suffix == ".csv":
             path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:12]))
     (tmp_path / "type.yaml").write_bytes(OURS.read_bytes())
-    originals = {path: path.read_bytes() for path in (*paths, tmp_path / "type.yaml")}
+    export(EXAMPLES / "q7-panels" / "fabric.yaml", tmp_path / "panels")
+    (tmp_path / "panels" / "device-types" / "cassette-fan.yaml").rename(tmp_path / "fan.yaml")
+    shutil.rmtree(tmp_path / "panels")
+    paths += [tmp_path / "type.yaml", tmp_path / "fan.yaml"]
+    originals = {path: path.read_bytes() for path in paths}
     good = bad = 0
     for seed in range(FUZZED):
         rng = random.Random(seed)  # noqa: S311

@@ -23,7 +23,10 @@ from pathlib import Path
 from tests.mutants.planting import Calls, killed, recorded
 from tests.mutants.source_mutants import ROOT, chosen, harmless
 
-ROOMS = "compilers", "extensions/infiniband", "extensions/scale"
+ROOMS = (
+    "compilers",
+    *(f"extensions/{x}" for x in ("infiniband", "host_paths", "lossless", "scale")),
+)
 MORE = (
     *("test_check_wiring.py", "test_check_routes.py", "test_guided_path.py"),
     *("test_fabric.py", "test_installed_target.py", "test_plan_diff.py"),

@@ -17,7 +17,8 @@ COMPILERS = ROOT / "compilers"
 MUTATED = sorted(
     room
     for room in ({*COMPILERS.iterdir()} - {COMPILERS / "targets"})
-    | {*COMPILERS.glob("targets/*"), ROOT / "extensions/infiniband"}
+    | {*COMPILERS.glob("targets/*")}
+    | {ROOT / "extensions" / name for name in ("infiniband", "host_paths", "lossless")}
     if room.suffix == ".py" or (room.is_dir() and any(room.rglob("*.py")))
 )
 """The rooms of the compiler, of each of which as many mutants are chosen as it has, or a part."""

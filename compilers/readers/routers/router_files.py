@@ -15,7 +15,6 @@ from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import TextEngine
 from compilers.readers.route_tables import RouteLines
-from compilers.readers.routers.eos_priorities import without_priorities
 from compilers.readers.routers.router_actor import RouterActor
 from compilers.readers.routers.router_forwarding import (
     agree,
@@ -41,6 +40,11 @@ COMMANDS = {"eos": "eos.cfg", "nvue": "shares"}
 """The language of AVD's `eos_cli`, and of NVUE's snippet."""
 LOSSLESS, PRIORITIES = "lossless", "config_db.json"
 """Defined where priorities are lossless, and the file whose tables of these are read elsewhere."""
+QOS = re.compile(
+    r"qos (map|profile) |(ip|ipv6) access-list lossless-|class-map type qos |policy-map type qual"
+)
+"""How the first line of a section begins that is about priorities."""
+SERVICE = "   service-profile "
 Read = tuple[RouterText, TextEngine]
 
 
@@ -142,3 +146,14 @@ def _commands(target: str, engine: TextEngine, actor: RouterActor, line: int, te
         actor.unknown(line, statement)
     for table, rows in inner.routes.items():
         engine.routes.setdefault(table, RouteLines()).absorb(rows)
+
+
+def without_priorities(text: str) -> str:
+    """A configuration with comments in the place of lines about priorities."""
+    lines, inside = text.splitlines(), False
+    for number, line in enumerate(lines):
+        if line[:1] != " ":
+            inside = QOS.match(line) is not None
+        if inside or line.startswith(SERVICE):
+            lines[number] = "!"
+    return "\n".join(lines) + "\n"

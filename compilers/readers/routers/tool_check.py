@@ -7,7 +7,7 @@ written later.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,8 @@ from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.routers.router_text import lines_of
 from compilers.tables.build import Build
 
-Progress = Callable[[int, int], None] | None
 
-
-def check_ansible(build: Build, folder: Path, progress: Progress = None) -> EmittedReport:  # noqa: ARG001
+def check_ansible(build: Build, _: object, folder: Path, *__: object) -> EmittedReport:
     """Compare an inventory of Ansible with the build."""
     check = _ToolCheck(build, folder, "inventory.yaml")
     for name, facts in check.tree.get("fabric", {}).get("hosts", {}).items():
@@ -27,7 +25,7 @@ def check_ansible(build: Build, folder: Path, progress: Progress = None) -> Emit
     return check.report("ansible")
 
 
-def check_containerlab(build: Build, folder: Path, progress: Progress = None) -> EmittedReport:  # noqa: ARG001
+def check_containerlab(build: Build, _: object, folder: Path, *__: object) -> EmittedReport:
     """Compare the nodes and the links of a lab with the build."""
     check = _ToolCheck(build, folder, "topology.clab.yml")
     topology, w = check.tree.get("topology", {}), build.wiring

@@ -17,7 +17,6 @@ from compilers.targets.push.pushed_files import (
     node_list,
     push_options,
 )
-from compilers.targets.target import FabricCheck
 from compilers.targets.target_lookup import target
 
 CONNECTIONS = {
@@ -55,11 +54,8 @@ class Ansible(PushTarget):
     name = "ansible"
     summary = "an Ansible inventory, and a playbook that pushes another target's files"
     files = dict.fromkeys(("inventory.yaml", "push.yaml"), AnsibleVariables)
+    fabric_check = staticmethod(check_ansible)
     options = push_options(*CONNECTIONS)
-
-    def fabric_check(self) -> FabricCheck:
-        """See `Target.fabric_check`."""
-        return check_ansible
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], AnsibleVariables]:
         """See `Target.variables`."""

@@ -24,7 +24,6 @@ from compilers.targets.push.pushed_files import (
 from compilers.targets.routed import interfaces
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.static_routes import HOST_NAME, RoutedFabric
-from compilers.targets.target import FabricCheck
 from inventory.problems import InputError, Problem, few
 
 MANAGEMENT = IPv4Network("172.28.0.0/16")
@@ -114,6 +113,7 @@ class Containerlab(PushTarget):
     name = "containerlab"
     summary = "the fabric and its hosts as a lab that binds another target's files"
     files = dict.fromkeys(("topology.clab.yml", "daemons"), ContainerlabVariables)
+    fabric_check = staticmethod(check_containerlab)
     options = MappingProxyType(
         {
             **push_options(*CONTAINER_KINDS),
@@ -157,10 +157,6 @@ class Containerlab(PushTarget):
             )
         if problems:
             raise InputError(few(problems))
-
-    def fabric_check(self) -> FabricCheck:
-        """See `Target.fabric_check`."""
-        return check_containerlab
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], ContainerlabVariables]:
         """See `Target.variables`."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from compilers.readers.emitted_report import EmittedReport
 from compilers.spec.target_names import SHIPPED
 from compilers.tables.build import Build
-from compilers.targets.rendering.tar_pieces import require_unpacked
 from compilers.targets.rendering.text_target import nodes
 from compilers.targets.target_lookup import target as target_of
 from inventory.problems import InputError
@@ -35,7 +34,6 @@ def check_planes(
     Raises:
         InputError: nothing is there that can be read back, or what the target's `check` raises.
     """
-    require_unpacked(folder)
     folders = [folder / f"plane-{n}" for n in range(1, len(builds) + 1)]
     folders = folders if len(builds) > 1 else [folder]
     if target:

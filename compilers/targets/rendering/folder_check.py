@@ -23,7 +23,6 @@ from compilers.tables.folders.generations import (
 )
 from compilers.tables.folders.plane_folders import builds_in, load_planes
 from compilers.targets.rendering.rendered_folder import rendered_lists
-from compilers.targets.rendering.tar_pieces import require_unpacked
 from inventory.problems import InputError, Problem
 
 
@@ -58,7 +57,6 @@ def check_folder(folder: Path) -> FolderState:
         return _check_build(folder)
     if (folder / RENDERED).is_file():
         return _check_render(folder)
-    require_unpacked(folder)
     if is_build(last(folder.resolve())):
         todo = f"the last proved build is kept: polarfab rollback {folder}"
     else:

@@ -5,45 +5,29 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from compilers.readers.emitted_report import EmittedReport, EmittedWrongError
+from compilers.readers.emitted_report import EmittedWrongError
 from compilers.tables.build import Build
-from compilers.tables.folders.artefact import put_file
-from compilers.tables.folders.generations import RENDERED
 from compilers.targets.options import Chosen, choose
 from compilers.targets.rendering.rendered_folder import (
     edited,
     keep,
-    manifest,
     put_rendered,
     rendered_lists,
     rendered_recipes,
-)
-from compilers.targets.rendering.switch_shards import RenderedSwitches, SwitchShards
-from compilers.targets.rendering.tar_pieces import (
-    END,
-    SHIPPED,
-    archive_form,
-    compressed,
-    packed,
-    unpack_into,
 )
 from compilers.targets.rendering.text_target import Written
 from compilers.targets.rendering.text_target import nodes as nodes_of
 from compilers.targets.target import Target
 from compilers.targets.target_lookup import target as target_of
-from compilers.workers.local_processes import LocalProcesses
-from compilers.workers.shards import Workers
 from compilers.workers.source_digest import ROOMS, SOURCES, folder_digest, source_digest
 from inventory.problems import InputError, Problem, did_you_mean, few, shown
 
-LOCAL = LocalProcesses()
+ARCHIVES = {".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z"}
+"""How names end that a new folder would be a surprise under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +59,7 @@ class PlaneRendering:
     builds: one a plane. templates: a folder with templates of the user's own. options: of the
     target. nodes: names of the switches to write; none for all. progress: called with (switches
     done, all switches) for each plane. check: whether to read the files back and compare them with
-    the tables. accept: see `Target.check_emitted`. workers: that share the switches; those of other
-    machines send their files.
+    the tables. accept: see `Target.check_emitted`.
     """
 
     builds: Sequence[Build]
@@ -87,23 +70,20 @@ class PlaneRendering:
     progress: Callable[[int, int], None] | None = None
     check: bool = True
     accept: Collection[str] = ()
-    workers: Workers = LOCAL
 
     def into(self, place: Path) -> tuple[Rendering, ...]:
         """Write the files in PLACE/<node>/, of several planes in PLACE/plane-1/<node>/ and so on.
 
-        They take the place of the target's earlier files there all at once. An archive is written
-        as its files are made, and stands there whole or not at all.
-
-        Args:
-            place: a folder, or a file that ends in one of `FORMS`.
+        They take the place of the target's earlier files there all at once.
 
         Raises:
             EmittedWrongError: the files say something else than the tables.
-            InputError: no switch has one of the names, or what the target's `render` raises.
+            InputError: the place is named as an archive, no switch has one of the names, or what
+                the target's `render` raises.
         """
-        if form := archive_form(place):
-            return self._archived(place, form)
+        if place.suffix in ARCHIVES and not place.is_dir():
+            todo = f"name a folder, then: tar -czf {place.stem}.tar.gz FOLDER"
+            raise InputError.of("a folder", str(place), todo, key="-o")
         identities = {name: build.identity for name, build, _ in self._planes()}
         recipes: dict[str, str] = {}
 
@@ -184,11 +164,6 @@ class PlaneRendering:
             return "not asked for"
         return self._target.unreadable(self._chosen, part=only is not None)
 
-    def _apart(self, only: list[int] | None) -> bool:
-        """Whether each switch can be rendered, and read back, by itself."""
-        alone = bool(self._why_unread(only)) or not self._why_unread([])
-        return alone and not self._target.whole_fabric
-
     @property
     def _target(self) -> Target:
         return target_of(self.target)
@@ -206,11 +181,6 @@ class PlaneRendering:
         self, beside: Path, place: Path, above: str, build: Build, only: list[int] | None
     ) -> Rendering:
         """Write the files of a plane below a folder, which takes the place of another."""
-        if self.workers.remote and self._apart(only):
-            switches = self._switches(above, build, SHIPPED, only)
-            for piece in switches.pieces(self.workers, self._vertices(build, only), self.progress):
-                unpack_into(beside, piece)
-            return self._done(switches, place, above, build, only)
         options = self._options_of(build)
         given = (self.templates, self.progress, options, only)
         written = self._target.render(build, beside / above, *given)
@@ -218,67 +188,10 @@ class PlaneRendering:
         if not (why := self._why_unread(only)):
             read = (build, beside / above, options, only, self.progress, self.accept)
             report = self._target.check_emitted(*read).moved(beside, place)
-            _require(report)
+            if report.differences:
+                raise EmittedWrongError(report)
             unproved = report.unproved
         return replace(self._rendering(build, place / above, written, only, why), unproved=unproved)
-
-    def _archived(self, place: Path, form: str) -> tuple[Rendering, ...]:
-        """Write an archive, and a list of its files as in a folder."""
-        done: list[Rendering] = []
-        digests: dict[str, dict[str, str]] = {}
-        recipes: dict[str, str] = {}
-
-        def pieces() -> Iterator[bytes]:
-            for above, build, only in self._planes():
-                switches = self._switches(above, build, form, only)
-                vertices = self._vertices(build, only)
-                yield from switches.pieces(self.workers, vertices, self.progress)
-                done.append(self._done(switches, place, above, build, only))
-                if not self.nodes and (recipe := self._recipe(above, build, done[-1])):
-                    recipes[build.identity] = recipe
-                names = sorted(switches.digests, key=lambda name: name.split("/"))
-                digests[build.identity] = {name: switches.digests[name] for name in names}
-            text = manifest({self.target: digests}, {self.target: recipes}).encode()
-            yield compressed(form, packed([(RENDERED, text)]) + END)
-
-        if not all(self._apart(only) for _, _, only in self._planes()):
-            required = "a target whose switches can be read back one by one, or --no-check"
-            todo = "render into a folder"
-            raise InputError.of(required, self.target, todo, str(place), key="-o")
-        put_file(place, pieces())
-        return tuple(done)
-
-    def _switches(
-        self, above: str, build: Build, form: str, only: list[int] | None
-    ) -> RenderedSwitches:
-        shards = SwitchShards(
-            target=self.target,
-            options=dict(self._options_of(build) or {}),
-            templates=self.templates and self.templates.resolve(),
-            own=folder_digest(self.templates) if self.templates else "",
-            form=form,
-            check=not self._why_unread(only),
-            accept=tuple(self.accept),
-            folder=f"polarfab-{secrets.token_hex(8)}",
-            above=above,
-        )
-        return RenderedSwitches(shards, build)
-
-    def _vertices(self, build: Build, only: list[int] | None) -> list[int]:
-        there = np.flatnonzero(build.topology.present).tolist()
-        return [vertex for vertex in there if only is None or vertex in only]
-
-    def _done(
-        self,
-        switches: RenderedSwitches,
-        place: Path,
-        above: str,
-        build: Build,
-        only: list[int] | None,
-    ) -> Rendering:
-        if not (why := self._why_unread(only)):
-            _require(switches.report(only is None, place / above))
-        return self._rendering(build, place / above, switches.written, only, why)
 
     def _rendering(
         self, build: Build, folder: Path, written: Written, only: list[int] | None, why: str
@@ -286,16 +199,6 @@ class PlaneRendering:
         count = int(build.topology.present.sum()) if only is None else len(only)
         facts = (build.identity, self.target, folder, count)
         return Rendering(*facts, written.files, written.bytes, not why, why)
-
-
-def _require(report: EmittedReport) -> None:
-    """Pass when files say what the tables say.
-
-    Raises:
-        EmittedWrongError: they do not.
-    """
-    if report.differences:
-        raise EmittedWrongError(report)
 
 
 def _vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] | None]:
@@ -330,7 +233,8 @@ def recipe_of(
 
     What a target of another package follows from nobody knows.
     """
-    if not Path(inspect.getfile(type(target))).is_relative_to(SOURCES / ROOMS[0]):
+    file = Path(inspect.getfile(type(target)))
+    if not any(file.is_relative_to(SOURCES / room) for room in ROOMS):
         return ""
     own = folder_digest(templates) if templates else ""
     options = sorted(chosen.items())

@@ -9,24 +9,19 @@ for `egress-vrf`, so these lines are in its `eos_cli`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from compilers.proof.lossless.priorities import PAIRS, LayerPlan
-from compilers.readers.difference_list import DifferenceList
-from compilers.readers.routers.eos_priorities import check_layers
 from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
+from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS
 from compilers.targets.routed.bgp.eos_bgp import bgp_structured
 from compilers.targets.routed.interfaces import EOS, PhysicalPort
-from compilers.targets.routed.lossless.eos_qos import FABRIC_PROFILE, HOST_PROFILE, EosQos
 from compilers.targets.routed.p2p_links import (
     P2P_OPTIONS,
     P2P_UNREACHABLE,
@@ -68,43 +63,30 @@ class Eos(P2pTarget):
     interfaces = EOS
     vrf = "hosts"
     not_found = ""
-    options = MappingProxyType(
-        {
-            **P2P_OPTIONS,
-            **SHARING_OPTIONS,
-            LOSSLESS: Option.choice(
-                "Layers free of deadlock as lossless priorities, one for a pair of switches.",
-                *(OFF, PAIRS),
-            ),
-        }
-    )
-
-    def more_differences(
-        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
-    ) -> DifferenceList | None:
-        """See `Target.more_differences`: lossless priorities."""
-        if chosen[LOSSLESS] == OFF:
-            return super().more_differences(build, chosen, folder, only)
-        plan = LayerPlan.of(build)
-        return check_layers(plan, EosQos(plan).commands, folder, only)
+    options = MappingProxyType({**P2P_OPTIONS, **SHARING_OPTIONS})
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
         """See `Target.variables`."""
         fabric = self.fabric(build, chosen)
-        qos = EosQos(LayerPlan.of(build)) if chosen[LOSSLESS] != OFF else None
+        return lambda vertex: eos_variables(fabric.variables(vertex), {}, ())
 
-        def of_router(vertex: int) -> EosVariables:
-            values = _sorted(fabric.variables(vertex))
-            speeds = {
-                port.name: speed(port) for port in values.router.ports if port.cage and port.speed
-            }
-            profiles = _profiles(values) if qos else {}
-            avd = structured(values, speeds, profiles)
-            if qos:
-                avd["eos_cli"] = "\n".join(qos.commands(vertex))
-            return EosVariables(**shown(values), speeds=speeds, profiles=profiles, avd=avd)
 
-        return of_router
+def eos_variables(
+    values: P2pVariables, profiles: dict[str, str], commands: Sequence[str]
+) -> EosVariables:
+    """The variables of a router's templates.
+
+    Args:
+        values: those of every system.
+        profiles: QoS profiles of ports.
+        commands: lines besides those that every router has.
+    """
+    values = _sorted(values)
+    speeds = {port.name: speed(port) for port in values.router.ports if port.cage and port.speed}
+    avd = structured(values, speeds, profiles) | (
+        {"eos_cli": "\n".join(commands)} if commands else {}
+    )
+    return EosVariables(**shown(values), speeds=speeds, profiles=profiles, avd=avd)
 
 
 def _sorted(values: P2pVariables) -> P2pVariables:
@@ -120,11 +102,6 @@ def _sorted(values: P2pVariables) -> P2pVariables:
 def speed(port: PhysicalPort) -> str:
     """The speed of a part of a cage, from 50 Gb/s on with its lanes: 25g, 100g-2."""
     return f"{port.speed}g" + f"-{port.lanes}" * (port.speed >= WITH_LANES)
-
-
-def _profiles(values: P2pVariables) -> dict[str, str]:
-    links = {link.interface: FABRIC_PROFILE for link in values.router.links}
-    return links | {host.interface: HOST_PROFILE for host in values.router.hosts}
 
 
 def structured(

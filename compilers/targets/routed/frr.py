@@ -60,7 +60,7 @@ from compilers.targets.routed.linux_tables import (
 )
 from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRows, Way
 from compilers.targets.routed.static_routes import SHARED, Numbers, RoutedFabric, StaticSwitch
-from compilers.targets.target import NEEDS_ALL, Target
+from compilers.targets.target import Target
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import (
     ANY,
@@ -69,7 +69,7 @@ from inventory.route_tables.held_routes import (
     IPV6_RULES,
     Choices,
     RouteTables,
-    shared,
+    comparable,
 )
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
@@ -145,10 +145,6 @@ class Frr(Target):
         if chosen[ROUTING] == "bgp":
             return bgp_reader(bgp_files.frr, chosen)
         return partial(read_frr, bfd=chosen[BFD] == "on")
-
-    def unreadable(self, chosen: Chosen, *, part: bool) -> str:
-        """See `Target.unreadable`: what BGP finds is decided by all switches."""
-        return NEEDS_ALL if part and chosen[ROUTING] == "bgp" else ""
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""
@@ -253,9 +249,9 @@ def _bgp_routes(routed: RoutedFabric, plane: ControlPlane | None, vertex: int) -
     entering: dict[str, Choices] = {}
     shares = ENTER in plan and plane is not None and bool(plane.via)
     for family in range(len(routed.prefixes)):
-        routes |= routed.table(vertex, family, minimal, shared, hops)
+        routes |= routed.table(vertex, family, minimal, hops)
         if shares:
-            entering |= routed.table(vertex, family, plan[ENTER], shared, hops)
+            entering |= comparable(routed.table(vertex, family, plan[ENTER], hops))
     tables = {MAIN_TABLE: routes | dict.fromkeys(routed.pools(), (DISCARD,))}
     if not shares:
         return tables

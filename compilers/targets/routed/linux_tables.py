@@ -18,8 +18,8 @@ from compilers.targets.routed.route_rows import RoutePart
 from compilers.targets.routed.static_routes import (
     DISCARDED,
     SHARED,
-    Hops,
     Numbers,
+    PortHops,
     RoutedFabric,
     StaticSwitch,
 )
@@ -31,6 +31,7 @@ from inventory.route_tables.held_routes import (
     THROW,
     Choices,
     RouteTables,
+    comparable,
     shared,
 )
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
@@ -136,7 +137,7 @@ def kernel_tables(
         marked = marked_hops(routed, vertex, hops, field) if marks else {}
         for table, order in orders.items():
             of_table = tables[MAIN_TABLE if table == MAIN else str(table)]
-            of_table |= routed.table(vertex, family, order, shared, hops, marked)
+            of_table |= comparable(routed.table(vertex, family, order, hops, marked))
         for each in marks.ports if marks else ():
             onward = shared(tuple((*hops[p], 1) for p in each.onward))
             tables.setdefault(str(each.table), {})[pool] = (onward,)
@@ -150,7 +151,7 @@ def kernel_tables(
     return tables | {IPV4_RULES: led, IPV6_RULES: led}
 
 
-def marked_hops(routed: RoutedFabric, vertex: int, hops: Hops, gateway: str) -> Hops:
+def marked_hops(routed: RoutedFabric, vertex: int, hops: PortHops, gateway: str) -> PortHops:
     """The same with the neighbours' addresses for marked packets."""
     w = routed.build.wiring
     far = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)

@@ -20,11 +20,11 @@ whole block through one of its own addresses (zebra_nhg.c, commits 4dcc227611 an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from types import MappingProxyType
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,11 +54,10 @@ from compilers.targets.routed.static_routes import (
     pool_problems,
 )
 from compilers.targets.system_names import SystemNames, hostname
-from compilers.targets.target import NEEDS_ALL, Target
+from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import DISCARD, MAIN, Hops, RouteTables, shared
+from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables, comparable
 
-T = TypeVar("T")
 LINKS, LINKS6 = "links", "links6"
 P2P_UNREACHABLE = 254
 """The distance of the route that discards addresses without another: the last that is usable."""
@@ -301,11 +300,11 @@ class P2pFabric:
         """
         links, held = self.links(vertex), RouteTables()
         for family, pool in enumerate(self.routed.pools()):
-            tables = zip((MAIN, self.vrf), self._tables(vertex, family, links, shared), strict=True)
+            tables = zip((MAIN, self.vrf), self._tables(vertex, family, links), strict=True)
             for name, table in tables:
                 if table or name == MAIN:
                     found = held.setdefault(name, {})
-                    found |= table
+                    found |= comparable(table)
                     found[pool] = (*found.get(pool, ()), DISCARD)
         if between and self.vrf in held:
             back = self.router(vertex).back()
@@ -319,31 +318,19 @@ class P2pFabric:
         return str(IPv6Address(int(self.pool6.network_address) + offset))
 
     def variables(self, vertex: int) -> P2pVariables:
-        """The variables of a router's templates."""
-        values = self._static(vertex, self.plane)
-        if self.plane is None:
-            return values
-        ends = {port: (k.gateway4, k.gateway6) for port, k in self.links(vertex).items()}
-        return replace(
-            values, ipv4_routes=[], ipv6_routes=[], bgp=self.plane.at(vertex, numbered=ends)
-        )
-
-    def _static(self, vertex: int, plane: ControlPlane | None = None) -> P2pVariables:
-        """The variables with static routes: those that BGP finds are the same.
-
-        Args:
-            vertex: of the router.
-            plane: finds the next hops of entering packets; None: they are those of the links.
-        """
-        routed, links = self.routed, self.links(vertex)
+        """The variables of a router's templates: static routes, or BGP and its shares."""
+        routed, links, plane = self.routed, self.links(vertex), self.plane
         families = range(len(routed.prefixes))
-        tables = [self._tables(vertex, family, links, _pairs, plane) for family in families]
+        tables = [self._tables(vertex, family, links, plane) for family in families]
         routes: list[list[Route]] = [
-            [(prefix, *hop) for prefix, ((hop,),) in minimal.items()] for minimal, _ in tables
+            [(prefix, via, port) for prefix, (((via, port, _),),) in minimal.items()]
+            for minimal, _ in tables
         ]
         entering: list[list[SharedRoute]] = [
-            [(prefix, ways) for prefix, (ways,) in inside.items()] for _, inside in tables
+            [(prefix, tuple(hop[:2] for hop in hops)) for prefix, (hops,) in inside.items()]
+            for _, inside in tables
         ]
+        ends = {port: (k.gateway4, k.gateway6) for port, k in links.items()}
         pools = [*routed.pools(), ""]
         return P2pVariables(
             router=self.router(vertex),
@@ -355,12 +342,12 @@ class P2pFabric:
             unreachable=P2P_UNREACHABLE,
             ipv4_pool=pools[0],
             ipv6_pool=pools[1],
-            ipv4_routes=routes[0],
-            ipv6_routes=[*routes, []][1],
+            ipv4_routes=[] if plane else routes[0],
+            ipv6_routes=[] if plane else [*routes, []][1],
             vrf=self.vrf if entering[0] else "",
             ipv4_entering=entering[0],
             ipv6_entering=[*entering, []][1],
-            bgp=None,
+            bgp=plane.at(vertex, numbered=ends) if plane else None,
         )
 
     def _tables(
@@ -368,36 +355,29 @@ class P2pFabric:
         vertex: int,
         family: int,
         links: Mapping[int, P2pLink],
-        said: Callable[[Hops], T],
         plane: ControlPlane | None = None,
-    ) -> tuple[dict[str, tuple[T, ...]], dict[str, tuple[T, ...]]]:
+    ) -> tuple[dict[str, Choices], dict[str, Choices]]:
         """The routes of a family, 0 for IPv4, and those of packets from hosts if these share.
 
-        said: see `RoutedFabric.table`. plane: finds the next hops of entering packets; None: they
-        are those of the links.
+        plane: finds the next hops of entering packets; None: they are those of the links.
         """
         routed, w = self.routed, self.routed.build.wiring
         hops = {p: ((k.gateway4, k.gateway6)[family], k.interface) for p, k in links.items()}
         order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
-        minimal = routed.table(vertex, family, order, said, hops)
+        minimal = routed.table(vertex, family, order, hops)
         shares = routed.sharing(vertex)
         if not (shares.size and self.vrf and w.host_port[vertex].any()):
             return minimal, {}
         order[shares] = SHARED
         if plane is None or not plane.via:
-            return minimal, routed.table(vertex, family, order, said, hops)
-        inside = routed.table(vertex, family, order, said, plane.next_hops(vertex, family))
+            return minimal, routed.table(vertex, family, order, hops)
+        inside = routed.table(vertex, family, order, plane.next_hops(vertex, family))
         # A VRF does not fall through to what BGP finds.
         prefix, egress = routed.routes(vertex)
         for alone in prefix[~np.isin(egress, shares)].tolist():
             if hop := plane.next_hop(alone, family):
-                inside[routed.prefixes[family][alone]] = (said(((*hop, 1),)),)
+                inside[routed.prefixes[family][alone]] = (((*hop, 1),),)
         return minimal, inside
-
-
-def _pairs(hops: Hops) -> tuple[tuple[str, str], ...]:
-    """Gateways and interfaces."""
-    return tuple((gateway, interface) for gateway, interface, _ in hops)
 
 
 class P2pTarget(Target):
@@ -429,10 +409,6 @@ class P2pTarget(Target):
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
         """See `Target.variables`."""
         return self.fabric(build, chosen).variables
-
-    def unreadable(self, chosen: Chosen, *, part: bool) -> str:
-        """See `Target.unreadable`: what BGP finds is decided by all switches."""
-        return NEEDS_ALL if part and chosen[ROUTING] == "bgp" else ""
 
     def fabric(self, build: Build, chosen: Chosen) -> P2pFabric:
         """The routers of a build.

@@ -12,52 +12,34 @@ and no entry of a list is empty.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from compilers.proof.lossless.priorities import HOP, VALLEY, PriorityPlan
-from compilers.readers.difference_list import DifferenceList
-from compilers.readers.routers.sonic_priorities import check_priorities
-from compilers.readers.segments.segment_check import check_sonic_segments
-from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, SHARES, WEIGHTS
+from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
+from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.control_plane import BFD, ROUTING, SHARING_OPTIONS
 from compilers.targets.routed.interfaces import SONIC
-from compilers.targets.routed.lossless.sonic_qos import SonicQos
 from compilers.targets.routed.p2p_links import (
     P2P_OPTIONS,
     P2P_UNREACHABLE,
     VLAN,
     HostPort,
-    P2pFabric,
     P2pLink,
     P2pRouter,
     P2pTarget,
     P2pVariables,
 )
-from compilers.targets.routed.segments.sonic_srv6 import (
-    AT_HOST,
-    AT_SWITCH,
-    BLOCK,
-    SRV6,
-    Entry,
-    SonicSrv6,
-    Table,
-)
-from compilers.targets.routed.segments.srv6_sids import block_in_plane, parse_block
 from compilers.targets.template_variables import shown
-from inventory.problems import InputError
 
 HWSKU = "hwsku"
+Entry = dict[str, str]
+Table = dict[str, Entry]
 MEGABITS = 1000
 FEC = {"rs": "rs", "fc": "fc", "off": "none"}
-BY_HOSTS = Capabilities(frozenset({AGGREGATES, INGRESS, SHARES, WEIGHTS}))
-"""With SRv6: hosts choose among paths, and switches only pass packets on."""
 UNADVERTISED = 2
 """The tag that bgpcfgd gives routes with `advertise: false`."""
 
@@ -71,7 +53,7 @@ class SonicVariables(P2pVariables):
 
 
 class Sonic(P2pTarget):
-    """Static routes of SONiC, with SRv6 for hosts if wanted."""
+    """Static routes of SONiC."""
 
     name = "sonic"
     summary = "config_db.json for SONiC, and frr.conf for the split-unified mode"
@@ -90,20 +72,6 @@ class Sonic(P2pTarget):
                 "letters, digits and . _ -, at most 128",
                 lambda text: re.fullmatch(r"[A-Za-z0-9._-]{0,128}", text) is not None,
             ),
-            SRV6: Option.choice(
-                "SRv6 SIDs for the hosts of target srv6, by who takes the outer header off.",
-                *(OFF, AT_HOST, AT_SWITCH),
-            ),
-            BLOCK: Option(
-                "The block of the uSIDs.",
-                "fc00::/32",
-                "an IPv6 network of 32 bits such as fc00::/32",
-                lambda text: parse_block(text) is not None,
-            ),
-            LOSSLESS: Option.choice(
-                "Channels free of deadlock as lossless priorities, by when a packet moves on.",
-                *(OFF, HOP, VALLEY),
-            ),
         }
     )
 
@@ -112,62 +80,20 @@ class Sonic(P2pTarget):
         hwsku = chosen[HWSKU]
         watched = chosen[ROUTING] == "bgp" and chosen[BFD] == "on"
         named = (HWSKU, f"{HWSKU} {hwsku}") if hwsku else ()
-        more = (*named, *["segments"] * (chosen[SRV6] != OFF), *["bfdd"] * watched)
-        return (*super().grammar_facts(chosen), *more)
-
-    def more_differences(
-        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
-    ) -> DifferenceList | None:
-        """See `Target.more_differences`: lossless priorities, or the SIDs of all switches."""
-        if chosen[LOSSLESS] != OFF:
-            plan = PriorityPlan.of(build, chosen[LOSSLESS])
-            qos = SonicQos(self.fabric(build, chosen), plan)
-            return check_priorities(plan, qos.tables, folder, only)
-        if chosen[SRV6] != OFF and only is None:
-            return check_sonic_segments(build, folder)
-        return super().more_differences(build, chosen, folder, only)
-
-    def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
-        """See `Target.options_in`."""
-        return block_in_plane(options, self.options["block"].default, plane)
-
-    def require(self, build: Build, chosen: Chosen) -> None:
-        """See `Target.require`."""
-        if chosen[SRV6] == OFF or chosen[ROUTING] == "bgp":
-            super().require(build, chosen)
-        elif chosen[LOSSLESS] != OFF:
-            raise InputError.of(
-                key=f"{SET} {LOSSLESS}",
-                required=f"{OFF} with {SRV6}: hosts then choose paths that were not proved",
-                given=chosen[LOSSLESS],
-            )
-        else:
-            BY_HOSTS.require(build, self.name)
-
-    def fabric(self, build: Build, chosen: Chosen) -> P2pFabric:
-        """See `P2pTarget.fabric`: with SRv6 hosts choose, and have no VRF."""
-        vrf = self.vrf if chosen[SRV6] == OFF else ""
-        return P2pFabric.of(build, self.interfaces, chosen, vrf)
+        return (*super().grammar_facts(chosen), *named, *["bfdd"] * watched)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
         """See `Target.variables`."""
         fabric = self.fabric(build, chosen)
-        srv6 = SonicSrv6.of(fabric, chosen) if chosen[SRV6] != OFF else None
-        qos = None
-        if chosen[LOSSLESS] != OFF:
-            qos = SonicQos(fabric, PriorityPlan.of(build, chosen[LOSSLESS]))
+        return lambda vertex: sonic_variables(fabric.variables(vertex), chosen, {})
 
-        def of_router(vertex: int) -> SonicVariables:
-            values = fabric.variables(vertex)
-            if srv6:
-                more = [*values.ipv6_routes, *srv6.routes(vertex)]
-                values = replace(values, ipv6_routes=more)
-            config = config_db(values, chosen[HWSKU])
-            config |= srv6.tables(vertex) if srv6 else {}
-            config |= qos.tables(vertex) if qos else {}
-            return SonicVariables(**shown(values), config_db=config, tag=UNADVERTISED)
 
-        return of_router
+def sonic_variables(
+    values: P2pVariables, chosen: Chosen, more: Mapping[str, Table]
+) -> SonicVariables:
+    """The variables of a router's templates; more: tables besides those that every router has."""
+    config = {**config_db(values, chosen[HWSKU]), **more}
+    return SonicVariables(**shown(values), config_db=config, tag=UNADVERTISED)
 
 
 def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:

@@ -12,7 +12,7 @@ neighbour's address *and* the port, so a packet on a wrong cable finds nobody th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from itertools import chain, compress
@@ -27,19 +27,17 @@ from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces, Physi
 from compilers.targets.routed.route_rows import PrefixTexts
 from compilers.wiring.addressing import Addressing
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import DISCARD
-from inventory.route_tables.held_routes import Hops as Shared
+from inventory.route_tables.held_routes import DISCARD, Choices
 
 Numbers = NDArray[np.integer]
-T = TypeVar("T")
 Network = TypeVar("Network", IPv4Network, IPv6Network)
 LINK_LOCAL = 0xFE80 << 112
 DISCARDED, SHARED = -1, -2
 """In the place of a port: packets that find none before it are dropped; the ways of the class, by
 their weights."""
-Hops = Mapping[int, tuple[str, str]]
+PortHops = Mapping[int, tuple[str, str]]
 """The gateway and the interface of every port."""
-NO_HOPS: Hops = {}
+NO_PORT_HOPS: PortHops = {}
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
@@ -77,7 +75,7 @@ class StaticSwitch:
     host_ports: tuple[str, ...]
     mtu: Mapping[str, int]
 
-    def hops(self, gateway: str) -> Hops:
+    def hops(self, gateway: str) -> PortHops:
         """The neighbour's address behind every port; gateway: the field of its link, ipv4, ipv6."""
         return {link.port: (getattr(link, gateway), link.interface) for link in self.links}
 
@@ -232,36 +230,30 @@ class RoutedFabric:
         vertex: int,
         family: int,
         order: Numbers,
-        said: Callable[[Shared], T],
-        hops: Hops,
-        marked: Hops = NO_HOPS,
-    ) -> dict[str, tuple[T, ...]]:
-        """The routes of a table, by their prefixes.
+        hops: PortHops,
+        marked: PortHops = NO_PORT_HOPS,
+    ) -> dict[str, Choices]:
+        """The routes of a table, by their prefixes; next hops that share in the order of the class.
 
         Args:
             vertex: of the switch.
             family: 0 for IPv4, 1 for IPv6.
             order: int64[C, M], what each class tries, as in `orders`; `SHARED` is its ways.
-            said: what stands for next hops that share; `held_routes.shared` for those to compare
-                with what a switch holds.
             hops: the gateway and the interface of every port.
             marked: the same of packets that are marked.
         """
         there: NDArray[np.bool_] = (order != 0).any(axis=1)
-        known: dict[int, tuple[T, ...]] = {
-            port: (said(((*hop, 1),)),) for port, hop in hops.items()
-        }
-        known |= {0: (), DISCARDED: (said(DISCARD),)}
+        known: dict[int, Choices] = {port: (((*hop, 1),),) for port, hop in hops.items()}
+        known |= {0: (), DISCARDED: (DISCARD,)}
         shares = {s.egress: s for s in self.shares(vertex)} if (order == SHARED).any() else {}
-        choices: dict[int, tuple[T, ...]] = {}
+        choices: dict[int, Choices] = {}
         for egress, ports in zip(
             np.flatnonzero(there).tolist(), order[there].tolist(), strict=True
         ):
             if SHARED in ports:
                 s = shares[egress]
                 each = zip(s.port, s.weight, s.marks, strict=True)
-                members = tuple((*(marked if mark else hops)[p], w) for p, w, mark in each)
-                known[SHARED] = (said(members),)
+                known[SHARED] = (tuple((*(marked if mark else hops)[p], w) for p, w, mark in each),)
             choices[egress] = tuple(chain.from_iterable(map(known.__getitem__, ports)))
         prefix, egress_of = self.routes(vertex)
         kept = there[egress_of]

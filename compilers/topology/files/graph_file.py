@@ -1,4 +1,4 @@
-"""A graph from a file: an edge list, lists of neighbours, GraphML, DOT, JSON, BookSim's anynet.
+"""A graph from a file: an edge list, lists of neighbours, GraphML, JSON, BookSim's anynet.
 
 The form is known by how the text begins. A link may stand once, or once from either end; a second
 one between the same two vertices, or one from a vertex to itself, is refused with its line.
@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -18,13 +17,12 @@ from xml.parsers import expat
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.files.dot_text import BEGINS, DotError, dot_statements
 from inventory.names import NAME
 from inventory.problems import InputError, Problem, few, shown
 from inventory.yamlfile import TextFile, read_text
 
 COMMENTS = ("#", "%")
-FORMS = "an edge list, GraphML, DOT, networkx's JSON or BookSim's anynet"
+FORMS = "an edge list, GraphML, networkx's JSON or BookSim's anynet"
 ROUTER = "hr_router"
 """In the type of the components of SST that are switches."""
 CARRYING = ("endpoint", "endpoints")
@@ -109,8 +107,6 @@ def _entries(file: TextFile) -> Iterator[Entry]:
         return _graphml(file)
     if start.startswith(("{", "[")):
         return _json(file)
-    if BEGINS.match(start):
-        return _dot(file)
     lines = [
         (line.split(), number)
         for number, line in enumerate(file.text.splitlines(), 1)
@@ -139,21 +135,6 @@ def _numbered_from(lines: list[tuple[list[str], int]]) -> int | None:
     if not both or head[0] == head[1] or not all(word.isdecimal() for word in words):
         return None
     return 0 if "0" in words else 1
-
-
-def _dot(file: TextFile) -> Iterator[Entry]:
-    """Nodes, the links of paths `a -- b -- c`, and a node's attribute `endpoint`."""
-    try:
-        for statement in dot_statements(file.text):
-            if len(statement.nodes) == 1:
-                said = next((v for k, v in statement.attributes.items() if k in CARRYING), None)
-                carries = None if said is None else _carries(said)
-                yield statement.nodes[0], None, carries, statement.line
-            for u, v in pairwise(statement.nodes):
-                yield u, v, None, statement.line
-    except DotError as error:
-        required, given, line = error.args
-        raise _wrong(file, line, required, given) from None
 
 
 def _carries(said: Any) -> bool:

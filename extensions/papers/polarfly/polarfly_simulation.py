@@ -8,8 +8,6 @@ from dataclasses import replace
 from compilers.drawing.plots import Panel
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.latency_curves import (
-    A_LOOK,
-    Look,
     PaperFabric,
     deadlocks_of,
     latency_at,
@@ -31,8 +29,6 @@ SIMULATED_SMALL: dict[str, Network] = {
     "FT": ("fat-tree", {"k": 4, "pods": 4}, 4),
 }
 """Networks of the kinds of Table V, of 36 to 57 routers."""
-LOOK = Look((0.1, 0.4, 0.95), warmup=500, period=200, periods=4, drain=300)
-GROWN = Look((0.1, 0.5, 0.7, 0.95), warmup=400, period=150, periods=2, drain=200)
 LOADED = 0.4
 """Of a permutation, at which minimal routes of every network compared here are full."""
 OFF = 0.05
@@ -64,7 +60,7 @@ def comparison(quick: bool) -> Evidence:
     """Figure 8: the networks of Table V, each with the routing that the paper gives it."""
     fabrics = _fabrics(SIMULATED_SMALL if quick else CONFIGURED)
     curves: dict[tuple[str, str, str], LatencyCurve] = {
-        (pattern, *key): simulated_curve(fabric, pattern, quick, LOOK)
+        (pattern, *key): simulated_curve(fabric, pattern, quick)
         for key, fabric in fabrics.items()
         for pattern in ("uniform", *PERMUTED)
         if pattern == "uniform" or key[1] != "MIN" or key[0] in ("PF", "FT")
@@ -154,7 +150,7 @@ def comparison(quick: bool) -> Evidence:
             pattern, {f"{n}-{way}": c for (p, n, way), c in curves.items() if p == pattern}
         )
     shown = tuple(panels[0::2] + panels[1::2])
-    setup = (*setup_of(fabrics.values(), quick, LOOK), *deadlocks_of(curves.items()))
+    setup = (*setup_of(fabrics.values(), quick), *deadlocks_of(curves.items()))
     return Evidence(claims, panels=shown, setup=setup, quick=quick)
 
 
@@ -186,7 +182,7 @@ def permutations(quick: bool) -> Evidence:
     fabrics = _fabrics({"PF": SIMULATED_SMALL["PF"] if quick else CONFIGURED["PF"]})
     patterns = ("perm2hop", "perm1hop")
     curves = {
-        (pattern, way): simulated_curve(fabric, pattern, quick, LOOK)
+        (pattern, way): simulated_curve(fabric, pattern, quick)
         for (_, way), fabric in fabrics.items()
         for pattern in patterns
     }
@@ -210,7 +206,7 @@ def permutations(quick: bool) -> Evidence:
     )
     title = f"PolarFly q = {fabrics['PF', 'MIN'].topology['q']}"
     panels = _panels(title, {f"{way}, {pattern}": c for (pattern, way), c in curves.items()})
-    setup = (*setup_of(fabrics.values(), quick, LOOK), *deadlocks_of(curves.items()))
+    setup = (*setup_of(fabrics.values(), quick), *deadlocks_of(curves.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
@@ -240,7 +236,7 @@ def sizes(quick: bool) -> Evidence:
     )
     panels = _panels("PolarFly, uniform", curves)
     found = deadlocks_of(((name,), curve) for name, curve in curves.items())
-    setup = (*setup_of(fabrics, quick, A_LOOK), *found)
+    setup = (*setup_of(fabrics, quick), *found)
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 
 
@@ -258,7 +254,7 @@ def expanded(quick: bool) -> Evidence:
             fabric = PaperFabric({"family": "polarfly", "q": q}, 1, routes, grown=grown)
             radix = int(fabric.build().topology.graph.degrees.max())
             fabrics.append(replace(fabric, hosts=radix // 2))
-            curves[grown, routes] = simulated_curve(fabrics[-1], "uniform", quick, GROWN)
+            curves[grown, routes] = simulated_curve(fabrics[-1], "uniform", quick)
     held = {
         grown: max(most_accepted(curves[grown, routes]) for routes in ("MIN", "UGAL_PF"))
         for grown, _ in curves
@@ -285,5 +281,5 @@ def expanded(quick: bool) -> Evidence:
         named[f"{words}, {routes}"] = curve
     panels = _panels(f"Grown PolarFly q = {q}", named)
     found = deadlocks_of(((name,), curve) for name, curve in named.items())
-    setup = (*setup_of(fabrics, quick, GROWN), *found)
+    setup = (*setup_of(fabrics, quick), *found)
     return Evidence(claims, panels=panels, setup=setup, quick=quick)

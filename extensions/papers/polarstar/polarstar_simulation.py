@@ -9,7 +9,6 @@ from math import inf
 from compilers.drawing.plots import Curve, Panel
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.latency_curves import (
-    Look,
     PaperFabric,
     deadlocks_of,
     most_accepted,
@@ -26,7 +25,6 @@ PATTERNS = ("uniform", "permutation", "shuffle", "reverse")
 ROUTINGS = ("MIN", "UGAL")
 ALL_PATHS = ("BF", "HX", "SF", "MF", "FT")
 """Networks whose packets take any shortest path (§9.3); the others have one for each pair."""
-LOOK = Look((0.1, 0.4, 0.95), warmup=400, period=150, periods=2, drain=200)
 MOTIFS = {"Allreduce": "tree-allreduce", "Sweep3D": "sweep3d"}
 MESSAGES = {"Allreduce": (16 << 10, 64 << 10), "Sweep3D": (1 << 10, 1 << 10)}
 """Bytes for a look and in full; the paper's are not legible."""
@@ -103,7 +101,7 @@ def synthetic(quick: bool) -> Evidence:
 
 def _setup(quick: bool, among: Mapping[str, ComparedNetwork]) -> tuple[str, ...]:
     fabrics = (_fabric(name, each, way) for name, each in among.items() for way in ROUTINGS)
-    return setup_of(fabrics, quick, LOOK)
+    return setup_of(fabrics, quick)
 
 
 def _best(held: Mapping[tuple[str, str, str], float], pattern: str) -> str:
@@ -152,7 +150,7 @@ def _curves(
 ) -> dict[tuple[str, str, str], LatencyCurve]:
     """By pattern, routing and network; a network is compiled once for all patterns."""
     found = {
-        (pattern, way, name): simulated_curve(fabric, pattern, quick, LOOK)
+        (pattern, way, name): simulated_curve(fabric, pattern, quick)
         for name, each in among.items()
         for way in ROUTINGS
         for fabric in (_fabric(name, each, way),)

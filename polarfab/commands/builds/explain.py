@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     shell_complete=complete_target,
     help="The system: print its names of nodes and ports.",
 )
-@click.option("--layer1", is_flag=True, help="Show the cassettes and trunks of each link, too.")
+@click.option(
+    "--layer1", is_flag=True, help="Show the plugs, cassettes and trunks of each link, too."
+)
 @json_option
 def command(
     folder: Path,

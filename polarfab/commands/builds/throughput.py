@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OPTIMUM = ("optimum", "of it")
 REACHED = 0.98
-"""Of the optimum: below that it is a bound that nothing is known to reach."""
+"""Of the optimum: below that nothing is known to reach it."""
 
 
 @click.command("throughput")
@@ -48,11 +48,6 @@ REACHED = 0.98
     type=click.Path(path_type=Path),
     help="Plot it, too: FILE.svg or FILE.png.",
 )
-@click.option(
-    "--optimum",
-    is_flag=True,
-    help="Look for the best of all paths, not for a bound only; minutes at q = 31.",
-)
 @scheduler_option
 @json_option
 def command(
@@ -61,7 +56,6 @@ def command(
     hosts: int | None,
     seed: int,
     output: Path | None,
-    optimum: bool,
     scheduler: str,
     as_json: bool,
 ) -> None:
@@ -78,7 +72,7 @@ def command(
         polarfab throughput build --pattern perm2hop --pattern tornado --json
     """
     from compilers.drawing.plots import WAYS
-    from compilers.estimates import Size, throughput_works
+    from compilers.estimates import Size, throughput_work
     from compilers.spec.balances import balance_named, own_balances
     from polarfab.fabric import Fabric
 
@@ -86,9 +80,9 @@ def command(
     form = plot_form(output) if output else ""
     builds = fabric.builds
     asked, hosts = hosts, hosts or max(1, builds[0].wiring.host_port.shape[1])
-    say_time(Size.of_build(builds[0]), *throughput_works(names, optimum))
+    say_time(Size.of_build(builds[0]), throughput_work(names))
     with progress("following traffic") as bar:
-        given = names, hosts, seed, bar, scheduler, optimum
+        given = names, hosts, seed, bar, scheduler
         each = of_each_plane(fabric, lambda plane: plane.throughput(*given))
     counts = {int(n) for b in builds for n in (b.wiring.host_port > 0).sum(axis=1) if n}
     title = f"{builds[0].topology.title()}, {hosts} hosts per node"
@@ -152,7 +146,7 @@ def _row(build: Build, found: PatternThroughput, ways: tuple[str, ...]) -> list[
     shares = [_share(getattr(found, way)) for way in ways]
     u, v = found.minimal.hottest
     reached = [one.share for way in ways if (one := getattr(found, way))]
-    bounded = max(found.routed or 0, *reached) < REACHED * (found.optimum or 0)
+    bounded = max(reached) < REACHED * (found.optimum or 0)
     optimum = "≤ " * bounded + _percent(found.optimum), _percent(found.share_of_optimum)
     return [
         found.pattern,

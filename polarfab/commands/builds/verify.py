@@ -69,9 +69,6 @@ def _emitted_place(
     """A folder that is there, or the word for what a controller sends."""
     if value is None or str(value) == OPENFLOW:
         return value
-    from compilers.targets.rendering.tar_pieces import require_unpacked
-
-    require_unpacked(value)
     click.Path(exists=True, file_okay=False).convert(value, option, context)
     return value
 

@@ -93,5 +93,8 @@ def _print(summary: dict[str, Any]) -> None:
     print_facts(f"{summary['fabric']}: cables", facts)
     if panels := summary.get("panels"):
         print_facts("panels", [(word.replace("_", " "), n) for word, n in panels.items()])
-    phases = [{**entry, "racks": len(entry["racks"])} for entry in summary["phases"]]
+    phases = [
+        {word: len(v) if isinstance(v, list) else v for word, v in entry.items()}
+        for entry in summary["phases"]
+    ]
     print_table("phases", list(phases[0]), [list(entry.values()) for entry in phases])

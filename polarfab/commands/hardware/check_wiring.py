@@ -86,13 +86,13 @@ def _print(found: WiringReport) -> None:
     counts += [("moves to repair", len(audit.moves))]
     print_facts(f"{found.name}: cables as wired", counts)
     for cycle in report["wrong_places"]:
-        turn = "are in each other's place" if len(cycle) == 2 else "stand each in the next one's"
-        say(f"{', '.join(cycle)} {turn}: move them in the rack, or exchange their names")
+        turn = "in each other's place" if len(cycle) == 2 else "each in the next one's place"
+        click.echo(f"{', '.join(cycle)} are {turn}: move them in the rack, or exchange their names")
     for line in report["trunks"]:
-        say(line)
+        click.echo(line)
     if moves := [(i, move["text"]) for i, move in enumerate(report["moves"], 1)]:
         if report["trunks"]:
-            say("do that and check again before any move below: they repair it link by link")
+            click.echo("do that and check again before any move below: they repair it link by link")
         print_table("repair, in this order", ("", "move"), moves)
     for stranger in report["strangers"][:MOST_LINES]:
         text = (
@@ -100,8 +100,10 @@ def _print(found: WiringReport) -> None:
         )
         if there := stranger.get("planned"):
             text += f", whose cable should lead to {there['node']} {there['port']}"
-        say(text)
+        click.echo(text)
     for entry in report["unknown_ports"][:MOST_LINES]:
-        say(f"no such port in the plan: {entry['node']} {entry['port']}")
+        click.echo(f"no such port in the plan: {entry['node']} {entry['port']}")
     if report["contested"]:
-        say(f"{len(report['contested'])} sightings set aside: another neighbour is likelier there")
+        click.echo(
+            f"{len(report['contested'])} sightings set aside: another neighbour is likelier there"
+        )

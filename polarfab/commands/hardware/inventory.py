@@ -37,12 +37,6 @@ def command() -> None:
 @click.option("--site", default="", help="The site's name in NetBox; the fabric's without it.")
 @click.option("--role", default="switch", show_default=True, help="The devices' role.")
 @click.option(
-    "--nautobot",
-    "ids",
-    type=click.Path(path_type=Path),
-    help="Nautobot's export of interfaces (CSV): also write nautobot-cables.csv, ends by UUID.",
-)
-@click.option(
     "--target",
     metavar="TARGET",
     callback=known_target,
@@ -55,7 +49,6 @@ def export(
     output: Path,
     site: str,
     role: str,
-    ids: Path | None,
     target: str | None,
     as_json: bool,
 ) -> None:
@@ -66,10 +59,8 @@ def export(
     """
     from polarfab.fabric import Fabric
 
-    if ids and target:
-        raise click.UsageError("--nautobot and --target do not go together")
     made = Fabric.from_spec(fabric)
-    files = made.netbox(site, role, ids, target or "")
+    files = made.netbox(site, role, target or "")
     write_files(output, "netbox", made.name, files)
     if as_json:
         print_json({"folder": str(output), "files": list(files)})

@@ -14,7 +14,6 @@ from polarfab.output.verification_output import say_caveats, say_emitted
 from polarfab.shared_options import (
     accept_option,
     only_nodes,
-    scheduler_option,
     target_options,
     unverified_option,
 )
@@ -34,7 +33,7 @@ MOST_NAMED = 10
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder to write, or an archive: FILE.tar.zst, FILE.tar.gz, FILE.tar.",
+    help="Folder to write.",
 )
 @click.option(
     "--templates",
@@ -51,7 +50,6 @@ MOST_NAMED = 10
 @unverified_option()
 @click.option("--no-check", is_flag=True, help="Do not read the files back.")
 @accept_option
-@scheduler_option
 @json_option
 def command(
     folder: Path,
@@ -65,7 +63,6 @@ def command(
     unverified: bool,
     no_check: bool,
     accept: tuple[str, ...],
-    scheduler: str,
     as_json: bool,
 ) -> None:
     """Write the configuration of every switch of BUILD, in OUTPUT/<node>/.
@@ -107,7 +104,6 @@ def command(
                 check=not no_check,
                 accept=accept,
                 progress=bar,
-                scheduler=scheduler,
             )
     except EmittedWrongError as error:
         if as_json:

@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from compilers.cabling.cable_schedule import CableSchedule
-from compilers.cabling.panel_plan import _chunks, panel_plan
+from compilers.cabling.panel_plan import panel_plan
+from compilers.cabling.shuffle import chunks
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.placed_fabric import place_fabric
 from inventory.problems import InputError
@@ -112,10 +113,27 @@ def test_stars_have_one_type_and_reversed_trunks(q):
     assert np.array_equal(plan.turned, alike)
 
 
+@pytest.mark.parametrize("trunk", ["mpo8", "mpo24"])
+@pytest.mark.parametrize(
+    ("q", "supernode", "degree"),
+    [
+        *((q, "inductive-quad", degree) for q in (2, 3, 4, 5, 8) for degree in (3, 4, 7)),
+        (11, "inductive-quad", 3),
+        (5, "bdf", 5),
+    ],
+)
+def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, trunk):
+    """Those of quadrics have more links inside; f leads from place i to k - 1 - i in all."""
+    size = {"family": "polarstar", "q": q, "supernode": supernode, "degree": degree}
+    plan = planned(**size, trunk=trunk, rack=2 * degree + 2)
+    assert led(plan) == wanted(plan)
+    assert len(plan.types) == plan.least == 2
+    assert plan.turned.all()
+
+
 @pytest.mark.parametrize(
     ("given", "types"),
     [
-        ({"family": "polarstar", "q": 5, "supernode": "inductive-quad", "degree": 3, "rack": 8}, 8),
         ({"family": "polarstar", "q": 3, "supernode": "complete", "degree": 3, "rack": 4}, 2),
         ({"family": "pn", "q": 4}, 3),
         ({"family": "slimfly", "q": 5}, 1),
@@ -142,7 +160,7 @@ def test_plugs_and_trunks_are_those_counted_by_hand(q, trunks, plugs):
 @pytest.mark.parametrize("turned", [False, True])
 def test_trunks_of_a_pair_have_the_same_links_from_either_end(turned):
     for links in range(1, 70):
-        sizes = _chunks(links, 12, turned)
+        sizes = chunks(links, 12, turned)
         assert sum(sizes) == links
         assert max(sizes) <= 12
         assert not turned or sizes == sizes[::-1]
@@ -283,6 +301,16 @@ def test_cords_of_a_rack_end_in_it_and_each_is_plugged_in_one_phase(example):
     assert cords(rack="C1") == [row for row in everything if "C1" in (row[2], row[5])]
     by_phase = [row for phase in range(1, 9) for row in cords(phase=phase)]
     assert sorted(by_phase) == sorted(everything)
+    (summary,) = CableSchedule.of(example.builds).summaries()
+    for entry in summary["phases"]:
+        rows = cords(phase=entry["phase"])
+        assert entry["ribbons"] == [row[0] for row in rows if row[1] == "ribbon"]
+        assert entry["trunks"] == [row[0] for row in rows if row[1] == "trunk"]
+    named = [(entry["racks"], entry["cassettes"]) for entry in summary["phases"]]
+    assert sorted(c for _, cassettes in named for c in cassettes) == sorted(
+        CableSchedule.of(example.builds).plans()[0].names
+    )
+    assert (["C0"], ["quadrics-P1"]) in named
     labels = "".join(CableSchedule.of(example.builds, rack="C1").text("labels"))
     assert all((row[0] in labels) == ("C1" in (row[2], row[5])) for row in everything)
 

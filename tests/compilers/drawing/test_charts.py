@@ -129,6 +129,21 @@ def test_racks_hold_every_node_and_cables_are_those_of_the_schedule() -> None:
     assert cells(chart) == 2 * (rows * rows - 1)  # the quadrics are not joined among themselves
 
 
+def test_racks_of_a_fabric_with_panels_have_cassettes_and_trunks() -> None:
+    fabric = polarfab.Fabric.from_spec(CABLED.parents[1] / "q7-panels" / "fabric.yaml").compile()
+    chart = rack_chart(fabric.build)
+    (plan,) = fabric.cables().plans()
+    trunks = [row for row in plan.cords() if row[1] == "trunk"]
+    metres = sum(row[-1] for row in trunks)
+    assert f"{len(trunks)} trunks of {metres:,.0f} m" in chart.subtitle
+    assert "cassettes (8)" in texts(chart, "key")
+    (bars,) = (shape for shape in chart.shapes if shape.style == "s5" and shape.count == 8)
+    left = [int(x) for x in re.findall(r"M(\d+) ", bars.path)]
+    assert left == [chart.frames[r].x + 2 for r in plan.rack]
+    written = list(map(int, texts(chart, "value")))
+    assert sum(written[: len(written) // 2]) == 2 * len(trunks)
+
+
 def test_racks_that_stand_empty_are_drawn_and_not_counted() -> None:
     racks = [{"name": f"A{n}", "row": 0, "column": n, "units": 12} for n in range(3)]
     ports = [{"name": "eth{}", "count": 8}]

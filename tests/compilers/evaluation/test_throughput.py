@@ -170,13 +170,11 @@ def test_weights_matter() -> None:
 
 
 def test_the_optimum_bounds_what_weights_reach() -> None:
-    """Over all paths .71 to .76 at q = 7; bounced ways with fitted weights carry most of it."""
+    """Bounced ways with fitted weights carry much of it."""
     build = routed(q=7, spread=True, bounces=True)
-    found = throughput(build, "perm1hop", 4, optimum=True)
+    found = throughput(build, "perm1hop", 4)
     assert found.adaptive is not None
     assert found.as_emitted is not None
-    assert found.optimum == pytest.approx(0.76, abs=0.01)
-    assert found.routed == pytest.approx(0.76, abs=0.01)
     assert 0.58 <= found.adaptive.share <= found.optimum
     assert found.share_of_optimum == pytest.approx(found.as_emitted.share / found.optimum)
 

@@ -14,14 +14,14 @@ import pytest
 from compilers.proof.lossless import channels as module
 from compilers.proof.lossless import priorities
 from compilers.proof.lossless.channels import along, channels, ranking
-from compilers.proof.lossless.priorities import HOP, VALLEY, PriorityPlan
 from compilers.tables.build import Build
+from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan
 from inventory.problems import InputError
 from tests.compilers.proof.makers import one_alternate
 from tests.compilers.proof.oracle import ARRIVED, Oracle
 from tests.compilers.proof.test_walks_elsewhere import built
 from tests.compilers.routed import routed
-from tests.compilers.targets.lossless_fabrics import BUFFER, compiled
+from tests.extensions.lossless.lossless_fabrics import BUFFER, compiled
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}
 

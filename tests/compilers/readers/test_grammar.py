@@ -11,8 +11,8 @@ from compilers.readers.grammar.trees import tree_lines
 from compilers.readers.openflow.ovs_reader import ROW_VERBS
 from compilers.readers.routers.frr_reader import FrrActor
 from compilers.readers.routers.router_actor import RouterActor
-from compilers.readers.segments.segment_text import _SegmentActor
 from compilers.readers.text_lines import TextLines
+from extensions.host_paths.segment_text import _SegmentActor
 from extensions.infiniband.subnet_text import _PolicyActor
 from templates import TEMPLATES
 

@@ -26,6 +26,7 @@ COLUMNS = {
 REPAIRED, which a target has or refuses."""
 HERE = "compilers/targets/"
 ROUTED_LIVE = HERE + "test_routed_live.py::"
+SRV6_LIVE = "extensions/host_paths/test_srv6_live.py::"
 FAILURES = "mininet_scenarios/engines/test_engine_failures_live.py::"
 STATIC = "static routes have no weights"
 NO_IN_PORT = "a static route does not see where a packet came in"
@@ -44,7 +45,10 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", "EOS has announced weights of static routes, but not how they are written"),
         REPAIR: ("", NO_IN_PORT),
         "marked packets": ("", NO_TABLE_A_PORT),
-        "lossless": (PARSED, HERE + "test_lossless_eos.py::test_avd_prints_the_same_words"),
+        "lossless": (
+            PARSED,
+            "extensions/lossless/test_lossless_eos.py::test_avd_prints_the_same_words",
+        ),
         EBGP: (
             PARSED,
             HERE + "test_bgp_files.py::test_avd_takes_the_speakers_and_prints_the_other",
@@ -172,14 +176,17 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         REPAIRED: ("", "a next hop names no network instance"),
     },
     "srv6": {
-        ROUTES: (RUN, HERE + "test_srv6_live.py::test_every_pair_answers_through_carriers"),
+        ROUTES: (
+            RUN,
+            SRV6_LIVE + "test_every_pair_answers_through_carriers",
+        ),
         "alternates": (
             RUN,
-            HERE + "test_srv6_live.py::test_flows_take_every_path_by_weight_link_by_link",
+            SRV6_LIVE + "test_flows_take_every_path_by_weight_link_by_link",
         ),
         SHARES: (
             RUN,
-            HERE + "test_srv6_live.py::test_flows_take_every_path_by_weight_link_by_link",
+            SRV6_LIVE + "test_flows_take_every_path_by_weight_link_by_link",
         ),
         REPAIR: ("", "a host does not learn that a path is broken"),
         "marked packets": ("", "hosts choose ways, and write all of them"),

@@ -10,17 +10,8 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.intermediate_form import no_route
-from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
-from compilers.targets.routed.nvue import CUMULUS
 from tests.compilers.routed import routed
-from tests.compilers.targets.read_cli import read_eos, read_nxos
-from tests.compilers.targets.read_junos import read_junos
-from tests.compilers.targets.read_nvue import read_nvue
-from tests.compilers.targets.read_routed import (
-    transit,
-)
-from tests.compilers.targets.read_sonic import read_sonic
-from tests.compilers.targets.read_srlinux import read_srlinux
+from tests.compilers.targets.read_routed import transit
 
 FABRIC = """
 name: lab
@@ -55,14 +46,7 @@ def compiled(folder, address="192.0.2.{}", length=24, gateway="192.0.2.254", mor
     return compile_fabric(load_fabric(folder / "fabric.yaml"))
 
 
-SYSTEMS = {
-    "eos": (EOS, read_eos),
-    "nvue": (CUMULUS, read_nvue),
-    "nxos": (NXOS, read_nxos),
-    "junos": (JUNOS, read_junos),
-    "srlinux": (SRLINUX, read_srlinux),
-    "sonic": (SONIC, read_sonic),
-}
+SYSTEMS = ("eos", "nvue", "nxos", "junos", "srlinux", "sonic")
 
 
 every = pytest.mark.parametrize("name", SYSTEMS)
@@ -74,18 +58,6 @@ def fabric(family="polarfly", hosts=1, ipv6="fd00::/48", **parameters):
     pool = IPv6Network(ipv6) if ipv6 else None
     plan = replace(build.addressing, ipv6=pool, hierarchy=build.topology.hierarchy)
     return replace(build, addressing=plan)
-
-
-def wanted(build, vertex):
-    """{prefix: {port name: 1}} as the tables say."""
-    a, w, routes = build.addressing, build.wiring, build.tables.routes
-    table = {}
-    for prefix, egress in zip(routes.prefixes(vertex), routes.egress[vertex], strict=True):
-        if egress < no_route(routes.egress):
-            port = int(build.tables.classes.port[vertex, egress])
-            networks = [a.network(int(prefix)), *([a.network6(int(prefix))] if a.ipv6 else [])]
-            table |= {str(network): {w.port_name(vertex, port): 1} for network in networks}
-    return table
 
 
 def avd_sections(text):

@@ -13,77 +13,28 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.intermediate_form import no_route
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
-from tests.compilers.targets.makers import SYSTEMS, fabric, wanted
-from tests.compilers.targets.read_routed import entering
+from tests.compilers.targets.makers import fabric
 
 BUILDS = {
     "q=3": fabric(q=3, spread=True),
     "q=4, IPv4": fabric(q=4, ipv6="", spread=True),
     "two hosts": fabric(q=2, hosts=2, spread=True),
     "aggregates": fabric("polarstar", q=2, supernode="paley", degree=2, spread=True),
+    "no hosts": fabric(q=2, hosts=0, spread=True),
 }
 ABLE = ("eos", "junos", "nxos", "sonic")
 every = pytest.mark.parametrize("name", ABLE)
 
 
-def shared(build, vertex):
-    """{prefix: {port name: weight}} for packets from hosts, as the tables say."""
-    a, w, routes = build.addressing, build.wiring, build.tables.routes
-    table = {}
-    for prefix, egress in zip(routes.prefixes(vertex), routes.egress[vertex], strict=True):
-        if egress < no_route(routes.egress):
-            ports = {w.port_name(vertex, p): n for p, n in entering(build, vertex, egress).items()}
-            table[str(a.network(int(prefix)))] = ports
-            if a.ipv6:
-                table[str(a.network6(int(prefix)))] = ports
-    return table
-
-
-def hosts(build, vertex):
-    """Every address of a host of a switch."""
-    a = build.addressing
-    for number in np.flatnonzero(build.wiring.host_port[vertex]).tolist():
-        yield a.host(vertex, number)
-        if a.ipv6:
-            yield a.host6(vertex, number)
-
-
 @every
 @pytest.mark.parametrize("case", BUILDS)
-def test_hosts_share_and_transit_is_minimal(name, case, tmp_path):
-    build, (interfaces, read) = BUILDS[case], SYSTEMS[name]
-    target(name).render(build, tmp_path)
-    build = interfaces.named(build)
-    families = {"inet", "inet6"} if build.addressing.ipv6 else {"inet"}
-    several = 0
-    for vertex, node in enumerate(build.wiring.names):
-        config = read(tmp_path / node)
-        assert config.table() == wanted(build, vertex)
-        assert config.table(entering=True) == shared(build, vertex)
-        several += sum(len(hops) > 1 for hops in config.entering.values())
-        assert config.entering_discards == config.discards
-        assert set(config.ingress) == families
-        ports = [build.wiring.port_name(vertex, p) for p in build.wiring.host_port[vertex] if p]
-        shared_port = "irb.2" if name == "junos" else "Vlan2"
-        assert set(config.ingress.values()) == {ports[0] if len(ports) == 1 else shared_port}
-        at = config.ingress["inet"]
-        # On Junos the port stays in the main instance.
-        back = {} if name == "junos" else dict.fromkeys(hosts(build, vertex), at)
-        assert config.back == back
-    assert several
-
-
-@every
-def test_a_switch_without_hosts_has_no_table_for_them(name, tmp_path):
-    build = fabric(q=2, hosts=0, spread=True)
-    target(name).render(build, tmp_path)
-    for node in build.wiring.names:
-        config = SYSTEMS[name][1](tmp_path / node)
-        assert not config.entering
-        assert not config.back
+def test_what_was_written_says_what_the_tables_say(name, case, tmp_path):
+    """The reader follows packets from hosts into the VRF, or by the filter, and back to hosts."""
+    target(name).render(BUILDS[case], tmp_path)
+    report = target(name).check_emitted(BUILDS[case], tmp_path)
+    assert (report.examples, report.passed) == ((), True)
 
 
 @every

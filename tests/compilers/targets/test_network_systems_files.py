@@ -10,6 +10,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
+from hier_config import Platform, get_hconfig
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,9 +23,42 @@ from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
-from tests.compilers.targets.makers import SYSTEMS, avd_sections, every, fabric
+from tests.compilers.targets.makers import avd_sections, every, fabric
 
 HOSTS = {"one": fabric(q=3), "three": fabric(q=2, hosts=3), "none": fabric(q=2, hosts=0, ipv6="")}
+
+
+BUILDS = {
+    "q=3": HOSTS["one"],
+    "q=4, IPv4": fabric(q=4, ipv6=""),
+    "no hosts": HOSTS["none"],
+    "three hosts": HOSTS["three"],
+    "some without hosts": fabric("oft", q=2, hosts=2),
+    "aggregates": fabric("polarstar", q=2, supernode="paley", degree=2),
+}
+
+
+@every
+@pytest.mark.parametrize("case", BUILDS)
+def test_what_was_written_says_what_the_tables_say(name, case, tmp_path):
+    target(name).render(BUILDS[case], tmp_path)
+    report = target(name).check_emitted(BUILDS[case], tmp_path)
+    assert (report.examples, report.passed) == ((), True)
+
+
+@pytest.mark.parametrize("name", ["eos", "nxos"])
+@pytest.mark.parametrize("case", HOSTS)
+def test_hier_config_takes_every_line_for_what_it_is(name, case, tmp_path):
+    """Its parser knows the sections of both systems, and which lines belong to one."""
+    target(name).render(HOSTS[case], tmp_path)
+    ((file, platform),) = target(name).hier_config.items()
+    text = (tmp_path / "3" / file).read_text()
+    wanted = [line.rstrip() for line in text.splitlines() if line.strip(" !") and line != "end"]
+    tree = get_hconfig(Platform[platform], text)
+    found = [(child.depth() - 1, child.text) for child in tree.all_children()]
+    indent = min(len(line) - len(line.lstrip()) for line in wanted if line[0] == " ")
+    said = [((len(line) - len(line.lstrip())) // indent, line.strip()) for line in wanted]
+    assert found == [(depth, line) for depth, line in said if line[0] != "!"]
 
 
 @every
@@ -191,7 +225,7 @@ def compiled(folder, ports, first=1, step=1):
 def test_ports_have_the_names_of_the_node_type(name, tmp_path):
     with pytest.raises(InputError) as error:
         target(name).render(compiled(tmp_path, "eth{}"), tmp_path / "out")
-    shown = SYSTEMS[name][0]
+    shown = target(name).interfaces
     assert str(error.value) == (
         f"node_types.box.names: required {shown.required}, given eth1 and 4 more; "
         f'say what the switch calls them, such as `names: {{{shown.system}: "{shown.advice}"}}`, '
@@ -212,7 +246,7 @@ def test_ports_of_a_generated_inventory_have_the_systems_names(name, kind, tmp_p
     else:
         build = compile_fabric(loaded, Stage(phase=1, count=2))
     assert build.hardware is not None
-    interfaces = SYSTEMS[name][0]
+    interfaces = target(name).interfaces
     (names,) = interfaces.named(build).wiring.port_names
     assert all(map(interfaces.pattern.fullmatch, names))
     target(name).render(build, tmp_path / "out")

@@ -34,7 +34,7 @@ from compilers.targets.openflow.protocol import (
 )
 from controller.cluster import roles
 from controller.openflow import multipart
-from controller.openflow.packet_io import packets_out
+from controller.openflow.messages import packets_out
 from mininet_scenarios.ovs.management_socket import WHOLE_PACKETS
 from tests.compilers.build_digests import Case
 

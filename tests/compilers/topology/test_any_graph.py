@@ -14,7 +14,7 @@ HOST_FORMS = ("graphml", "json", "node-link", "booksim")
 PETERSEN = nx.petersen_graph()
 
 
-@pytest.mark.parametrize("form", ["edges", "dot", *HOST_FORMS])
+@pytest.mark.parametrize("form", ["edges", *HOST_FORMS])
 def test_what_is_written_is_read(form, tmp_path):
     whole = BASELINES["megafly"].build({"h": 1, "a": 4})
     with (file := tmp_path / "g.txt").open("w") as stream:
@@ -55,16 +55,6 @@ def test_names_are_numbered_as_they_appear(tmp_path):
 EVALNET = "4 5\n1 2 \n0 2 3 \n0 1 3 \n1 2 \n"
 METIS = "% a comment\n4 5\n2 3\n1 3 4\n1 2 4\n2 3\n"
 DIAMOND = [[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]]
-DOT = """// by hand
-strict graph "a diamond" {
-  rankdir=LR; node [shape=box, endpoint=false]
-  n0 -- n1 -- n2:p1:ne [label="a \\"b\\"; c"]; /* and
-  so on */
-  subgraph cluster_x { n3 [endpoints=4]; n1 -- n3 }
-  n2 -- n3
-  n0 -- "n2" // the last
-}
-"""
 SST = {
     "program_options": {"timebase": "1 ps"},
     "components": [
@@ -97,14 +87,6 @@ def test_numbers_of_neighbours_behind_a_line_of_counts(text, tmp_path):
     # An edge list of as many lines: its first line is a link.
     (file := tmp_path / "g.txt").write_text("4 1\n0 1\n0 2\n1 3\n2 3\n")
     assert build_topology("graph", {"file": str(file)}).graph.size == 5
-
-
-def test_dot_by_hand(tmp_path):
-    (file := tmp_path / "g.dot").write_text(DOT)
-    found = build_topology("graph", {"file": str(file)})
-    assert found.graph.edges().tolist() == DIAMOND
-    assert vertex_names("graph", {"file": str(file)}) == ("n0", "n1", "n2", "n3")
-    assert found.endpoints.tolist() == [False, False, False, True]
 
 
 def test_what_sst_reads_and_writes(tmp_path):
@@ -140,10 +122,6 @@ TEXTS = {
     "graphml": "<graphml>\n<node>\n</graphml>",
     "graphml-open": "<graphml>\n<node id='0'/>\n",
     "anynet": "router 0 router 1\nrouter 1 host 3\n",
-    "dot": "graph {\n a -- b\n b -- {c d}\n}",
-    "dot-open": "graph {\n a -- b\n",
-    "dot-mark": "graph {\n a -- b\n b - c\n}",
-    "dot-two": "graph { a -- b }\ngraph { a -- b }",
     "sst": '{"components": [{"type": "merlin.hr_router", "name": "r"}], "links": [{"left": 3}]}',
 }
 

@@ -17,7 +17,7 @@ from tests.compilers.spec.makers import mutated_bytes, mutated_tree
 from tests.fuzzing import reading, ten_minutes
 
 SUFFIXES = {
-    **{"edges": ".txt", "json": ".json", "graphml": ".graphml", "dot": ".dot"},
+    **{"edges": ".txt", "json": ".json", "graphml": ".graphml"},
     **{"booksim": ".txt", "node-link": ".json"},
 }
 SEEDS = range(150)

@@ -14,8 +14,9 @@ from compilers.audit.adopt import adopted
 from compilers.audit.resolve import Pairs, PortFinder, Wired, resolve
 from compilers.audit.wiring_audit import check
 from compilers.cabling.bill import bill
-from compilers.cabling.cable_formats import as_csv, as_netbox
+from compilers.cabling.cable_formats import as_csv
 from compilers.cabling.cable_plan import Cables, cables_of
+from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.netbox_export import files
 from compilers.cabling.phases import phases_of
 from compilers.cabling.schedule_columns import Rows
@@ -203,7 +204,7 @@ def test_growth(tmp_path: Path) -> None:
 def test_the_export_names_sockets(tmp_path: Path) -> None:
     cables, _ = schedule(build := compiled(tmp_path))
     rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
-    first = next(csv.DictReader(io.StringIO("".join(as_netbox(rows, cables.kinds())))))
+    first = next(csv.DictReader(io.StringIO("".join(as_netbox([(rows, None)])))))
     assert first["side_a_name"].startswith("Ethernet")
 
 

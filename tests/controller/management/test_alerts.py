@@ -19,6 +19,7 @@ from compilers.targets.openflow.encoder import Encoder
 from controller.management.metrics import Metrics
 from controller.management.overview import Overview
 from controller.management.tokens import Guesses
+from controller.state import State
 from controller.switches.current import current_of
 from controller.switches.events import (
     BuildKept,
@@ -44,6 +45,9 @@ class Ports:
     drained: np.ndarray = field(default_factory=lambda: np.zeros(13, bool))
     utilisation: np.ndarray = field(default_factory=lambda: np.zeros((13, 4)))
 
+    def status(self):
+        return {}
+
 
 class Site:
     """A fabric of which all is well, and what its controller exports."""
@@ -55,9 +59,8 @@ class Site:
             self.fabric.connected(v, v + 1)
             self.fabric._switches[v].compared = self.fabric.clock()
         self.fabric._programmed.update(range(13))
-        self.fabric.parts["leading"] = lambda: LEAD
-        self.ports, self.other = Ports(), {}
-        self.overview = Overview(self.fabric, self.ports)
+        self.ports, self.other, self.parts = Ports(), {}, {"leading": LEAD}
+        self.overview = Overview(lambda: replace(State.of(self.fabric, self.ports), **self.parts))
         port = {"port": np.array([1])} | {what: np.array([0], np.uint64) for what in COUNTED}
         self.counters, self.guesses = SimpleNamespace(known={0: port}), Guesses()
         self.tls = SimpleNamespace(expires={"certificate": time() + 100 * 86400})
@@ -131,9 +134,9 @@ CASES = {
     "Drift": told(DriftFound("3", 1, 0, 0)),
     "AuditLate": exports("polarfab_oldest_audit_seconds", "1300"),
     "MoveFailed": told(BuildKept("x", "why")),
-    "BuildOnTrial": lambda site: site.fabric.parts.update(rollout=lambda: {"until": 1e9}),
+    "BuildOnTrial": lambda site: site.parts.update(rollout={"until": 1e9}),
     "PortBusy": busy,
-    "NoLeader": lambda site: site.fabric.parts.update(leading=lambda: FOLLOW),
+    "NoLeader": lambda site: site.parts.update(leading=FOLLOW),
     "ControllerGone": exports(UP, "0"),
 }
 """What happens in the sixth minute, by the alert that has to fire, all others silent."""

@@ -17,6 +17,7 @@ from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.overview import BUSIEST, Overview
 from controller.management.tokens import Tokens
+from controller.state import State
 from controller.switches.current import current_of
 from controller.switches.events import LinkDown, SwitchLeft
 from controller.switches.session import LiveFabric
@@ -44,6 +45,9 @@ class Ports:
     drained: np.ndarray
     utilisation: np.ndarray
 
+    def status(self):
+        return {}
+
 
 @pytest.fixture(scope="module")
 def overview():
@@ -60,7 +64,8 @@ def overview():
     back = wiring.far[far].tolist().index(0)
     dead[0, 10] = dead[far, back] = True
     load[7, 1] = 0.5
-    site = Overview(fabric, Ports(dead, np.zeros(SWITCHES, bool), load))
+    ports = Ports(dead, np.zeros(SWITCHES, bool), load)
+    site = Overview(lambda: State.of(fabric, ports))
     ends = [wiring.port_name(v, int(wiring.port[v, k])) for v, k in ((0, 10), (far, back))]
     site.happened(LinkDown("0", ends[0], str(far), ends[1], "port down", at=DAYS_AGO))
     site.happened(SwitchLeft(str(SWITCHES - 1)))
@@ -70,7 +75,7 @@ def overview():
 @pytest.fixture(scope="module")
 def page(browser, overview):
     """The page, open and filled."""
-    api = Api(overview, Metrics(overview), Tokens(()), lambda: None, None)
+    api = Api(None, overview, Metrics(overview), Tokens(()), lambda: None, None)
     server = make_server("127.0.0.1", 0, api, threaded=True)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.bundled_blocks import ROW
 from compilers.targets.openflow.protocol import Malformed
-from controller.openflow.messages import Error, boundary, commits, port_status
-from controller.openflow.packet_io import packet_in
+from controller.openflow.messages import Error, boundary, commits, packet_in, port_status
 from controller.openflow.row_forms import place, row
 from tests.controller.switches.session_talk import names
 

@@ -10,25 +10,21 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load, save
+from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
 from controller.rollout import build_history
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.move_journal import SURVEY_PATIENCE, journalled
-from controller.rollout.mover import FALL_BACK_RETRY, RETURN_PATIENCE
+from controller.rollout.mover import FALL_BACK_RETRY, RETURN_PATIENCE, SURVEY_PATIENCE, journalled
 from controller.rollout.rollout import SETTLE
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build
-from tests.controller.cluster.endpoint import Endpoint
+from tests.controller.switches.conforming_fabric import numbers, strict
 
 Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
 WITHIN = 600.0
-
-
-def words(kind, code):
-    return f"error {kind}", f"code {code}"
 
 
 class Site:
@@ -40,37 +36,37 @@ class Site:
         self.new = save(build(Q3, POLICY), folder / "new")
         self.update = plan(self.old, self.new)
         self.moving, self.walking = Moving(self.update), False
-        self.ends = {int(n): Endpoint(int(n)) for n in self.update.nodes.datapath_id}
+        self.ends = strict(self.update.nodes.datapath_id)
         self.start()
 
     def start(self, watched=False):
         """A new process: it has only what is on the disk; returns who watches links, if asked."""
         current = read_build(self.folder, unverified=True)
-        self.fabric = LiveFabric(current, words, clock=lambda: self.now)
+        self.fabric = LiveFabric(current, numbers, clock=lambda: self.now)
         history = BuildHistory(self.folder)
         keeper = Keeper(self.fabric) if watched else None
         self.mover = journalled(self.fabric, history, keeper)
         self.mover._wall = lambda: self.now
-        for number, end in self.ends.items():
-            end._filled = []
+        for number in self.ends:
             self.fabric.connected(number, number)
         return keeper
 
     def step(self, only=None):
         self.now += SETTLE
         self.fabric.tick()
+        self.mover.tick()
         while out := self.fabric.send.take():
             for o in out:
                 if o.data is None or (only is not None and o.key not in only):
                     continue
-                for answer in self.ends[o.key].take(o.data):
+                for _, answer in of.listed(self.ends[o.key].take(o.data), of.HEADER):
                     self.fabric.received(o.key, answer)
                 if self.walking:
                     self.walk()
 
     def walk(self):
         ids = self.update.nodes.datapath_id.tolist()
-        self.moving.switches = [self.ends[number].switch for number in ids]
+        self.moving.switches = [self.ends[number].walked for number in ids]
         assert not self.moving.worst()[1], "packets are lost or loop"
 
     def until(self, true, only=None, steps=300):
@@ -206,13 +202,13 @@ def test_a_damaged_journal_is_put_aside_and_the_fabric_is_read(site):
     site.until(lambda: site.holds(site.new.identity))
     site.step()
     save(build(Q3), site.folder)
-    before = [dict(end.switch.rows) for end in site.ends.values()]
+    before = [dict(end.rows) for end in site.ends.values()]
     site.journal.write_text("{")
     site.start()
     assert site.fabric.identity == site.old.identity
     site.walking = True
     site.until(lambda: site.holds(site.new.identity))
-    assert [dict(end.switch.rows) for end in site.ends.values()] == before
+    assert [dict(end.rows) for end in site.ends.values()] == before
     assert site.fabric.differences["added"] == site.fabric.differences["removed"] == 0
     told = [event.kind for event in site.fabric.drain()]
     assert ("journal-damaged" in told, "surveyed" in told) == (True, True)
@@ -221,7 +217,7 @@ def test_a_damaged_journal_is_put_aside_and_the_fabric_is_read(site):
     assert site.old.identity in site.mover.history.kept()
     site.start()
     site.until(lambda: site.holds(site.new.identity))
-    assert [dict(end.switch.rows) for end in site.ends.values()] == before, "and so it stays"
+    assert [dict(end.rows) for end in site.ends.values()] == before, "and so it stays"
 
 
 def test_a_process_that_ends_while_it_asks_leaves_that_to_the_next(site):
@@ -322,13 +318,13 @@ def test_a_move_tells_that_a_build_is_loaded_when_it_is(site):
 def test_without_room_nothing_is_changed(site, monkeypatch):
     """`rollback` ended well on a full disk, and the folder kept the other build."""
     site.until(lambda: site.fabric.complete)
-    before = [dict(end.switch.rows) for end in site.ends.values()]
+    before = [dict(end.rows) for end in site.ends.values()]
     monkeypatch.setattr(build_history, "disk_usage", lambda _: SimpleNamespace(free=1000))
     with pytest.raises(InputError, match="bytes of room for build"):
         site.move()
     assert not site.mover.busy
     assert site.fabric.identity == site.old.identity
-    assert [dict(end.switch.rows) for end in site.ends.values()] == before
+    assert [dict(end.rows) for end in site.ends.values()] == before
 
 
 def test_a_folder_that_cannot_be_written_after_a_move_is_said(site, monkeypatch):

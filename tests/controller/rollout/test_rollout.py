@@ -10,20 +10,22 @@ import numpy as np
 import pytest
 
 from compilers.routing.link_repair import Intact, repaired
+from compilers.targets.openflow import protocol as of
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import messages
 from controller.rollout.mover import Mover
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
-from controller.switches.current import Current
+from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
-from tests.controller.cluster.endpoint import TIMED_OUT, Endpoint
 from tests.controller.reported import holds
+from tests.controller.switches.conforming_fabric import numbers, strict
+from tests.controller.switches.conforming_switch import TIMED_OUT, ConformingSwitch
 from tests.controller.upkeep.makers import links_of as links_of_network
 from tests.controller.upkeep.makers import network, tables_for
 
@@ -32,11 +34,7 @@ POLICY = ("compact-valiant", "link")
 
 
 def current(made):
-    return Current(made.identity, made.wiring.names, Encoder(made), made)
-
-
-def words(kind, code):
-    return f"error {kind}", f"code {code}"
+    return current_of(made, Encoder(made))
 
 
 class Site:
@@ -45,9 +43,9 @@ class Site:
     def __init__(self, old, new, seed=1):
         self.update, self.time, self.chance = plan(old, new), 0.0, Random(seed)  # noqa: S311
         self.programs = SwitchPrograms(self.update)
-        self.fabric = LiveFabric(current(old), words, clock=lambda: self.time)
+        self.fabric = LiveFabric(current(old), numbers, clock=lambda: self.time)
         ids = self.update.nodes.datapath_id.tolist()
-        self.ends = {number: Endpoint(number) for number in ids}
+        self.ends, self.hung = strict(ids), set()
         self.moving = Moving(self.update)
         for number in ids:
             self.fabric.connected(number, number)
@@ -60,7 +58,8 @@ class Site:
             for key in self.chance.sample(sorted({o.key for o in out}), len({o.key for o in out})):
                 data = b"".join(o.data for o in out if o.key == key and o.data)
                 end = self.ends.get(key)
-                for answer in end.take(data) if end else []:
+                told = end.take(data) if end and key not in self.hung else b""
+                for _, answer in of.listed(told, of.HEADER):
                     self.fabric.received(key, answer)
 
     def start(self, **options):
@@ -81,13 +80,13 @@ class Site:
 
     def walk(self):
         self.moving.switches = [
-            self.ends[number].switch for number in self.update.nodes.datapath_id.tolist()
+            self.ends[number].walked for number in self.update.nodes.datapath_id.tolist()
         ]
         assert not self.moving.worst()[1]
 
     def holds(self, programs):
         ids = self.update.nodes.datapath_id.tolist()
-        return all(self.ends[i].switch == s for i, s in zip(ids, programs, strict=True))
+        return all(self.ends[i].walked == s for i, s in zip(ids, programs, strict=True))
 
 
 CASES = {
@@ -140,7 +139,7 @@ def test_a_refusal_in_any_round_takes_all_back(case):
     for place in {0, len(rounds) // 2, len(rounds) - 1}:
         round = rounds[place]
         site = Site(old, new, seed=place)
-        before = [site.ends[n].switch.copy() for n in site.update.nodes.datapath_id.tolist()]
+        before = [site.ends[n].walked for n in site.update.nodes.datapath_id.tolist()]
         site.ends[3].takes = place
         site.start().run("failed")
         name = site.fabric.names[2]
@@ -184,7 +183,7 @@ def _acts(site, datapath_id, round):
 
 def test_a_switch_that_leaves_stops_it_and_is_put_right_when_it_returns():
     site = Site(*CASES["policy"]())
-    before = [site.ends[n].switch.copy() for n in site.update.nodes.datapath_id.tolist()]
+    before = [site.ends[n].walked for n in site.update.nodes.datapath_id.tolist()]
     site.start()
     while site.rollout.round < 1:
         site.settle()
@@ -212,7 +211,7 @@ def test_a_silent_switch_stops_it():
         site.settle()
         site.rollout.tick()
         site.time += SETTLE
-    site.ends[7].silent = True
+    site.hung.add(7)
     site.time += ROLLOUT_PATIENCE + 1
     site.settle()
     site.rollout.tick()
@@ -220,13 +219,13 @@ def test_a_silent_switch_stops_it():
 
 
 def test_a_round_takes_as_long_as_switches_confirm(monkeypatch):
-    site, take = Site(*CASES["policy"]()), Endpoint.take
+    site, take = Site(*CASES["policy"]()), ConformingSwitch.take
 
     def slowly(end, data):
         site.time += ROLLOUT_PATIENCE / 4
         return take(end, data)
 
-    monkeypatch.setattr(Endpoint, "take", slowly)
+    monkeypatch.setattr(ConformingSwitch, "take", slowly)
     site.start().run()
     assert site.holds(site.moving.new)
 
@@ -275,6 +274,7 @@ def test_a_move_while_a_link_is_dead_leads_to_repaired_tables():
         net.run()
         net.now[0] += SETTLE
         net.sessions.tick()
+        mover.tick()
         steps += 1
         assert steps < 100, mover.status()
     for switch in net.switches:

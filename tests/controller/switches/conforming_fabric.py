@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import struct
+from dataclasses import replace
 from itertools import count
 from time import monotonic
 
@@ -15,6 +16,17 @@ from tests.controller.switches.conforming_switch import DROPPED, ConformingSwitc
 
 MOST_HOPS = 8
 OPEN_VSWITCH = Shape(made=b"Open vSwitch")
+
+
+def strict(ids):
+    """Switches without ports by their datapath ids, which hold a controller to account."""
+    shape = replace(OPEN_VSWITCH, strict=True)
+    return {number: ConformingSwitch(number, (), shape) for number in map(int, ids)}
+
+
+def numbers(kind, code):
+    """The names of error numbers."""
+    return f"error {kind}", f"code {code}"
 
 
 class ConformingFabric:
@@ -113,10 +125,11 @@ def _there(ports):
 class InMemory:
     """The switches of a build without sockets, the sessions of a controller, and its clock.
 
-    hung: those that say nothing, and whose connections stay.
+    hung: those that say nothing, and whose connections stay. also: what a tick does besides.
     """
 
     def __init__(self, build, sessions, now, shape=OPEN_VSWITCH):
+        self.also = []
         self.build, self.sessions, self.now, self.hung = build, sessions, now, set()
         self.fabric = ConformingFabric(build, shape, sessions.received)
         self.switches = self.fabric.switches
@@ -149,6 +162,8 @@ class InMemory:
     def tick(self, seconds=0.25):
         self.now[0] += seconds
         self.sessions.tick()
+        for one in self.also:
+            one()
         self.run()
 
     def port(self, vertex, port, up, reason=of.PORT_MODIFIED):

@@ -3,7 +3,7 @@
 It shares only layouts and numbers with the product. Each optional part can be left out, and is then
 refused with the error that the specification has for it: bundles (ONF extension 230), Open
 vSwitch's moves and fields, masks on metadata, fast failover, more than so many buckets, tables,
-rows or groups.
+rows or groups. Of several controllers it heeds the master of the latest term (§6.3.6).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from compilers.targets.openflow import protocol as of
+from tests.compilers.targets.openflow_switch import Switch
 
 BASIC, EXACT = 0x8000, (1 << 64) - 1
 NAMES = {number: name for name, (space, number, _) in of.FIELDS.items() if space == BASIC}
@@ -21,11 +22,17 @@ NEEDS = {"ipv4_dst": 0x0800, "arp_op": 0x0806, "arp_tpa": 0x0806, "ipv6_dst": 0x
 UNANSWERED = [
     of.MessageType[name] for name in ("HELLO", "ERROR", "ECHO_REPLY", "SET_CONFIG", "PACKET_OUT")
 ]
+CHANGES = {of.MessageType[name] for name in ("EXPERIMENTER", "FLOW_MOD", "GROUP_MOD")}
 DROPPED = None
 
 
+TABLE_FULL, TIMED_OUT = (of.ErrorType.FLOW_MOD, 1), (of.ErrorType.EXPERIMENTER, 2314, of.ONF)
+STALE = 11, 0
+"""A role of an earlier term."""
+
+
 class Refused(Exception):
-    """An error of the specification: its type and code."""
+    """An error of the specification: its type and code, and the experimenter whose it is."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,8 @@ class Shape:
     metadata: any, not just masks on it. claims: its features name fast failover all the same.
     told_rows: how many rows a table holds by its features, where that is not so. features: whether
     it tells those of tables and groups; properties: whether also those of each table. lies: whether
-    it confirms changes and makes none. made: who made it, where it says so.
+    it confirms changes and makes none. made: who made it, where it says so. strict: to remove what
+    is not there, or what is in use, is a fault of the controller.
     """
 
     bundles: bool = True
@@ -54,6 +62,7 @@ class Shape:
     properties: bool = True
     lies: bool = False
     made: bytes | None = None
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,15 @@ class Row:
     said: tuple
     match: bytes
     instructions: bytes
+
+    @property
+    def key(self):
+        """The match without its padding."""
+        return self.match[: self.said.match_length - of.MATCH.size]
+
+    @property
+    def held(self):
+        return self.said.cookie, self.instructions
 
 
 @dataclass
@@ -83,16 +101,19 @@ class ConformingSwitch:
     """take(bytes) gives the bytes that it answers; forward(in_port, packet) what may leave it.
 
     sent: bytes by port. carried: bytes of IPv4 routes by network, four bytes. mods: what bundles
-    have changed; frames: what it was told to send out. refuses: it takes no bundle now.
+    have changed; frames: what it was told to send out. takes: how many bundles more it finds no
+    fault in; fault, faults: what it says of the next, and of how many.
     """
 
     def __init__(self, datapath_id, ports, shape):
         self.datapath_id, self.shape = datapath_id, shape
         self.up, self.sent = dict.fromkeys(ports, True), dict.fromkeys(ports, 0)
         self.tables, self.changes, self.refusals = Tables(), 0, 0
-        self.mods, self.frames, self.carried, self.refuses = [], [], {}, False
+        self.mods, self.frames, self.carried = [], [], {}
+        self.takes, self.fault, self.faults = 1 << 30, TABLE_FULL, 1
+        self.term, self.master = 0, None
         self._bundle, self._filled, self._data = None, [], b""
-        self._known, self._by_table = {}, {}
+        self._known, self._by_table, self._walked = {}, {}, None
 
     @property
     def rows(self):
@@ -101,6 +122,15 @@ class ConformingSwitch:
     @property
     def groups(self):
         return self.tables.groups
+
+    @property
+    def walked(self):
+        """What it holds, for a walk of packets."""
+        if self._walked is None:
+            self._walked, rows = Switch(), self.rows.values()
+            self._walked.rows = {(r.table, r.priority, r.key): r.held for r in rows}
+            self._walked.groups = dict(self.groups)
+        return self._walked
 
     def forget(self):
         """It holds nothing any more."""
@@ -118,7 +148,8 @@ class ConformingSwitch:
 
     # What it is told
 
-    def take(self, data):
+    def take(self, data, who=None):
+        """Who: one of several controllers."""
         self._data += data
         answers = []
         while len(self._data) >= of.HEADER.size:
@@ -129,10 +160,15 @@ class ConformingSwitch:
             if head.type == of.MessageType.PACKET_OUT:
                 self.frames.append(heard)
             try:
+                if self.master not in (None, who) and head.type in CHANGES:
+                    raise Refused(of.ErrorType.BAD_REQUEST, of.IS_SLAVE)
+                if head.type == of.MessageType.ROLE_REQUEST:
+                    self._role(who, heard[of.HEADER.size :])
                 answers.append(self._message(head.type, head.xid, heard[of.HEADER.size :]))
             except Refused as refused:
                 self.refusals += 1
-                said = of.ERROR.pack(type=refused.args[0], code=refused.args[1])
+                said = dict(zip(("type", "code", "experimenter"), refused.args, strict=False))
+                said = (of.EXPERIMENTER_ERROR if len(said) > 2 else of.ERROR).pack(**said)
                 answers.append(of.message(of.MessageType.ERROR, head.xid, said + heard))
         return b"".join(answers)
 
@@ -160,20 +196,34 @@ class ConformingSwitch:
             raise Refused(of.ErrorType.BAD_REQUEST, 1)
         return b""
 
+    def _role(self, who, body):
+        said = of.ROLE.read(body)
+        if said.generation < self.term:
+            raise Refused(*STALE)
+        self.term = said.generation
+        if said.role == of.ControllerRole.MASTER:
+            self.master = who
+
     def _experimenter(self, xid, body):
         said = of.BUNDLE_CONTROL.read(body.ljust(of.BUNDLE_CONTROL.size, b"\0"))
         if not self.shape.bundles or said.experimenter != of.ONF:
             raise Refused(of.ErrorType.BAD_REQUEST, 3)
         if said.kind == of.OnfMessage.BUNDLE_ADD:
-            if self.refuses:
-                raise Refused(of.ErrorType.FLOW_MOD, 0)
             self._filled.append(body[of.WRAPPER_BYTES - of.HEADER.size :])
+            if not self.takes and len(self._filled) == 1:
+                raise Refused(*self.fault)
             for head, inner in of.listed(body[of.WRAPPER_BYTES - of.HEADER.size :], of.HEADER):
                 self.change(self._bundle, head.type, inner[of.HEADER.size :])
             return b""
         if said.request == of.Bundle.OPEN:
             self._bundle, self._filled = self.tables.copy(), []
+        elif said.request == of.Bundle.DISCARD:
+            self.faults -= not self.takes
+            if not self.faults:
+                self.takes, self.faults = 1 << 30, 1
+            return b""
         elif said.request == of.Bundle.COMMIT:
+            self.takes -= 1
             if not self.shape.lies:
                 self.tables, self._bundle = self._bundle, None
                 self.mods += self._filled
@@ -185,6 +235,7 @@ class ConformingSwitch:
         self.changes += 1
         self._known.clear()
         self._by_table.clear()
+        self._walked = None
 
     def change(self, tables, kind, body):
         (self._flow if kind == of.MessageType.FLOW_MOD else self._group)(tables, body)
@@ -198,6 +249,7 @@ class ConformingSwitch:
             raise Refused(of.ErrorType.FLOW_MOD, 2)
         key = said.table, said.priority, fields
         if said.command == of.FlowCommand.DELETE_STRICT:
+            assert key in tables.rows or not self.shape.strict, "removes a row that is not there"
             tables.rows.pop(key, None)
             return
         assert said.command == of.FlowCommand.ADD, said
@@ -251,11 +303,14 @@ class ConformingSwitch:
     def _group(self, tables, body):
         said = of.GROUP_MOD.read(body)
         if said.command == of.GroupCommand.DELETE:
-            tables.groups.pop(said.group, None)
+            there = tables.groups.pop(said.group, None)
             # Rows that lead to a group go with it (§6.7).
-            for key, row in list(tables.rows.items()):
-                if said.group in _groups(_actions(row.instructions)):
-                    del tables.rows[key]
+            led = [
+                k for k, r in tables.rows.items() if said.group in _groups(_actions(r.instructions))
+            ]
+            assert (there and not led) or not self.shape.strict, "removes a group in use, or none"
+            for key in led:
+                del tables.rows[key]
             return
         changes = said.command == of.GroupCommand.MODIFY
         if (said.group in tables.groups) != changes:

@@ -14,9 +14,8 @@ import trustme
 from controller.app import FULL, OWN_FULL, Inbox
 from controller.pulse import Pulse
 from controller.switches.admission import MOST_REASONS, RETELL, RejectedPeers
-from controller.switches.connections import half_open
-from controller.switches.connections.half_open import HalfOpen
-from controller.switches.connections.listening import Entrance
+from controller.switches.connections import listening
+from controller.switches.connections.listening import Entrance, HalfOpen
 from controller.switches.events import PeerRejected
 from inventory.problems import InputError
 
@@ -172,10 +171,10 @@ def limits(monkeypatch):
 
 
 def test_the_file_limit_is_raised(limits):
-    assert half_open.half_open_room(993) == 993 + half_open.MOST_HALF_OPEN
+    assert listening.half_open_room(993) == 993 + listening.MOST_HALF_OPEN
     assert limits["now"] == (4096, 4096)
     limits["now"] = (1024, 2400)
-    assert 993 < half_open.half_open_room(993) < 993 + half_open.MOST_HALF_OPEN
+    assert 993 < listening.half_open_room(993) < 993 + listening.MOST_HALF_OPEN
 
 
 def test_too_few_files_are_refused_with_the_number_needed(limits):
@@ -183,8 +182,8 @@ def test_too_few_files_are_refused_with_the_number_needed(limits):
     with pytest.raises(
         InputError, match="at least 2,178 open files for 993 switches, given a hard"
     ):
-        half_open.half_open_room(993)
-    assert half_open.half_open_room(13) > half_open.LEAST_HALF_OPEN
+        listening.half_open_room(993)
+    assert listening.half_open_room(13) > listening.LEAST_HALF_OPEN
 
 
 def test_a_connection_that_gives_way_before_its_thread_has_begun_is_closed(rejected):

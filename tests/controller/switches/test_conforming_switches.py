@@ -19,6 +19,7 @@ from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import MessageType, Multipart
 from controller.settings import Damping, Duties
+from controller.state import State
 from controller.switches.current import Current
 from controller.switches.session import ASK_AFTER, SILENCE, SLOW, LiveFabric
 from controller.switches.switch import FEATURES_PATIENCE
@@ -99,7 +100,7 @@ def test_a_switch_gets_the_program_that_it_can_do(shape):
     net = in_memory(SHAPES[shape])
     assert net.sessions.errors == {}
     assert net.sessions.complete
-    found = set(net.sessions.status()["profiles"].values())
+    found = set(State.of(net.sessions).status["profiles"].values())
     assert found == ({PROFILES[shape]} if shape != "everything" else set())
     told = {event.kind for event in net.sessions.drain()}
     assert ("profile" in told) == (shape != "everything")
@@ -120,7 +121,7 @@ def test_a_refusal_counts_where_features_do_not_explain_it(case):
     shape, profile = UNTOLD[case]
     net = in_memory(shape, ONE_HOST)
     assert net.sessions.errors == {}
-    assert set(net.sessions.status()["profiles"].values()) == {profile}
+    assert set(State.of(net.sessions).status["profiles"].values()) == {profile}
     assert net.fabric.lost() == []
 
 

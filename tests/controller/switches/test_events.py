@@ -82,16 +82,14 @@ def test_an_event_is_json_with_all_its_fields(event):
     assert (found["node"], found["text"]) == (event.node, event.text)
 
 
-def test_an_event_has_its_lines(event):
+def test_an_event_has_its_line(event):
     if event.kind in COUNTED:
-        assert event.line == event.more == ""
+        assert event.line == ""
         return
-    for said, template in ((str(event), event.line), (event.share(8), event.more)):
-        assert said
-        assert "\n" not in said
-        named = {name for _, name, _, _ in string.Formatter().parse(template) if name}
-        assert named <= {"node", "text", "count"}
-    assert ("8" in event.share(8)) == ("{count}" in event.more)
+    assert str(event)
+    assert "\n" not in str(event)
+    named = {name for _, name, _, _ in string.Formatter().parse(event.line) if name}
+    assert named <= {"node", "text"}
 
 
 def test_the_docs_have_every_event():

@@ -7,6 +7,7 @@ from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import Malformed
 from controller.openflow import multipart as reading
+from controller.state import State
 from controller.switches.current import Current
 from controller.switches.events import BuildKept
 from tests.controller.switches.session_talk import (
@@ -33,13 +34,13 @@ def test_another_build_is_loaded_while_it_runs(fabric):
     program(fabric, 1, 11)
     program(fabric, 2, 12)
     fabric.load(Current("new", ("x", "y"), Programs(12, 13)))
-    assert fabric.status()["unknown"] == [f"{11:016x}"]
+    assert State.of(fabric).status["unknown"] == [f"{11:016x}"]
     assert fabric.missing() == ["x", "y"]
     data = tell(fabric, 2, entries(Programs().program(1)))
     assert row(0).tobytes() in data
     assert barrier(fabric, 2, 11 << 24 | 2) == rows.commit() + rows.barrier(3)
     commit(fabric, 2, 11 << 24 | 3)
-    assert fabric.status()["programmed"] == ["x"]
+    assert State.of(fabric).status["programmed"] == ["x"]
 
 
 def test_a_build_loaded_in_the_middle_of_a_push_comes_after_it(fabric):
@@ -48,7 +49,7 @@ def test_a_build_loaded_in_the_middle_of_a_push_comes_after_it(fabric):
     barrier(fabric, "k", OPENED)
     fabric.received("k", REPLY)
     fabric.received("k", protocol.message(protocol.MessageType.BARRIER_REPLY, COMMITTED))
-    assert fabric.status()["programmed"] == []
+    assert State.of(fabric).status["programmed"] == []
     data = tell(fabric, "k", entries(Programs().program(0)))
     assert row(1).tobytes() in data
 
@@ -137,4 +138,4 @@ def test_a_build_that_cannot_be_loaded_changes_nothing(fabric):
     fabric.drain()
     fabric.cannot_load("not verified")
     assert fabric.drain() == [BuildKept(fabric.identity, "not verified")]
-    assert (fabric.status()["programmed"], fabric.send.take()) == (["b"], [])
+    assert (State.of(fabric).status["programmed"], fabric.send.take()) == (["b"], [])

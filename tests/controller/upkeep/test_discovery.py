@@ -17,7 +17,7 @@ from os_ken.ofproto import ofproto_v1_3_parser as parser
 from compilers.targets.openflow.protocol import Malformed
 from compilers.wiring.wiring import Wiring
 from controller.openflow import lldp
-from controller.openflow.packet_io import packet_in
+from controller.openflow.messages import packet_in
 from controller.upkeep.discovery import Discovery
 from tests.compilers.routed import routed
 

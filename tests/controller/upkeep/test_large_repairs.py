@@ -147,7 +147,7 @@ def test_a_computation_that_fails_is_tried_again_ever_later(monkeypatch):
         if number:
             net.tick()
         else:
-            with pytest.raises(ExceptionGroup, match="no room"):
+            with pytest.raises(MemoryError, match="no room"):
                 net.tick()
         said = keeper.status()["repair_failure"]
         assert (said["error"], said["tries"]) == ("MemoryError('no room')", number + 1)
@@ -157,7 +157,7 @@ def test_a_computation_that_fails_is_tried_again_ever_later(monkeypatch):
         waits.append(net.now[0] - began)
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
     beside.fail(ValueError("another"))
-    with pytest.raises(ExceptionGroup, match="another"):
+    with pytest.raises(ValueError, match="another"):
         net.tick()
     net.tick(60)
     beside.finish()
@@ -167,7 +167,7 @@ def test_a_computation_that_fails_is_tried_again_ever_later(monkeypatch):
     assert keeper.status()["repair_failure"] is None
     net.cable(*link, True)
     beside.fail(MemoryError("no room"))
-    with pytest.raises(ExceptionGroup, match="no room"):
+    with pytest.raises(MemoryError, match="no room"):
         net.tick()
     assert keeper.status()["repair_failure"]["again_seconds"] == 1
 
@@ -177,7 +177,7 @@ def test_other_failures_are_repaired_at_once_after_a_computation_that_failed(mon
     one, two = links_of()[2], links_of()[17]
     net.cable(*one, False)
     beside.fail(MemoryError("no room"))
-    with pytest.raises(ExceptionGroup, match="no room"):
+    with pytest.raises(MemoryError, match="no room"):
         net.tick()
     net.tick()
     assert not beside.waiting

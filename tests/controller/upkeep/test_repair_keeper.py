@@ -105,11 +105,11 @@ def test_a_reload_keeps_the_repair():
 def test_a_switch_that_refuses_is_read_and_put_right():
     net, _ = network()
     u, k = links_of()[5]
-    net.switches[u].refuses = True
+    net.switches[u].takes, net.switches[u].faults = 0, 1 << 30
     net.cable(u, k, False)
     assert u in hold(net, tables_for((u, k)))
     assert BUILD.wiring.names[u] in net.sessions.errors
-    net.switches[u].refuses = False
+    net.switches[u].takes = 1 << 30
     net.sessions.present[u].wait()
     net.run()
     assert not hold(net, tables_for((u, k)))

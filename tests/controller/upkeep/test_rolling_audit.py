@@ -7,7 +7,7 @@ import pytest
 
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.protocol import MessageType
-from controller.management.overview import Overview
+from controller.state import State
 from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
@@ -27,8 +27,9 @@ def audited():
         current_of(build, Encoder(build)), lambda *_: ("", ""), clock=lambda: now[0]
     )
     keeper = Keeper(fabric)
-    RollingAudit(fabric, PERIOD, lambda: keeper.change)
+    audit = RollingAudit(fabric, PERIOD, lambda: keeper.change)
     network = InMemory(build, fabric, now)
+    network.also.append(audit.tick)
     network.connect()
     assert fabric.complete
     fabric.drain()
@@ -42,6 +43,10 @@ def foreign(switch, table, priority):
     switch.change(switch.tables, MessageType.FLOW_MOD, mod + struct.pack("!HH4x", 1, 4))
     (place,) = set(switch.rows) - before
     return place
+
+
+def ages(network):
+    return [one.audited for one in State.of(network.sessions).switches]
 
 
 def kinds(network):
@@ -67,12 +72,10 @@ def test_rows_and_groups_that_were_deleted_come_back_within_a_period(audited):
 def test_every_switch_is_read_once_in_a_period_and_says_so(audited):
     for _ in range(3):
         wait(audited, PERIOD)
-        assert max(audited.sessions.ages.values()) <= PERIOD + 1
+        assert max(ages(audited)) <= PERIOD + 1
     assert kinds(audited) == []
-    overview = Overview(audited.sessions)
-    ages = [one["audited"] for one in overview.state()["switches"]]
-    assert overview.health()["oldest_audit"] == max(ages) <= PERIOD + 1
-    assert len(set(ages)) > 6, "they are spread over the period"
+    assert State.of(audited.sessions).health["oldest_audit"] == max(ages(audited)) <= PERIOD + 1
+    assert len(set(ages(audited))) > 6, "they are spread over the period"
 
 
 def test_rows_of_others_over_ours_are_told_once_and_stay(audited):
@@ -81,13 +84,13 @@ def test_rows_of_others_over_ours_are_told_once_and_stay(audited):
     over_all = foreign(audited.switches[3], 0, 60000)
     wait(audited, 2 * PERIOD + 1)
     assert kinds(audited) == [("shadowed", "3")]
-    status = audited.sessions.status()
+    status = State.of(audited.sessions).status
     assert (status["foreign"], status["shadowed"]) == ({"2": 1, "3": 1}, {"3": 1})
-    assert Overview(audited.sessions).health()["shadowed"] == 1
+    assert State.of(audited.sessions).health["shadowed"] == 1
     assert audited.switches[2].rows.keys() == {*before, harmless}
     del audited.switches[3].rows[over_all]
     wait(audited, PERIOD + 1)
-    assert audited.sessions.status()["shadowed"] == {}
+    assert State.of(audited.sessions).status["shadowed"] == {}
 
 
 def test_a_repair_is_no_drift(audited):
@@ -116,4 +119,4 @@ def test_a_switch_that_garbles_a_reply_is_read_again(audited):
     audited.switches[4].report = answer
     audited.connect(4)
     wait(audited, PERIOD + 1)
-    assert max(audited.sessions.ages.values()) <= PERIOD + 1
+    assert max(ages(audited)) <= PERIOD + 1

@@ -19,6 +19,7 @@ from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
 from tests.compilers.routed import routed
 from tests.controller.switches.conforming_switch import Shape
+from tests.controller.switches.session_talk import slow
 from tests.controller.switches.test_conforming_switches import in_memory
 
 BUILD = replace(routed(q=3), identity="0123456789abcdef")
@@ -27,7 +28,7 @@ BAD, PERIOD, TICK = 3, 300.0, 0.25
 
 def network(shape=None, audit=PERIOD, **shapes):
     net = in_memory(Shape(**shapes), BUILD, {BAD: shape} if shape else None)
-    RollingAudit(net.sessions, audit, lambda: net.keeper.change)
+    net.also.append(RollingAudit(net.sessions, audit, lambda: net.keeper.change).tick)
     return net
 
 
@@ -161,7 +162,7 @@ def test_ports_of_a_switch_that_refuses_its_program_are_counted():
     """It carries traffic, and may lose it."""
     net = network(Shape(bundles=False, rows=10))
     assert net.sessions.state(BAD) == "refused"
-    PortCounters(net.sessions)
+    net.also.append(PortCounters(net.sessions).tick)
     asked = []
     net.sessions.present[BAD].talk.ask = lambda kind, *_: asked.append(kind)
     net.tick(TICK)
@@ -173,7 +174,7 @@ def test_a_hung_switch_is_cut_off_in_seconds_and_delays_no_other():
     wait(net, 2)
     net.hung.add(BAD)
     wait(net, ASK_AFTER + SLOW + 2 * TICK)
-    assert net.sessions.slow == {BAD}
+    assert slow(net.sessions) == {BAD}
     link = next(one for one in net.fabric.links if BAD in (one[0], net.fabric.far[one][0]))
     near = next(end for end in (link, net.fabric.far[link]) if end[0] != BAD)
     net.fabric.cable(near, up=False, tell=False)
@@ -204,6 +205,7 @@ def moving(net, seconds=0.06):
     """Move to another build; the most pairs of hosts that lose packets after any commit."""
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
     mover, worst = Mover(net.sessions, net.keeper), []
+    net.also.append(mover.tick)
     mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
     for vertex, switch in enumerate(net.fabric.switches):
 
@@ -251,6 +253,7 @@ def test_a_switch_that_becomes_amiss_while_a_move_reads_gets_no_transit():
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
     target = Current(new.identity, new.wiring.names, Encoder(new), new)
     mover = Mover(net.sessions, net.keeper)
+    net.also.append(mover.tick)
     net.fabric.switches[BAD].shape = Shape(lies=True)
     net.fabric.switches[BAD].tables.rows.clear()
     mover.load(target)
@@ -276,6 +279,7 @@ def test_a_fabric_whose_switches_refuse_its_build_moves_to_another():
     assert (len(net.sessions.missing()), drained(net)) == (9, [])
     new = replace(routed(q=3, spread=True, protect="link"), identity="f" * 16)
     mover = Mover(net.sessions, net.keeper)
+    net.also.append(mover.tick)
     mover.load(Current(new.identity, new.wiring.names, Encoder(new), new))
     wait(net, 8)
     assert (mover.rollout.state, net.sessions.identity) == ("done", "f" * 16)
@@ -316,10 +320,10 @@ def test_a_switch_that_carries_out_a_large_change_is_neither_slow_nor_silent():
     net.run()
     net.sessions.drain()
     wait(net, SLOW + size / WORK_RATE - 1)
-    assert net.sessions.slow == set()
+    assert slow(net.sessions) == set()
     assert BAD in net.sessions.present
     wait(net, ASK_AFTER + 2)
-    assert net.sessions.slow == {BAD}
+    assert slow(net.sessions) == {BAD}
     wait(net, SILENCE)
     assert BAD not in net.sessions.present, "but not for ever"
 
@@ -335,9 +339,9 @@ def test_a_busy_process_of_many_switches_is_given_more_time():
         net.sessions.present[vertex].talk.change([b""], lambda _: None)
     wait(net, ASK_AFTER + SLOW + 2 * TICK)
     assert len(every) > WORKING
-    assert net.sessions.slow == set()
+    assert slow(net.sessions) == set()
     wait(net, SLOW + 2 * TICK)
-    assert net.sessions.slow == set(every)
+    assert slow(net.sessions) == set(every)
 
 
 def test_a_reboot_whose_new_connection_claims_the_place_counts_as_leaving():

@@ -14,7 +14,7 @@ from extensions.host_paths.localisation import Probing
 from extensions.host_paths.path_texts import fabric_document, frr_lines, linux_batch
 from inventory.problems import InputError
 from tests.compilers.damaged_planes import damaged_planes
-from tests.compilers.targets.read_srv6 import cables, carried, read_switch, usids
+from tests.extensions.host_paths.read_srv6 import cables, carried, read_switch, usids
 
 
 def chance(seed):

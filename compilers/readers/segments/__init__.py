@@ -1,1 +1,0 @@
-"""Readers of source routes by segments."""

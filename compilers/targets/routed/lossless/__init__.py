@@ -1,1 +1,0 @@
-"""Lossless priorities (PFC) of network systems."""

@@ -1,0 +1,187 @@
+"""Target sonic with SRv6 uSIDs: locators, SIDs, and routes to the other switches' locators.
+
+It refines the core's class of that name. The numbers, and the hosts that use them, are those of
+target srv6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from ipaddress import IPv6Address
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from compilers.readers.difference_list import DifferenceList
+from compilers.spec.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
+from compilers.tables.build import Build
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
+from compilers.targets.routed.bgp.control_plane import ROUTING
+from compilers.targets.routed.p2p_links import LINKS6, P2pFabric, P2pLink, Route
+from compilers.targets.routed.sonic import Entry, SonicVariables, Table, sonic_variables
+from compilers.topology.path_sets import ADJACENCY, DECAPSULATE, HOST
+from extensions.host_paths.segment_check import check_sonic_segments
+from extensions.host_paths.srv6_paths import Srv6Paths
+from extensions.host_paths.srv6_sids import Usids, block_in_plane, parse_block, require_numbers
+from extensions.lossless.sonic_lossless import LosslessSonic
+from inventory.problems import InputError, Problem
+
+SRV6, BLOCK = "srv6", "block"
+AT_HOST, AT_SWITCH = "host", "switch"
+LOCATOR = "fabric"
+BY_HOSTS = Capabilities(frozenset({AGGREGATES, INGRESS, SHARES, WEIGHTS}))
+"""With SRv6: hosts choose among paths, and switches only pass packets on."""
+USID_LENGTHS = {"block_len": "32", "node_len": "16", "func_len": "16", "arg_len": "0"}
+
+
+@dataclass(frozen=True, slots=True)
+class SonicSrv6:
+    """The uSIDs of the switches of a fabric; at_host: hosts take the outer header off."""
+
+    fabric: P2pFabric
+    paths: Srv6Paths
+    usids: Usids
+    at_host: bool
+
+    @classmethod
+    def of(cls, fabric: P2pFabric, chosen: Chosen) -> SonicSrv6:
+        """The uSIDs of a fabric, with the options of target sonic.
+
+        Raises:
+            InputError: there is no IPv6 pool, the block overlaps others, or there are too few
+                numbers.
+        """
+        build, block = fabric.routed.build, parse_block(chosen[BLOCK])
+        assert block is not None, "the option has been checked"  # noqa: S101
+        hosts = build.addressing.ipv6
+        problems = []
+        if hosts is None:
+            problems.append(
+                Problem(
+                    key="addressing.ipv6",
+                    required="an IPv6 pool: SRv6 carries IPv6 packets",
+                    given="none",
+                    todo='add one, for instance addressing: {ipv6: "fd00::/48"}, or leave srv6 off',
+                )
+            )
+        for what, pool in (("hosts", hosts), (LINKS6, fabric.pool6)):
+            if pool is not None and pool.overlaps(block):
+                problems.append(
+                    Problem(
+                        key=f"{SET} {BLOCK}",
+                        required=f"a block outside the pool of {what}, {pool}",
+                        given=str(block),
+                    )
+                )
+        if problems:
+            raise InputError(problems)
+        require_numbers(build.tables.switches, build.wiring.host_port.shape[1])
+        return cls(fabric, Srv6Paths.of(build), Usids(block), chosen[SRV6] == AT_HOST)
+
+    def tables(self, vertex: int) -> dict[str, Table]:
+        """The locator and the SIDs of a switch as tables of CONFIG_DB."""
+        locator = {"prefix": str(self.usids.carrier(self.usids.switch(vertex))), **USID_LENGTHS}
+        sids = {f"{LOCATOR}|{prefix}": sid for prefix, sid in self._sids(vertex)}
+        return {"SRV6_MY_LOCATORS": {LOCATOR: locator}, "SRV6_MY_SIDS": sids}
+
+    def _sids(self, vertex: int) -> Iterator[tuple[str, Entry]]:
+        own = self.usids.switch(vertex)
+        yield self.usids.prefix(own), {"action": "uN"}
+        for k, link in enumerate(self.fabric.links(vertex).values()):
+            way = {"action": "uA", "interface": link.interface, "adj": link.gateway6}
+            yield self.usids.prefix(ADJACENCY + k), way
+        if not self.at_host:
+            yield self.usids.prefix(own, DECAPSULATE), {"action": "uDT46", "decap_vrf": "default"}
+
+    def routes(self, vertex: int) -> Iterator[Route]:
+        """Prefix, gateway and interface of the other switches' locators, and of uSIDs of hosts."""
+        by_vertex = self._by_vertex(vertex)
+        for there, via in self.paths.locators(vertex):
+            link = by_vertex[via]
+            yield self.usids.prefix(self.usids.switch(there)), link.gateway6, link.interface
+        if self.at_host:
+            yield from self._to_hosts(vertex)
+
+    def _by_vertex(self, vertex: int) -> dict[int, P2pLink]:
+        far = self.fabric.routed.build.wiring.far[vertex]
+        links = self.fabric.links(vertex).values()
+        return dict(zip(far[far >= 0].tolist(), links, strict=True))
+
+    def _to_hosts(self, vertex: int) -> Iterator[Route]:
+        build = self.fabric.routed.build
+        shared = self.fabric.router(vertex).host_interface
+        for host in np.flatnonzero(build.wiring.host_port[vertex]).tolist():
+            address: IPv6Address = build.addressing.host6(vertex, host)
+            yield self.usids.prefix(HOST + host), str(address), shared
+
+
+class SonicOfHosts(LosslessSonic):
+    """Static routes of SONiC, with lossless priorities, or SRv6 for hosts, if wanted."""
+
+    name = "sonic"
+    options = MappingProxyType(
+        {
+            **LosslessSonic.options,
+            SRV6: Option.choice(
+                "SRv6 SIDs for the hosts of target srv6, by who takes the outer header off.",
+                *(OFF, AT_HOST, AT_SWITCH),
+            ),
+            BLOCK: Option(
+                "The block of the uSIDs.",
+                "fc00::/32",
+                "an IPv6 network of 32 bits such as fc00::/32",
+                lambda text: parse_block(text) is not None,
+            ),
+        }
+    )
+
+    def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
+        """See `P2pTarget.grammar_facts`."""
+        return (*super().grammar_facts(chosen), *["segments"] * (chosen[SRV6] != OFF))
+
+    def more_differences(
+        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
+    ) -> DifferenceList | None:
+        """See `Target.more_differences`: also the SIDs of all switches."""
+        if chosen[SRV6] != OFF and only is None:
+            return check_sonic_segments(build, folder)
+        return super().more_differences(build, chosen, folder, only)
+
+    def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
+        """See `Target.options_in`."""
+        return block_in_plane(options, self.options[BLOCK].default, plane)
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`."""
+        if chosen[SRV6] == OFF or chosen[ROUTING] == "bgp":
+            super().require(build, chosen)
+        elif chosen[LOSSLESS] != OFF:
+            raise InputError.of(
+                key=f"{SET} {LOSSLESS}",
+                required=f"{OFF} with {SRV6}: hosts then choose paths that were not proved",
+                given=chosen[LOSSLESS],
+            )
+        else:
+            BY_HOSTS.require(build, self.name)
+
+    def fabric(self, build: Build, chosen: Chosen) -> P2pFabric:
+        """See `P2pTarget.fabric`: with SRv6 hosts choose, and have no VRF."""
+        vrf = self.vrf if chosen[SRV6] == OFF else ""
+        return P2pFabric.of(build, self.interfaces, chosen, vrf)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
+        """See `Target.variables`."""
+        if chosen[SRV6] == OFF:
+            return super().variables(build, chosen)
+        fabric = self.fabric(build, chosen)
+        srv6 = SonicSrv6.of(fabric, chosen)
+
+        def of_router(vertex: int) -> SonicVariables:
+            values = fabric.variables(vertex)
+            values = replace(values, ipv6_routes=[*values.ipv6_routes, *srv6.routes(vertex)])
+            return sonic_variables(values, chosen, srv6.tables(vertex))
+
+        return of_router

@@ -1,0 +1,326 @@
+"""The srv6 target: hosts choose paths by weighted nexthops, uSID carriers (docs/targets/srv6.md).
+
+A host encapsulates a packet in a carrier that names the switches of a path one after the other;
+switches hold one route per switch and their own SIDs, and shift. The paths and weights are those of
+the tables: the minimal path and the alternates. The switches' other configuration is that of
+target linux or frr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv6Network
+from types import MappingProxyType
+
+import numpy as np
+
+from compilers.routing.intermediates import intermediates
+from compilers.spec.features import AGGREGATES, INGRESS, INTERMEDIATES, SHARES, WEIGHTS
+from compilers.tables.build import Build
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.options import Chosen, Option
+from compilers.targets.routed.interfaces import LINUX
+from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
+from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
+from compilers.targets.target import Page, Target
+from compilers.topology.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
+from extensions.host_paths.segment_check import check_segments
+from extensions.host_paths.srv6_paths import Srv6Paths
+from extensions.host_paths.srv6_sids import (
+    Usids,
+    block_in_plane,
+    parse_block,
+    require_numbers,
+)
+from inventory.problems import InputError, Problem, few, shown
+
+HOSTS_FOLDER = "hosts"
+NEXTHOP, GROUP = 1_000_000, 1_000_000_000
+"""Nexthop objects of a host: NEXTHOP + n is a path, GROUP + n the paths to a destination."""
+MOST_MEMBERS = 120
+"""Nexthop objects that iproute2 6.1 has room for in a group: 126, if their numbers are short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sid:
+    """A local SID of a switch: what it is in FRR's words, and in the kernel's."""
+
+    prefix: str
+    behaviour: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A destination prefix of a host: its nexthop object, and the members if it is a group."""
+
+    prefix: str
+    nexthop: int
+    members: str
+
+
+@dataclass(frozen=True, slots=True)
+class Srv6SwitchVariables:
+    """The variables of a switch's templates (docs/targets/srv6.md lists them)."""
+
+    switch: StaticSwitch
+    identity: str
+    protocol: int
+    block: str
+    locator: str
+    sids: list[Sid]
+    locators: list[tuple[str, StaticLink]]
+    hosts: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Srv6HostVariables:
+    """The variables of a host's templates (docs/targets/srv6.md lists them)."""
+
+    host: str
+    identity: str
+    protocol: int
+    interface: str
+    gateway: str
+    own: str
+    carriers: list[tuple[int, str]]
+    ways: list[Way]
+
+
+class Srv6(Target):
+    """Hosts that choose paths, and switches that follow them."""
+
+    name = "srv6"
+    summary = "paths of hosts, in hosts/<host>/, and SIDs of switches"
+    files = MappingProxyType(
+        {
+            **dict.fromkeys(("srv6.batch", "srv6.conf", "srv6-sysctl.conf"), Srv6SwitchVariables),
+            **dict.fromkeys(("host.batch", "host-sysctl.conf", "load.sh"), Srv6HostVariables),
+        }
+    )
+    capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, AGGREGATES, INTERMEDIATES}))
+    interfaces = LINUX
+    fabric_check = staticmethod(check_segments)
+    options = MappingProxyType(
+        {
+            "decap": Option.choice(
+                "Who takes the outer header off: the host or its switch.", "host", "switch"
+            ),
+            "block": Option(
+                "The block of the uSIDs.",
+                "fc00::/32",
+                "an IPv6 network of 32 bits such as fc00::/32",
+                lambda text: parse_block(text) is not None,
+            ),
+            "interface": Option(
+                "The interface of every host.",
+                "eth0",
+                "the name of a Linux interface",
+                lambda text: LINUX.pattern.fullmatch(text) is not None,
+            ),
+            "host": Option(
+                "The only host to write; empty for all.", "", "a host's name", lambda _: True
+            ),
+        }
+    )
+
+    def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
+        """See `Target.options_in`."""
+        return block_in_plane(options, self.options["block"].default, plane)
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`."""
+        super().require(build, chosen)
+        require_weights(build, self.name)
+        require_numbers(build.tables.switches, build.wiring.host_port.shape[1])
+        pool, block = build.addressing.ipv6, parse_block(chosen["block"])
+        names = build.wiring.host_names
+        problems = bad_names(names, "hosts", "it becomes a file name")
+        if pool is None:
+            problems.append(
+                Problem(
+                    key="addressing.ipv6",
+                    required="an IPv6 pool, as target srv6 carries IPv6 packets",
+                    given="none",
+                    todo='add one, for instance addressing: {ipv6: "fd00::/48"}',
+                )
+            )
+        elif block is not None and pool.overlaps(block):
+            problems.append(
+                Problem(
+                    key="--set block",
+                    required=f"a block outside the hosts' pool {pool}",
+                    given=str(block),
+                )
+            )
+        if (count := len(intermediates(build))) > MOST_MEMBERS and build.carries:
+            problems.append(
+                Problem(
+                    key="routing.balance",
+                    required=f"at most {MOST_MEMBERS} intermediates for target srv6, as a group of "
+                    "iproute2 has no room for more",
+                    given=f"{build.balance} in a fabric with {count:,}",
+                    todo="choose target ovs, or compact-valiant",
+                )
+            )
+        if (host := chosen["host"]) and host not in names:
+            problems.append(Problem(key="--set host", required="a host's name", given=shown(host)))
+        if problems:
+            raise InputError(few(problems))
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], Srv6SwitchVariables]:
+        """See `Target.variables`."""
+        return Srv6Fabric.of(build, chosen).of_switch
+
+    def pages(self, build: Build, chosen: Chosen) -> Callable[[int], Iterator[Page]]:
+        """The folder of a switch, and OUT/hosts/<host>/ for each of its hosts."""
+        fabric = Srv6Fabric.of(build, chosen)
+
+        def of_vertex(vertex: int) -> Iterator[Page]:
+            yield build.wiring.names[vertex], fabric.of_switch(vertex)
+            for values in fabric.of_hosts(vertex):
+                yield f"{HOSTS_FOLDER}/{values.host}", values
+
+        return of_vertex
+
+
+@dataclass(frozen=True, slots=True)
+class Srv6Fabric:
+    """What the templates of all switches and hosts share; locators: the prefix of every switch."""
+
+    routed: RoutedFabric
+    paths: Srv6Paths
+    chosen: Chosen
+    usids: Usids
+    locators: tuple[str, ...]
+
+    @classmethod
+    def of(cls, build: Build, chosen: Chosen) -> Srv6Fabric:
+        """Everything of a build, with options that are checked."""
+        usids = Usids(IPv6Network(chosen["block"]))
+        vertices = range(build.tables.switches)
+        return cls(
+            routed=RoutedFabric.of(build),
+            paths=Srv6Paths.of(build),
+            chosen=chosen,
+            usids=usids,
+            locators=tuple(usids.prefix(usids.switch(v)) for v in vertices),
+        )
+
+    def of_switch(self, vertex: int) -> Srv6SwitchVariables:
+        """The variables of a switch's templates."""
+        usids, switch = self.usids, self.routed.switch(vertex)
+        a = self.routed.build.addressing
+        by_vertex = dict(zip(self._neighbours(vertex), switch.links, strict=True))
+        ports = (self.routed.build.wiring.host_port[vertex] > 0).tolist()
+        at_host = not self._off_at_switches
+        return Srv6SwitchVariables(
+            switch=switch,
+            identity=self.routed.build.identity,
+            protocol=PROTOCOL,
+            block=str(usids.block),
+            locator=self.locators[vertex],
+            sids=list(self._sids(vertex, switch.links)),
+            locators=[
+                (self.locators[there], by_vertex[via]) for there, via in self.paths.locators(vertex)
+            ],
+            hosts=[
+                (usids.prefix(HOST + h), str(a.host6(vertex, h)))
+                for h, there in enumerate(ports)
+                if there and at_host
+            ],
+        )
+
+    def _neighbours(self, vertex: int) -> list[int]:
+        far = self.routed.build.wiring.far[vertex]
+        neighbours: list[int] = far[far >= 0].tolist()
+        return neighbours
+
+    def _sids(self, vertex: int, links: tuple[StaticLink, ...]) -> Iterator[Sid]:
+        usids = self.usids
+        shifts = "flavors next-csid lblen 32 nflen 16"
+        own = usids.switch(vertex)
+        yield Sid(usids.prefix(own), "uN", f"End {shifts}")
+        for k, link in enumerate(links):
+            yield Sid(
+                usids.prefix(ADJACENCY + k),
+                f"uA interface {link.interface} nexthop {link.ipv6}",
+                f"End.X nh6 {link.ipv6} oif {link.interface} {shifts}",
+            )
+        if self._off_at_switches:
+            yield Sid(usids.prefix(own, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")
+
+    def of_hosts(self, vertex: int) -> Iterator[Srv6HostVariables]:
+        """The variables of the templates of each host of a switch that is wanted."""
+        w = self.routed.build.wiring
+        hosts = w.host_port.shape[1]
+        wanted = [
+            (w.host_names[vertex * hosts + h], h)
+            for h in np.flatnonzero(w.host_port[vertex]).tolist()
+            if self.chosen["host"] in ("", w.host_names[vertex * hosts + h])
+        ]
+        if not wanted:
+            return
+        carriers, ways = self._ways(vertex)
+        for name, h in wanted:
+            own = self.usids.prefix(HOST + h, DECAPSULATE)
+            yield Srv6HostVariables(
+                host=name,
+                identity=self.routed.build.identity,
+                protocol=PROTOCOL,
+                interface=self.chosen["interface"],
+                gateway=self.routed.switch(vertex).ipv6,
+                own="" if self._off_at_switches else own,
+                carriers=carriers,
+                ways=ways,
+            )
+
+    @property
+    def _off_at_switches(self) -> bool:
+        """Whether switches take headers off; intermediates have to."""
+        return self.chosen["decap"] == "switch" or self.routed.build.carries
+
+    def _over_intermediates(self) -> tuple[list[tuple[int, str]], list[Way]]:
+        """A nexthop object for each intermediate, which all hosts of the fabric share."""
+        build, usids = self.routed.build, self.usids
+        ends = enumerate(intermediates(build).tolist(), NEXTHOP)
+        carriers = [(n, usids.carrier(usids.switch(end), DECAPSULATE)) for n, end in ends]
+        members = "/".join(f"{n},1" for n, _ in carriers)
+        return carriers, [Way(str(build.addressing.ipv6), GROUP, members)]
+
+    def _ways(self, vertex: int) -> tuple[list[tuple[int, str]], list[Way]]:
+        """Nexthop objects with their carriers, and the ways to every destination elsewhere."""
+        if self.routed.build.carries:
+            return self._over_intermediates()
+        usids = self.usids
+        suffixes = 2 if self.chosen["decap"] == "host" else 1
+        path, weight = self.paths.of_switch(vertex, CARRIER - suffixes)
+        hop = np.where(path >= 0, usids.switch(0) + path, 0)
+        carriers: list[tuple[int, str]] = []
+        ways: list[Way] = []
+        rows = (self.paths.destinations(vertex).tolist(), hop.tolist(), weight.tolist())
+        for there, hops, weights in zip(*rows, strict=True):
+            used = [
+                ([usid for usid in one if usid], w)
+                for one, w in zip(hops, weights, strict=True)
+                if w
+            ]
+            for prefix, suffix in self._destinations(there):
+                first = NEXTHOP + len(carriers)
+                carriers += [
+                    (first + n, usids.carrier(*one, *suffix)) for n, (one, _) in enumerate(used)
+                ]
+                members = "/".join(f"{first + n},{w}" for n, (_, w) in enumerate(used))
+                several = len(used) > 1
+                ways.append(Way(prefix, GROUP + len(ways) if several else first, members * several))
+        return carriers, ways
+
+    def _destinations(self, vertex: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Prefixes behind a switch, and the uSIDs that follow the switch's own."""
+        a = self.routed.build.addressing
+        if self.chosen["decap"] == "switch":
+            yield str(a.network6(vertex)), (DECAPSULATE,)
+            return
+        for h in np.flatnonzero(self.routed.build.wiring.host_port[vertex]).tolist():
+            yield f"{a.host6(vertex, h)}/128", (HOST + h, DECAPSULATE)

@@ -1,0 +1,151 @@
+"""Target eos with lossless priorities: a priority for each pair of switches, which the hosts mark.
+
+EOS has one map from DSCP to traffic class, and the class is at once the PFC priority and the queue
+(EOS manual, Quality of Service), so a packet cannot wait in another priority than the one that it
+came in. It keeps one for its whole path (`layers`), and that depends on where it
+goes. A switch that marked it would pause the host in a priority that the host does not send in, so
+hosts mark, and at their ports an access list takes priority from packets marked for another layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from compilers.readers.difference_list import DifferenceList
+from compilers.tables.build import Build
+from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
+from compilers.targets.routed.eos import Eos, EosVariables, eos_variables
+from compilers.wiring.hardware import BufferFacts
+from extensions.lossless.eos_priorities import check_layers
+from extensions.lossless.priorities import PAIRS, LayerPlan, dscp_of
+
+CNP = 48, 6
+"""DSCP and traffic class of RoCE's congestion notifications, which have a strict queue."""
+LOSSY = 1
+"""The traffic class of all else, that of DSCP 0 by default."""
+STEP = 10
+"""From one number of an access list to the next."""
+FABRIC_PROFILE, HOST_PROFILE = "lossless-fabric", "lossless-host"
+
+
+@dataclass(frozen=True, slots=True)
+class EosQos:
+    """The commands of the lossless priorities of a fabric's switches."""
+
+    plan: LayerPlan
+
+    def commands(self, vertex: int) -> list[str]:
+        """The lines of a switch, but for those of its interfaces."""
+        return [
+            *self._classes(),
+            *self._policy(vertex),
+            *self._profile(vertex, FABRIC_PROFILE),
+            *self._profile(vertex, HOST_PROFILE),
+        ]
+
+    def _classes(self) -> Iterator[str]:
+        classes = {dscp_of(p): p for p in self.plan.priorities} | dict([CNP])
+        others = " ".join(str(dscp) for dscp in range(64) if dscp not in classes)
+        yield f"qos map dscp {others} to traffic-class {LOSSY}"
+        for dscp, number in classes.items():
+            yield f"qos map dscp {dscp} to traffic-class {number}"
+        for number in (LOSSY, *sorted(classes.values())):
+            yield f"qos map traffic-class {number} to tx-queue {number}"
+        yield "!"
+
+    def _policy(self, vertex: int) -> Iterator[str]:
+        a = self.plan.build.addressing
+        texts = [("ip", "", a.network)] + [("ipv6", "-ipv6", a.network6)] * bool(a.ipv6)
+        marks = [dscp_of(priority) for priority in self.plan.priorities]
+        for word, more, network in texts:
+            yield f"{word} access-list lossless-wrong{more}"
+            number = 0
+            for far in np.flatnonzero(self.plan.build.topology.endpoints).tolist():
+                for layer, dscp in enumerate(marks):
+                    if far != vertex and layer != self.plan.layer[vertex, far]:
+                        number += STEP
+                        prefix = network(far)
+                        yield f"   {number} permit {word} any {prefix} dscp {dscp}"
+            yield "!"
+        for word, more, _ in texts:
+            yield f"class-map type qos match-any lossless-wrong{more}"
+            yield f"   match {word} access-group lossless-wrong{more}"
+            yield "!"
+        yield "policy-map type quality-of-service lossless"
+        for _, more, _ in texts:
+            yield f"   class lossless-wrong{more}"
+            yield "      set dscp 0"
+            yield f"      set traffic-class {LOSSY}"
+            yield "   !"
+        yield "!"
+
+    def _profile(self, vertex: int, name: str) -> Iterator[str]:
+        buffer = self._buffer(vertex)
+        yield f"qos profile {name}"
+        yield "   qos trust dscp"
+        yield "   priority-flow-control on"
+        for priority in sorted(self.plan.priorities):
+            yield f"   priority-flow-control priority {priority} no-drop"
+        if name == HOST_PROFILE:
+            yield "   service-policy type qos input lossless"
+        for priority in sorted(self.plan.priorities):
+            yield "   !"
+            yield f"   uc-tx-queue {priority}"
+            yield (
+                f"      random-detect ecn minimum-threshold {buffer.ecn_min} bytes "
+                f"maximum-threshold {buffer.ecn_max} bytes "
+                f"max-mark-probability {buffer.ecn_percent} weight 0"
+            )
+        yield "   !"
+        yield f"   uc-tx-queue {CNP[1]}"
+        yield "      priority strict"
+        yield "!"
+
+    def _buffer(self, vertex: int) -> BufferFacts:
+        build = self.plan.build
+        found = build.hardware and build.hardware.types[int(build.wiring.node_type[vertex])].buffer
+        assert found, "the plan has been made"  # noqa: S101
+        return found
+
+
+class LosslessEos(Eos):
+    """Static routes of EOS, and lossless priorities if wanted."""
+
+    name = "eos"
+    options = MappingProxyType(
+        {
+            **Eos.options,
+            LOSSLESS: Option.choice(
+                "Layers free of deadlock as lossless priorities, one for a pair of switches.",
+                *(OFF, PAIRS),
+            ),
+        }
+    )
+
+    def more_differences(
+        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
+    ) -> DifferenceList | None:
+        """See `Target.more_differences`: lossless priorities."""
+        if chosen[LOSSLESS] == OFF:
+            return super().more_differences(build, chosen, folder, only)
+        plan = LayerPlan.of(build)
+        return check_layers(plan, EosQos(plan).commands, folder, only)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
+        """See `Target.variables`."""
+        if chosen[LOSSLESS] == OFF:
+            return super().variables(build, chosen)
+        fabric, qos = self.fabric(build, chosen), EosQos(LayerPlan.of(build))
+
+        def of_router(vertex: int) -> EosVariables:
+            values = fabric.variables(vertex)
+            profiles = {link.interface: FABRIC_PROFILE for link in values.router.links}
+            profiles |= {host.interface: HOST_PROFILE for host in values.router.hosts}
+            return eos_variables(values, profiles, qos.commands(vertex))
+
+        return of_router

@@ -1,0 +1,164 @@
+"""Lossless priorities as the files of a switch say them, against the channels that were proved.
+
+`verify` follows every packet of the tables on its channels, and finds no cycle of waits. So it is
+enough that every switch keeps channels apart as it did there: at every port a packet that comes in
+the DSCP of a channel fills the buffer of that channel's priority, and waits, leaves and is marked
+in the one that the channel is followed by towards the port that it leaves by. Both ends of a link
+then mean the same by a priority, for both are held against the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from compilers.readers.difference_list import DifferenceList
+from compilers.tables.build import Build
+from extensions.lossless.priorities import PriorityPlan, dscp_of
+
+Marks = Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PortPriorities:
+    """What a port does with packets by their DSCP and traffic class.
+
+    line: where it is said. arriving: class by DSCP; pauses: the PFC priority that a full buffer of
+    a class asks for, for classes that are lossless; queues: by class, the PFC priority that holds
+    the queue it waits in, for queues that can be held; leaves: DSCP by class, None where the packet
+    keeps its own.
+    """
+
+    line: int
+    arriving: Marks
+    pauses: Marks
+    queues: Marks
+    leaves: Marks | None
+
+
+def on_each_switch(
+    build: Build,
+    folder: Path,
+    only: Collection[int] | None,
+    check: Callable[[int, Path, DifferenceList], None],
+) -> DifferenceList:
+    """What a check finds at the switches; a file that makes no sense is a difference, too.
+
+    Args:
+        build: whose switches they are.
+        folder: of all switches.
+        only: vertices of the switches that are there; None for all.
+        check: called with a vertex, the switch's folder, and what takes the differences.
+    """
+    found = DifferenceList()
+    for vertex in np.flatnonzero(build.topology.present).tolist():
+        if only is None or vertex in only:
+            here = folder / build.wiring.names[vertex]
+            try:
+                check(vertex, here, found)
+            except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
+                found.add(here, 0, f"{error}, which is not understood", "priorities of a switch")
+    return found
+
+
+def check_statements(
+    file: Path, said: Mapping[str, object], wanted: Mapping[str, object], found: DifferenceList
+) -> None:
+    """Note the statements of a file, by name, that are not those of the build, whatever they do."""
+    for name in sorted(said.keys() | wanted.keys()):
+        if said.get(name) != wanted.get(name):
+            found.add(file, 0, f"{name.strip()}: {said.get(name)}", f"{wanted.get(name)}")
+
+
+def check_channels(
+    plan: PriorityPlan,
+    vertex: int,
+    folder: Path,
+    ports: Mapping[str, PortPriorities],
+    found: DifferenceList,
+) -> None:
+    """Note what the ports of a switch do otherwise than its channels need."""
+    _Switch(plan, vertex, folder, ports, found).check()
+
+
+@dataclass(frozen=True, slots=True)
+class _Switch:
+    plan: PriorityPlan
+    vertex: int
+    folder: Path
+    ports: Mapping[str, PortPriorities]
+    found: DifferenceList
+
+    def check(self) -> None:
+        """Compare every pair of ports, of those that say the same one pair only."""
+        w = self.plan.build.wiring
+        marked = self.plan.marked(self.vertex)
+        hosts = [port for port in w.host_port[self.vertex].tolist() if port]
+        links = w.port[self.vertex][w.far[self.vertex] >= 0].tolist()
+        kinds: dict[tuple[object, ...], tuple[str, PortPriorities, bool, bool]] = {}
+        for number in (*links, *hosts):
+            name = w.port_name(self.vertex, number)
+            text = self.ports.get(name)
+            if text is None:
+                self.found.add(self.folder, 0, f"no priorities of {name}", "lossless ones")
+                continue
+            is_host = number in hosts
+            said = (text.arriving, text.pauses, text.queues, text.leaves)
+            key = (number in marked, is_host, *map(_frozen, said))
+            kinds.setdefault(key, (name, text, number in marked, is_host))
+        for name in sorted(
+            self.ports.keys() - {w.port_name(self.vertex, n) for n in links + hosts}
+        ):
+            self.found.add(self.folder, self.ports[name].line, f"priorities of {name}", "no port")
+        for one in kinds.values():
+            for difference in self._pairs(one, kinds.values()):
+                self.found.add(self.folder, one[1].line, *difference)
+
+    def _pairs(
+        self,
+        one: tuple[str, PortPriorities, bool, bool],
+        others: Collection[tuple[str, PortPriorities, bool, bool]],
+    ) -> Iterator[tuple[str, str]]:
+        name, text, marked, is_host = one
+        priorities = self.plan.priorities
+        known = {dscp_of(p): k for k, p in enumerate(priorities[: 1 if is_host else None])}
+        for dscp in range(64):
+            number = text.arriving.get(dscp, 0)
+            pause, channel = text.pauses.get(number), known.get(dscp)
+            wanted = None if channel is None else priorities[channel]
+            if pause != wanted:
+                yield f"DSCP {dscp} into {name} pauses {_said(pause)}", _said(wanted)
+                continue
+            for other, out, out_marked, to_host in others:
+                if pause is None and number not in out.queues:
+                    # What may be dropped must not look like what may not.
+                    mark = dscp if out.leaves is None else out.leaves.get(number, dscp)
+                    if mark in map(dscp_of, priorities):
+                        yield f"DSCP {dscp} from {name} leaves {other} as {mark}", "one that drops"
+                    continue
+                waits, mark = out.queues.get(number), (out.leaves or {}).get(number, dscp)
+                if channel is None:
+                    yield f"DSCP {dscp} from {name} waits in {_said(waits)} at {other}", _said(None)
+                    continue
+                following = channel + (marked and out_marked)
+                if to_host and waits in priorities:
+                    following = priorities.index(waits)  # hosts take every priority, and end it
+                if following >= len(priorities):
+                    continue  # no packet goes on from the last channel, so the proof says
+                if (waits, mark) != (priorities[following], dscp_of(priorities[following])):
+                    given = f"in {_said(waits)} as DSCP {mark}"
+                    should = (
+                        f"in {_said(priorities[following])} as {dscp_of(priorities[following])}"
+                    )
+                    yield f"DSCP {dscp} from {name} leaves {other} {given}", should
+
+
+def _frozen(marks: Marks | None) -> tuple[tuple[int, int], ...] | None:
+    return None if marks is None else tuple(sorted(marks.items()))
+
+
+def _said(priority: int | None) -> str:
+    return "no priority" if priority is None else f"priority {priority}"
