@@ -8,6 +8,7 @@ number the other switches without them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from compilers.topology.labelled_graph import Topology
 
 ENDS = ("source", "destination")
 Allowed = Callable[[int], NDArray[np.int64]]
+Pattern = Callable[[Topology, int, int], Traffic]
+HOT = 1 / 16
+"""The part of all traffic that a hot spot gets more than its share."""
 
 
 def uniform(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
@@ -81,33 +85,79 @@ def longest(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG0
     return Traffic.of(*pairs)
 
 
-def bit_shuffle(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
-    """Host number rotated left by a bit, over the largest power of two of hosts."""
-    number, bits = _host_numbers(topology, hosts)
-    top = number >> max(0, bits - 1)
-    return _between_hosts(topology, hosts, number, (number << 1) % len(number) + top)
+def hotspot(topology: Topology, hosts: int, seed: int) -> Traffic:
+    """As `uniform`, but a sixteenth of each switch's traffic goes to the first (Pfister, 1985).
+
+    The first one gets as much as its hosts can, the others send in proportion.
+    """
+    traffic = uniform(topology, hosts, seed)
+    hot = np.flatnonzero(topology.endpoints)[0]
+    amount = traffic.amount * np.where(traffic.source == hot, 1, 1 - HOT)
+    amount += HOT * ((traffic.destination == hot) & (traffic.source != hot))
+    return replace(traffic, amount=amount / max(1, amount[traffic.destination == hot].sum()))
 
 
-def bit_reverse(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
-    """The bits of the host number in reverse, over the largest power of two of hosts."""
-    number, bits = _host_numbers(topology, hosts)
+def shuffled(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
+    """Rotated left by a bit."""
+    return number << 1 & len(number) - 1 | number >> max(0, bits - 1)
+
+
+def reversed_bits(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
+    """The bits in reverse."""
     to = np.zeros_like(number)
     for bit in range(bits):
         to |= (number >> bit & 1) << (bits - 1 - bit)
-    return _between_hosts(topology, hosts, number, to)
+    return to
 
 
-def _host_numbers(topology: Topology, hosts: int) -> tuple[NDArray[np.int64], int]:
-    bits = (int(np.count_nonzero(topology.endpoints)) * hosts).bit_length() - 1
-    return np.arange(1 << bits), bits
+def complement(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:  # noqa: ARG001
+    """Every bit the other one."""
+    return number[::-1]
 
 
-def _between_hosts(
-    topology: Topology, hosts: int, one: NDArray[np.int64], other: NDArray[np.int64]
-) -> Traffic:
-    """Hosts are numbered switch by switch."""
+def transposed(number: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
+    """The upper half of the bits and the lower one exchanged."""
+    half = bits // 2
+    return number >> half | (number & (1 << half) - 1) << half
+
+
+HOST_PATTERNS = {
+    "shuffle": shuffled,
+    "reverse": reversed_bits,
+    "complement": complement,
+    "transpose": transposed,
+}
+"""By name, which number a host sends to: of b bits; `Traffic` has them between switches."""
+
+
+def host_pairs(
+    pattern: str, topology: Topology, hosts: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Hosts and those that they send to, of the largest power of two of them.
+
+    Hosts are numbered switch by switch, from 0 on at those without hosts, too. Where bits are
+    halved they are even in number.
+
+    Args:
+        pattern: of `HOST_PATTERNS`.
+        topology: its switches with hosts.
+        hosts: of each.
+    """
     ends = np.flatnonzero(topology.endpoints)
-    return Traffic.of(ends[one // hosts], ends[other // hosts], 1 / hosts)
+    bits = (len(ends) * hosts).bit_length() - 1
+    bits -= bits % 2 if pattern == "transpose" else 0
+    number = np.arange(1 << max(0, bits))
+    one, other = number, HOST_PATTERNS[pattern](number, bits)
+    pair = (ends[which // hosts] * hosts + which % hosts for which in (one, other))
+    return next(pair), next(pair)
+
+
+def _of_bits(pattern: str) -> Pattern:
+    def between_switches(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
+        one, other = host_pairs(pattern, topology, hosts)
+        return Traffic.of(one // hosts, other // hosts, 1 / hosts)
+
+    return between_switches
 
 
 def adversarial(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
@@ -176,15 +226,15 @@ def _matched(sources: NDArray[np.int64], order: int, allowed: Allowed, seed: int
     return Traffic.of(owner[taken], taken)
 
 
-PATTERNS: dict[str, Callable[[Topology, int, int], Traffic]] = {
+PATTERNS: dict[str, Pattern] = {
     "uniform": uniform,
     "tornado": tornado,
     "permutation": random_permutation,
     "perm1hop": perm1hop,
     "perm2hop": perm2hop,
     "longest": longest,
-    "shuffle": bit_shuffle,
-    "reverse": bit_reverse,
+    **{name: _of_bits(name) for name in HOST_PATTERNS},
+    "hotspot": hotspot,
     "adversarial": adversarial,
 }
 

@@ -304,8 +304,8 @@ class Target(ABC):
 
     def switch_writer(
         self, renderer: Renderer, build: Build, chosen: Chosen
-    ) -> Callable[[Path, int], list[Path]]:
-        """Writes the files of a switch below a folder, by its vertex; returns their folders.
+    ) -> Callable[[Path, int], None]:
+        """Writes the files of a switch below a folder, by its vertex.
 
         Args:
             renderer: of this target.
@@ -315,14 +315,11 @@ class Target(ABC):
         pages = self.pages(build, chosen)
         fabric = FabricFacts(build.name, build.identity, build)
 
-        def write(out: Path, vertex: int) -> list[Path]:
+        def write(out: Path, vertex: int) -> None:
             facts = {"fabric": fabric, "facts": NodeFacts.of(build, vertex)}
             own = build.node_vars.get(build.wiring.names[vertex], {})
             facts["vars"] = UserVariables({**build.vars, **own})
-            folders = []
             for folder, values in pages(vertex):
                 renderer.write(out / folder, type(values), shown(values) | facts)
-                folders.append(out / folder)
-            return folders
 
         return write

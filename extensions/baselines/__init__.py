@@ -10,6 +10,7 @@ ENTRY_POINTS = {
         "jellyfish": "extensions.baselines.jellyfish:Jellyfish",
         "megafly": "extensions.baselines.megafly:Megafly",
         "mlfm": "extensions.baselines.mlfm:Mlfm",
+        "rng": "extensions.baselines.rng:Rng",
         "slimfly": "extensions.baselines.slimfly:SlimFly",
         "spectralfly": "extensions.baselines.spectralfly:SpectralFly",
     }

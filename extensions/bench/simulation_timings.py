@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
 
-from compilers.evaluation.traffic import PATTERNS
 from compilers.tables.build import Build
 from compilers.topology.files.graph_formats import write
 from extensions.simulation.load_point import LEVELS, LoadPoint, SimulationSettings
@@ -57,7 +56,7 @@ def simulator_speeds(
         InputError: the program is not BookSim, or does not end well.
     """
     network = SimulatedNetwork.of(build, hosts)
-    traffic = HostTraffic.of(PATTERNS["uniform"](build.topology, hosts, 0), network.switches)
+    traffic = HostTraffic.of_pattern("uniform", build.topology, hosts, 0)
     settings = SimulationSettings(ways="minimal", scheme="single")
     ours: list[tuple[str, float]] = []
     for level in reversed(LEVELS):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 from math import inf
 from typing import Any, NamedTuple
 
-from compilers.evaluation.traffic import PATTERNS, between_groups
+from compilers.evaluation.traffic import between_groups
 from compilers.expansion.growth_report import GrowthReport
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from extensions.papers.kept_points import kept_point
+from extensions.papers.kept_points import PointOf, kept_point
 from extensions.simulation.build_simulation import network_for, settings_for, with_channels
 from extensions.simulation.latency_curve import LatencyCurve, Simulated, simulate
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
@@ -84,11 +84,18 @@ class PaperFabric:
         build = _compiled(json.dumps(spec))
         return GrowthReport.of_clusters(build, self.grown).build if self.grown else build
 
-    def title(self, pattern: str) -> str:
-        """All that a point depends on but its load and seed, for the name of a file."""
-        parts = [*map(str, self.topology.values()), self.grown.replace(":", ""), str(self.hosts)]
-        routes = self.routes.replace(",", "").replace(" ", "-")
-        return "-".join([*filter(None, parts), routes, pattern])
+    def text(self) -> str:
+        """As JSON: `PaperFabric(**json.loads(text))` is it again."""
+        return json.dumps(asdict(self))
+
+    def title(self) -> str:
+        """`polarfly q=31 16 hosts a switch`."""
+        family, *values = (
+            f"{value}" if name == "family" else f"{name}={value}"
+            for name, value in self.topology.items()
+        )
+        words = " ".join(filter(None, (family, *values, self.grown)))
+        return f"{words} {self.hosts} hosts a switch"
 
     def ways(self) -> dict[str, str]:
         """Of packets, for `SimulationSettings`."""
@@ -116,13 +123,8 @@ def setup_of(fabrics: Iterable[PaperFabric], quick: bool) -> tuple[str, ...]:
     ]
     routes: dict[str, dict[str, None]] = {}
     for each in fabrics:
-        family, *values = (
-            f"{value}" if name == "family" else f"{name}={value}"
-            for name, value in each.topology.items()
-        )
-        split = "channels split by valley" if "scheme" in each.ways() else ""
-        words = [family, *values, each.grown, f"{each.hosts} hosts a switch", split]
-        routes.setdefault(" ".join(filter(None, words)), {})[each.routes] = None
+        split = " channels split by valley" if "scheme" in each.ways() else ""
+        routes.setdefault(each.title() + split, {})[each.routes] = None
     return (*lines, *(f"{network}: {'; '.join(names)}." for network, names in routes.items()))
 
 
@@ -154,18 +156,10 @@ def simulated_curve(
     if quick:
         found = _prepared(fabric, pattern, look.loads, look.windows())
         return simulate(*found)
-    seeds = range(SEEDS)
-    prepared = cache(lambda: _prepared(fabric, pattern, LOADS, {}))
-
-    def run(load: float, seed: int) -> LoadPoint:
-        network, traffic, settings = prepared()
-        asked = replace(settings, loads=(load,), seed=seed)
-        return simulate(network, traffic, asked).points[0]
 
     def point(load: float) -> LoadPoint:
-        name = fabric.title(pattern)
-        runs = (kept_point(f"{name}-{load:g}-{seed}", partial(run, load, seed)) for seed in seeds)
-        return LoadPoint.of_runs(tuple(runs))
+        runs = (PointOf(fabric.text(), pattern, load, seed) for seed in range(SEEDS))
+        return LoadPoint.of_runs([kept_point(run, partial(simulated_point, run)) for run in runs])
 
     curve = LatencyCurve(tuple(map(point, LOADS)))
     for _ in range(NEAR):
@@ -179,19 +173,32 @@ def simulated_curve(
     return curve
 
 
+def simulated_point(what: PointOf) -> LoadPoint:
+    """One run of the whole size."""
+    network, traffic, settings = _whole(what.fabric, what.pattern)
+    asked = replace(settings, loads=(what.load,), seed=what.seed)
+    return simulate(network, traffic, asked).points[0]
+
+
+@lru_cache(maxsize=1)
+def _whole(fabric: str, pattern: str) -> Simulated:
+    return _prepared(PaperFabric(**json.loads(fabric)), pattern, LOADS, {})
+
+
 def _prepared(
     fabric: PaperFabric, pattern: str, loads: tuple[float, ...], windows: Mapping[str, int]
 ) -> Simulated:
     build = fabric.build()
     topology, hosts = build.topology, fabric.hosts
     if pattern == "adversarial" and fabric.group:
-        traffic = between_groups(topology, fabric.group, FARTHEST, seed=0)
+        groups = between_groups(topology, fabric.group, FARTHEST, seed=0)
+        traffic = HostTraffic.of(groups, topology.graph.order, hosts)
     else:
-        traffic = PATTERNS[pattern](topology, hosts, 0)
+        traffic = HostTraffic.of_pattern(pattern, topology, hosts, 0)
     settings = settings_for(build, loads, 0, (), {**fabric.ways(), **windows})
     network = network_for(build, hosts, settings)
     settings = with_channels(build, network, settings)
-    return Simulated(network, HostTraffic.of(traffic, network.switches), settings)
+    return Simulated(network, traffic, settings)
 
 
 def most_accepted(curve: LatencyCurve) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,6 +35,13 @@ COLUMNS = ("name", "shows", "verdict", "why")
     type=click.Path(path_type=Path, file_okay=False),
     help="Write data, pictures and verdicts there; what the same code has left is read.",
 )
+@click.option(
+    "--check",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Simulate some points of a points.csv again: do they agree? Exit code 1 if one does not.",
+)
+@click.option("--points", type=click.IntRange(1), default=5, show_default=True, help="Of --check.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
 @scheduler_option
 @json_option
 def command(
@@ -41,6 +50,9 @@ def command(
     paper: str,
     quick: bool,
     output: Path | None,
+    check: Path | None,
+    points: int,
+    seed: int,
     scheduler: str,
     as_json: bool,
 ) -> None:
@@ -53,7 +65,13 @@ def command(
         polarfab reproduce list
         polarfab reproduce projective-fig7 -o figures
         polarfab reproduce --all --quick -o figures
+        polarfab reproduce --check figures/points.csv --points 10
     """
+    if check:
+        if names or everything or output:
+            raise InputError.of("a file alone", "figures, too", key="--check")
+        _check(check, points, seed, as_json)
+        return
     from compilers.workers.local_processes import workers_at
     from extensions.papers.catalogue import exhibit, exhibits, reproduce
     from extensions.papers.exhibit_files import files, known_row
@@ -85,3 +103,34 @@ def command(
         print_table("tables and figures of the papers", COLUMNS, body, whole=True)
     if listed and not output:
         say("computed anew each time; with -o DIR what is there is read")
+
+
+def _check(file: Path, points: int, seed: int, as_json: bool) -> None:
+    from extensions.papers.kept_points import checked
+    from extensions.papers.latency_curves import PaperFabric, simulated_point
+
+    rows, apart = list[dict[str, Any]](), 0
+    with progress("simulating again") as bar:
+        for each in checked(file, points, seed, simulated_point):
+            fabric = PaperFabric(**json.loads(each.what.fabric))
+            rows.append({
+                "fabric": f"{fabric.title()}, {fabric.routes}",
+                "pattern": each.what.pattern,
+                "load": each.what.load,
+                "seed": each.what.seed,
+                "kept": round(each.kept, 4),
+                "now": round(each.now, 4),
+                "within": round(each.within, 4),
+                "code": "the same" if each.same_code else "other",
+                "agrees": each.agrees,
+            })  # fmt: skip
+            apart += not each.agrees
+            if bar:
+                bar(len(rows), points)
+    if as_json:
+        print_json(rows)
+    else:
+        body = [tuple(row.values()) for row in rows]
+        print_table("accepted load of points simulated again", tuple(rows[0]), body, whole=True)
+    if apart:
+        raise SystemExit(1)

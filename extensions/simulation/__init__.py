@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from extensions.simulation.collective_completion import CompletionTime
     from extensions.simulation.latency_curve import LatencyCurve
+    from extensions.simulation.packet_trace import TraceTimes
     from polarfab.fabric import Fabric
     from polarfab.runnable_fabric import Progress
 
@@ -17,6 +18,7 @@ ENTRY_POINTS = {
     "polarfab.functions": {
         "simulate": "extensions.simulation:simulate",
         "completion_time": "extensions.simulation:completion_time",
+        "trace_times": "extensions.simulation:trace_times",
     },
 }
 
@@ -95,3 +97,34 @@ def completion_time(
     require(Size.of_build(fabric.build), "simulate")
     settings = settings_for(fabric.build, (), seed, fail, switches | TO_THE_END)
     return completion_time(fabric.build, collective, size, hosts, settings)
+
+
+def trace_times(
+    fabric: Fabric,
+    file: str | Path,
+    hosts: int = 0,
+    seed: int = 0,
+    fail: Iterable[tuple[str, int]] = (),
+    **switches: int | str | float,
+) -> TraceTimes:
+    """Simulate the packets of a file: lines of cycle, source, destination and flits.
+
+    Args:
+        fabric: compiled, or it is compiled now.
+        file: hosts in it are numbered switch by switch.
+        hosts: a switch; 0 for as built.
+        seed: of the ways that packets take.
+        fail: as for `completion_time`.
+        switches: fields of `extensions.simulation.load_point.SimulationSettings`.
+
+    Raises:
+        InputError: a line that is none, a setting that cannot be, or too little memory.
+    """
+    from compilers.estimates import Size, require
+    from extensions.simulation.build_simulation import settings_for
+    from extensions.simulation.collective_completion import TO_THE_END
+    from extensions.simulation.packet_trace import trace_times
+
+    require(Size.of_build(fabric.build), "simulate")
+    settings = settings_for(fabric.build, (), seed, fail, switches | TO_THE_END)
+    return trace_times(fabric.build, Path(file), hosts, settings)

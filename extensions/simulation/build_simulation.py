@@ -7,7 +7,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.demand.demand_file import read_demand
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.traffic import PATTERNS
@@ -42,6 +44,7 @@ LEAST = {
     "flows": 0,
     "samples": 1,
     "runs": 1,
+    "link": 1,
 }
 
 
@@ -113,12 +116,11 @@ def simulate_build(
         InputError: no such pattern, one without traffic, or too few virtual channels.
     """
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
-    if isinstance(pattern, Path):
-        traffic = _demanded(build, pattern)
-    else:
-        traffic = _patterned(build, pattern, hosts, settings.seed)
     network = network_for(build, hosts, settings)
-    flows = HostTraffic.of(traffic, network.switches)
+    if isinstance(pattern, Path):
+        flows = HostTraffic.of(_demanded(build, pattern), network.switches, hosts)
+    else:
+        flows = _patterned(build, pattern, hosts, settings.seed)
     settings = with_channels(build, network, settings)
     valley = channels_needed(build, network, replace(settings, scheme="valley"))
     found = simulate(network, flows, settings, progress, workers)
@@ -128,11 +130,29 @@ def simulate_build(
 def network_for(build: Build, hosts: int, settings: SimulationSettings) -> SimulatedNetwork:
     """The network of a build, as its packets' paths need it."""
     network = SimulatedNetwork.of(build, hosts)
+    network = network._replace(delay=_link_cycles(build, network, settings))
     if settings.ways not in BESIDE_TABLES:
         return network
     turning = np.flatnonzero(network.endpoints).astype(np.int32)
     network = network._replace(turning=turning)
     return network.with_distances() if settings.paths == "shortest" else network
+
+
+def _link_cycles(
+    build: Build, network: SimulatedNetwork, settings: SimulationSettings
+) -> NDArray[np.int32]:
+    """`SimulatedNetwork.delay`: of links as the settings say, or as long as their longest cable."""
+    if not settings.metres:
+        return np.where(network.end >= 0, settings.link, 1).astype(np.int32)
+    cables = cables_of(build.wiring, hardware_of(build))
+    near, far = np.sort(cables.ends, axis=1).T
+    longest = np.zeros((network.switches, network.switches))
+    np.maximum.at(longest, (near, far), cables.length)
+    arcs = np.flatnonzero(network.end >= 0)
+    ends = np.sort((arcs // network.ports, network.end[arcs] // network.ports), axis=0)
+    delay = np.ones(len(network.end), np.int32)
+    delay[arcs] = np.maximum(np.ceil(longest[tuple(ends)] / settings.metres), 1)
+    return delay
 
 
 def _check_paths(settings: SimulationSettings) -> None:
@@ -143,12 +163,12 @@ def _check_paths(settings: SimulationSettings) -> None:
             raise InputError.of(required, settings.ways, key="--ways")
 
 
-def _patterned(build: Build, pattern: str, hosts: int, seed: int) -> Traffic:
+def _patterned(build: Build, pattern: str, hosts: int, seed: int) -> HostTraffic:
     if pattern not in PATTERNS:
         todo = did_you_mean(pattern, PATTERNS, "choose one of these")
         raise InputError.of(", ".join(PATTERNS), pattern, todo, key="--pattern")
-    traffic = PATTERNS[pattern](build.topology, hosts, seed)
-    if not len(traffic.source):
+    traffic = HostTraffic.of_pattern(pattern, build.topology, hosts, seed)
+    if not traffic.volume.any():
         given = f"{pattern}, which has none in {build.topology.title()}"
         raise InputError.of("a pattern with traffic between switches", given, key="--pattern")
     return traffic

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from extensions.simulation import packet_kernel as kernel
@@ -15,7 +17,7 @@ from extensions.simulation.collectives import COLLECTIVES
 from extensions.simulation.host_messages import HostMessages
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.measurement import Measurement
-from extensions.simulation.simulated_network import HostTraffic
+from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from inventory.problems import InputError, did_you_mean
 
 FLIT = 64
@@ -48,6 +50,15 @@ class CompletionTime:
     lost: int
     deadlock: tuple[int, ...] = ()
 
+    def text(self, ways: str) -> str:
+        """What follows its name, of one that ended; ways: of packets, in words."""
+        return (
+            f"of {self.size:,} bytes over {self.hosts:,} hosts{ways} takes {self.cycles:,} cycles, "
+            f"{(self.seconds or 0) * 1e6:.3g} us at 400 Gbit/s\n"
+            f"{self.messages:,} messages; the busiest host sends for {self.least:,} cycles, "
+            f"the hottest link is used {self.hottest_use:.0%} of the time"
+        )
+
 
 def completion_time(
     build: Build, collective: str, size: int, hosts: int, settings: SimulationSettings
@@ -67,8 +78,6 @@ def completion_time(
     if collective not in COLLECTIVES:
         todo = did_you_mean(collective, COLLECTIVES, "choose one of these")
         raise InputError.of(", ".join(COLLECTIVES), collective, todo, key="--collective")
-    if settings.level == "flit":
-        raise InputError.of("a collective without --level flit", "--level flit")
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     network = network_for(build, hosts, settings)
     count = int(network.endpoints.sum()) * hosts
@@ -79,18 +88,10 @@ def completion_time(
         raise InputError.of(f"at most {MOST_MESSAGES:,} messages", given, todo, key="--collective")
     made = COLLECTIVES[collective](count)
     packets = max(1, ceil(size * made.part / (settings.packet * FLIT)))
-    settings = replace(with_channels(build, network, settings), **TO_THE_END)
-    switches = network.switches
-    nowhere = np.zeros(switches + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
-    traffic = HostTraffic(*nowhere, network.endpoints.astype(np.float64))
-    run = Measurement.of(network, traffic, settings, load=0.5)
-    state = cast("kernel.PacketState", run.state)
-    messages = HostMessages.of(state.host, *made[:4], packets)
-    state = state._replace(messages=messages)
-    state.due[:] = messages.first_due
-    run.state = state
     total = packets * len(made.source)
-    cycles = run.until_delivered(total)
+    run, state, cycles = run_messages(
+        build, network, settings, lambda arcs: HostMessages.of(arcs, *made[:4], packets), total
+    )
     use = state.carried[network.end >= 0].max() / max(1, run.now if cycles is None else cycles)
     sent = np.bincount(made.source).max() * packets * settings.packet
     return CompletionTime(
@@ -103,6 +104,40 @@ def completion_time(
         seconds=None if cycles is None else cycles * FLIT * 8 / (SPEED * 1e9),
         least=int(sent),
         hottest_use=float(use),
-        lost=int(state.counts[kernel.LOST]),
+        lost=run.lost,
         deadlock=() if cycles is not None else run.deadlock(),
     )
+
+
+def run_messages(
+    build: Build,
+    network: SimulatedNetwork,
+    settings: SimulationSettings,
+    messages: Callable[[NDArray[np.int32]], HostMessages],
+    packets: int,
+) -> tuple[Measurement, kernel.PacketState, int | None]:
+    """Have hosts send messages on a network that is empty, until all their packets have come.
+
+    Args:
+        build: its tables and cables.
+        network: of `network_for`.
+        settings: of `settings_for`.
+        messages: of the hosts, given their arcs, switch by switch.
+        packets: of all messages.
+
+    Returns:
+        The run, its state, and when the last flit came; None if some did not.
+
+    Raises:
+        InputError: flit by flit, or too few virtual channels.
+    """
+    if settings.level == "flit":
+        raise InputError.of("--level packet for a collective or a trace", "flit", key="--level")
+    settings = replace(with_channels(build, network, settings), **TO_THE_END)
+    traffic = HostTraffic.none(np.repeat(network.endpoints, network.hosts))
+    run = Measurement.of(network, traffic, settings, load=0.5)
+    state = cast("kernel.PacketState", run.state)
+    state = state._replace(messages=messages(state.host))
+    state.due[:] = state.messages.first_due
+    run.state = state
+    return run, state, run.until_delivered(packets)

@@ -49,7 +49,7 @@ whether it is in its switch's list."""
 IDLE, WAITS, MOVES = range(3)
 UNROUTED = -9
 TURNS = 8
-"""Cycles that arrivals and credits are kept by."""
+"""Cycles that arrivals and credits are kept by, besides those of the longest link."""
 
 
 class FlitState(NamedTuple):
@@ -60,7 +60,7 @@ class FlitState(NamedTuple):
     channel, -1 for none, and the flits that there is room for; channels to hosts behind those to
     switches. busy: int32[S, L·V] and its length, buffers that are not idle. queue: int32[S·L, Q],
     buffers that flits go to, behind the crossbar; queued: int32[S·L, 2], the first, and how many.
-    coming, credit: int32[TURNS, n + 1], buffers that a flit comes to, and that one has left; the
+    coming, credit: int32[T, n + 1], buffers that a flit comes to, and that one has left; the
     last column says how many. turn: int32[S·L, 2], which channel of an input, and which input of an
     output, comes first. host: int32[H], sending: int32[H, 4], the buffer that the rest of a packet
     goes to, and its flits.
@@ -97,6 +97,7 @@ class FlitState(NamedTuple):
         like = packets.PacketState.of(net, traffic, rules, load, seed)
         buffers, ports = len(like.queue), len(like.port)
         flits = rules.depth * rules.length
+        turns = TURNS + int(net.delay.max())
         return cls(
             slot=np.zeros((buffers * (rules.depth + 2), 4), np.int32),
             buffer=np.zeros((buffers, 9), np.int32),
@@ -106,8 +107,8 @@ class FlitState(NamedTuple):
             active=np.zeros(net.switches, np.int32),
             queue=np.zeros((ports, flits * rules.vcs), np.uint8),
             queued=np.zeros((ports, 2), np.int32),
-            coming=np.zeros((TURNS, ports + 1), np.int32),
-            credit=np.zeros((TURNS, 4 * ports + 1), np.int32),
+            coming=np.zeros((turns, ports + 1), np.int32),
+            credit=np.zeros((turns, 4 * ports + 1), np.int32),
             turn=np.zeros((ports, 2), np.int32),
             port=like.port,
             host=like.host,
@@ -147,7 +148,7 @@ def advance(
 def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
     """Flits that have come, and credits."""
     ports = net.links + net.hosts
-    coming, buffer = state.coming[t % TURNS], state.buffer
+    coming, buffer = state.coming[t % len(state.coming)], state.buffer
     for i in range(coming[-1]):
         vc = coming[i]
         buffer[vc, FLITS] += 1
@@ -155,7 +156,7 @@ def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
             _begin(state, vc, vc // rules.vcs // ports, 2 * t)
     state.counts[INSIDE] += coming[-1]
     coming[-1] = 0
-    credit, buffers = state.credit[t % TURNS], len(buffer)
+    credit, buffers = state.credit[t % len(state.credit)], len(buffer)
     for i in range(credit[-1]):
         other = credit[i]
         state.room[other] += 1
@@ -177,6 +178,13 @@ def _begin(state: FlitState, vc: int, switch: int, half: int) -> None:
         state.buffer[vc, LISTED] = True
         state.busy[switch, state.active[switch]] = vc
         state.active[switch] += 1
+
+
+@inner
+def _at(events: NDArray[np.int32], when: int) -> NDArray[np.int32]:
+    """What is noted for a cycle."""
+    noted: NDArray[np.int32] = events[when % len(events)]
+    return noted
 
 
 @inner
@@ -225,7 +233,7 @@ def _inject(
         vc = state.sending[h, 0]
         if left and state.room[vc] > 0:
             state.room[vc] -= 1
-            _noted(state.coming[(t + WIRE) % TURNS], vc)
+            _noted(_at(state.coming, t + WIRE + net.delay[vc // vcs]), vc)
             left -= 1
             if not left:
                 state.owner[vc] = -1
@@ -243,9 +251,11 @@ def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) 
             state.queued[arc, 0] = first + 1 if first + 1 < width else 0
             state.queued[arc, 1] -= 1
             if net.end[arc] >= 0:
-                _noted(state.coming[(t + WIRE) % TURNS], net.end[arc] * rules.vcs + v)
+                when = t + WIRE + net.delay[arc]
+                _noted(_at(state.coming, when), net.end[arc] * rules.vcs + v)
             else:
-                _noted(state.credit[(t + CREDIT) % TURNS], buffers + arc * rules.vcs + v)
+                when = t + CREDIT + net.delay[arc]
+                _noted(_at(state.credit, when), buffers + arc * rules.vcs + v)
             state.carried[arc] += rules.begin <= t < rules.end
 
 
@@ -304,7 +314,8 @@ def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, h
             vc = arc * vcs + by_input[place]
             state.turn[arc, 0] = (by_input[place] + 1) % vcs
             state.turn[switch * ports + out, 1] = (place + 1) % ports
-            _pass_flit(rules, state, vc, t, half, marks and place < net.links)
+            unmark = marks and place < net.links
+            _pass_flit(rules, state, vc, t, half, unmark, net.delay)
             by_output[out] = -1
         for i in range(asked):
             by_input[inputs[i]] = -1
@@ -349,7 +360,7 @@ def _route(
         )  # fmt: skip
     else:
         out, state.slot[here, 3] = by_tables(
-            net, rules.policy, rules.threshold * rules.length, rules.flows, goal, arc,
+            net, rules.policy, rules.threshold, rules.flows, goal, arc,
             state.slot[here, 3], state.dead, state.port, state.streams, 2 * len(state.host),
         )  # fmt: skip
     return int(goal) if out == HOME else out
@@ -357,7 +368,13 @@ def _route(
 
 @inner
 def _pass_flit(
-    rules: SwitchRules, state: FlitState, vc: int, t: int, half: int, unmark: bool
+    rules: SwitchRules,
+    state: FlitState,
+    vc: int,
+    t: int,
+    half: int,
+    unmark: bool,
+    delay: NDArray[np.int32],
 ) -> None:
     """A flit leaves its buffer, for the queue of a link; unmark: its packet loses its mark."""
     buffer, counts, length = state.buffer, state.counts, rules.length
@@ -375,7 +392,7 @@ def _pass_flit(
     last = (state.queued[out, 0] + state.queued[out, 1]) % state.queue.shape[1]
     state.queue[out, last] = other % rules.vcs
     state.queued[out, 1] += 1
-    _noted(state.credit[(t + CREDIT) % TURNS], vc)
+    _noted(_at(state.credit, t + CREDIT + delay[vc // rules.vcs]), vc)
     counts[LAST] = t
     counts[INSIDE] -= 1
     if buffer[vc, SENT] < length:
@@ -389,7 +406,7 @@ def _pass_flit(
     else:
         buffer[vc, STATE] = IDLE
     if local:
-        done = t + state.queued[out, 1] - 1 + half % 2 + WIRE
+        done = t + state.queued[out, 1] - 1 + half % 2 + WIRE + delay[out]
         counts[DELIVERED] += 1
         counts[ACCEPTED] += rules.begin <= done < rules.end
         if rules.begin <= made < rules.end:

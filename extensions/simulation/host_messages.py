@@ -36,6 +36,8 @@ class HostMessages(NamedTuple):
     head: NDArray[np.int32]
     last: NDArray[np.int32]
     free: NDArray[np.int32]
+    asked: NDArray[np.int32]
+    done: NDArray[np.int32]
 
     @classmethod
     def of(
@@ -45,7 +47,8 @@ class HostMessages(NamedTuple):
         goal: Numbers,
         stage: Numbers,
         needed: Numbers,
-        size: int,
+        size: int | Numbers,
+        ready: int | Numbers = 0,
     ) -> HostMessages:
         """Messages in the order of their stages.
 
@@ -55,11 +58,13 @@ class HostMessages(NamedTuple):
             goal: int[M], of the one that it goes to.
             stage: int[M], when its host's turn for it is.
             needed: int[M], the stage from which on its receiver's messages wait for it.
-            size: packets of each.
+            size: packets of each, or of all.
+            ready: the cycle from which on it can be sent.
         """
         hosts, stages = len(arcs), int(max(stage.max(), needed.max())) + 1
         order = np.lexsort((stage, source))
         source, goal, stage, needed = source[order], goal[order], stage[order], needed[order]
+        size, ready = (np.broadcast_to(each, len(order))[order] for each in (size, ready))
         bounds = np.searchsorted(source, np.arange(hosts + 1)).astype(np.int32)
         found = np.searchsorted(source.astype(np.int64) * stages + stage, goal * stages + needed)
         then = np.where(found < bounds[goal + 1], found, -1).astype(np.int32)
@@ -68,19 +73,22 @@ class HostMessages(NamedTuple):
             sender=source.astype(np.int32),
             then=then,
             waits=np.bincount(then[then >= 0], minlength=len(then)).astype(np.int32),
-            ready=np.zeros(len(then), np.int32),
-            sending=np.full(len(then), size, np.int32),
-            coming=np.full(len(then), size, np.int32),
+            ready=ready.astype(np.int32),
+            sending=size.astype(np.int32),
+            coming=size.astype(np.int32),
             head=bounds[:-1].copy(),
             last=bounds[1:].copy(),
             free=np.zeros(hosts, np.int32),
+            asked=ready.astype(np.int32),
+            done=np.zeros(len(then), np.int32),
         )
 
     @property
     def first_due(self) -> NDArray[np.int32]:
         """int32[H], when each host sends first."""
         waiting = np.append(self.waits, 1)[self.head] > 0
-        return np.where(waiting | (self.head == self.last), IDLE, 0).astype(np.int32)
+        ready = np.append(self.ready, 0)[self.head]
+        return np.where(waiting | (self.head == self.last), IDLE, ready).astype(np.int32)
 
     @classmethod
     def none(cls) -> HostMessages:
@@ -113,6 +121,7 @@ def packet_came(messages: HostMessages, message: int, when: int) -> int:
     """A packet has come; the host whose next message waits for it no longer, -1 for none."""
     messages.coming[message] -= 1
     after = messages.then[message]
+    messages.done[message] = max(messages.done[message], when)
     if messages.coming[message] or after < 0:
         return -1
     messages.waits[after] -= 1

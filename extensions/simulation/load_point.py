@@ -35,11 +35,13 @@ class SimulationSettings:
     packets from hosts, one of `POLICIES`. paths: of `PATHS`, what `BESIDE_TABLES` take. scheme: of
     channels, one of `SCHEMES`: by `single` a packet takes any free virtual channel, as in the
     papers' BookSim (`anynet`); channels: how many there are, the virtual ones shared out among
-    them. threshold: packets that wait for its minimal way when an adaptive packet looks for another
+    them. threshold: flits that wait for its minimal way when an adaptive packet looks for another
     one, as a part of a virtual channel's buffer: so the authors' BookSim has it. samples: switches
     drawn where `ways` are `ugal`, by one of which a packet may go. level: of `LEVELS`, what moves
-    as one. flows: of a host to another, 0 for each packet by itself. warmup, period: cycles;
-    periods: measured. drain: most cycles to wait for what was measured. runs: replications, with
+    as one. link: cycles of a link between switches; metres: of cable a cycle, in the place of
+    `link`, with the lengths of the cable plan; 0 for none. flows: of a host to another, 0 for each
+    packet by itself. warmup, period: cycles; periods: measured. drain: most cycles to wait for what
+    was measured. runs: replications, with
     seeds from `seed` on.
     """
 
@@ -53,6 +55,8 @@ class SimulationSettings:
     paths: str = "shortest"
     threshold: float = 2 / 3
     level: str = "packet"
+    link: int = 1
+    metres: float = 0.0
     flows: int = 0
     samples: int = 4
     warmup: int = 1_500
@@ -77,7 +81,7 @@ class SimulationSettings:
             depth=depth,
             vcs=self.vcs,
             policy=POLICIES.index(self.ways),
-            threshold=self.threshold * depth,
+            threshold=self.threshold * depth * self.packet,
             scheme=SCHEMES.index(self.scheme),
             channels=channels,
             group=self.vcs // channels,
@@ -172,5 +176,9 @@ def _half_interval(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     if len(known) < 2:
         return None
-    quantile = STUDENT[min(len(known) - 2, len(STUDENT) - 1)]
-    return quantile * stdev(known) / sqrt(len(known))
+    return student(len(known)) * stdev(known) / sqrt(len(known))
+
+
+def student(runs: int) -> float:
+    """The quantile of .975 of Student's t for the mean of several runs."""
+    return STUDENT[min(runs - 2, len(STUDENT) - 1)]

@@ -11,6 +11,7 @@ import numpy as np
 from compilers.forwarding.machine_code import one_at_a_time
 from extensions.simulation import flit_kernel, packet_kernel
 from extensions.simulation import packet_kernel as kernel
+from extensions.simulation.host_messages import IDLE
 from extensions.simulation.load_point import LoadPoint, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from extensions.simulation.waiting_cycle import waiting_cycle
@@ -98,7 +99,7 @@ class Measurement:
         with one_at_a_time():
             run(1)
         while counts[kernel.DELIVERED] < packets:
-            if self.now - counts[kernel.LAST] > SILENCE:
+            if self.now - counts[kernel.LAST] > SILENCE and not self._more_to_come():
                 return None
             run(self.now + CHUNK)
         return int(counts[kernel.WORST])
@@ -107,6 +108,11 @@ class Measurement:
     def mean(self) -> float:
         """The mean latency of what was measured and has arrived."""
         return float(self.state.counts[kernel.LATENCY] / max(1, self.state.hops.sum()))
+
+    @property
+    def lost(self) -> int:
+        """Packets that were dropped."""
+        return int(self.state.counts[kernel.LOST])
 
     def _run(self, stop: int) -> None:
         while self.now < stop:
@@ -117,6 +123,11 @@ class Measurement:
             counts = self.state.counts
             out = counts[kernel.DELIVERED] + counts[kernel.LOST]
             self.inside.append((end, int(counts[kernel.INJECTED] - out)))
+
+    def _more_to_come(self) -> bool:
+        """Whether a host will send something later, without having to wait for anything."""
+        due = cast("kernel.PacketState", self.state).due
+        return bool(((due > self.now) & (due < IDLE)).any())
 
     def _worth_waiting(self) -> bool:
         quiet = self.now - self.state.counts[kernel.LAST] > SILENCE
@@ -141,8 +152,7 @@ class Measurement:
     def _figures(self, generated: int) -> LoadPoint:
         counts, settings, net = self.state.counts, self.settings, self.network
         window = settings.last - settings.warmup
-        senders = net.endpoints & (self.traffic.volume > 0)
-        whole = window * net.hosts * self.traffic.volume[senders].sum() / settings.packet
+        whole = window * self.traffic.volume.sum() / settings.packet
         links = np.flatnonzero(net.end >= 0)
         use = self.state.carried[links] / window
         hot = int(links[use.argmax()])
@@ -163,7 +173,7 @@ class Measurement:
             hottest_use=float(use.max()),
             hottest=(hot // net.ports, int(net.end[hot]) // net.ports),
             buffer_use=float(held),
-            lost=int(counts[kernel.LOST]),
+            lost=self.lost,
             cycles=self.now,
             deadlock=() if arrived else self.deadlock(),
             settled=settled([each for each in self.inside if each[0] <= settings.last]),

@@ -2,12 +2,12 @@
 
 A switch takes a packet from its input buffers into its crossbar, twice as fast as links, when input
 and output of the crossbar are free and the buffer behind the link has room. The times are those of
-BookSim's input-queued router with `internal_speedup = 2` and links of one cycle: a packet is ready
-a cycle after its head came, and its head arrives two cycles after it left; the room it had is known
-at the other end four cycles after. A buffer of a virtual channel is a ring of slots. A slot holds
-when its packet is ready or, empty, from when it can be filled: so credits need no messages. First
-packets that are not ready stand in a wheel of lists, one a cycle; the others in a list of their
-switch, the one that has waited longest first.
+BookSim's input-queued router with `internal_speedup = 2`: a packet is ready a cycle after its head
+came, and over a link of one cycle its head arrives two cycles after it left; the room it had is
+known at the other end four cycles after. A buffer of a virtual channel is a ring of slots. A slot
+holds when its packet is ready or, empty, from when it can be filled: so credits need no messages.
+First packets that are not ready stand in a wheel of lists, one a cycle; the others in a list of
+their switch, the one that has waited longest first.
 """
 
 from __future__ import annotations
@@ -20,17 +20,23 @@ from numpy.typing import NDArray
 from extensions.simulation.host_messages import HostMessages, due, packet_came, packet_sent
 from extensions.simulation.just_in_time import compiled, inner
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
-from extensions.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
+from extensions.simulation.simulated_network import (
+    ANY_HOST,
+    HOME,
+    SAME_PLACE,
+    HostTraffic,
+    SimulatedNetwork,
+)
 from extensions.simulation.table_ways import by_tables
 from extensions.simulation.way_choice import ADAPTIVE, drawn
 
 NEVER = 2**31 - 1
-WIRE = 2
-"""Cycles from a link's one end to the buffer behind it."""
+WIRE = 1
+"""Cycles from the crossbar to the buffer behind a link, besides those of the link."""
 PIPELINE = 1
 """Cycles from there until the crossbar can take a packet."""
-CREDIT = 4
-"""Cycles from when a packet leaves until its room can be taken."""
+CREDIT = 3
+"""Cycles from when a packet leaves until its room can be taken, besides those of the link."""
 RELOAD = 3
 """Cycles from when a packet leaves until the one behind it in its buffer can."""
 SINGLE, HOP, VALLEY = range(3)
@@ -74,14 +80,14 @@ class PacketState(NamedTuple):
     ready (an empty slot: can be filled), its links so far. queue: int32[S·L·V, 4], the first slot
     of a virtual channel, its packets, the way out of the first, the next channel in the wheel's
     list. port: int32[S·L, 4], until when the crossbar's input and output are taken, from when the
-    link is free, packets that wait for it. ready: int32[S, L·V], waiting: int32[S], channels whose
+    link is free, flits that wait for it. ready: int32[S, L·V], waiting: int32[S], channels whose
     first packet can leave. wheel: int32[W]. made, due: int32[H], when the next packet of a host is
     made and can leave. streams: uint64[2·H + 1]. counts: int64[COUNTS]. latency, hops: counted.
     carried: int64[S·L], flits over each arc while it was measured. messages: where there are any,
     the second column of `slot` has the packet's message, and nothing is made by chance. via: int32,
     the switch that the packet of each slot goes by, or its mark; empty where there is neither.
-    freed: int32[CREDIT, S·L + 1], ways out that a packet waits for no longer, as will be known in a
-    while; the last column says how many.
+    change: int32[F, S·L], by cycles, by how much the flits that wait for a way out will be more, as
+    a switch knows from credits; empty where no packet asks.
     """
 
     slot: NDArray[np.int32]
@@ -102,7 +108,7 @@ class PacketState(NamedTuple):
     dead: NDArray[np.bool_]
     messages: HostMessages
     via: NDArray[np.int32]
-    freed: NDArray[np.int32]
+    change: NDArray[np.int32]
 
     @classmethod
     def of(
@@ -111,11 +117,12 @@ class PacketState(NamedTuple):
         """Nothing is under way; each host knows when its first packet is made."""
         ports, order = net.ports, net.switches
         buffers = order * ports * rules.vcs
-        longest = rules.depth * rules.vcs * rules.length + 64
+        longest = rules.depth * rules.vcs * rules.length + 64 + int(net.delay.max())
+        turns = CREDIT + int(net.delay.max()) + rules.length
         told = rules.policy >= SHORTEST or len(net.onward) > 0 or net.carries
-        sends = np.flatnonzero(net.endpoints & (traffic.volume > 0))
-        host = (sends[:, None] * ports + net.links + np.arange(net.hosts)).ravel()
-        chance = np.repeat(load * traffic.volume[sends] / rules.length, net.hosts)
+        sends = np.flatnonzero(traffic.volume > 0)
+        host = sends // net.hosts * ports + net.links + sends % net.hosts
+        chance = load * traffic.volume[sends] / rules.length
         streams = np.random.default_rng(seed).integers(0, 2**64, 2 * len(host) + 1, np.uint64)
         state = cls(
             slot=np.zeros((buffers * rules.depth, 4), np.int32),
@@ -136,7 +143,7 @@ class PacketState(NamedTuple):
             dead=np.zeros(order * ports, np.bool_),
             messages=HostMessages.none(),
             via=np.full(buffers * rules.depth * told, DIRECT, np.int32),
-            freed=np.zeros((CREDIT, order * ports + 1), np.int32),
+            change=np.zeros((turns, order * ports * (rules.policy >= ADAPTIVE)), np.int32),
         )
         for h in range(len(host)):
             state.made[h] = made_next(state.streams, h, -1, state.chance[h])
@@ -206,20 +213,23 @@ def cut(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, out: int,
 def destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: float) -> int:
     """The arc of the host that a packet goes to: u of [0, 1) draws the switch, then the host."""
     ports = net.links + net.hosts
-    switch, place = arc // ports, arc % ports
-    low, high = traffic.first[switch], traffic.first[switch + 1]
-    if high - low == 1:
-        return int(traffic.destination[low] * ports + place)
-    begin, last = low, high - 1
+    mine = arc % ports - net.links
+    row = traffic.row[arc // ports * net.hosts + mine]
+    low, last = traffic.first[row], traffic.first[row + 1] - 1
+    begin = low
     while low < last:
         middle = (low + last) // 2
         if traffic.below[middle] > u:
             last = middle
         else:
             low = middle + 1
-    base = traffic.below[low - 1] if low > begin else 0.0
-    inner = (u - base) / (traffic.below[low] - base)
-    place = min(int(inner * net.hosts), net.hosts - 1)
+    place = traffic.place[low]
+    if place == SAME_PLACE:
+        place = mine
+    elif place == ANY_HOST:
+        base = traffic.below[low - 1] if low > begin else 0.0
+        inner = (u - base) / (traffic.below[low] - base)
+        place = min(int(inner * net.hosts), net.hosts - 1)
     return int(traffic.destination[low] * ports + net.links + place)
 
 
@@ -241,13 +251,12 @@ def advance(
     senders = len(state.host)
     dead, messages = state.dead, state.messages
     collective, marks = len(messages.goal) > 0, len(net.onward) > 0
-    told = len(state.via) > 0
+    told, adaptive = len(state.via) > 0, rules.policy >= ADAPTIVE
     for t in range(start, end):
-        if rules.policy >= ADAPTIVE:
-            freed = state.freed[t % CREDIT]
-            for i in range(freed[-1]):
-                port[freed[i], 3] -= 1
-            freed[-1] = 0
+        if adaptive:
+            change = state.change[t % len(state.change)]
+            port[:, 3] += change
+            change[:] = 0
         # First packets that are ready now are routed.
         vc = state.wheel[t & mask]
         state.wheel[t & mask] = -1
@@ -275,7 +284,7 @@ def advance(
                 if out < 0 or slot[here, 3] >= MOST_HOPS:
                     counts[LOST] += 1
                     counts[MEASURED_OUT] += rules.begin <= slot[here, 1] < rules.end
-                    _leave(slot, queue, state.wheel, vc, depth, t, mask)
+                    _leave(slot, queue, state.wheel, vc, depth, t, net.delay[arc], mask)
                 else:
                     queue[vc, 2] = out
                     state.ready[switch, state.waiting[switch]] = vc
@@ -302,8 +311,10 @@ def advance(
                                 state.made[h] = after
                                 state.due[h] = max(after, t + length)
                             slot[into, 0], slot[into, 1], slot[into, 3] = goal, made, 0
-                            _arrive(slot, queue, state.wheel, vc, into, t + WIRE + PIPELINE, mask)
+                            when = t + WIRE + net.delay[arc] + PIPELINE
+                            _arrive(slot, queue, state.wheel, vc, into, when, mask)
                             counts[INJECTED] += 1
+                            counts[LAST] = t
                             counts[MEASURED_IN] += rules.begin <= made < rules.end
                             break
         # Switches match inputs with outputs.
@@ -326,7 +337,7 @@ def advance(
                     if begin - t > room:
                         kept += 1
                         continue
-                    done = begin + WIRE + length - 1
+                    done = begin + WIRE + net.delay[out] + length - 1
                     made = slot[here, 1]
                     counts[DELIVERED] += 1
                     counts[ACCEPTED] += rules.begin <= done < rules.end
@@ -354,22 +365,38 @@ def advance(
                     elif marks:  # only over the first link
                         entered = arc - switch * ports >= net.links
                         state.via[into] = state.via[here] if entered else DIRECT
-                    _arrive(
-                        slot, queue, state.wheel, into // depth, into, begin + WIRE + PIPELINE, mask
-                    )
-                    port[out, 3] += 1
+                    when = begin + WIRE + net.delay[out] + PIPELINE
+                    _arrive(slot, queue, state.wheel, into // depth, into, when, mask)
                 if rules.begin <= begin < rules.end:
                     state.carried[out] += length
                     counts[HELD] += length * (t - slot[here, 2] + PIPELINE)
                 port[arc, 0] = port[out, 1] = t + hold
                 port[out, 2] = begin + length
                 counts[LAST] = t
-                _leave(slot, queue, state.wheel, vc, depth, t, mask)
-                if rules.policy >= ADAPTIVE and arc - switch * ports < net.links:
-                    freed = state.freed[t % CREDIT]
-                    freed[freed[-1]] = net.end[arc]
-                    freed[-1] += 1
+                _leave(slot, queue, state.wheel, vc, depth, t, net.delay[arc], mask)
+                if adaptive:
+                    _waits(net, state.change, port, arc, out, t, length)
             state.waiting[switch] = kept
+
+
+@inner
+def _waits(
+    net: SimulatedNetwork,
+    change: NDArray[np.int32],
+    port: NDArray[np.int32],
+    arc: int,
+    out: int,
+    t: int,
+    length: int,
+) -> None:
+    """A packet passes from an arc to a way out, two flits a cycle: what waits for both changes."""
+    port[out, 3] += min(2, length)
+    for cycle in range(t, t + (length + 1) // 2):
+        flits = min(2, length - 2 * (cycle - t))
+        if cycle > t:
+            change[cycle % len(change), out] += flits
+        if net.end[arc] >= 0:
+            change[(cycle + CREDIT + net.delay[arc]) % len(change), net.end[arc]] -= flits
 
 
 @inner
@@ -461,11 +488,12 @@ def _leave(
     vc: int,
     depth: int,
     t: int,
+    delay: int,
     mask: int,
 ) -> None:
     """The first packet of a virtual channel leaves it; the next one is ready in a while."""
     here = queue[vc, 0]
-    slot[vc * depth + here, 2] = t + CREDIT
+    slot[vc * depth + here, 2] = t + CREDIT + delay
     here = here + 1 if here + 1 < depth else 0
     queue[vc, 0] = here
     queue[vc, 1] -= 1

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from extensions.simulation.collective_completion import CompletionTime
     from extensions.simulation.latency_curve import LatencyCurve
     from extensions.simulation.load_point import LoadPoint
+    from extensions.simulation.packet_trace import TraceTimes
     from polarfab.fabric import Fabric
 
 Failures = tuple[tuple[str, str, str, int], ...]
@@ -59,6 +60,11 @@ MEANT = {
     "--collective",
     metavar="NAME",
     help="The time of ring-allreduce, tree-allreduce, all-to-all or sweep3d over all hosts.",
+)
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The packets of a file, until all have come: cycle, source, destination, flits.",
 )
 @click.option(
     "--size",
@@ -105,6 +111,20 @@ MEANT = {
     default=128,
     show_default=True,
     help="Flits of a port, for all its virtual channels.",
+)
+@click.option(
+    "--link",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    show_default=True,
+    help="Cycles of a link between switches.",
+)
+@click.option(
+    "--metres",
+    type=click.FloatRange(0),
+    default=0.0,
+    help="Of cable a cycle: links as long as in the cable plan. A flit of 64 bytes at 400 Gbit/s: "
+    "0.256.",
 )
 @click.option(
     "--flows",
@@ -154,6 +174,7 @@ def command(
     pattern: str | None,
     demand: Path | None,
     collective: str | None,
+    trace: Path | None,
     size: int,
     words: str,
     hosts: int | None,
@@ -184,8 +205,9 @@ def command(
 
     if pattern and demand:
         raise InputError.of("a pattern or a file of rates", "both", key="--demand")
-    if pattern and collective:
-        raise InputError.of("a pattern or a collective", "both", key="--collective")
+    asked_for = {"--pattern": pattern, "--collective": collective, "--trace": trace}
+    if len(both := [name for name, value in asked_for.items() if value]) > 1:
+        raise InputError.of("a pattern, a collective or a trace", " and ".join(both), key=both[1])
     pattern = str(demand) if demand else pattern or "uniform"
     loads = _loads(words)
     form = plot_form(output) if output else ""
@@ -198,15 +220,17 @@ def command(
     if switches["paths"] == "table" and not {"shortest", "ugal", "valiant"} & {*ways}:
         required = "--ways shortest, ugal or valiant with --paths table"
         raise InputError.of(required, ", ".join(ways) or "none", key="--paths")
-    if collective:
+    if collective or trace:
         runs = switches["runs"] > 1
         others = {
             "--load": words, "--demand": demand, "-o": output, "--scheduler": scheduler,
             "--runs": runs,
         }  # fmt: skip
         if beside := [name for name, value in others.items() if value]:
-            raise InputError.of(f"--collective without {', '.join(others)}", " and ".join(beside))
-        _collectives(asked, (collective, size, hosts or 0, seed, fail), as_json)
+            what = "--collective" if collective else "--trace"
+            raise InputError.of(f"{what} without {', '.join(others)}", " and ".join(beside))
+        sizes = (trace, hosts or 0) if trace else (collective, size, hosts or 0)
+        _to_the_end(asked, (*sizes, seed, fail), as_json)
         return
     from extensions.simulation import simulate
 
@@ -288,21 +312,23 @@ def _doing(level: str) -> str:
     return "simulating" if is_kept(kernel.advance) else "compiling, once, and simulating"
 
 
-def _collectives(
+def _to_the_end(
     asked: Sequence[tuple[Fabric, dict[str, Any]]], given: tuple[Any, ...], as_json: bool
 ) -> None:
-    from extensions.simulation import completion_time
+    """Collectives, or the packets of a file."""
+    from extensions.simulation import completion_time, trace_times
 
+    run = trace_times if isinstance(given[0], Path) else completion_time
     reports, ended = list[dict[str, Any]](), True
     for fabric, settings in asked:
         builds, ways = fabric.builds, settings["ways"]
-        each = of_each_plane(fabric, lambda plane: completion_time(plane, *given, **settings))  # noqa: B023
+        each = of_each_plane(fabric, lambda plane: run(plane, *given, **settings))  # noqa: B023
         more = {"ways": ways} if ways else {}
         rows = [{"name": b.name, **more, **asdict(e)} for b, e in zip(builds, each, strict=True)]
         reports.append(merged_reports([b.name for b in builds], rows, {"name": fabric.name}))
         if not as_json:
             for build, found in zip(builds, each, strict=True):
-                _print_collective(build, found, f", ways {ways}" if ways else "")
+                _print_times(build, found, str(given[0]), f", ways {ways}" if ways else "")
         ended &= all(found.cycles is not None for found in each)
     if as_json:
         print_json(reports[0] if len(reports) == 1 else {"simulated": reports})
@@ -310,17 +336,12 @@ def _collectives(
         raise SystemExit(1)
 
 
-def _print_collective(build: Build, found: CompletionTime, ways: str) -> None:
-    if found.cycles is None or found.seconds is None:
-        warn(f"{build.name}: {found.collective} does not end: {found.lost:,} packets are lost")
+def _print_times(build: Build, found: CompletionTime | TraceTimes, what: str, ways: str) -> None:
+    if found.cycles is None:
+        warn(f"{build.name}: {what} does not end: {found.lost:,} packets are lost")
         _warn_deadlock(build, found.deadlock)
-        return
-    print(
-        f"{build.name}: {found.collective} of {found.size:,} bytes over {found.hosts:,} hosts"
-        f"{ways} takes {found.cycles:,} cycles, {found.seconds * 1e6:.3g} us at 400 Gbit/s\n"
-        f"{found.messages:,} messages; the busiest host sends for {found.least:,} cycles, "
-        f"the hottest link is used {found.hottest_use:.0%} of the time"
-    )
+    else:
+        print(f"{build.name}: {what} {found.text(ways)}")
 
 
 def _warn_deadlock(build: Build, switches: Iterable[int]) -> None:

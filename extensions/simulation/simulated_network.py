@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.demand.traffic_matrix import Traffic
+from compilers.evaluation.traffic import HOST_PATTERNS, PATTERNS, host_pairs
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import DROP, Program
 from compilers.forwarding.walks import minimal_hops
@@ -17,6 +18,7 @@ from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.topology.distance import distances, table_of
+from compilers.topology.labelled_graph import Topology
 
 Numbers = NDArray[Any]
 DESTINATIONS_AT_ONCE = 256
@@ -31,6 +33,7 @@ class SimulatedNetwork(NamedTuple):
     switch, and a packet that came in by it.
 
     end: int32[S·L], the arc at the other end of a link, -1 for none and for hosts.
+    delay: int32[S·L], cycles that a flit takes along it.
     number: uint16[S, S], the class of each switch for each destination; C delivers, C + 1 drops.
     hops: uint8[S, S], the links from each switch to each destination over minimal ways.
     order: int32[S·(C + 2), 1 + P], ways out by class, the minimal one first; `HOME` delivers.
@@ -48,6 +51,7 @@ class SimulatedNetwork(NamedTuple):
     links: int
     hosts: int
     end: NDArray[np.int32]
+    delay: NDArray[np.int32]
     number: NDArray[np.uint16]
     hops: NDArray[np.uint8]
     order: NDArray[np.int32]
@@ -104,6 +108,7 @@ class SimulatedNetwork(NamedTuple):
             links=links,
             hosts=hosts,
             end=end.ravel(),
+            delay=np.ones(order * ports, np.int32),
             number=number,
             hops=hops,
             order=ranked,
@@ -152,30 +157,71 @@ def _onward(p: Program, hosts: int) -> NDArray[np.bool_]:
     return np.ascontiguousarray(onward.reshape(-1, onward.shape[2]))
 
 
-class HostTraffic(NamedTuple):
-    """Where the packets of each switch's hosts go.
+ANY_HOST, SAME_PLACE = -1, -2
+"""In the place of a destination's host: any, at random; the one with the sender's own place."""
 
-    first: int64[S + 1], the flows of each switch; destination: int32[n], the switch of a flow;
-    below: float64[n], the share of the switch's packets in this and earlier flows of it. volume:
-    float64[S], what a switch's hosts send, as a share of the offered load.
+
+class HostTraffic(NamedTuple):
+    """Where the packets of each host go; hosts are numbered switch by switch, p of each of S.
+
+    row: int32[S·p], the row of a host, which those of a switch may share. first: int64[R + 1], the
+    flows of each row; destination: int32[n], the switch of a flow; place: int32[n], which of its
+    hosts, or `ANY_HOST`, or `SAME_PLACE`; below: float64[n], the share of the row's packets in this
+    and its earlier flows. volume: float64[S·p], what a host sends, as a share of the offered load.
     """
 
+    row: NDArray[np.int32]
     first: NDArray[np.int64]
     destination: NDArray[np.int32]
+    place: NDArray[np.int32]
     below: NDArray[np.float64]
     volume: NDArray[np.float64]
 
     @classmethod
-    def of(cls, traffic: Traffic, switches: int) -> HostTraffic:
-        """Flows by their sources. A host sends to its like, or at random to one of several."""
-        order = np.argsort(traffic.source, kind="stable")
-        source, amount = traffic.source[order], traffic.amount[order]
-        first = np.searchsorted(source, np.arange(switches + 1))
-        volume = np.bincount(source, amount, minlength=switches).astype(np.float64)
-        total = np.cumsum(amount)
-        before = np.concatenate(([0.0], total))[first[:-1]]
-        below = (total - before[source]) / volume[source]
-        return cls(first, traffic.destination[order].astype(np.int32), below, volume)
+    def of(cls, traffic: Traffic, switches: int, hosts: int) -> HostTraffic:
+        """Flows of switches. A host sends to its like, or at random to those of several."""
+        found = _rows(traffic.source, traffic.destination, traffic.amount, switches)
+        first, destination, below, volume = found
+        alone = np.repeat(np.diff(first) == 1, np.diff(first))
+        place = np.where(alone, SAME_PLACE, ANY_HOST).astype(np.int32)
+        row = np.repeat(np.arange(switches, dtype=np.int32), hosts)
+        return cls(row, first, destination, place, below, np.repeat(volume, hosts))
+
+    @classmethod
+    def of_pairs(cls, one: Numbers, other: Numbers, switches: int, hosts: int) -> HostTraffic:
+        """Hosts that each send to one other; within a switch there is no traffic."""
+        one, other = np.array((one, other))[:, one // hosts != other // hosts]
+        count = switches * hosts
+        first, goal, below, volume = _rows(one, other, np.ones(len(one)), count)
+        row = np.arange(count, dtype=np.int32)
+        return cls(row, first, goal // hosts, goal % hosts, below, volume)
+
+    @classmethod
+    def of_pattern(cls, pattern: str, topology: Topology, hosts: int, seed: int) -> HostTraffic:
+        """A pattern of `PATTERNS`: between hosts where it is of their numbers, else switches."""
+        switches = topology.graph.order
+        if pattern in HOST_PATTERNS:
+            return cls.of_pairs(*host_pairs(pattern, topology, hosts), switches, hosts)
+        return cls.of(PATTERNS[pattern](topology, hosts, seed), switches, hosts)
+
+    @classmethod
+    def none(cls, sends: Numbers) -> HostTraffic:
+        """No flows; bool[S·p], which hosts send something else."""
+        empty = np.zeros(len(sends), np.int32)
+        first = np.zeros(2, np.int64)
+        return cls(empty, first, empty[:0], empty[:0], np.zeros(0), sends.astype(np.float64))
 
 
-__all__ = ["HOME", "NOWHERE", "HostTraffic", "SimulatedNetwork"]
+def _rows(source: Numbers, destination: Numbers, amount: Numbers, rows: int) -> tuple[Any, ...]:
+    """Flows by their sources: `first`, `destination`, `below`, and what each row sends."""
+    order = np.argsort(source, kind="stable")
+    source, amount = source[order], amount[order]
+    first = np.searchsorted(source, np.arange(rows + 1))
+    volume = np.bincount(source, amount, minlength=rows).astype(np.float64)
+    total = np.cumsum(amount)
+    before = np.concatenate(([0.0], total))[first[:-1]]
+    below = (total - before[source]) / volume[source]
+    return first, destination[order].astype(np.int32), below, volume
+
+
+__all__ = ["ANY_HOST", "HOME", "NOWHERE", "SAME_PLACE", "HostTraffic", "SimulatedNetwork"]

@@ -20,10 +20,10 @@ from mininet_scenarios.machine.serving import Reply, prepare, serve
 from mininet_scenarios.ovs.ovsdb import Port
 from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.scenario.cabled_build import as_cabled
-from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange, hops_of
+from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange
 from mininet_scenarios.scenario.outage import Outage
 from mininet_scenarios.traffic.host_frames import HostFrames
-from mininet_scenarios.traffic.pinging import ping_all
+from mininet_scenarios.traffic.pinging import answer_rows, ping_all
 from mininet_scenarios.traffic.probing import ProbeProcess
 from mininet_scenarios.traffic.rule_exercise import RuleExercise
 
@@ -67,20 +67,11 @@ class MininetChild(OpenFlowChild):
         Returns answers as (at, from, count, shortest, longest), hops of the way to `at`, and the
         packets that left the fabric's ports meanwhile as (switch, port, count).
         """
-        wanted: dict[int, dict[str, int]] = {}
-        number = {self.network.address(i, version): i for i in range(len(self.hosts))}
-        address = list(number)
-        for here, there, count in requests:
-            wanted.setdefault(here, {})[address[there]] = count
+        addresses = [self.network.address(i, version) for i in range(len(self.hosts))]
+        pids = [host.pid for host in self.network.hosts]
         before = self._counters(PACKETS)
-        rounds = [(self.network.hosts[i].popen, addresses) for i, addresses in wanted.items()]
-        seen = ping_all(rounds, self._progress)
+        answers = answer_rows(ping_all(pids, addresses, requests, self._progress))
         loads = self._counters(PACKETS) - before
-        answers = [
-            [here, number[source], a.count, hops_of(a.highest), hops_of(a.lowest)]
-            for here, heard in zip(wanted, seen, strict=True)
-            for source, a in heard.items()
-        ]
         switch, link = np.nonzero(loads)
         ports = self.build.wiring.port[switch, link]
         packets = np.stack((switch, ports, loads[switch, link]), axis=1)

@@ -11,8 +11,7 @@ from compilers.targets.routed.interfaces import BRIDGE, LINUX
 from mininet_scenarios.engines.inner_child import InnerChild
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
-from mininet_scenarios.scenario.engine import hops_of
-from mininet_scenarios.traffic.pinging import ping_all
+from mininet_scenarios.traffic.pinging import answer_rows, ping_all
 from mininet_scenarios.traffic.probing import ProbeProcess
 
 TABLE, PRIORITY = "5046", "1"
@@ -107,26 +106,8 @@ class RoutedChild(InnerChild):
         return f"via {own[0]} dev {device}", f"via {own[1]} dev {device}"
 
     def _ping(self, requests: list[list[int]], addresses: list[str]) -> list[list[int]]:
-        """Answers as (at, from, count, shortest, longest), hops of the way to `at`.
-
-        From a host at the same bridge it is none: not even the switch takes from its TTL.
-        """
-        wanted: dict[int, dict[str, int]] = {}
-        for here, there, count in requests:
-            wanted.setdefault(here, {})[addresses[there]] = count
-        rounds = [(self.network.hosts[i].spawn, to) for i, to in wanted.items()]
-        seen = ping_all(rounds, self._progress)
-        number = {address: i for i, address in enumerate(addresses)}
-        return [
-            [
-                here,
-                number[source],
-                a.count,
-                *(max(0, hops_of(ttl)) for ttl in (a.highest, a.lowest)),
-            ]
-            for here, heard in zip(wanted, seen, strict=True)
-            for source, a in heard.items()
-        ]
+        pids = [host.pid for host in self.network.hosts]
+        return answer_rows(ping_all(pids, addresses, requests, self._progress))
 
     def _rule(self, what: str, switch: int) -> None:
         words = ("rule", what, "priority", PRIORITY, "table", TABLE)

@@ -38,6 +38,11 @@ class RouterProcesses(ABC):
         name = build.wiring.names[vertex]
         self.files, self.daemons = rendered / name, daemons / name
 
+    @property
+    def learns(self) -> bool:
+        """Whether its routes depend on those of others."""
+        return False
+
     def next_hops(self, far: int) -> list[str]:
         """The addresses by which it finds another switch."""
         return [str(IPv6Address(LINK_LOCAL + far + 1)), str(self.build.addressing.gateway(far))]
@@ -94,6 +99,11 @@ class LinuxRouter(RouterProcesses):
 class FrrRouter(RouterProcesses):
     """The target frr: zebra, staticd, and what else its configuration is for."""
 
+    @property
+    def learns(self) -> bool:
+        """By BGP."""
+        return "bgpd" in self._more()
+
     def begin(self) -> None:
         """Start the daemons one after the other, then load the configuration."""
         self.daemons.mkdir()
@@ -104,22 +114,20 @@ class FrrRouter(RouterProcesses):
         self._vtysh("-f", str(self.files / "frr.conf"))
 
     def ready(self, dead: set[str]) -> bool:
-        """Static: a route for each prefix and table, or none over a dead link; BGP: as compiled.
+        """Static: a route for each prefix and table with one over a live link; BGP: as compiled.
 
         With BGP static routes share what enters: every way of each is there.
         """
-        if "bgpd" in self._more():
+        if self.learns:
             found = {str(route["dst"]): str(route.get("dev")) for route in self.routes(BGP)}
             compiled = self._compiled()
             right = {dst: dev for dst, dev in found.items() if dst in compiled} == compiled
             return bool(dead) or (right and self.shares() == self._shares())
-        if dead and self.build.protect == "none":
-            return not self._over(dead, FRRS)
-        return len(self.routes(FRRS)) == len(self._static())
+        return len(self.routes(FRRS)) == len(self._static(dead))
 
     def next_hops(self, far: int) -> list[str]:
         """BGP knows the addresses already: it has spoken to them."""
-        return [] if "bgpd" in self._more() else super().next_hops(far)
+        return [] if self.learns else super().next_hops(far)
 
     def set_interface(self, name: str, up: bool) -> None:
         """By zebra, which has its addresses."""
@@ -141,13 +149,14 @@ class FrrRouter(RouterProcesses):
         lines = map(str.split, (self.files / "frr.conf").read_text().splitlines())
         return Counter(line[2] for line in lines if line[-2:] == ["table", str(ENTER)])
 
-    def _static(self) -> set[tuple[str, str]]:
-        """The prefixes and tables of its static routes."""
+    def _static(self, dead: set[str]) -> set[tuple[str, str]]:
+        """The prefixes and tables of its static routes over other interfaces."""
         lines = map(str.split, (self.files / "frr.conf").read_text().splitlines())
         routes = [line for line in lines if line[:2] in (["ip", "route"], ["ipv6", "route"])]
         return {
             (line[2], line[line.index("table") + 1] if "table" in line else "main")
             for line in routes
+            if dead.isdisjoint(line)
         }
 
     def _compiled(self) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from mininet_scenarios.scenario.engine import EngineError
@@ -52,6 +53,11 @@ class Space:
     def run(self, *command: str, **options: Any) -> str:
         """What a command prints there."""
         return run(*self.inside, *command, **options)
+
+    def read(self, file: str) -> list[list[str]]:
+        """The words of each line of a file of /proc/net there."""
+        lines = Path(f"/proc/{self.pid}/net/{file}").read_text(encoding="ascii").splitlines()
+        return [line.split() for line in lines]
 
     def spawn(self, command: list[str], **options: Any) -> subprocess.Popen[Any]:
         """Start a command there."""

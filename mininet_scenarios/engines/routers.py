@@ -5,7 +5,6 @@ It must run in namespaces of its own (`mininet_scenarios.machine.serving`); the 
 
 from __future__ import annotations
 
-import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,15 +16,17 @@ from compilers.tables.build import Build
 from mininet_scenarios.engines.host_addresses import HostAddresses
 from mininet_scenarios.engines.router_kinds import ROUTER_KINDS, RouterProcesses
 from mininet_scenarios.engines.router_space import ROUTES_PATIENCE, Space, run, until
+from mininet_scenarios.machine.netns import entered
 from mininet_scenarios.scenario.engine import EngineError, HostSample
+from mininet_scenarios.traffic.pinging import ping_all
 
 SILENCE = 1.0
 """Seconds without any packet, after which links count as quiet."""
+IFA_F_TENTATIVE = 0x40
+"""Of an address: whether the kernel still asks if another one has it (linux/if_addr.h)."""
 NAMESPACES_AT_ONCE = 4
 """Routers that are started at the same time."""
-LASTING = """for known in /proc/sys/net/ipv[46]/neigh/*
-do echo 36000000 > "$known/base_reachable_time_ms"; echo 0 > "$known/delay_first_probe_time"
-done"""
+LASTING = {"base_reachable_time_ms": 36_000_000, "delay_first_probe_time": 0}
 """Neighbours ask for each other at once, and know each other for hours: questions are packets."""
 
 
@@ -52,6 +53,8 @@ class Routers(HostAddresses):
             for vertex, space in enumerate(self.switches)
         ]
         self.down: set[tuple[int, int]] = set()
+        self.unsettled = set(range(len(self.switches)))
+        self.unmet = set(map(tuple, np.argwhere(build.wiring.far >= 0).tolist()))
 
     def start(self) -> None:
         """Cable and configure everything; returns when every router has all its routes.
@@ -61,21 +64,27 @@ class Routers(HostAddresses):
         """
         run("ip", "-batch", "-", text="\n".join(self._cables()))
         for space in [*self.switches, *self.hosts]:
-            space.run("sh", "-c", LASTING)
+            with entered(space.pid):
+                _remember_neighbours()
         with ThreadPoolExecutor(NAMESPACES_AT_ONCE) as several:
             list(several.map(lambda router: router.begin(), self.routers))
         for i, host in enumerate(self.hosts):
             host.run("ip", "-batch", "-", text="\n".join(self.setup(i)))
         for space in [*self.switches, *self.hosts]:
-            until(lambda space=space: "tentative" not in space.run("ip", "-6", "address"), "DAD")  # type: ignore[misc]
+            until(lambda space=space: not any(map(_tentative, space.read("if_inet6"))), "DAD")  # type: ignore[misc]
         self.settle()
 
     def settle(self, patience: float = ROUTES_PATIENCE) -> None:
         """Wait until every router has the routes that it can have with the links that are up."""
-        for vertex, router in enumerate(self.routers):
-            dead = {self.name(v, k) for v, k in self.down if v == vertex}
+        learning = any(router.learns for router in self.routers)
+        for vertex in range(len(self.routers)) if learning else sorted(self.unsettled):
+            router, dead = (
+                self.routers[vertex],
+                {self.name(v, k) for v, k in self.down if v == vertex},
+            )
             what = f"routes of {self.build.wiring.names[vertex]}"
             until(lambda router=router, dead=dead: router.ready(dead), what, patience)  # type: ignore[misc]
+        self.unsettled.clear()
         self._meet()
 
     def sent(self) -> NDArray[np.int64]:
@@ -83,8 +92,7 @@ class Routers(HostAddresses):
         port = self.build.wiring.port
         loads = np.zeros(port.shape, np.int64)
         for vertex, space in enumerate(self.switches):
-            shown = json.loads(space.run("ip", "-json", "-stats", "link"))
-            sent = {link["ifname"]: link["stats64"]["tx"]["packets"] for link in shown}
+            sent = {words[0].rstrip(":"): int(words[10]) for words in space.read("dev")[2:]}
             for link in np.flatnonzero(port[vertex]).tolist():
                 loads[vertex, link] = sent[self.name(vertex, link)]
         return loads
@@ -108,6 +116,8 @@ class Routers(HostAddresses):
         """Take a switch's end of its k-th link down, or up again."""
         self.routers[vertex].set_interface(self.name(vertex, link), up)
         (self.down.discard if up else self.down.add)((vertex, link))
+        self.unmet.add((vertex, link))
+        self.unsettled.add(vertex)
 
     def name(self, vertex: int, link: int) -> str:
         """The interface of a switch's k-th link."""
@@ -118,25 +128,45 @@ class Routers(HostAddresses):
         for u, here, v, there in wiring.each_cable():
             near, far = wiring.port_name(u, here), wiring.port_name(v, there)
             lines.append(_veth(self.switches[u], near, self.switches[v], far))
-        for i, (vertex, number) in enumerate(zip(self.who.switch, self.who.number, strict=True)):
-            port = wiring.port_name(int(vertex), int(wiring.host_port[vertex, number]))
-            lines.append(_veth(self.switches[vertex], port, self.hosts[i], "eth0"))
+        taking_part = zip(self.who.switch.tolist(), self.who.number.tolist(), strict=True)
+        who = {end: i for i, end in enumerate(taking_part)}
+        for vertex, number in np.argwhere(wiring.host_port > 0).tolist():
+            switch, i = self.switches[vertex], who.get((vertex, number))
+            port = wiring.port_name(vertex, int(wiring.host_port[vertex, number]))
+            host = (switch, f"no-{port}") if i is None else (self.hosts[i], "eth0")
+            lines.append(_veth(switch, port, *host))
         return lines
 
     def _meet(self) -> None:
-        """Let neighbours ask for each other now: a packet's way must not begin with a question."""
-        with ThreadPoolExecutor(NAMESPACES_AT_ONCE) as several:
-            list(several.map(self._meet_at, range(len(self.switches))))
+        """Let new neighbours ask for each other now: a packet's way must not begin with that."""
+        met = self.unmet - self.down
+        self.unmet &= self.down
+        far = self.build.wiring.far
+        asked = [
+            ((self.switches[v].pid, self.name(v, k)), address)
+            for v, k in sorted(met)
+            for address in self.routers[v].next_hops(int(far[v, k]))
+        ]
+        for is_v6 in (True, False):
+            some = [each for each in asked if (":" in each[1]) == is_v6]
+            if some:
+                places, addresses = zip(*some, strict=True)
+                ping_all(places, addresses, [(i, i, 1) for i in range(len(some))], _silent)
 
-    def _meet_at(self, vertex: int) -> None:
-        wiring = self.build.wiring
-        links: list[int] = np.flatnonzero(wiring.far[vertex] >= 0).tolist()
-        for k in links:
-            if (vertex, k) not in self.down:
-                far, through = int(wiring.far[vertex, k]), self.name(vertex, k)
-                for address in self.routers[vertex].next_hops(far):
-                    words = ("ping", "-c1", "-W1", "-I", through, address)
-                    self.switches[vertex].run(*words, check=False)
+
+def _remember_neighbours() -> None:
+    """In this network namespace."""
+    for known in Path("/proc/sys/net").glob("ipv[46]/neigh/*"):
+        for setting, value in LASTING.items():
+            (known / setting).write_text(str(value))
+
+
+def _silent(done: int, total: int) -> None:
+    """Progress of what takes no time."""
+
+
+def _tentative(address: list[str]) -> bool:
+    return bool(int(address[4], 16) & IFA_F_TENTATIVE)
 
 
 def _veth(here: Space, name: str, there: Space, other: str) -> str:

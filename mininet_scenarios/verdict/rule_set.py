@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.targets.openflow.bundled_blocks import ROW, entries, heads, restated
-from compilers.targets.openflow.carried_rows import carries
 from compilers.targets.openflow.class_groups import MORE_VALUES, GroupRole, group_numbers
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import GROUP_SPACE, Pipeline, RowKind
@@ -84,7 +83,7 @@ class RuleSet:
         self.due: dict[Rule, Pairs] = {}
         self._local()
         self._routes = {version: self._prefixes(version) for version in self.versions}
-        if carries(build):
+        if build.carries:
             self._over_intermediates()
         else:
             self._between()

@@ -54,18 +54,13 @@ class CarriedRows:
         return np.delete(np.arange(len(self.egress)), [self.own] if self.own >= 0 else [])
 
 
-def carries(build: Build) -> bool:
-    """Whether packets carry an intermediate."""
-    return build.carries
-
-
 def require_numbers(build: Build) -> None:
     """Pass when every intermediate has an address.
 
     Raises:
         InputError: there are too many.
     """
-    if carries(build) and (count := len(intermediates(build))) > 1 << CARRIED_BITS:
+    if build.carries and (count := len(intermediates(build))) > 1 << CARRIED_BITS:
         raise InputError.of(
             key="routing.balance",
             required=f"at most {1 << CARRIED_BITS:,} switches with hosts, each of which a MAC "

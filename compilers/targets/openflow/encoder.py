@@ -23,7 +23,6 @@ from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.carried_rows import (
     CarriedRows,
     carried_addresses,
-    carries,
 )
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, roles
 from compilers.targets.openflow.flow_tables import (
@@ -276,7 +275,7 @@ class Encoder:
             self._own.append(rows.own_nd(hosts))
             self._enter.append(rows.enter(gateway, hosts, IPV6))
             self._hosts.append(rows.hosts(gateway, hosts, IPV6, single=False))
-        self._carried = _Carried.of(self.build) if carries(self.build) else None
+        self._carried = _Carried.of(self.build) if self.build.carries else None
         if self._carried:
             self._forward.append(rows.forward_carried(self._carried.first, self._pipeline.ipv6))
 

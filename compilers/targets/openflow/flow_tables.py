@@ -28,7 +28,7 @@ from compilers.spec.features import (
 from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.openflow.carried_rows import carries, require_numbers
+from compilers.targets.openflow.carried_rows import require_numbers
 from compilers.targets.openflow.class_groups import Groups, Marking, groups, roles
 from compilers.targets.openflow.profiles import Profile, profiles_of
 from compilers.wiring.addressing import MARK_IN_MAC
@@ -207,7 +207,7 @@ class Pipeline:
     @property
     def whole(self) -> bool:
         """Whether switches have to be able to do all that Open vSwitch does."""
-        return self.marks or carries(self.build) or self.build.every_hop
+        return self.marks or self.build.carries or self.build.every_hop
 
     @property
     def marking(self) -> Marking:
@@ -288,7 +288,7 @@ class Pipeline:
         classes = sum(int(group.led.sum()) * rows for group, rows in led)
         dispatch = 1 + hosts * (self.entering and profile.masks)
         marked = families * self.marks + len(self.spread(vertex)) + len(self.shared(vertex))
-        if carries(self.build):
+        if self.build.carries:
             dispatch += 1 + hosts + (hosts > 0)
             marked += len(intermediates(self.build)) + (self.build.protect != "none")
         return 1 + answers + families * (dispatch + routes + hosts) + classes + marked

@@ -19,7 +19,7 @@ from compilers.readers.expected_forwarding import Ability
 from compilers.readers.openflow.ovs_reader import PipelineParts, read_ovs
 from compilers.readers.openflow.single_table_reader import read_single_table
 from compilers.tables.build import Build
-from compilers.targets.openflow.carried_rows import CarriedRows, carried_addresses, carries
+from compilers.targets.openflow.carried_rows import CarriedRows, carried_addresses
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers
 from compilers.targets.openflow.flow_tables import CAPABILITIES as OPENFLOW
 from compilers.targets.openflow.flow_tables import (
@@ -251,7 +251,7 @@ class FabricTexts:
         """What is said of packets that carry their intermediate; empty where none does."""
         build = self.pipeline.build
         basis = vertex & MOST_BASIS
-        if not carries(build):
+        if not build.carries:
             return {"carried_mac": "", "own_mac": "", "basis": basis, "intermediates": 0} | {
                 "carried": [],
                 "gives_up": False,

@@ -87,6 +87,8 @@ def test_bits_of_host_numbers() -> None:
     for pattern, to in (
         ("shuffle", lambda i: int(f"{i:04b}"[1:] + f"{i:04b}"[0], 2)),
         ("reverse", lambda i: int(f"{i:04b}"[::-1], 2)),
+        ("complement", lambda i: 15 - i),
+        ("transpose", lambda i: int(f"{i:04b}"[2:] + f"{i:04b}"[:2], 2)),
     ):
         traffic = PATTERNS[pattern](topology, 3, 0)
         expected = np.zeros((7, 7))

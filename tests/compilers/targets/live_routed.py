@@ -56,12 +56,10 @@ class Fabric(Routers):
     def pings(self, version):
         """[[TTL of the answers of host j to host i, 0 where there is none]]."""
         everyone = [self.address(v, version) for v in range(len(self.hosts))]
-        rounds = [
-            (host.spawn, {to: 1 for u, to in enumerate(everyone) if u != v})
-            for v, host in enumerate(self.hosts)
-        ]
-        seen = ping_all(rounds, lambda *_: None)
-        return [[answers[to].lowest if to in answers else 0 for to in everyone] for answers in seen]
+        count = range(len(everyone))
+        pairs = [(v, u, 1) for v in count for u in count if u != v]
+        seen = ping_all([host.pid for host in self.hosts], everyone, pairs, lambda *_: None)
+        return [[seen[v, u].lowest if (v, u) in seen else 0 for u in count] for v in count]
 
     def meet_neighbours(self, vertex):
         """So that no next hop is new to the kernel, which would leave it out."""

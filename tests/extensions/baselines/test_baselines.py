@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import BASELINES
+from compilers.topology.layout import layout
 from extensions.baselines.jellyfish import eccentricity, random_regular
 
 # Family, parameters, then nodes, links, least and most ports, nodes with hosts, distance of hosts.
@@ -56,6 +57,9 @@ SMALL = [
     *(("megafly", {"h": h, "a": a}) for a, h in ((2, 1), (4, 2), (6, 2), (8, 3))),
     *(("megafly", {"h": 2, "a": 8, "groups": g}) for g in (3, 5, 9)),
     *(("mlfm", {"n": n}) for n in (3, 4, 6)),
+    ("rng", {"nodes": 64, "degree": 8, "ports": 16}),
+    ("rng", {"nodes": 96, "degree": 12, "ports": 8, "lanes": 3, "seed": 4}),
+    ("rng", {"nodes": 32, "degree": 8, "lanes": 1}),
     *(("bundlefly", {"q": q, "degree": d}) for q, d in ((3, 2), (4, 2), (5, 4), (4, 6))),
     *(("spectralfly", {"p": p, "q": q}) for p, q in ((3, 5), (5, 7), (11, 7), (23, 11))),
     *(("dring", {"groups": g, "a": a}) for g, a in ((5, 1), (5, 3), (6, 2), (9, 2), (12, 4))),
@@ -110,7 +114,7 @@ def test_mean_distance(name, given):
     family, topology = build(name, given)
     expected = family.mean_distance(given)
     if expected is None:
-        assert name in ("jellyfish", "bundlefly", "spectralfly") or "groups" in given
+        assert name in ("jellyfish", "bundlefly", "rng", "spectralfly") or "groups" in given
     elif name == "dragonfly":
         a, h = topology.parameters["a"], given["h"]
         shortcuts = (a - 2) / a * 2 * (h - 1) / (topology.graph.order - 1)
@@ -261,6 +265,10 @@ BAD = [
     ("jellyfish", {"nodes": 5, "degree": 3}, "degree", "the nearest are 2 and 4"),
     ("jellyfish", {"nodes": 5, "degree": 6}, "degree", "the largest is 4"),
     ("jellyfish", {"nodes": 8, "degree": 3, "seed": -1}, "seed", "the smallest is 0"),
+    ("rng", {"nodes": 40, "degree": 8, "ports": 16}, "nodes", "the nearest are 32 and 48"),
+    ("rng", {"nodes": 64, "degree": 9, "ports": 16}, "degree", "the nearest are 8 and 12"),
+    ("rng", {"nodes": 64, "degree": 20, "ports": 16}, "degree", "take more nodes"),
+    ("rng", {"nodes": 32, "degree": 8}, "ports", "take fewer ports or lanes, or more nodes"),
     ("fat-tree", {"k": 4, "pods": 9}, "pods", "the nearest is 8"),
     ("mlfm", {"n": 2}, "n", "the smallest is 3"),
     ("bundlefly", {"q": 6, "degree": 4}, "q", "the nearest are 5 and 7"),
@@ -295,8 +303,8 @@ def test_check_finds_no_fault_exactly_with_what_builds(name, data):
         assert topology.graph.order == family.order(given)
 
 
-def digest(**given):
-    edges = BASELINES["jellyfish"].build(given).graph.edges()
+def digest(family, **given):
+    edges = BASELINES[family].build(given).graph.edges()
     return hashlib.sha256(edges.astype("<i4").tobytes()).hexdigest()[:16]
 
 
@@ -311,11 +319,12 @@ JELLYFISH = {
 @pytest.mark.parametrize(("given", "expected"), JELLYFISH.items())
 def test_jellyfish_is_the_same_everywhere(given, expected):
     nodes, degree, seed = given
-    assert digest(nodes=nodes, degree=degree, seed=seed) == expected
+    assert digest("jellyfish", nodes=nodes, degree=degree, seed=seed) == expected
 
 
 def test_jellyfish_without_a_seed_is_seed_0():
-    assert digest(nodes=50, degree=5) == digest(nodes=50, degree=5, seed=0)
+    given = {"nodes": 50, "degree": 5}
+    assert digest("jellyfish", **given) == digest("jellyfish", **given, seed=0)
 
 
 def test_jellyfish_passes_over_a_graph_in_two_pieces():
@@ -331,6 +340,45 @@ def test_jellyfish_is_regular_and_connected(nodes, degree, seed):
     if BASELINES["jellyfish"].check(given) == []:
         graph = BASELINES["jellyfish"].build(given).graph
         assert (graph.degrees == degree).all()
+        assert np.isfinite(shortest_path(matrix(graph), unweighted=True)).all()
+
+
+RNG = {
+    (64, 8, 16, 4, 0): "8512575d353cd59d",
+    (960, 64, 32, 4, 1): "6677727cc7d718af",
+}
+
+
+@pytest.mark.parametrize(("given", "expected"), RNG.items())
+def test_trunks_of_rng_are_permutations_between_rows(given, expected):
+    """Every switch of a row has as many links to each row, and it is the same graph everywhere."""
+    nodes, degree, ports, lanes, seed = given
+    keys = {"nodes": nodes, "degree": degree, "ports": ports, "lanes": lanes, "seed": seed}
+    topology = BASELINES["rng"].build(keys)
+    assert digest("rng", **keys) == expected
+    rows = layout(topology)
+    assert rows.rack.tolist() == [v // ports for v in range(nodes)]
+    to = np.zeros((nodes, nodes // ports), int)
+    u, v = topology.graph.edges().T
+    np.add.at(to, (np.concatenate((u, v)), rows.rack[np.concatenate((v, u))]), 1)
+    assert (to == to[np.arange(nodes) // ports * ports]).all()
+    assert not (to[np.arange(nodes), rows.rack] % 2).any()
+    assert len(np.unique(to[::ports])) > 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.integers(1, 20),
+    boxes=st.integers(1, 6),
+    ports=st.sampled_from([8, 11, 16, 32]),
+    lanes=st.integers(1, 5),
+    seed=st.integers(0, 2**70),
+)
+def test_rng_is_regular_and_connected(rows, boxes, ports, lanes, seed):
+    given = {"nodes": rows * ports, "degree": boxes * lanes, "ports": ports, "lanes": lanes}
+    if BASELINES["rng"].check(given) == []:
+        graph = BASELINES["rng"].build(given | {"seed": seed}).graph
+        assert (graph.degrees == boxes * lanes).all()
         assert np.isfinite(shortest_path(matrix(graph), unweighted=True)).all()
 
 

@@ -1,16 +1,25 @@
-"""Points that are kept: a figure that was stopped goes on where it was."""
+"""Points that are kept: a figure that was stopped goes on where it was, and can be checked."""
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
-from extensions.papers import latency_curves
-from extensions.papers.kept_points import keeping
+import pytest
+
+from extensions.papers import kept_points, latency_curves
+from extensions.papers.kept_points import keeping, points_digest
 from extensions.papers.latency_curves import PaperFabric, simulated_curve
 from extensions.simulation.latency_curve import LatencyCurve
 
 FABRIC = PaperFabric({"family": "polarfly", "q": 3}, 2, "MIN")
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latency_curves, "LOADS", (0.1, 0.3))
+    monkeypatch.setattr(latency_curves, "SEEDS", 2)
 
 
 def curve(folder: Path | None) -> LatencyCurve:
@@ -19,26 +28,58 @@ def curve(folder: Path | None) -> LatencyCurve:
 
 
 def test_a_kept_point_is_not_computed_again(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(latency_curves, "LOADS", (0.1, 0.3))
-    monkeypatch.setattr(latency_curves, "SEEDS", 2)
     whole = curve(None)
     assert curve(tmp_path) == whole
-    kept = sorted((tmp_path / "points").iterdir())
-    assert [file.name for file in kept] == [
-        f"polarfly-3-2-MIN-uniform-{load}-{seed}.json" for load in (0.1, 0.3) for seed in (0, 1)
+    head, *lines = (tmp_path / "points.csv").read_text().splitlines()
+    assert head.startswith("fabric,pattern,load,seed,code,offered,")
+    assert [line.split('}",')[1][:14] for line in lines] == [
+        f"uniform,{load},{seed}," for load in (0.1, 0.3) for seed in (0, 1)
     ]
-    monkeypatch.setattr(latency_curves, "_prepared", None)  # nothing is simulated
+    monkeypatch.setattr(latency_curves, "simulated_point", lambda _: 1 / 0)
     assert curve(tmp_path) == whole
 
 
-def test_a_point_of_other_code_or_half_a_file_is_computed_again(
-    tmp_path: Path, monkeypatch
-) -> None:
-    monkeypatch.setattr(latency_curves, "LOADS", (0.1, 0.3))
-    monkeypatch.setattr(latency_curves, "SEEDS", 2)
+def test_a_point_of_other_code_or_half_a_line_is_computed_again(tmp_path: Path) -> None:
     whole = curve(tmp_path)
-    first, second, *_ = sorted((tmp_path / "points").iterdir())
-    found = json.loads(first.read_text())
-    first.write_text(json.dumps({**found, "code": "other", "accepted": 0.9}))
-    second.write_text(second.read_text()[:40])
+    head, first, second, *others = (tmp_path / "points.csv").read_text().splitlines()
+    first = first.replace(points_digest(), "other").replace("0.1,0.", "0.1,0.9")
+    (tmp_path / "points.csv").write_text("\n".join((head, first, *others, second[:80])) + "\n")
     assert curve(tmp_path) == whole
+
+
+def test_points_follow_from_the_simulator_too(monkeypatch) -> None:
+    before = points_digest()
+    points_digest.cache_clear()
+    monkeypatch.setattr(kept_points, "folder_digest", lambda folder: f"other {folder.name}")
+    assert points_digest() != before
+    points_digest.cache_clear()
+
+
+def test_points_are_checked(tmp_path: Path, polarfab) -> None:
+    curve(tmp_path)
+    file = tmp_path / "points.csv"
+    words = ("reproduce", "--check", file, "--points", 2, "--json")
+    code, out, err = polarfab(*words)
+    assert (code, err) == (0, "")
+    rows = json.loads(out)
+    assert len(rows) == 2
+    assert all(row["kept"] == row["now"] and row["code"] == "the same" for row in rows)
+    assert rows[0]["fabric"] == "polarfly q=3 2 hosts a switch, MIN"
+    assert json.loads(polarfab(*words, "--seed", 5)[1]) != rows
+    text = file.read_text()
+    file.write_text(text.replace(points_digest(), "older"))
+    code, out, _ = polarfab(*words)
+    assert code == 0
+    assert all(row["within"] > 0 and row["code"] == "other" for row in json.loads(out))
+    lines = list(csv.reader(text.splitlines()))
+    for line in lines[1:]:
+        line[lines[0].index("accepted")] = "0.9"
+    with file.open("w", newline="") as stream:
+        csv.writer(stream).writerows(lines)
+    code, out, _ = polarfab(*words, "--points", 4)
+    assert code == 1
+    assert not all(row["agrees"] for row in json.loads(out))
+    file.write_text("")
+    code, _, err = polarfab(*words)
+    assert code == 2
+    assert "points.csv: required points, as reproduce -o writes them" in err

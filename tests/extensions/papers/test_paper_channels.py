@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from compilers.evaluation.traffic import PATTERNS
 from extensions.papers.exhibit import PaperClaim
 from extensions.papers.latency_curves import (
     Look,
@@ -32,7 +31,7 @@ def test_split_channels_and_not_growth_make_the_collapse_of_figure_eleven() -> N
     build = fabric.build()
     settings = settings_for(build, [0.5], 0, (), WINDOWS)
     network = network_for(build, 5, settings)
-    traffic = HostTraffic.of(PATTERNS["uniform"](build.topology, 5, 0), network.switches)
+    traffic = HostTraffic.of_pattern("uniform", build.topology, 5, 0)
     (shared,) = simulate(network, traffic, settings).points  # the default
     split = with_channels(build, network, replace(settings, scheme="valley"))
     (valley,) = simulate(network, traffic, split).points

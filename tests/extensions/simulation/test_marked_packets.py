@@ -27,7 +27,7 @@ def measured(
 ) -> Measurement:
     network = SimulatedNetwork.of(marked(q, protect, family=family), 1)
     given = SimulationSettings(**settings)  # type: ignore[arg-type]
-    found = Measurement.of(network, HostTraffic.of(traffic, network.switches), given, 0.2)
+    found = Measurement.of(network, HostTraffic.of(traffic, network.switches, 1), given, 0.2)
     found.point()
     return found
 

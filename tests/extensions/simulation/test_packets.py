@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.traffic import PATTERNS
 from compilers.proof.explanation import explain
 from compilers.tables.build import Build
 from extensions.simulation import simulate as simulate_fabric
+from extensions.simulation.build_simulation import network_for
 from extensions.simulation.latency_curve import LatencyCurve, simulate
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.measurement import Measurement
@@ -39,9 +42,11 @@ def spread() -> Build:
 
 def curve(build: Build, hosts: int, traffic: str | Traffic, **settings: object) -> LatencyCurve:
     if isinstance(traffic, str):
-        traffic = PATTERNS[traffic](build.topology, hosts, 0)
-    flows = HostTraffic.of(traffic, build.tables.switches)
-    return simulate(SimulatedNetwork.of(build, hosts), flows, SimulationSettings(**settings))
+        flows = HostTraffic.of_pattern(traffic, build.topology, hosts, 0)
+    else:
+        flows = HostTraffic.of(traffic, build.tables.switches, hosts)
+    given = SimulationSettings(**settings)
+    return simulate(network_for(build, hosts, given), flows, given)
 
 
 @pytest.mark.parametrize(("pattern", "hops"), [("perm1hop", 1), ("perm2hop", 2)])
@@ -55,6 +60,35 @@ def test_an_idle_network_takes_eight_cycles_and_three_a_link(
     assert point.median_latency == 8 + 3 * hops - (4 - length)
     assert point.mean_hops == hops
     assert point.mean_latency == pytest.approx(point.median_latency, abs=0.02)
+
+
+@pytest.mark.parametrize("level", ["packet", "flit"])
+@pytest.mark.parametrize(("pattern", "hops"), [("perm1hop", 1), ("perm2hop", 2)])
+def test_every_cycle_of_a_link_is_one_more(q7: Build, pattern: str, hops: int, level: str) -> None:
+    settings = {"loads": (0.002,), "link": 12, "level": level}
+    (point,) = curve(q7, 1, pattern, **settings).points
+    assert point.median_latency == 8 + (2 + 12) * hops
+
+
+@pytest.mark.parametrize("level", ["packet", "flit"])
+def test_credits_come_back_over_the_link(q7: Build, level: str) -> None:
+    """A buffer of 16 flits is free again a round trip later: that is what a long link carries."""
+    settings = {"vcs": 1, "buffer": 16, "link": 30, "level": level, "loads": (1.0,)}
+    (point,) = curve(q7, 1, "perm1hop", **settings).points
+    assert point.accepted == pytest.approx(16 / (2 * 30 + 4), abs=0.04)
+
+
+def test_links_are_as_long_as_their_cables(q7: Build) -> None:
+    net = network_for(q7, 2, SimulationSettings(metres=0.3))
+    cables = cables_of(q7.wiring, hardware_of(q7))
+    assert len({*cables.length.tolist()}) > 2
+    known = {}
+    for arc in np.flatnonzero(net.end >= 0):
+        known[arc // net.ports, net.end[arc] // net.ports] = net.delay[arc]
+    assert len(known) == 2 * len(cables)
+    for (u, v), length in zip(cables.ends.tolist(), cables.length.tolist(), strict=True):
+        assert known[u, v] == known[v, u] == ceil(length / 0.3)
+    assert (net.delay[net.end < 0] == 1).all()
 
 
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.9])
@@ -116,7 +150,10 @@ def test_a_load_without_a_packet_says_nothing(q7: Build) -> None:
     assert curve(q7, 1, "uniform", loads=(1e-9,)).saturation is None
 
 
-@pytest.mark.parametrize("pattern", ["uniform", "tornado", "shuffle"])
+PATTERN_OF_EACH_KIND = ["uniform", "tornado", "shuffle", "complement", "transpose", "hotspot"]
+
+
+@pytest.mark.parametrize("pattern", PATTERN_OF_EACH_KIND)
 def test_every_packet_arrives_once(spread: Build, pattern: str) -> None:
     (point,) = curve(spread, 4, pattern, loads=(0.15,)).points
     assert (point.lost, point.deadlock) == (0, ())
@@ -227,7 +264,7 @@ def polarfab_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_figures_are_those_of_what_was_counted() -> None:
     build = made({"family": "polarfly", "q": 3})
     network = SimulatedNetwork.of(build, 2)
-    traffic = HostTraffic.of(PATTERNS["uniform"](build.topology, 2, 0), network.switches)
+    traffic = HostTraffic.of_pattern("uniform", build.topology, 2, 0)
     measurement = Measurement.of(network, traffic, SimulationSettings(), 0.8)
     point = measurement.point()
     took = np.repeat(np.arange(len(measurement.state.latency)), measurement.state.latency)

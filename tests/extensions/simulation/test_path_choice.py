@@ -83,7 +83,7 @@ def test_a_dragonfly_under_its_worst_traffic() -> None:
     def measured(ways: str, load: float) -> LoadPoint:
         given = settings_for(build, [load], 0, (), {"ways": ways})
         net = network_for(build, hosts, given)
-        flows = HostTraffic.of(traffic, net.switches)
+        flows = HostTraffic.of(traffic, net.switches, hosts)
         return simulate(net, flows, with_channels(build, net, given)).points[0]
 
     assert measured("shortest", 0.85 * expected).sustained

@@ -158,8 +158,8 @@ def test_a_collective_has_a_time(polarfab: Run, folder: Path) -> None:
             "--collective without --load, --demand, -o, --scheduler, --runs, given --load",
         ),
         (("--collective", "sweep3d", "--scheduler", "tcp://127.0.0.1:1"), "given --scheduler"),
-        (("--collective", "sweep3d", "--pattern", "tornado"), "a pattern or a collective"),
-        (("--collective", "sweep3d", "--level", "flit"), "a collective without --level flit"),
+        (("--collective", "sweep3d", "--pattern", "tornado"), "a pattern, a collective or a trace"),
+        (("--collective", "sweep3d", "--level", "flit"), "--level packet for a collective"),
     ],
 )
 def test_what_does_not_go_with_a_collective(

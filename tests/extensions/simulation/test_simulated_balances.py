@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from compilers.evaluation.traffic import PATTERNS
 from compilers.tables.build import Build
 from extensions.simulation.build_simulation import settings_for, simulate_build
 from extensions.simulation.latency_curve import simulate
@@ -22,7 +21,7 @@ def made(topology: dict, routing: dict) -> Build:
 
 
 def point(build: Build, pattern: str, load: float, hosts: int, **more: object):
-    flows = HostTraffic.of(PATTERNS[pattern](build.topology, hosts, 0), build.tables.switches)
+    flows = HostTraffic.of_pattern(pattern, build.topology, hosts, 0)
     settings = SimulationSettings(loads=(load,), scheme="single", ways="emitted", **more)
     (found,) = simulate(SimulatedNetwork.of(build, hosts), flows, settings).points
     return found

@@ -120,6 +120,15 @@ def test_rendered_files_lose_nothing_with_any_link_down(
     assert seen[f"each link down, {links}: delivered"] == links * pairs
 
 
+@pytest.mark.long  # the page of the example has four links
+def test_waypoints_on_64_routers_with_any_link_down(tmp_path):
+    example = Path(__file__).parents[3] / "examples" / "rng-64"
+    text = (example / "scenario.yaml").read_text().replace("sample: 4, ", "")
+    (tmp_path / "scenario.yaml").write_text(text.replace("fabric.yaml", f"{example}/fabric.yaml"))
+    _, seen = passed(tmp_path / "scenario.yaml", timeout=7200)
+    assert seen["each link down, 256: delivered"] == 256 * 64 * 63
+
+
 @pytest.mark.parametrize("engine", ["ovs-fabric", pytest.param("linux", marks=pytest.mark.long)])
 def test_a_wrong_table_fails_and_names_the_pair(engine, tmp_path, compiled):
     folder = tmp_path / "build"

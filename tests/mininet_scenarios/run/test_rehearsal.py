@@ -1,5 +1,7 @@
 """The checks: each finds its fault and names it, and a rehearsal on the model passes."""
 
+import subprocess
+import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +12,12 @@ import pytest
 from inventory.problems import InputError
 from mininet_scenarios.engines.inner_engine import InnerEngine
 from mininet_scenarios.engines.model_engine import ModelEngine
+from mininet_scenarios.machine.preflight import namespaces
 from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_counts
 from mininet_scenarios.run.rehearsal_plan import RehearsalPlan
 from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of
 from mininet_scenarios.scenario.scenario_format import Expect, Sample, Scenario
-from mininet_scenarios.traffic.pinging import Answers, read_answers
+from mininet_scenarios.traffic.pinging import Answers, answer_rows
 from mininet_scenarios.verdict.checks import Examiner, histogram
 from mininet_scenarios.verdict.predict import Prediction
 from polarfab import Fabric
@@ -234,19 +237,28 @@ def test_a_fabric_without_hosts_is_refused(compiled):
         rehearse(compiled(3, 0))
 
 
-def test_what_ping_prints():
-    answers = {}
-    read_answers(
-        [
-            "PING 10.0.0.6 (10.0.0.6) 56(84) bytes of data.\n",
-            "64 bytes from 10.0.0.6: icmp_seq=1 ttl=61 time=0.312 ms\n",
-            "64 bytes from 10.0.0.6: icmp_seq=1 ttl=60 time=0.4 ms (DUP!)\n",
-            "From 10.0.0.9 icmp_seq=1 Time to live exceeded\n",
-            "1 packets transmitted, 0 received, 100% packet loss, time 0ms\n",
-        ],
-        answers,
+@pytest.mark.live
+@pytest.mark.parametrize("me", ["127.0.0.1", "::1"])
+def test_echo_requests_that_are_answered_or_lost(me):
+    """Of our own kernel, which answers at a loopback address and has no route to others."""
+    lost = "192.0.2.1" if "." in me else "2001:db8::1"
+    script = (
+        "import os, sys; from mininet_scenarios.traffic.pinging import *; "
+        "print(sorted(answer_rows(ping_all([os.getpid()] * 2, sys.argv[1:],"
+        " [(0, 0, 3), (1, 0, 200), (1, 1, 2)], print))))"
     )
-    assert answers == {"10.0.0.6": Answers(2, 60, 61)}
+    words = ["sh", "-c", f'ip link set lo up; exec "$0" -c "$1" {me} {lost}']
+    done = subprocess.run(
+        [*namespaces(), *words, sys.executable, script], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1:] == ["[[0, 0, 3, 0, 0], [1, 0, 200, 0, 0]]"], done.stderr
+
+
+def test_answers_in_hops():
+    answers = Answers()
+    answers.add(61)
+    answers.add(60)
+    assert answer_rows({(2, 7): answers}) == [[2, 7, 2, 2, 3]]
     assert (hops_of(61), hops_of(63), hops_of(0)) == (2, 0, 63)
 
 

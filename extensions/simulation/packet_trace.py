@@ -1,0 +1,133 @@
+"""Packets as a file has them: when, from which host to which, of how many flits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from extensions.simulation.build_simulation import network_for
+from extensions.simulation.collective_completion import MOST_MESSAGES, run_messages
+from extensions.simulation.host_messages import HostMessages
+from extensions.simulation.load_point import SimulationSettings
+from inventory.problems import InputError, Problem, few, shown
+from inventory.yamlfile import TextFile, read_text
+
+FORM = "a cycle, two hosts of {hosts:,} from 0 on, and flits, such as 120 0 7 16"
+LAST_CYCLE = 1 << 30
+
+
+class PacketTrace(NamedTuple):
+    """N messages in the order of their cycles: int64[N] each."""
+
+    cycle: NDArray[np.int64]
+    source: NDArray[np.int64]
+    goal: NDArray[np.int64]
+    flits: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceTimes:
+    """Of a trace on a build. Latencies: from a message's cycle until its last flit came.
+
+    messages, packets: how many. cycles: when all had come; None, as latencies, if not all did.
+    lost: packets. deadlock: as in `LoadPoint`.
+    """
+
+    messages: int
+    packets: int
+    cycles: int | None
+    mean_latency: float | None
+    median_latency: int | None
+    p99_latency: int | None
+    worst_latency: int | None
+    lost: int
+    deadlock: tuple[int, ...] = ()
+
+    def text(self, ways: str) -> str:
+        """What follows its name, of one that ended; ways: of packets, in words."""
+        return (
+            f"has {self.messages:,} messages in {self.packets:,} packets, all there after "
+            f"{self.cycles:,} cycles{ways}\nlatency: mean {self.mean_latency:.1f} cycles, median "
+            f"{self.median_latency}, p99 {self.p99_latency}, worst {self.worst_latency}"
+        )
+
+
+def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettings) -> TraceTimes:
+    """Simulate the packets of a file on a network that is empty.
+
+    A host sends its messages in the order of their cycles, in packets of `settings.packet` flits.
+
+    Args:
+        build: its tables and cables.
+        file: of lines as `FORM` says; hosts are numbered switch by switch.
+        hosts: a switch; 0 for as built.
+        settings: of `settings_for`.
+
+    Raises:
+        InputError: a line that is none, or too many of them.
+    """
+    network = network_for(build, hosts or max(1, build.wiring.host_port.shape[1]), settings)
+    count = int(network.endpoints.sum()) * network.hosts
+    trace = read_trace(read_text(file), count)
+    packets = -(-trace.flits // settings.packet)
+
+    def messages(arcs: NDArray[np.int32]) -> HostMessages:
+        numbers = np.arange(len(packets))
+        never = np.full(len(packets), len(packets))
+        return HostMessages.of(
+            arcs, trace.source, trace.goal, numbers, never, packets, ready=trace.cycle
+        )
+
+    run, state, cycles = run_messages(build, network, settings, messages, int(packets.sum()))
+    latency = state.messages.done - state.messages.asked
+    none = cycles is None
+    ranked = [None if none else int(np.quantile(latency, q)) for q in (0.5, 0.99, 1.0)]
+    return TraceTimes(
+        messages=len(packets),
+        packets=int(packets.sum()),
+        cycles=cycles,
+        mean_latency=None if none else float(latency.mean()),
+        median_latency=ranked[0],
+        p99_latency=ranked[1],
+        worst_latency=ranked[2],
+        lost=run.lost,
+        deadlock=run.deadlock() if none else (),
+    )
+
+
+def read_trace(file: TextFile, hosts: int) -> PacketTrace:
+    """The messages of a file; empty lines and those that begin with # are left out.
+
+    Raises:
+        InputError: lines that are none, none at all, or too many.
+    """
+    required = FORM.format(hosts=hosts)
+    rows, problems = list[tuple[int, ...]](), list[Problem]()
+    for number, line in enumerate(file.text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        row = tuple(int(word) if word.isascii() and word.isdigit() else -1 for word in words)
+        if _fits(row, hosts):
+            rows.append(row)
+        else:
+            problems.append(Problem(required, shown(line.strip()), "", file.name, number))
+    if problems:
+        raise InputError(few(problems))
+    if not 0 < len(rows) <= MOST_MESSAGES:
+        given = f"{len(rows):,}"
+        raise InputError.of(f"1 to {MOST_MESSAGES:,} packets", given, file=file.name)
+    return PacketTrace(*np.array(sorted(rows), np.int64).T)
+
+
+def _fits(row: tuple[int, ...], hosts: int) -> bool:
+    if len(row) != 4:
+        return False
+    cycle, source, goal, flits = row
+    ends = 0 <= source < hosts and 0 <= goal < hosts and source != goal
+    return ends and 0 <= cycle < LAST_CYCLE and 0 < flits < LAST_CYCLE

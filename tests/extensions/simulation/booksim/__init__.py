@@ -1,0 +1,1 @@
+"""BookSim 2 as the judge of our simulator."""
