@@ -112,7 +112,7 @@ class Controller:
         if self._socket:
             self.api = self._served(self._socket)
         if self.member is None:
-            self.fabric.expect()
+            self.keeper.expect()
 
     def _served(self, listener: Any) -> Api:
         """The API and the status page, which are served from now on."""

@@ -168,7 +168,8 @@ def limited() -> Iterator[None]:
             late = time.clock_gettime(clock) > end
             if late or (not alone and _memory(RESIDENT) > most):
                 error = _TimeError if late else _SpaceError
-                _interrupt(thread, ctypes.py_object(error))
+                raised = ctypes.c_ulong(thread), ctypes.py_object(error)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(*raised)  # at the thread's next step
                 return
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -194,12 +195,6 @@ def limited() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
         done.set()
         watcher.join()
-        _interrupt(thread, None)
-
-
-def _interrupt(thread: int, error: Any) -> None:
-    """Have a thread raise an error at its next step; None takes back what it has not raised yet."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
 
 
 def _memory(which: int) -> int:

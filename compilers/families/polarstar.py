@@ -270,31 +270,16 @@ def star_product(structure: Graph, quadric: NDArray[np.bool_], supernode: Supern
     return Graph.from_padded(rows)
 
 
-def mirrored(parameters: Parameters) -> NDArray[np.int32]:
-    """int32[k]: the place of each member in its supernode; f joins place i to k - 1 - i if it can.
-
-    It can where f is an involution that moves every member; then a trunk between two supernodes is
-    one with its ends reversed. Else members stand in canonical order.
-    """
-    made = supernodes.supernode(str(parameters["supernode"]), int(parameters["degree"]))
-    member = np.arange(made.order, dtype=np.int32)
-    if not made.involution or (made.forward == member).any():
-        return member
-    low = member[member < made.forward]
-    place = np.empty_like(member)
-    place[low], place[made.forward[low]] = member[: len(low)], member[::-1][: len(low)]
-    return place
-
-
 def supernode_racks(topology: Topology, start: int | None) -> Layout:
-    """One rack per supernode, members `mirrored`; those of quadrics have loop links."""
+    """One rack per supernode, members in canonical order; those of quadrics have loop links."""
     del start
     count = order(int(topology.parameters["q"]))
     members = topology.graph.order // count
+    vertices = np.arange(topology.graph.order, dtype=np.int32)
     return Layout(
         name="supernodes",
-        rack=np.repeat(np.arange(count, dtype=np.int32), members),
-        position=np.tile(mirrored(topology.parameters), count),
+        rack=vertices // members,
+        position=vertices % members,
         kinds=("quadric", "supernode"),
         kind=np.minimum(topology.kind[::members], 1),
         names=tuple(f"supernode{i}" for i in range(count)),
@@ -305,11 +290,12 @@ def supernode_racks(topology: Topology, start: int | None) -> Layout:
 def supernode_clusters(topology: Topology, start: int | None) -> Layout:
     """The supernodes of each cluster of ER_q in one rack, one by one (PolarStar paper, §8)."""
     structure = fans(PolarFly().build({"q": topology.parameters["q"]}), start)
-    place = mirrored(topology.parameters)
+    members = topology.graph.order // len(structure.rack)
+    within = np.tile(np.arange(members, dtype=np.int32), len(structure.rack))
     return Layout(
         name="clusters",
-        rack=np.repeat(structure.rack, len(place)),
-        position=(structure.position[:, None] * len(place) + place).ravel(),
+        rack=np.repeat(structure.rack, members),
+        position=np.repeat(structure.position, members) * members + within,
         kinds=structure.kinds,
         kind=structure.kind,
         names=structure.names,

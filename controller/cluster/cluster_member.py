@@ -99,7 +99,8 @@ class ClusterMember:
         self._retry, self.state = None, "leader"
         self.record.lead(self.term, found.record)
         self.roles.lead(self.term)
-        self.fabric.expect()
+        if self.mover.keeper:
+            self.mover.keeper.expect()
 
     # Events
 

@@ -205,7 +205,6 @@ class Api:
         """Wait until what is drained is written down: who takes over would use it again."""
         until = monotonic() + MOST_WRITING
         while self.mover and not self.mover.remembered():
-            self._lead()
             if monotonic() > until:
                 raise ServiceUnavailable(
                     "it is done, but not written down: the store or the disk does not take it,"

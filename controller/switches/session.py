@@ -90,9 +90,6 @@ class Upkeep(Protocol):
     def left(self, vertex: int) -> None:
         """A switch has left."""
 
-    def expect(self) -> None:
-        """Switches may connect from now on; those that do not are gone."""
-
     def avoids(self, vertex: int) -> bool:
         """Whether traffic is routed around a switch."""
 
@@ -275,16 +272,6 @@ class LiveFabric:
             self._close(switch.key)
 
     # Called by other parts of the controller
-
-    def expect(self) -> None:
-        """Switches may connect from now on; those that do not are gone."""
-        if self.upkeep:
-            self.upkeep.expect()
-
-    @property
-    def slow(self) -> frozenset[int]:
-        """The connected switches that have not answered for a while, and may be hung."""
-        return frozenset(v for v, switch in self.present.items() if switch.slow)
 
     def load(self, current: Current, silent: bool = False) -> None:
         """Make this build the current one: every switch is read again and reconciled.

@@ -92,6 +92,13 @@ def test_groups_of_shares_that_are_fitted_count():
     assert needed(build.tables, build.wiring, 1)["groups"].tolist() == emitted
 
 
+def test_a_class_is_as_wide_as_its_port_and_those_that_protect_it(tmp_path):
+    build = compiled(tmp_path, fabric=FABRIC + "routing: {protect: node}\n")
+    held = build.tables.classes.protection.tolist()
+    widths = [max(1 + sum(port > 0 for port in ports) for ports in classes) for classes in held]
+    assert needed(build.tables, build.wiring, 1)["ecmp_width"].tolist() == widths
+
+
 def test_groups_that_openflow_takes_for_repair_count(tmp_path):
     fabric = FABRIC + "routing: {balance: compact-valiant, protect: node}\n"
     build = compiled(tmp_path, fabric=fabric)

@@ -32,9 +32,9 @@ def test_the_tightest_group_of_version_2(
 
 def test_version_1_and_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mount = tmp_path / "memory"
-    write(mount / "a", memory__limit_in_bytes="1000\n", memory__usage_in_bytes="1200\n")
+    write(mount / "a:b", memory__limit_in_bytes="1000\n", memory__usage_in_bytes="1200\n")
     line = f"1 2 0:3 / {mount} rw - cgroup cgroup rw,memory\n"
-    write(tmp_path, groups="4:memory:/a\n3:cpu:/a\n", mounts=line)
+    write(tmp_path, groups="4:memory:/a:b\n3:cpu:/a\n", mounts=line)
     monkeypatch.setattr(memory, "GROUPS", tmp_path / "groups")
     monkeypatch.setattr(memory, "MOUNTS", tmp_path / "mounts")
     assert memory.of_control_groups() == 0

@@ -6,7 +6,6 @@ tests import every module of ours anew, the changed one among them.
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import resource
@@ -16,12 +15,14 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from cProfile import Profile
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType
+from types import ModuleType
 from typing import Any, TypeVar
 
 import hypothesis  # noqa: F401
@@ -35,97 +36,74 @@ import yaml  # noqa: F401
 from tests.mutants.source_mutants import ROOT, SourceMutant
 
 LIMIT = 900
-"""Most seconds of CPU of a process. One with a mutant has 20 and five times what its tests took,
-but a third of this."""
-ENOUGH = 30.0
-"""Seconds that the tests of one mutant may take, as they took without it; those of its own folder
-are all run.
+"""Most seconds of processor time of a process. One with a mutant has 20 and five times what its
+tests took, but a third of this.
 """
+ENOUGH = 30.0
+"""Seconds that the tests of one mutant may take, as they took without it; three times as many where
+those of its own folder call its function.
+"""
+MEMORY = 6 << 30
+"""Most bytes of a process with a mutant: one may be of what refuses too large a fabric."""
+WAITED = 5.0
+"""Seconds after which a test that fails has to fail once more: the machine may have been busy."""
+KEPT = ROOT / ".pytest_cache" / "mutants"
+"""What each test file calls, as long as neither it nor a source changes."""
 TRANSLATED = ("compilers/forwarding/", "compilers/proof/local/")
 """Where loops are: a library of machine code holds them as they are on disk."""
 QUIET = ("-q", "-p", "no:cacheprovider", "-m", "not (live or long or browser)")
+UNSEEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 SEEN = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
 """How tests end with a mutant that they see; modules may fail to load."""
-UNSEEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-BROKEN = (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Calls:
-    """A test file: what it imports, what runs as `file function`, its tests and their seconds.
+    """What the tests of a file call.
 
-    failed: those that fail, and how.
+    digest: of the file and all sources; tests: each with its seconds of processor time, the first
+    is the import of the file; called: by `file function` the numbers of the tests; failed: those
+    that fail, and how.
     """
 
-    imports: list[str] = field(default_factory=list)
-    called: list[str] = field(default_factory=list)
-    tests: dict[str, tuple[float, list[str]]] = field(default_factory=dict)
-    failed: list[str] = field(default_factory=lambda: ["none of it ran to its end"])
+    digest: str
+    tests: dict[str, float] = field(default_factory=dict)
+    called: dict[str, list[int]] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
 
 
+@dataclass
 class _Recorder:
-    """A pytest plugin: what each test calls, and how long it takes."""
+    """A pytest plugin that notes the calls."""
 
-    def __init__(self) -> None:
-        self.calls = Calls(failed=[])
-        self.all: set[CodeType] = set()
-        self.seen: set[CodeType] = set()
+    calls: Calls
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Any:
-        """What runs when modules are imported."""
-        return (yield from self._traced())
+        return (yield from self._noted(""))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        return (yield from self._noted(item.nodeid))
+
+    def _noted(self, test: str) -> Generator[None, Any, Any]:
         before = sum(os.times()[:4])
+        profile = Profile(subcalls=False, builtins=False)  # far cheaper than `sys.settrace`
         try:
-            return (yield from self._traced())
+            with profile:
+                return (yield)
         finally:
-            self.calls.tests[item.nodeid] = (sum(os.times()[:4]) - before, _ours(self.seen))
-
-    def _traced(self) -> Generator[None, Any, Any]:
-        self.seen = seen = set()
-
-        def note(frame: FrameType, _event: str, _argument: object) -> None:
-            seen.add(frame.f_code)
-
-        sys.settrace(note)
-        try:
-            return (yield)
-        finally:
-            sys.settrace(None)
-            self.all |= seen
-
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
-        self.calls.called = _ours(self.all)
-        if exitstatus not in UNSEEN and not self.calls.failed:
-            self.calls.failed.append(f"exit status {exitstatus}")
+            number, root = len(self.calls.tests), f"{ROOT}/"
+            self.calls.tests[test] = sum(os.times()[:4]) - before
+            codes = (e.code for e in profile.getstats() if not isinstance(e.code, str))
+            for code in {c for c in codes if c.co_filename.startswith(root)}:
+                function = f"{code.co_filename.removeprefix(root)} {code.co_qualname}"
+                self.calls.called.setdefault(function, []).append(number)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.calls.failed.append(f"{report.nodeid}: {report.longreprtext[-300:]}")
-
-
-def _ours(codes: Iterable[CodeType]) -> list[str]:
-    """Functions of ours, and modules and classes as their statements run."""
-    root = f"{ROOT}/"
-    return sorted(
-        {
-            f"{code.co_filename.removeprefix(root)} {code.co_qualname}"
-            for code in codes
-            if code.co_filename.startswith(root)
-        }
-    )
-
-
-def _imports(file: Path) -> list[str]:
-    """The files of the modules that a test file names in its imports."""
-    nodes = (n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.ImportFrom))
-    names = ((n.module or "", alias.name) for n in nodes for alias in n.names)
-    paths = {f"{name.replace('.', '/')}.py" for m, n in names for name in (m, f"{m}.{n}")}
-    return sorted(path for path in paths if (ROOT / path).is_file())
 
 
 @dataclass(frozen=True)
@@ -141,23 +119,44 @@ class _Planted(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         path = ROOT / self.mutant.file
-        tree: ast.Module = self.mutant.tree(path.read_text())
+        tree = self.mutant.tree(path.read_text())
         exec(compile(tree, str(path), "exec"), module.__dict__)  # noqa: S102
 
 
 def recorded(files: Iterable[Path], workers: int) -> dict[str, Calls]:
-    """Run every test file once, on the sources as they are; those that come before an end."""
+    """Run the test files on the sources as they are, where that is not kept already."""
+    sources = sha256()
+    for room in ("compilers", "extensions", "inventory", "templates", "tests"):
+        for path in sorted((ROOT / room).rglob("*.*")):
+            if path.suffix != ".pyc" and not path.name.startswith("test_"):
+                sources.update(path.read_bytes() if path.is_file() else b"")
+    result = {}
+    left = []
+    for file in files:
+        place = KEPT / f"{file.relative_to(ROOT)}.json"
+        digest = sha256(sources.digest() + file.read_bytes()).hexdigest()
+        calls = Calls(**json.loads(place.read_text())) if place.is_file() else Calls("")
+        result[str(file.relative_to(ROOT))] = calls
+        if calls.digest != digest:
+            left.append((file, place, digest))
 
-    def run(file: Path) -> object:
-        recorder = _Recorder()
-        pytest.main([*QUIET, str(file)], plugins=[recorder])
-        calls = recorder.calls
-        return _imports(file), calls.called, calls.tests, calls.failed
+    def run(piece: tuple[Path, Path, str]) -> object:
+        file, _, digest = piece
+        recorder = _Recorder(Calls(digest))
+        code = pytest.main([*QUIET, str(file)], plugins=[recorder])
+        if code not in UNSEEN and not recorder.calls.failed:
+            recorder.calls.failed.append(f"exit status {code}")
+        return asdict(recorder.calls)
 
-    return {
-        str(file.relative_to(ROOT)): Calls(*found) if found else Calls()
-        for file, found in _forked(run, files, workers)
-    }
+    for (file, place, _), found in _forked(run, left, workers):
+        calls = Calls(**found) if found else Calls("", failed=["it did not run to its end"])
+        result[str(file.relative_to(ROOT))] = calls
+        if not calls.failed:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            part = place.with_suffix(".part")
+            part.write_text(json.dumps(asdict(calls)))
+            part.replace(place)
+    return result
 
 
 def killed(
@@ -165,7 +164,7 @@ def killed(
 ) -> Iterator[tuple[SourceMutant, str]]:
     """Every mutant, and how a test of those that call its function ends, as they end.
 
-    `failed`, `endless` where none has failed within the limit, or `survived`.
+    The name of the test that fails, `endless` where none has within the limit, or `survived`.
     """
 
     def run(mutant: SourceMutant) -> object:
@@ -173,33 +172,49 @@ def killed(
         sys.meta_path.insert(0, _Planted(mutant, module))
         os.environ["POLARFAB_LOOPS"] = "python" if mutant.file.startswith(TRANSLATED) else ""
         chosen = _tests(mutant, calls)
-        seconds = sum(calls[file].tests[name][0] for file in chosen for name in chosen[file])
+        seconds = sum(calls[file].tests[name] for file in chosen for name in chosen[file])
         limit = min(LIMIT // 3, int(20 + 5 * seconds))
         resource.setrlimit(resource.RLIMIT_CPU, (limit, LIMIT + 1))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         for file, order in chosen.items():
-            plugins = [_Order(order, calls[file].tests.keys())]
-            if (code := pytest.main([*QUIET, "-x", file], plugins=plugins)) not in UNSEEN:
-                return int(code)
-        return 0
+            wanted = _Wanted(order, calls[file].tests.keys())
+            if (code := pytest.main([*QUIET, "-x", file], plugins=[wanted])) in UNSEEN:
+                continue
+            if code in SEEN and wanted.waited:
+                wanted = _Wanted([wanted.failed], calls[file].tests.keys())
+                if (code := pytest.main([*QUIET, "-x", file], plugins=[wanted])) in UNSEEN:
+                    continue
+            return [int(code), wanted.failed or file]
+        return [0, "survived"]
 
-    for mutant, code in _forked(run, mutants, workers):
-        if code in BROKEN:
+    for mutant, ended in _forked(run, mutants, workers):
+        code, how = ended or (1, "endless")
+        if code and code not in SEEN:
             raise RuntimeError(f"pytest itself failed with {code}: {mutant}")
-        yield mutant, "endless" if code is None else "failed" if code in SEEN else "survived"
+        yield mutant, how
 
 
 @dataclass
-class _Order:
-    """A pytest plugin: only these tests, in this order, then those whose parameters changed."""
+class _Wanted:
+    """A pytest plugin: only these tests, in this order, then those whose parameters changed.
 
-    wanted: list[str]
+    failed: the first that fails; waited: whether that took long.
+    """
+
+    tests: list[str]
     known: Collection[str]
+    failed: str = ""
+    waited: bool = False
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        place = {name: number for number, name in enumerate(self.wanted)}
+        place = {name: number for number, name in enumerate(self.tests)}
         there = (item for item in items if item.nodeid in place or item.nodeid not in self.known)
         items[:] = sorted(there, key=lambda item: place.get(item.nodeid, len(place)))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self.failed:
+            self.failed, self.waited = report.nodeid, report.duration > WAITED
 
 
 def _tests(mutant: SourceMutant, calls: dict[str, Calls]) -> dict[str, list[str]]:
@@ -207,35 +222,31 @@ def _tests(mutant: SourceMutant, calls: dict[str, Calls]) -> dict[str, list[str]
 
     The files that take the least time come first. Others see it where a helper of the file keeps
     what the function made for the first of them, or where it runs when a module is imported.
+    A loop that machine code alone calls is looked for where its module is imported.
     """
     function = f"{mutant.file} {mutant.function or '<module>'}"
+    if not any(function in there.called for there in calls.values()):
+        function = f"{mutant.file} <module>"
     own = Path("tests", mutant.file).parent
-    found = [
-        (_rank(mutant, function, there, called), seconds, name, file)
-        for file, there in calls.items()
-        if function in there.called
-        for name, (seconds, called) in there.tests.items()
-    ]
+    found = []
+    for file, there in calls.items():
+        first = set(there.called.get(function, ()))
+        same = {n for f, of in there.called.items() if f.startswith(f"{mutant.file} ") for n in of}
+        for number, (name, seconds) in enumerate(there.tests.items()):
+            if first and number:
+                found.append((2 - (number in first) - (number in same), seconds, name, file))
     result: dict[str, list[str]] = defaultdict(list)
     cost: dict[str, tuple[int, float]] = {}
     spent = 0.0
     for rank, seconds, name, file in sorted(found):
-        if spent and spent + seconds > ENOUGH and Path(file).parent != own:
+        near = not rank and Path(file).parent == own
+        if spent and spent + seconds > ENOUGH * (3 if near else 1):
             continue
         spent += seconds
         result[file].append(name)
-        first, before = cost.get(file, (rank, 0.0))
-        cost[file] = first, before + seconds
+        first_rank, before = cost.get(file, (rank, 0.0))
+        cost[file] = first_rank, before + seconds
     return {file: result[file] for file in sorted(cost, key=cost.__getitem__)}
-
-
-def _rank(mutant: SourceMutant, function: str, file: Calls, called: list[str]) -> int:
-    """How near a test is to a mutant: it calls it, its file imports it, it calls its neighbours."""
-    if function in called:
-        return 0
-    if mutant.file in file.imports:
-        return 1
-    return 3 - any(name.startswith(f"{mutant.file} ") for name in called)
 
 
 def _forked(

@@ -68,8 +68,10 @@ def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] 
     for other, same in more:
         other.strange += same.said.unknown()
         other.faults += ((0, text) for text in same.said.lacking())
-        if not _say_the_same(speaker, same):
-            other.fault(0, f"BGP is not as in {where.file}")
+        facts, others = _facts(speaker), _facts(same)
+        if facts.keys() != others.keys():
+            line = max((others[fact] for fact in others.keys() - facts.keys()), default=0)
+            other.fault(line, f"BGP is not as in {where.file}")
     ends = dict(far_ends(router))
     for session in (each for family in speaker.families for each in family.sessions if bfd):
         speaker.said.need(speaker.dialect.links, {"port": ends.get(session.port, "")})
@@ -82,16 +84,14 @@ def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] 
     return numbered(router, speaker, forwarding(*routers, recursive=True), where.file)
 
 
-def _say_the_same(first: Speaker, second: Speaker) -> bool:
-    """Whether two files say the same of BGP."""
-    told = [
-        [
-            (f.own, f.taken, f.via, {s.port: (s.number, s.usual, s.preferred) for s in f.sessions})
-            for f in each.families
-        ]
-        for each in (first, second)
-    ]
-    return first.known == second.known and told[0] == told[1]
+def _facts(speaker: Speaker) -> dict[object, int]:
+    """What a file says of BGP, each with its line, 0 where it has several."""
+    facts: dict[object, int] = {known: speaker.line(known[0]) for known in speaker.known.items()}
+    for number, family in enumerate(speaker.families):
+        facts[number, family.own, family.taken, family.via] = 0
+        for s in family.sessions:
+            facts[number, s.port, s.number, s.usual, frozenset(s.preferred.items())] = s.line
+    return facts
 
 
 def _announce(router: RouterText, speaker: Speaker) -> None:

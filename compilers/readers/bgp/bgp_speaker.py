@@ -151,7 +151,8 @@ class Speaker:
         wrong = [(file, 0, text) for text in self.said.lacking()]
         wrong += [(file, line, text) for line, text in self.said.unmade(self.dialect.made)]
         if not is_router_id(self.known["id"]):
-            wrong.append((file, 0, f"router id {self.known['id']}, which is no IPv4 address"))
+            line = self.line("id")
+            wrong.append((file, line, f"router id {self.known['id']}, which is no IPv4 address"))
         discarded = {prefix for prefix, *_ in rest.discards}
         wrong += [
             (file, 0, f"no route that discards {prefix}, so it may not be announced")
@@ -159,8 +160,6 @@ class Speaker:
             for prefix in family.own
             if self.dialect.rooted is not None and prefix not in discarded
         ]
-        numbered = next(each for each in self.dialect.once if "<number>" in each)
-        line = next((line for _, line in self.said.find(numbered, self.known)), 0)
         most = _number(self.known.get("most", "0")) or _number(self.known.get("less", "-1")) + 1
         return BgpSwitch(
             file,
@@ -169,8 +168,14 @@ class Speaker:
             self.known["id"],
             most,
             tuple(self.families),
-            line,
+            self.line("number"),
         )
+
+    def line(self, name: str) -> int:
+        """The line of the statement that says a field for the whole switch; 0 without any."""
+        said = (t for t in self.dialect.once if f"<{name}>" in t)
+        found = (line for template in said for _, line in self.said.find(template, self.known))
+        return next(found, 0)
 
 
 def is_router_id(text: str) -> bool:

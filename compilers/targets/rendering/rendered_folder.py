@@ -59,7 +59,6 @@ def put_rendered(
     require_outside(place, of_build=False)
     _require_no_build(place)
     collect(place, inside=False)
-    rendered_lists(folder)
 
     def marked(beside: Path) -> T:
         (beside / RENDERED).touch()  # what is left of a killed render is known by it

@@ -123,7 +123,7 @@ def test_stars_have_one_type_and_reversed_trunks(q):
     ],
 )
 def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, trunk):
-    """Those of quadrics have more links inside; f leads from place i to k - 1 - i in all."""
+    """Those of quadrics have more links inside; members are matched by an involution in all."""
     size = {"family": "polarstar", "q": q, "supernode": supernode, "degree": degree}
     plan = planned(**size, trunk=trunk, rack=2 * degree + 2)
     assert led(plan) == wanted(plan)

@@ -155,6 +155,13 @@ def test_racks_that_stand_empty_are_drawn_and_not_counted() -> None:
     assert "1 pair of racks is joined" in texts(chart, "key")
 
 
+def test_the_whole_legend_is_in_the_picture() -> None:
+    chart = load_chart(build(3), "uniform")
+    ticks = [label.y for label in chart.labels if label.style == "tick"]
+    assert ticks
+    assert chart.height >= max(ticks) + 4
+
+
 def test_names_of_racks_do_not_touch() -> None:
     star = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
     frames = rack_chart(polarfab.Fabric.from_spec({"name": "s", "topology": star}).build).frames

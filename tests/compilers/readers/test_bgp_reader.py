@@ -172,12 +172,33 @@ def test_the_order_of_a_policy_is_told(tmp_path):
 def test_avd_says_of_bgp_what_the_device_says(tmp_path):
     build = build_of({"q": 2, "hosts": 2})
     write("eos", build, tmp_path, BGP)
-    for old, new in (('"remote_as": "42', '"remote_as": "41'), ('"activate": true', '"x": true')):
-        path = tmp_path / "0" / "avd.json"
-        before = path.read_text()
-        change(path, old, new)
-        assert check("eos", build, tmp_path, BGP).differences, (old, new)
+    path = tmp_path / "0" / "avd.json"
+    before = path.read_text()
+    for old, new in (
+        ('"remote_as": "42', '"remote_as": "41'),
+        ('"activate": true', '"x": true'),
+        ('"ip_address": "100.64.0.3"', '"ip_address": "no address"'),
+        ('"router_id": "10.0.0.1"', '"router_id": "10.0.0.2"'),
+    ):
+        line = change(path, old, new)
+        found = [e.line for e in check("eos", build, tmp_path, BGP).examples if e.file == str(path)]
+        assert any(abs(n - line) < 3 for n in found), (old, new)
         path.write_text(before)
+
+
+ROUTER_IDS = {"frr": "frr.conf", "junos": "junos.set", "nvue": "startup.yaml", "nxos": "nxos.cfg"}
+
+
+@pytest.mark.parametrize("name", ROUTER_IDS)
+def test_a_router_id_that_is_no_address_has_a_line(name, tmp_path):
+    build = build_of({"q": 2, "hosts": 2})
+    write(name, build, tmp_path, BGP)
+    path = tmp_path / "0" / ROUTER_IDS[name]
+    word = "router-id: " if name == "nvue" else "router-id "
+    line = change(path, f"{word}10.0.0.1", f"{word}nonsense")
+    assert (str(path), line) in {
+        (e.file, e.line) for e in check(name, build, tmp_path, BGP).examples
+    }
 
 
 CHANGES = {

@@ -13,6 +13,7 @@ FILES = {
     "srlinux": "srlinux.json",
     "sonic": "config_db.json",
 }
+FILTERED = "set firewall family inet filter polarfab-inet term fabric"
 ENTERING = {
     "eos": [
         "ip routing vrf hosts\n",
@@ -29,6 +30,7 @@ ENTERING = {
         ',\n      "nexthop-vrf": "default,default,default,default"',
     ],
     "junos": [
+        f"{FILTERED} from destination-address 10.0.0.0/26\n",
         "term fabric then routing-instance polarfab\n",
         "filter input polarfab-inet\n",
         "set policy-options policy-statement polarfab then load-balance per-packet\n",

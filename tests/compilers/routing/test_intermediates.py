@@ -13,6 +13,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from compilers.balances.valiant import Valiant
 from compilers.demand.traffic_matrix import Traffic
 from compilers.evaluation.saturation import LinkLoads, throughput
 from compilers.evaluation.traffic import over_intermediates
@@ -263,6 +264,14 @@ def test_fabrics_with_switches_without_hosts_are_refused() -> None:
     spec = {"name": "lab", "topology": {"family": "oft", "q": 2}}
     with pytest.raises(InputError, match="another balance in family oft, where not every"):
         compile_fabric(load_fabric({**spec, "routing": {"balance": "valiant"}}))
+
+
+def test_a_switch_without_hosts_that_lost_a_link_is_one_of_them() -> None:
+    build = routed(family="oft", q=2)
+    far = build.wiring.far.copy()
+    far[~build.topology.endpoints, 0] = -1
+    (found,) = Valiant().placed(build.topology, replace(build.wiring, far=far))
+    assert "7 switches without" in found.given
 
 
 def test_a_host_with_the_address_of_an_intermediate_is_refused() -> None:

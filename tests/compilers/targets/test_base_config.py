@@ -90,6 +90,9 @@ def test_management_may_be_ipv6_and_absent(name, tmp_path):
     assert "2001:db8::1/64" in rendered(name, build, tmp_path / "six")
     bare = replace(build, base={})
     assert "2001:db8" not in rendered(name, bare, tmp_path / "bare")
+    unmanaged = replace(build.wiring, management=("", *build.wiring.management[1:]))
+    text = rendered(name, replace(build, wiring=unmanaged), tmp_path / "without")
+    assert "2001:db8" not in text.replace("2001:db8::ff", "")
 
 
 def test_the_two_configs_of_eos_say_the_same(tmp_path, pyavd):

@@ -243,6 +243,17 @@ def test_aggregated_routes_and_too_many_classes_are_refused():
     assert "at most 1024 groups per switch for target openflow, given 1025" in str(error.value)
 
 
+def test_a_target_of_few_groups_takes_one_a_class():
+    made = build(2)
+    ports = np.pad(made.tables.classes.port, ((0, 0), (0, 1)))  # and a number that no class has
+    classes = replace(made.tables.classes, port=ports)
+    made = replace(made, tables=replace(made.tables, classes=classes))
+    most = int(np.count_nonzero(ports, axis=1).max())
+    Capabilities(groups=most).require(made, "simple")
+    with pytest.raises(InputError, match=f"at most {most - 1} groups .* given {most};"):
+        Capabilities(groups=most - 1).require(made, "simple")
+
+
 def test_polarstar_reads_back_with_its_aggregates_and_policy():
     spec = {
         "name": "star",

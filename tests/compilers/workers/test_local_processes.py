@@ -20,7 +20,8 @@ TEMPLATE = "{{ switch.node }} {% if switch.node == '70' %}{{ switch.nothing }}{%
 
 
 def two(monkeypatch, *, count=2, least=1):
-    monkeypatch.setattr(local_processes.os, "sched_getaffinity", lambda _: set(range(count)))
+    mine = {0: set(range(count))}
+    monkeypatch.setattr(local_processes.os, "sched_getaffinity", mine.__getitem__)
     monkeypatch.setattr(local_processes, "LEAST_SWITCHES", least)
 
 
@@ -59,6 +60,27 @@ def test_errors_of_inputs_travel():
 def test_work_is_done_elsewhere(monkeypatch):
     two(monkeypatch)
     assert os.getpid() not in set(local_processes.on_all_cores(lambda _: os.getpid(), range(20)))
+
+
+def test_work_may_take_longer_than_a_look(tmp_path, monkeypatch):
+    two(monkeypatch)
+    monkeypatch.setattr(local_processes, "LOOK", 0.01)
+    living, looks = local_processes._children, []
+
+    def children():
+        looks.append(living())
+        if len(looks) > 2:  # one before the processes, one behind, then once a look
+            (tmp_path / "looked").touch()
+        return looks[-1]
+
+    def work(_):
+        end = time.monotonic() + 30
+        while not (tmp_path / "looked").exists():
+            assert time.monotonic() < end
+        return 1
+
+    monkeypatch.setattr(local_processes, "_children", children)
+    assert list(local_processes.LocalProcesses().over(lambda _: work, None, range(2))) == [1, 1]
 
 
 def test_a_process_that_is_killed_is_told(monkeypatch):

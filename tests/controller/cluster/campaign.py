@@ -369,7 +369,8 @@ class Campaign:
         elif kind == "group altered" and groups:
             number = groups[event.chance % len(groups)]
             bad = f"group_id={number},type=indirect,bucket=actions=output:999"
-            self.ovs.ofctl("mod-group", bridge, bad)
+            with suppress(OpenVSwitchError):  # a move may have renumbered the groups that were read
+                self.ovs.ofctl("mod-group", bridge, bad)
         elif held and kind.startswith("row"):
             row = held[event.chance % len(held)]
             place = re.sub(r"^cookie=\w+, | actions=.*$", "", row)

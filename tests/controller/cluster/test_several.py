@@ -38,7 +38,7 @@ from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build, grown
 from tests.controller.cluster.test_leading import Etcd, Wire
 from tests.controller.rollout.makers import sent, wrong_route
-from tests.controller.switches.conforming_fabric import strict
+from tests.controller.switches.conforming_fabric import numbers, strict
 
 Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
 PAIRS = {
@@ -96,8 +96,7 @@ class Instance:
     def __init__(self, site, name, folder):
         self.site, self.name = site, name
         current = read_build(folder, unverified=True)
-        words = lambda kind, code: (f"error {kind}", f"code {code}")  # noqa: E731
-        self.fabric = LiveFabric(current, words, clock=lambda: site.time)
+        self.fabric = LiveFabric(current, numbers, clock=lambda: site.time)
         self.election = Election(Wire(site.etcd), name, lambda: site.time)
         history = BuildHistory(folder)
         record = SharedRecord(Later(site.store), history)

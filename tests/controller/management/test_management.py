@@ -276,7 +276,9 @@ def test_without_tokens_nothing_is_changed(overview, tmp_path, fabric):
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "HEAD", "OPTIONS", "NO"]),
     path=st.one_of(
-        st.text(max_size=40).map(lambda text: f"/{text}"),
+        st.text(max_size=40).map(
+            lambda text: f"/{text.lstrip('/')}"
+        ),  # //[ is refused by the client
         st.builds(
             lambda name, query: f"/api/{name}?{query}",
             st.sampled_from(["health", "state", "paths", "events", "reconcile", "floor", "drift"]),

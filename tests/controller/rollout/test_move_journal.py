@@ -21,14 +21,10 @@ from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build
-from tests.controller.switches.conforming_fabric import strict
+from tests.controller.switches.conforming_fabric import numbers, strict
 
 Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
 WITHIN = 600.0
-
-
-def words(kind, code):
-    return f"error {kind}", f"code {code}"
 
 
 class Site:
@@ -46,7 +42,7 @@ class Site:
     def start(self, watched=False):
         """A new process: it has only what is on the disk; returns who watches links, if asked."""
         current = read_build(self.folder, unverified=True)
-        self.fabric = LiveFabric(current, words, clock=lambda: self.now)
+        self.fabric = LiveFabric(current, numbers, clock=lambda: self.now)
         history = BuildHistory(self.folder)
         keeper = Keeper(self.fabric) if watched else None
         self.mover = journalled(self.fabric, history, keeper)

@@ -17,14 +17,14 @@ from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import messages
 from controller.rollout.mover import Mover
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
-from controller.switches.current import Current
+from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
 from tests.controller.reported import holds
-from tests.controller.switches.conforming_fabric import strict
+from tests.controller.switches.conforming_fabric import numbers, strict
 from tests.controller.switches.conforming_switch import TIMED_OUT, ConformingSwitch
 from tests.controller.upkeep.makers import links_of as links_of_network
 from tests.controller.upkeep.makers import network, tables_for
@@ -34,11 +34,7 @@ POLICY = ("compact-valiant", "link")
 
 
 def current(made):
-    return Current(made.identity, made.wiring.names, Encoder(made), made)
-
-
-def words(kind, code):
-    return f"error {kind}", f"code {code}"
+    return current_of(made, Encoder(made))
 
 
 class Site:
@@ -47,7 +43,7 @@ class Site:
     def __init__(self, old, new, seed=1):
         self.update, self.time, self.chance = plan(old, new), 0.0, Random(seed)  # noqa: S311
         self.programs = SwitchPrograms(self.update)
-        self.fabric = LiveFabric(current(old), words, clock=lambda: self.time)
+        self.fabric = LiveFabric(current(old), numbers, clock=lambda: self.time)
         ids = self.update.nodes.datapath_id.tolist()
         self.ends, self.hung = strict(ids), set()
         self.moving = Moving(self.update)

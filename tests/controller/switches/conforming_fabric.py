@@ -18,10 +18,15 @@ MOST_HOPS = 8
 OPEN_VSWITCH = Shape(made=b"Open vSwitch")
 
 
-def strict(numbers):
+def strict(ids):
     """Switches without ports by their datapath ids, which hold a controller to account."""
     shape = replace(OPEN_VSWITCH, strict=True)
-    return {number: ConformingSwitch(number, (), shape) for number in map(int, numbers)}
+    return {number: ConformingSwitch(number, (), shape) for number in map(int, ids)}
+
+
+def numbers(kind, code):
+    """The names of error numbers."""
+    return f"error {kind}", f"code {code}"
 
 
 class ConformingFabric:

@@ -119,3 +119,8 @@ def program(fabric, key, datapath_id, peer=""):
 
 def kinds(fabric):
     return [(event.kind, event.node) for event in fabric.drain()]
+
+
+def slow(fabric):
+    """The connected switches that have not answered for a while, and may be hung."""
+    return {vertex for vertex, switch in fabric.present.items() if switch.slow}

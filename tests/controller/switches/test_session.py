@@ -46,6 +46,7 @@ from tests.controller.switches.session_talk import (
     questions,
     row,
     sent,
+    slow,
     tell,
 )
 
@@ -428,7 +429,7 @@ def test_a_switch_that_says_nothing_is_asked_and_cut_off_within_seconds(fabric, 
     fabric.received("l", ALIVE)
     now[0] += SLOW + 0.1
     fabric.tick()
-    assert fabric.slow == {0}
+    assert slow(fabric) == {0}
     now[0] = ASK_AFTER + SILENCE + 0.1
     fabric.tick()
     assert {(out.key, out.data) for out in fabric.send.take()} == {("k", None), ("l", PROBE)}

@@ -22,7 +22,7 @@ from controller.switches.session import ASK_AFTER, SLOW, LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from tests.bench.stand_ins import StandIn
 from tests.compilers.routed import routed
-from tests.controller.switches.session_talk import names
+from tests.controller.switches.session_talk import names, slow
 
 COSTS = 1.5
 """Times what a repair costs without a hung switch."""
@@ -104,7 +104,7 @@ def test_a_repair_takes_no_longer_beside_a_hung_switch(q):
     quiet = cost()
     fabric.hung.add(hung)
     fabric.tick(ASK_AFTER + SLOW + 0.5)
-    assert fabric.sessions.slow == {hung}
+    assert slow(fabric.sessions) == {hung}
     beside = cost()
     print(f"q = {q}: {1e3 * quiet:.1f} ms, beside a hung switch {1e3 * beside:.1f} ms")
     assert beside <= COSTS * quiet

@@ -19,6 +19,7 @@ from controller.upkeep.port_counters import PortCounters
 from controller.upkeep.rolling_audit import READINGS_AT_ONCE, REST, RollingAudit
 from tests.compilers.routed import routed
 from tests.controller.switches.conforming_switch import Shape
+from tests.controller.switches.session_talk import slow
 from tests.controller.switches.test_conforming_switches import in_memory
 
 BUILD = replace(routed(q=3), identity="0123456789abcdef")
@@ -173,7 +174,7 @@ def test_a_hung_switch_is_cut_off_in_seconds_and_delays_no_other():
     wait(net, 2)
     net.hung.add(BAD)
     wait(net, ASK_AFTER + SLOW + 2 * TICK)
-    assert net.sessions.slow == {BAD}
+    assert slow(net.sessions) == {BAD}
     link = next(one for one in net.fabric.links if BAD in (one[0], net.fabric.far[one][0]))
     near = next(end for end in (link, net.fabric.far[link]) if end[0] != BAD)
     net.fabric.cable(near, up=False, tell=False)
@@ -319,10 +320,10 @@ def test_a_switch_that_carries_out_a_large_change_is_neither_slow_nor_silent():
     net.run()
     net.sessions.drain()
     wait(net, SLOW + size / WORK_RATE - 1)
-    assert net.sessions.slow == set()
+    assert slow(net.sessions) == set()
     assert BAD in net.sessions.present
     wait(net, ASK_AFTER + 2)
-    assert net.sessions.slow == {BAD}
+    assert slow(net.sessions) == {BAD}
     wait(net, SILENCE)
     assert BAD not in net.sessions.present, "but not for ever"
 
@@ -338,9 +339,9 @@ def test_a_busy_process_of_many_switches_is_given_more_time():
         net.sessions.present[vertex].talk.change([b""], lambda _: None)
     wait(net, ASK_AFTER + SLOW + 2 * TICK)
     assert len(every) > WORKING
-    assert net.sessions.slow == set()
+    assert slow(net.sessions) == set()
     wait(net, SLOW + 2 * TICK)
-    assert net.sessions.slow == set(every)
+    assert slow(net.sessions) == set(every)
 
 
 def test_a_reboot_whose_new_connection_claims_the_place_counts_as_leaving():

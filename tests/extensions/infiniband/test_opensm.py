@@ -52,6 +52,11 @@ def expected(build: Build) -> dict[int, dict[int, int]]:
     return tables
 
 
+def test_only_hosts_that_are_cabled_have_guids() -> None:
+    build = routed(family="oft", q=2)
+    assert ((Guids.made_up(build).host > 0) == (build.wiring.host_port > 0)).all()
+
+
 @pytest.mark.parametrize("hosts", [1, 2])
 @pytest.mark.parametrize("parameters", [{"q": 3}, {"q": 4}, IQ, {"family": "oft", "q": 3}], ids=str)
 def test_tables_are_those_of_the_build(

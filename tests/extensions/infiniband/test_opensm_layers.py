@@ -167,8 +167,9 @@ def test_a_cycle_of_waits_is_named(tmp_path: Path) -> None:
     policy.write_text(re.sub(r"sl: \d+", "sl: 0", policy.read_text()))
     report = target("opensm").check_emitted(build, tmp_path, options)
     assert report.differences
-    (cycle,) = [e for e in _all(report.examples) if "in a circle" in e]
-    assert cycle.startswith("waits on lane 0")
+    (cycle,) = [e for e in report.examples if "in a circle" in e.says]
+    assert (cycle.file, cycle.line) == (str(policy), 0)
+    assert cycle.says.startswith("waits on lane 0")
 
 
 def _all(examples: tuple) -> list[str]:
