@@ -1,7 +1,10 @@
 """Options of targets: every mistake by name, at once; defaults where nothing is given."""
 
+from importlib.metadata import EntryPoint
+
 import pytest
 
+from compilers.entry_points import TARGETS, load
 from compilers.spec.target_names import SHIPPED
 from compilers.targets import options
 from compilers.targets.target_lookup import target
@@ -57,3 +60,8 @@ def test_every_target_refuses_what_it_has_not(name, tmp_path):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_default_of_every_option_is_one_of_its_values(name):
     assert all(option.accepts(option.default) for option in target(name).options.values())
+
+
+def test_a_package_that_cannot_be_imported_is_one_message():
+    with pytest.raises(InputError, match="a target that can be imported, given ModuleNotFound"):
+        load(EntryPoint("gone", "nowhere_to_be_found:Gone", TARGETS))
