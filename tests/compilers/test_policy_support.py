@@ -11,6 +11,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.spec.features import PROTECT_NEEDS
 from compilers.spec.target_names import SHIPPED_SYSTEMS
 from compilers.targets.target_lookup import target
+from compilers.wiring.placed_fabric import place_fabric
 from inventory.problems import InputError
 
 FABRIC = """
@@ -126,7 +127,7 @@ def test_on_missing_minimal_for_node_types(tmp_path):
     able = (tmp_path / "inventory.yaml").read_text().replace("[repair, ipv6]", "[repair]")
     (tmp_path / "inventory.yaml").write_text(able)
     loaded = load_fabric(tmp_path / "fabric.yaml")
-    assert affordable(loaded.spec, loaded.inventory).protect == "link"
+    assert affordable(loaded.spec, place_fabric(loaded).inventory).protect == "link"
 
 
 def test_where_nothing_is_missing_nothing_is_reduced(tmp_path):
