@@ -6,6 +6,7 @@ all. Prints JSON. Every cable goes through a patch panel, where it is pulled (bo
 carrier) or falls silent (both keep it). Hosts send each other datagrams all the time.
 """
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -23,11 +24,13 @@ from compilers.targets.routed.linux_tables import ENTER
 from mininet_scenarios.engines.router_kinds import ROUTER_KINDS, FrrRouter
 from mininet_scenarios.engines.router_space import Space, run, until
 from mininet_scenarios.engines.routers import Routers
-from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.engine import EngineError, HostSample
 
 TALKER = Path(__file__).with_name("live_talker.py")
 PERIOD, GAP = 0.1, 0.35
 """Seconds between datagrams of a flow, and without any after which one was lost."""
+ROUNDED = 0.011
+"""Of a share: FRR 8.4 brings weights to a sum of 100."""
 CALM, LATE = 1.5, 1.0
 """Seconds without a lost datagram after which the fabric has converged, and for news to come."""
 PATIENCE = 60
@@ -274,21 +277,30 @@ class Panel(Routers):
             time.sleep(0.2)
 
 
-def weighed(fabric, failures):
-    """Weights before, with each cable pulled in turn, and after it is back, once they are right."""
-
-    def seen(right):
-        until(lambda: fabric.weights()[right[0]].get(right[1], {}).keys() == {*right[2]}, "routes")
-        return fabric.weights()
-
-    found = [fabric.weights()]
-    for how, u, v, *right in failures:
-        getattr(fabric, how)(u, v)
-        found.append(seen(right))
-        fabric.mend(u, v)
-        fabric.settle()
+def weighed(fabric, steps):
+    """The weights after each step, once they are right or time is up: [step…, wanted shares]."""
+    found = []
+    for *step, wanted in steps:
+        if step:
+            getattr(fabric, step[0])(*step[1:])
+        with contextlib.suppress(EngineError):
+            until(lambda wanted=wanted: in_shares(fabric.weights(), wanted), "weights")
         found.append(fabric.weights())
     return found
+
+
+def in_shares(weights, wanted):
+    """Whether all routes have these ports, in these shares but for what rounding takes."""
+    for switch, routes in wanted.items():
+        for prefix, shares in routes.items():
+            hops = weights[switch].get(prefix, {})
+            if hops.keys() != shares.keys():
+                return False
+            if any(
+                abs(hops[p] / sum(hops.values()) - part) > ROUNDED for p, part in shares.items()
+            ):
+                return False
+    return True
 
 
 def main(build, outs, folder, wanted):

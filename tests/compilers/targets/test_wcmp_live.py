@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import permutations
 from pathlib import Path
 
 import networkx as nx
@@ -15,6 +16,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.compilers.targets.live_bgp import ROUNDED
 
 pytestmark = pytest.mark.live
 GRAPH = "u a\nu b\na x\na y\na w\nb z\nb w\nx d\ny d\nz d\nw d\n"
@@ -57,11 +59,25 @@ def test_weights_are_the_paths_behind_each_neighbour(wcmp, tmp_path):
         (k,) = (w.far[number[name]] == number[other]).nonzero()[0].tolist()
         return w.port_name(number[name], int(w.port[number[name], k]))
 
-    prefix = str(build.addressing.network(number["d"]))
-    left = [port("a", "y"), port("a", "w")]
-    pulled = ["pull", number["a"], number["x"], "a", prefix, left]
+    def wanted(graph):
+        """{switch: {prefix: {port: share}}} of all pairs."""
+        found = {name: {} for name in w.names}
+        for source, destination in permutations(w.names, 2):
+            shares = expected(graph, source, destination)
+            if wcmp == "off":
+                shares = dict.fromkeys(shares, 1 / len(shares))
+            by_port = {port(source, n): share for n, share in shares.items()}
+            for network in (build.addressing.network, build.addressing.network6):
+                found[source][str(network(number[destination]))] = by_port
+        return found
+
+    whole = nx.Graph(line.split() for line in GRAPH.splitlines())
+    lacking = whole.copy()
+    lacking.remove_edge("a", "x")
+    a, x = number["a"], number["x"]
+    steps = [[wanted(whole)], ["pull", a, x, wanted(lacking)], ["mend", a, x, wanted(whole)]]
     script = Path(__file__).with_name("live_bgp.py")
-    todo = {"live": True, "weights": True, "failures": [pulled]}
+    todo = {"live": True, "weights": True, "failures": steps}
     done = subprocess.run(
         [*NAMESPACES, sys.executable, script, tmp_path / "b", json.dumps(todo), tmp_path / "out"],
         capture_output=True,
@@ -69,21 +85,13 @@ def test_weights_are_the_paths_behind_each_neighbour(wcmp, tmp_path):
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    whole = nx.Graph(line.split() for line in GRAPH.splitlines())
-    lacking = whole.copy()
-    lacking.remove_edge("a", "x")
-    for graph, found in zip((whole, lacking, whole), json.loads(done.stdout), strict=True):
-        uneven = 0
-        for network in (build.addressing.network, build.addressing.network6):
-            for destination in set(w.names) - {"a", "x"}:
-                for source in set(w.names) - {destination, "a", "x"}:
-                    hops = found[source][str(network(number[destination]))]
-                    shares = expected(graph, source, destination)
-                    if wcmp == "off":
-                        shares = dict.fromkeys(shares, 1 / len(shares))
-                    assert hops.keys() == {port(source, n) for n in shares}
-                    for neighbour, share in shares.items():
-                        part = hops[port(source, neighbour)] / sum(hops.values())
-                        assert part == pytest.approx(share, abs=0.011), (source, destination)
-                    uneven += len({round(share, 3) for share in shares.values()}) > 1
+    for (*_, right), found in zip(steps, json.loads(done.stdout), strict=True):
+        for source, routes in right.items():
+            for prefix, shares in routes.items():
+                hops = found[source][prefix]
+                assert hops.keys() == shares.keys(), (source, prefix)
+                for name, share in shares.items():
+                    part = hops[name] / sum(hops.values())
+                    assert part == pytest.approx(share, abs=ROUNDED), (source, prefix)
+        uneven = [s for routes in right.values() for s in routes.values() if len({*s.values()}) > 1]
         assert bool(uneven) is (wcmp == "on")
