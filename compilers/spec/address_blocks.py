@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    pass
-
 FIRST_HOST = 2
 
 

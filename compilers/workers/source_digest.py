@@ -31,4 +31,4 @@ def folder_digest(folder: Path) -> str:
 
 def _files(folder: Path) -> Iterator[Path]:
     every = sorted(folder.rglob("*"))
-    return (p for p in every if p.is_file() and p.parent.name != "__pycache__")
+    return (p for p in every if p.is_file() and "__pycache__" not in p.relative_to(folder).parts)

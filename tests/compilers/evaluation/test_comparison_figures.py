@@ -1,0 +1,69 @@
+"""The figures by which docs/comparison.md compares fabrics are what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from compilers.topology.distance import distances, neighbour_table
+from polarfab import Fabric
+from tests.compilers.evaluation.test_which_to_choose import PAGE, figures, table
+
+COMPARISON = PAGE.parents[1] / "comparison.md"
+FABRICS = {
+    "PolarFly": {"family": "polarfly", "q": 7},
+    "RNG": {"family": "rng", "nodes": 64, "degree": 8, "ports": 16},
+    "Slim Fly": {"family": "slimfly", "q": 5},
+    "HyperX": {"family": "hyperx", "sides": "5x5"},
+    "Dragonfly+": {"family": "megafly", "h": 4, "a": 8},
+    "fat tree": {"family": "fat-tree", "k": 4},
+}
+
+
+def compiled(topology: dict, policy: str) -> Fabric:
+    routing = dict([policy.split(": ")])
+    spec = {"name": "lab", "topology": topology, "hosts_per_node": 4, "routing": routing}
+    return Fabric.from_spec(spec).compile()
+
+
+def size(topology: dict) -> str:
+    graph = compiled(topology, "balance: minimal").build.topology
+    return f"{graph.graph.order}, {4 * int(graph.endpoints.sum())}"
+
+
+def links_of_a_host(topology: dict) -> str:
+    graph = compiled(topology, "balance: minimal").build.topology
+    return f"{graph.graph.size / (4 * graph.endpoints.sum()):.2f}"
+
+
+def lengths(topology: dict) -> str:
+    graph = compiled(topology, "balance: minimal").build.topology
+    ends = np.flatnonzero(graph.endpoints)
+    found = distances(neighbour_table(graph.graph), ends)
+    far = found[:, ends] if found.shape[0] == len(ends) else found[ends]
+    return f"{far.sum() / (far.size - len(ends)):.2f}, {far.max()}"
+
+
+def rows(topology: dict) -> str:
+    build = compiled(topology, "balance: spraypoint").build
+    classes = int(np.count_nonzero(build.tables.classes.port, axis=1).max())
+    return f"{build.tables.switches}, {classes}, {int(build.topology.graph.degrees.max())}"
+
+
+FACTS: dict[str, Callable[[dict], str]] = {
+    "switches, hosts": size,
+    "links between switches for each host": links_of_a_host,
+    "links of a shortest path between hosts' switches: mean, most": lengths,
+    "routes, classes, sets for marked packets of a switch: spraypoint": rows,
+}
+
+
+@pytest.mark.parametrize("row", table(COMPARISON)[1:], ids=lambda row: row[0])
+def test_a_row_of_the_comparison(row: list[str]) -> None:
+    what, *cells = row
+    for heading, cell in zip(table(COMPARISON)[0][1:], cells, strict=True):
+        topology = FABRICS[next(name for name in FABRICS if heading.startswith(name))]
+        fact = FACTS.get(what)
+        assert (fact(topology) if fact else figures(topology, what, fitted=False)) == cell
