@@ -137,8 +137,8 @@ def _line(kept: KeptPoint) -> str:
 class CheckedPoint:
     """A kept point, simulated again. kept, now: the accepted load.
 
-    within: how far `now` may be from `kept`: 0 if the code is that of the point, so that both have to
-    be equal; else that of a 95 % prediction interval of the runs that are kept of the same load, of
+    within: how far `now` may be from `kept`: 0 by the code of the point, so that both have to be
+    equal; else that of a 95 % prediction interval of the runs that are kept of the same load, of
     which `kept` is the mean then; None where one run is kept, which says nothing of how far.
     """
 

@@ -82,13 +82,14 @@ class PacketState(NamedTuple):
     of a virtual channel, its packets, the way out of the first, the next channel in the wheel's
     list. port: int32[S·L, 4], the half cycles until which the crossbar's input and output are
     taken, the cycle from which the link is free, flits that wait for it. ready: int32[S, L·V],
-    waiting: int32[S], channels whose first packet can leave. wheel: int32[W]. made, due: int32[H], when the next packet of a host is
-    made and can leave. streams: uint64[2·H + 1]. counts: int64[COUNTS]. latency, hops: counted.
-    carried: int64[S·L], flits over each arc while it was measured. messages: where there are any,
-    the second column of `slot` has the packet's message, and nothing is made by chance. via: int32,
-    the switch that the packet of each slot goes by, or its mark; empty where there is neither.
-    change: int32[F, S·L], by cycles, by how much the flits that wait for a way out will be more, as
-    a switch knows from credits; empty where no packet asks.
+    waiting: int32[S], channels whose first packet can leave. wheel: int32[W]. made, due: int32[H],
+    when the next packet of a host is made and can leave. streams: uint64[2·H + 1]. counts:
+    int64[COUNTS]. latency, hops: counted. carried: int64[S·L], flits over each arc while it was
+    measured. messages: where there are any, the second column of `slot` has the packet's message,
+    and nothing is made by chance. via: int32, the switch that the packet of each slot goes by, or
+    its mark; empty where there is neither. change: int32[F, S·L], by cycles, by how much the flits
+    that wait for a way out will be more, as a switch knows from credits; empty where no packet
+    asks.
     """
 
     slot: NDArray[np.int32]
