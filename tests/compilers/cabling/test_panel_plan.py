@@ -333,6 +333,11 @@ def test_cords_of_a_rack_end_in_it_and_each_is_plugged_in_one_phase(example):
     assert cords(rack="C1") == [row for row in everything if "C1" in (row[2], row[5])]
     by_phase = [row for phase in range(1, 9) for row in cords(phase=phase)]
     assert sorted(by_phase) == sorted(everything)
+    whole, *parts = (
+        "".join(CableSchedule.of(example.builds, phase=phase).text("netbox")).splitlines()[1:]
+        for phase in range(9)
+    )
+    assert sorted(whole) == sorted(line for part in parts for line in part)
     (summary,) = CableSchedule.of(example.builds).summaries()
     for entry in summary["phases"]:
         rows = cords(phase=entry["phase"])
