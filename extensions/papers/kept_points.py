@@ -70,7 +70,7 @@ def points_digest() -> str:
 @contextmanager
 def keeping(folder: Path | None) -> Iterator[None]:
     """Keep the points that are computed inside in `points.csv` of a folder, which is read once."""
-    token = _KEPT.set(folder and _kept(folder / FILE))
+    token = _KEPT.set(_kept(folder / FILE) if folder else None)
     try:
         yield
     finally:
