@@ -5,6 +5,7 @@ It must run in namespaces of its own (`mininet_scenarios.machine.serving`); the 
 
 from __future__ import annotations
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -152,6 +153,8 @@ class Routers(HostAddresses):
             if some:
                 places, addresses = zip(*some, strict=True)
                 ping_all(places, addresses, [(i, i, 1) for i in range(len(some))], _silent)
+        for vertex in sorted({v for v, _ in met}):
+            _keep_neighbours(self.switches[vertex])
 
 
 def _remember_neighbours() -> None:
@@ -159,6 +162,13 @@ def _remember_neighbours() -> None:
     for known in Path("/proc/sys/net").glob("ipv[46]/neigh/*"):
         for setting, value in LASTING.items():
             (known / setting).write_text(str(value))
+
+
+def _keep_neighbours(space: Space) -> None:
+    """Permanent ones are not counted in the kernel's table, one for all namespaces (gc_thresh3)."""
+    known = json.loads(space.run("ip", "-json", "neigh", "show", "nud", "reachable"))
+    form = "neigh replace {dst} lladdr {lladdr} dev {dev} nud permanent".format_map
+    space.run("ip", "-batch", "-", text="\n".join(map(form, known)))
 
 
 def _silent(done: int, total: int) -> None:
