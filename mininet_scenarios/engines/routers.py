@@ -27,6 +27,8 @@ IFA_F_TENTATIVE = 0x40
 """Of an address: whether the kernel still asks if another one has it (linux/if_addr.h)."""
 NAMESPACES_AT_ONCE = 4
 """Routers that are started at the same time."""
+MEETING_AT_ONCE = 16
+"""Routers that ask for their neighbours before these are kept."""
 LASTING = {"base_reachable_time_ms": 36_000_000, "delay_first_probe_time": 0}
 """Neighbours ask for each other at once, and know each other for hours: questions are packets."""
 
@@ -143,18 +145,22 @@ class Routers(HostAddresses):
         met = self.unmet - self.down
         self.unmet &= self.down
         far = self.build.wiring.far
-        asked = [
-            ((self.switches[v].pid, self.name(v, k)), address)
-            for v, k in sorted(met)
-            for address in self.routers[v].next_hops(int(far[v, k]))
-        ]
-        for is_v6 in (True, False):
-            some = [each for each in asked if (":" in each[1]) == is_v6]
-            if some:
-                places, addresses = zip(*some, strict=True)
-                ping_all(places, addresses, [(i, i, 1) for i in range(len(some))], _silent)
-        for vertex in sorted({v for v, _ in met}):
-            _keep_neighbours(self.switches[vertex])
+        meeting = sorted({v for v, _ in met})
+        for start in range(0, len(meeting), MEETING_AT_ONCE):
+            vertices = meeting[start : start + MEETING_AT_ONCE]
+            asked = [
+                ((self.switches[v].pid, self.name(v, k)), address)
+                for v, k in sorted(met)
+                if v in vertices
+                for address in self.routers[v].next_hops(int(far[v, k]))
+            ]
+            for is_v6 in (True, False):
+                some = [each for each in asked if (":" in each[1]) == is_v6]
+                if some:
+                    places, addresses = zip(*some, strict=True)
+                    ping_all(places, addresses, [(i, i, 1) for i in range(len(some))], _silent)
+            for vertex in vertices:
+                _keep_neighbours(self.switches[vertex])
 
 
 def _remember_neighbours() -> None:
