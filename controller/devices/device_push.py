@@ -34,7 +34,7 @@ from compilers.audit.route_report import SwitchRoutes
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import ROUTING
+from compilers.targets.routed.bgp.control_plane import ROUTING, weighs
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Progress
@@ -518,7 +518,9 @@ class DevicePush:
         with TemporaryDirectory() as folder:
             file = Path(folder) / f"{name}.txt"
             file.write_text(tables)
-            routes = SwitchRoutes(self.build, {vertex: [file]}, lambda _: wanted, pools)
+            routes = SwitchRoutes(
+                self.build, {vertex: [file]}, lambda _: wanted, pools, weighs(self.chosen)
+            )
             try:
                 return routes.differences(vertex)
             except InputError as error:
