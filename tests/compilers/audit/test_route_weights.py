@@ -52,7 +52,7 @@ def test_weights_are_those_of_the_paths_behind(printer, tmp_path):
     (tmp_path / "said").mkdir()
     for whole in (100, 255, 65535):
         assert kinds(lambda part, whole=whole: max(int(whole * part), 1)) == set()
-    for wrong in (lambda part: 1, lambda part: int(100 / part)):
+    for wrong in (lambda _: 1, lambda part: int(100 / part)):
         assert kinds(wrong) == {"weight"}
     if printer != "sonic":
-        assert kinds(lambda part: 0) == {"weight"}
+        assert kinds(lambda _: 0) == {"weight"}
