@@ -138,7 +138,7 @@ def _same(wanted: Hops, found: Hops) -> bool:
 
 def _alike(one: Hop, other: Hop) -> bool:
     same = all(a == b or ANY in (a, b) for a, b in zip(one[:2], other[:2], strict=True))
-    return same and one[2] == other[2]
+    return same and (one[2] == other[2] or 0 in (one[2], other[2]))
 
 
 def _even(hops: Hops) -> Hops:

@@ -125,7 +125,10 @@ class DevicePush:
     pools: tuple[str, ...] = ()
     names: SystemNames | None = None
     chosen: Chosen = field(default_factory=dict)
-    outcome: tuple[frozenset[tuple[str, str]], Mapping[str, Mapping[str, str]]] = (frozenset(), {})
+    outcome: tuple[frozenset[tuple[str, str]], Mapping[str, Mapping[str, frozenset[str]]]] = (
+        frozenset(),
+        {},
+    )
     wanted: Callable[[int], RouteTables] | None = None
     over: bool = False
     busy: dict[str, Lock] = field(default_factory=dict)
@@ -459,7 +462,7 @@ class DevicePush:
         wanted, found = ({hop for hops in way for hop in hops} for way in (one.wanted, one.found))
         over = {hop for hop in wanted if hop[1] in shut}
         if (left := self._predicted(one)) is not None:  # proved, if it is that
-            return {hop[1] for hop in found} == ({left} if left else set())
+            return {hop[1] for hop in found} == left
         if self.converges and wanted and found and (self.shut or self.drained):
             return True
         return bool(over) and (self.converges or found <= wanted <= found | over)
@@ -470,18 +473,18 @@ class DevicePush:
         """The routes that are still the build's, where BGP has others while ports are shut."""
         differing = {(one.table, one.prefix) for one in every}
         for prefix, choices in wanted.get(MAIN, {}).items():
-            ports = {hop[1] for hops in choices for hop in hops}
+            ports = frozenset(hop[1] for hops in choices for hop in hops)
             one = RouteDifference(name, "stale", MAIN, prefix, (), choices)
-            if (MAIN, prefix) not in differing and self._predicted(one) not in {None, *ports}:
+            if (MAIN, prefix) not in differing and self._predicted(one) not in (None, ports):
                 yield one
 
-    def _predicted(self, one: RouteDifference) -> str | None:
-        """The port of BGP's path while shut ports are down, "" for none; None: it is not known."""
+    def _predicted(self, one: RouteDifference) -> frozenset[str] | None:
+        """The ports of BGP's paths while shut ports are down; None: it is not known."""
         known = self.converges and self.shut and not self.drained and one.table == MAIN
         return self._left.get(one.switch, {}).get(one.prefix) if known else None
 
     @property
-    def _left(self) -> Mapping[str, Mapping[str, str]]:
+    def _left(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
         """See `_predicted`, by switch and prefix; nothing where only some switches are pushed to.
 
         What the others have shut is not known then.

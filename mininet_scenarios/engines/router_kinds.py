@@ -12,6 +12,8 @@ from ipaddress import IPv6Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from compilers.tables.build import Build
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.routed.static_routes import LINK_LOCAL
@@ -119,7 +121,7 @@ class FrrRouter(RouterProcesses):
         With BGP static routes share what enters: every way of each is there.
         """
         if self.learns:
-            found = {str(route["dst"]): str(route.get("dev")) for route in self.routes(BGP)}
+            found = {str(route["dst"]): _devices(route) for route in self.routes(BGP)}
             compiled = self._compiled()
             right = {dst: dev for dst, dev in found.items() if dst in compiled} == compiled
             return bool(dead) or (right and self.shares() == self._shares())
@@ -159,16 +161,17 @@ class FrrRouter(RouterProcesses):
             if dead.isdisjoint(line)
         }
 
-    def _compiled(self) -> dict[str, str]:
-        """{prefix: interface} of the tables: best paths change until the last session is up."""
-        v, plan = self.vertex, self.build.addressing
-        port = self.build.tables.classes.port[v]
+    def _compiled(self) -> dict[str, frozenset[str]]:
+        """{prefix: interfaces} of the tables: best paths change until the last session is up."""
+        v, plan, classes = self.vertex, self.build.addressing, self.build.tables.classes
+        ports = np.column_stack((classes.port[v], classes.alternate[v] * self.build.every_hop))
         egress = self.build.tables.routes.egress[v].tolist()
         name = self.build.wiring.port_name
-        through = {d: name(v, int(port[k])) for d, k in enumerate(egress) if d != v}
-        found = {str(plan.network(d)): interface for d, interface in through.items()}
+        by_class = [frozenset(name(v, port) for port in row if port) for row in ports.tolist()]
+        through = {d: by_class[k] for d, k in enumerate(egress) if d != v}
+        found = {str(plan.network(d)): interfaces for d, interfaces in through.items()}
         if plan.ipv6:
-            found |= {str(plan.network6(d)): interface for d, interface in through.items()}
+            found |= {str(plan.network6(d)): interfaces for d, interfaces in through.items()}
         return found
 
     def _start(self, daemon: str) -> None:
@@ -187,6 +190,11 @@ class FrrRouter(RouterProcesses):
 
     def _vtysh(self, *words: str) -> None:
         self.space.run("vtysh", "--vty_socket", str(self.daemons), *words)
+
+
+def _devices(route: dict[str, Any]) -> frozenset[str]:
+    """The interfaces of a route in the kernel."""
+    return frozenset(str(hop.get("dev")) for hop in route.get("nexthops", [route]))
 
 
 ROUTER_KINDS: dict[str, type[RouterProcesses]] = {"linux": LinuxRouter, "frr": FrrRouter}

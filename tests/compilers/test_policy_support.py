@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 
 from compilers.pipeline import compile_fabric
+from compilers.policy_support import affordable
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.features import PROTECT_NEEDS
 from compilers.spec.target_names import SHIPPED_SYSTEMS
 from compilers.targets.target_lookup import target
+from compilers.wiring.placed_fabric import place_fabric
 from inventory.problems import InputError
 
 FABRIC = """
@@ -122,6 +124,10 @@ def test_on_missing_minimal_for_node_types(tmp_path):
         compiled(tmp_path, "", "compact-valiant", "link", more=more)
     build = compiled(tmp_path, "", "compact-valiant", "link", "minimal", more)
     assert (build.balance, build.protect) == ("minimal", "link")
+    able = (tmp_path / "inventory.yaml").read_text().replace("[repair, ipv6]", "[repair]")
+    (tmp_path / "inventory.yaml").write_text(able)
+    loaded = load_fabric(tmp_path / "fabric.yaml")
+    assert affordable(loaded.spec, place_fabric(loaded).inventory).protect == "link"
 
 
 def test_where_nothing_is_missing_nothing_is_reduced(tmp_path):

@@ -20,14 +20,14 @@ from tests.compilers.audit.test_names_around import FORMS, cabled, told
 PILOT = Path(__file__).parents[2] / "examples" / "q7-pilot"
 BGP = {"routing": "bgp"}
 RENDERED = {
-    "eos": ("fabric", {}),
-    "nxos": ("fabric", {}),
-    "junos": ("fabric", {}),
+    "eos": ("fabric", BGP),
+    "nxos": ("fabric", BGP),
+    "junos": ("fabric", BGP),
     "linux": ("fabric", {}),
     "frr": ("fabric", BGP | {"bfd": "on"}),
-    "sonic": ("fabric", BGP),
+    "sonic": ("fabric", BGP | {"unnumbered": "on"}),
     "srlinux": ("minimal", BGP),
-    "nvue": ("minimal", BGP),
+    "nvue": ("fabric", BGP),
 }
 
 

@@ -27,6 +27,7 @@ FABRICS = {
     "bundlefly": "family: bundlefly, q: 1000000007, degree: 6",
     "spectralfly": "family: spectralfly, p: 13, q: 1000000009",
     "dring": "family: dring, groups: 1000000000000000, a: 4",
+    "rng": "family: rng, nodes: 1024000000, degree: 4",
 }
 LARGE = {
     "oft q=509": ["analyse", "oft", "--q", "509"],

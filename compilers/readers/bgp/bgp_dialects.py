@@ -1,7 +1,7 @@
 """How each system says what a BGP speaker is: templates of statements (`statements`).
 
-They are beside the template of the text, in `templates/TARGET/FILE.speaker`: a line is one, and
-`[FIELD]` begins those of a field of `BgpDialect`.
+They are beside a template of the text, in `templates/*/FILE.speaker`: a line is one, and `[FIELD]`
+begins those of a field of `BgpDialect`. Targets with the same file have the same words.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from templates import TEMPLATES
 
@@ -21,26 +22,33 @@ class BgpDialect:
 
     once: with the fields number, id and most, the length of the longest path, or less, one less.
     family: of each address family, the first one where there is such a family: pool, least, longest
-    of its prefixes. via: where next hops of shares are announced, of their pool. own: a prefix that
-    the switch announces. session: of each neighbour, the first one where there is such a neighbour:
-    peer, far. override: policy, of a neighbour with one of its own. entry: place, list and metric
-    of an entry of a policy; six: the rest of one for IPv6. preferred: of each prefix of a list, the
-    first one names it. everyone: of the entry for all other prefixes; foundby: of the same, where
-    there are next hops of shares. bfd, watched: where BFD
-    watches links, once and of each family. rooted: announces a prefix only while a route of its own
-    has it. made: what makes a neighbour or a group, before which the system takes no other
-    statement about it; none: the order is free. both: where there are sessions of both address
-    families. links: of each link that BFD watches: port.
+    of its prefixes; group, of its neighbours, or of those of both where links have no addresses.
+    several: where a family takes several paths, and wcmp where these say how many are behind them.
+    via: where next hops of shares are announced, of their pool. own: a prefix that the switch
+    announces. session: of each neighbour, the first one where there is such a neighbour: peer, far;
+    unnumbered: the same where links have no addresses, and alone: of each family only then.
+    override: policy, of a neighbour with one of its own. entry: place, list and metric of an entry
+    of a policy; six: the rest of one for IPv6 over addresses. preferred: of each prefix of a list,
+    the first one names it. everyone: of the entry for all other prefixes; foundby: of the same,
+    where there are next hops of shares. bfd, watched: where BFD watches links, once and of each
+    family. rooted: announces a prefix only while a route of its own has it. made: what makes a
+    neighbour or a group, before which the system takes no other statement about it; none: the order
+    is free. both: where there are sessions of both address families. links: of each link that BFD
+    watches: port.
     """
 
     once: tuple[str, ...] = ()
     family: tuple[str, ...] = ()
     via: tuple[str, ...] = ()
     session: tuple[str, ...] = ()
+    unnumbered: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
     override: tuple[str, ...] = ()
     entry: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
+    several: tuple[str, ...] = ()
+    wcmp: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     bfd: tuple[str, ...] = ()
     everyone: tuple[str, ...] = ()
@@ -53,11 +61,11 @@ class BgpDialect:
 
 
 @lru_cache
-def dialect(target: str, file: str) -> BgpDialect:
-    """That of a file of a target; an empty one where the file says nothing of BGP."""
-    path = TEMPLATES / target / f"{file}.speaker"
+def dialect(file: str) -> BgpDialect:
+    """That of a file; an empty one where it says nothing of BGP."""
     fields: dict[str, tuple[str, ...]] = {}
-    for line in path.read_text().splitlines() if path.is_file() else ():
+    lines = (path.read_text().splitlines() for path in TEMPLATES.glob(f"*/{file}.speaker"))
+    for line in chain.from_iterable(lines):
         if head := FIELD_HEAD.fullmatch(line):
             name = head[1]
             fields[name] = ()

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from compilers.readers.bgp.bgp_dialects import dialect
 from compilers.readers.bgp.bgp_outcome import is_taken, is_via
-from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker
-from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop, prefix_text
+from compilers.readers.bgp.bgp_speaker import Asked, BgpNeighbour, BgpSwitch, Speaker
+from compilers.readers.emitted_forwarding import NextHop, prefix_text
 from compilers.readers.routers.frr_reader import NAME, read_frr_text
 from compilers.readers.routers.router_files import read_files
 from compilers.readers.routers.router_forwarding import far_ends, forwarding
@@ -29,26 +29,28 @@ PART_OF_POLICY = re.compile(
 """How statements begin about the parts of a policy, which are tried in the order of the text."""
 
 
-def frr(folder: Path, bfd: bool) -> BgpSwitch:
+def frr(folder: Path, asked: Asked) -> BgpSwitch:
     """A folder of target frr, whose sessions are with whoever is at the other end of a link.
 
     Raises:
         OSError: a file is not there.
     """
-    files, actor, engine = read_frr_text(folder, bfd)
+    files, actor, engine = read_frr_text(folder, asked.bfd)
     file = str(folder / NAME)
-    speaker = Speaker.read(Statements(engine.said), dialect("frr", NAME), bfd)
+    speaker = Speaker.read(Statements(engine.said), dialect(NAME), replace(asked, numbered=False))
     rest = files.switch(file, files.tables(NAME, engine, actor.ways), ())
     return replace(speaker.switch(file, rest), falls_through=True)
 
 
-def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] = ()) -> BgpSwitch:
-    """A folder of a switch whose sessions are with addresses.
+def read_speaker(
+    target: str, folder: Path, asked: Asked, defined: Collection[str] = ()
+) -> BgpSwitch:
+    """A folder of a switch whose sessions are with addresses, or over links without any.
 
     Args:
         target: whose folder it is.
         folder: of the switch.
-        bfd: whether BFD is to watch every link.
+        asked: what it was rendered for.
         defined: see `router_files.read_router`.
 
     Raises:
@@ -58,12 +60,13 @@ def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] 
     found = read_files(target, folder, defined)
     routers = [router for router, _ in found]
     router, spoken = routers[0], list[tuple[RouterText, Speaker]]()
+    addressed = asked.numbered
     for text, engine in found:
-        if (known := dialect(target, Path(text.file).name)).once:
+        if (known := dialect(Path(text.file).name)).once:
             said = Statements.below(engine.said, "set ", tree=bool(engine.grammar.tree))
-            spoken.append((text, Speaker.read(said, known, bfd)))
+            spoken.append((text, Speaker.read(said, known, asked)))
     (where, speaker), *more = spoken
-    if speaker.families[1:]:
+    if speaker.families[1:] and addressed:
         speaker.said.need(speaker.dialect.both, {})
     for other, same in more:
         other.strange += same.said.unknown()
@@ -72,8 +75,12 @@ def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] 
         if facts.keys() != others.keys():
             line = max((others[fact] for fact in others.keys() - facts.keys()), default=0)
             other.fault(line, f"BGP is not as in {where.file}")
-    ends = dict(far_ends(router))
-    for session in (each for family in speaker.families for each in family.sessions if bfd):
+    if not addressed and where is router:  # a session makes its port a routed one
+        for session in (each for family in speaker.families for each in family.sessions):
+            if session.port in router.interfaces:
+                router.interfaces[session.port].unnumbered = True
+    ends = _behind_ports(router)
+    for session in (each for family in speaker.families for each in family.sessions if asked.bfd):
         speaker.said.need(speaker.dialect.links, {"port": ends.get(session.port, "")})
     if Path(where.file).name in ANNOUNCING:
         _announce(router, speaker)
@@ -81,7 +88,25 @@ def read_speaker(target: str, folder: Path, bfd: bool, defined: Collection[str] 
     for pool in (family.taken[0] for family in speaker.families):
         if prefix_text(pool) not in discarded:
             router.fault(0, f"no route that discards what is left of {pool}")
-    return numbered(router, speaker, forwarding(*routers, recursive=True), where.file)
+    switch = speaker.switch(where.file, forwarding(*routers, recursive=True))
+    hops: list[NextHop] = []
+
+    def behind_ports(sessions: Iterable[BgpNeighbour]) -> Iterable[BgpNeighbour]:
+        for session in sessions:
+            port = ends.get(session.port, "")
+            hops.extend([NextHop(port, session.port, where.file, session.line)] * addressed)
+            yield replace(session, port=port)
+
+    families = tuple(
+        replace(family, sessions=tuple(behind_ports(family.sessions))) for family in switch.families
+    )
+    return replace(switch, families=families, rest=replace(switch.rest, next_hops=hops))
+
+
+def _behind_ports(router: RouterText) -> dict[str, str]:
+    """The ports of sessions, by what these are called by: an address, or the port itself."""
+    alone = {name: name for name, found in router.interfaces.items() if found.unnumbered}
+    return dict(far_ends(router)) | alone
 
 
 def _facts(speaker: Speaker) -> dict[object, int]:
@@ -112,21 +137,3 @@ def _announce(router: RouterText, speaker: Speaker) -> None:
         replace(f, own=tuple(p for p in discarded if is_taken(p, *f.taken) or is_via(p, f.via)))
         for f in speaker.families
     ]
-
-
-def numbered(router: RouterText, speaker: Speaker, rest: EmittedSwitch, file: str) -> BgpSwitch:
-    """A speaker whose neighbours have addresses, which are behind the ports of their networks."""
-    ends = dict(far_ends(router))
-    hops: list[NextHop] = []
-
-    def behind_ports(sessions: Iterable[BgpNeighbour]) -> Iterable[BgpNeighbour]:
-        for session in sessions:
-            port = ends.get(session.port, "")
-            hops.append(NextHop(port, session.port, file, session.line))
-            yield replace(session, port=port)
-
-    switch = speaker.switch(file, rest)
-    families = tuple(
-        replace(family, sessions=tuple(behind_ports(family.sessions))) for family in switch.families
-    )
-    return replace(switch, families=families, rest=replace(switch.rest, next_hops=hops))

@@ -2,7 +2,7 @@
 
 Each switch is a system of its own, so a path is as long as it has links, and the shortest one that
 a switch's policies let in is taken (RFC 4271, section 9.1.2.2): of those of one length the one of
-the least metric, and of these the one of the neighbour with the lowest router id.
+the least metric, and of these as many as the switch takes at once, lowest router ids first.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class SpeakerFamily:
         self.sessions = [each.sessions if each else () for each in spoken]
         self.taken = [(*each.taken, each.via) if each else ("", 0, -1, "") for each in spoken]
         self.own = [each.own if each else () for each in spoken]
+        self.paths = [each.paths if each else 1 for each in spoken]
         self.most = np.array([speaker.most for speaker in speakers])[:, None]
         number = {speaker.number: at for at, speaker in enumerate(speakers)}
         self.prefixes = list(dict.fromkeys(prefix for own in self.own for prefix in own))
@@ -96,8 +97,8 @@ class SpeakerFamily:
         best[(away == 0) | (away >= NO_PATH)] = -1
         return cabled, away, best
 
-    def ports_left(self, closed: Collection[tuple[int, str]]) -> list[dict[str, str]]:
-        """Of each switch the port of BGP's best path to every prefix, "" where there is none.
+    def ports_left(self, closed: Collection[tuple[int, str]]) -> list[dict[str, frozenset[str]]]:
+        """Of each switch the ports of BGP's best paths to every prefix.
 
         Args:
             closed: (switch, port) of sessions that are down; their other ends are down, too.
@@ -110,15 +111,16 @@ class SpeakerFamily:
             for pair in ((at, end), (end, at))
         }
         up = np.array([(at, end) not in cut for at, end, _ in sessions], np.bool_)
-        _, away, best = self.converged(np.ones(len(self.own), np.bool_), up)
-        return [
-            {
-                prefix: sessions[session][2] if session >= 0 else ""
-                for prefix, links, session in zip(self.prefixes, row, here, strict=True)
-                if links
-            }
-            for row, here in zip(away.tolist(), best.tolist(), strict=True)
-        ]
+        _, away, _ = self.converged(np.ones(len(self.own), np.bool_), up)
+        first = np.cumsum([0, *map(len, self.ends)]).tolist()
+        found = []
+        for at, ends in enumerate(self.ends):
+            best = self._best(at, away, up[first[at] : first[at + 1]])
+            reached = (best & (away[at] < NO_PATH)).T
+            ports = [frozenset(ends[end][0].port for end in np.flatnonzero(row)) for row in reached]
+            known = zip(self.prefixes, ports, away[at].tolist(), strict=True)
+            found.append({prefix: by for prefix, by, links in known if links})
+        return found
 
     def _away(
         self, alive: NDArray[np.bool_], joined: NDArray[np.float32], *, bounded: bool = True
@@ -155,22 +157,33 @@ class SpeakerFamily:
     def ways(self, at: int) -> dict[str, str]:
         """The ports by which a switch finds the addresses that are next hops."""
         there = np.flatnonzero((self.away[at] > 0) & (self.away[at] < NO_PATH) & self.vias)
-        best = self._best(at)[there].tolist() if len(there) else []
+        best = self._best(at)[:, there].argmax(axis=0).tolist() if len(there) else []
         return {
             self.prefixes[place].partition("/")[0]: self.ends[at][end][0].port
             for place, end in zip(there.tolist(), best, strict=True)
         }
 
-    def _best(self, at: int) -> Integers:
-        """int64[P]: which of its sessions a switch takes to every prefix."""
+    def _best(
+        self, at: int, away: Integers | None = None, up: NDArray[np.bool_] | bool = True
+    ) -> NDArray[np.bool_]:
+        """bool[E, P]: which of its sessions a switch takes to every prefix that it reaches.
+
+        Args:
+            at: the switch.
+            away: the links to every prefix, `away` of the class unless something is down.
+            up: bool[E], its sessions that are up.
+        """
+        away = self.away if away is None else away
         ends = self.ends[at]
-        far, metric = np.array([end for _, end in ends]), self._metrics(at)
-        length = np.where(self.away[far] < self.away[at], self.away[far], NO_PATH)
-        order = (length * (int(metric.max(initial=0)) + 1) + metric) * len(self.own) + self.rank[
-            far
-        ][:, None]
-        best: Integers = order.argmin(axis=0)
-        return best
+        far, metric = np.array([end for _, end in ends], np.int64), self._metrics(at)
+        there = np.broadcast_to(up, len(far))[:, None]
+        length = np.where(there & (away[far] < away[at]), away[far], NO_PATH)
+        order = length * (int(metric.max(initial=0)) + 1) + metric
+        place = (order * len(self.own) + self.rank[far][:, None]).argsort(axis=0).argsort(axis=0)
+        best: NDArray[np.bool_] = (order == order.min(axis=0, initial=NO_PATH**2)) & (
+            place < self.paths[at]
+        )
+        return best & (length < NO_PATH)
 
     def _metrics(self, at: int) -> Integers:
         """int64[E, P]: those that the sessions of a switch give prefixes."""
@@ -187,12 +200,15 @@ class SpeakerFamily:
         ends = self.ends[at]
         if not ends:
             return None
-        best = self._best(at)
         there = np.flatnonzero((self.away[at] > 0) & (self.away[at] < NO_PATH) & ~self.vias)
+        best = self._best(at)[:, there]
         lines = np.array([session.line for session, _ in ends], np.int64)
         names = [self.prefixes[place] for place in there.tolist()]
-        rows = EmittedRows(file, names, best[there], lines[best[there]])
-        chains = [(((session.port, 1),),) for session, _ in ends]
+        sets, number = np.unique(best, axis=1, return_inverse=True)
+        rows = EmittedRows(file, names, number.reshape(-1), lines[best.argmax(axis=0)])
+        chains = [
+            (tuple((ends[end][0].port, 1) for end in np.flatnonzero(column)),) for column in sets.T
+        ]
         return Lookup(rows, chains, np.arange(len(chains)))
 
 

@@ -89,8 +89,8 @@ class BgpReader:
 
     def ports_left(
         self, folder: Path, closed: Collection[tuple[str, str]]
-    ) -> dict[str, dict[str, str]]:
-        """{switch: {prefix: port}} of what BGP converges to with ports closed; see `SpeakerFamily`.
+    ) -> dict[str, dict[str, frozenset[str]]]:
+        """{switch: {prefix: ports}} of BGP's outcome with ports closed; see `SpeakerFamily`.
 
         Args:
             folder: that of all switches.
@@ -101,7 +101,7 @@ class BgpReader:
         places = {(self._places[node], port) for node, port in closed if node in self._places}
         families = [family.ports_left(places) for family in self._families]
         return {
-            node: {prefix: port for found in families for prefix, port in found[at].items()}
+            node: {prefix: ports for found in families for prefix, ports in found[at].items()}
             for node, at in self._places.items()
         }
 

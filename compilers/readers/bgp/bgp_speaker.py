@@ -41,13 +41,14 @@ class SpokenFamily:
 
     own: the prefixes that it announces. taken: (pool, least, longest) of what it accepts and
     announces; via: the pool of the single addresses that it accepts and announces, too, to be next
-    hops; "" without any.
+    hops; "" without any. paths: how many it takes at once to a prefix.
     """
 
     own: tuple[str, ...]
     sessions: tuple[BgpNeighbour, ...]
     taken: tuple[str, int, int]
     via: str = ""
+    paths: int = 1
 
 
 LARGEST_METRIC = (1 << 32) - 1
@@ -72,23 +73,35 @@ class BgpSwitch:
     falls_through: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What speakers were rendered for: BFD at every link, links with addresses, and so a session
+    a family, and paths that announce how many others are behind them.
+    """
+
+    bfd: bool = False
+    numbered: bool = True
+    wcmp: bool = False
+
+
 @dataclass(slots=True)
 class Speaker:
     """What is read of a speaker."""
 
     said: Statements
     dialect: BgpDialect
-    bfd: bool
+    asked: Asked
     known: Found = field(default_factory=dict)
     families: list[SpokenFamily] = field(default_factory=list)
 
     @classmethod
-    def read(cls, said: Statements, dialect: BgpDialect, bfd: bool) -> Speaker:
-        """A speaker, from the statements about it; bfd: whether BFD is to watch its links."""
-        speaker = cls(said, dialect, bfd)
-        speaker.known = said.need((*dialect.once, *(dialect.bfd if bfd else ())), {})
+    def read(cls, said: Statements, dialect: BgpDialect, asked: Asked) -> Speaker:
+        """A speaker, from the statements about it."""
+        speaker = cls(said, dialect, asked)
+        speaker.known = said.need((*dialect.once, *(dialect.bfd if asked.bfd else ())), {})
         for words in FAMILIES:
-            known = speaker.known | words
+            group = f"fabric-{words['family']}" if asked.numbered else "fabric"
+            known = speaker.known | words | {"group": group}
             if words["family"] == "ipv4" or any(said.find(dialect.family[0], known)):
                 speaker.families.append(speaker._family(said.need(dialect.family, known)))
         return speaker
@@ -97,18 +110,25 @@ class Speaker:
         known = self.said.need(self.dialect.via, known) if self._has_via(known) else known
         sessions = tuple(self._sessions(known))
         self._policy(known, f"fabric-{known['family']}")
-        self.said.need(self.dialect.watched if self.bfd else (), known)
+        paths = _number(known.get("paths", "1"))
+        more = (
+            (self.dialect.watched, self.asked.bfd),
+            (self.dialect.alone, not self.asked.numbered),
+            (self.dialect.several, paths > 1),
+            (self.dialect.wcmp, self.asked.wcmp),
+        )
+        self.said.need([line for lines, needed in more if needed for line in lines], known)
         own = [
             found["prefix"] for each in self.dialect.own for found, _ in self.said.find(each, known)
         ]
         taken = known["pool"], _number(known["least"]), _number(known["longest"])
-        return SpokenFamily(tuple(own), sessions, taken, known.get("via", ""))
+        return SpokenFamily(tuple(own), sessions, taken, known.get("via", ""), paths)
 
     def _has_via(self, known: Found) -> bool:
         return any(any(self.said.find(each, known)) for each in self.dialect.via)
 
     def _sessions(self, known: Found) -> Iterator[BgpNeighbour]:
-        first, *others = self.dialect.session
+        first, *others = self.dialect.session if self.asked.numbered else self.dialect.unnumbered
         for found, line in list(self.said.find(first, known)):
             session = self.said.need(others, found)
             policy, preferred = f"fabric-{known['family']}", {}
@@ -136,7 +156,7 @@ class Speaker:
         entry = {"policy": policy, "place": place, "list": prefixes}
         if "most" in self.known:
             entry["most"] = self.known["most"]
-        more = self.dialect.six if known["family"] == "ipv6" else ()
+        more = self.dialect.six if known["family"] == "ipv6" and self.asked.numbered else ()
         found = self.said.need((*self.dialect.entry, *more), known | entry)
         if "most" in found:
             self.known["most"] = found["most"]

@@ -104,6 +104,10 @@ class RouterActor:
         """An address of a logical interface."""
         self.address(place, _unit(name, unit), "", address)
 
+    def unnumbered(self, place: Place, name: str) -> None:
+        """A routed interface without addresses, or with that of the link alone."""
+        self.router.interface(name, place.line).unnumbered = True
+
     def access(self, place: Place, name: str, vlan: str) -> None:
         """The VLAN of a port."""
         self.router.interface(name, place.line).vlan = vlan

@@ -254,10 +254,10 @@ def _ports(router: RouterText) -> Iterator[Claim]:
             if len({address for address, _ in several}) > 1:
                 address, line = several[-1]
                 router.fault(line, f"{address} on {name}, which has {several[0][0]}")
-        if bool(found.vlan) == bool(found.addresses):
+        if bool(found.vlan) + bool(found.addresses) + found.unnumbered != 1:
             router.fault(found.line, f"interface {name} is neither routed nor a port of a VLAN")
         if name in router.shared.values() and not router.ports(name):
             router.fault(found.line, f"interface {name} of a VLAN without ports")
         own = all(address.endswith(("/32", "/128")) for address, _ in found.addresses)
-        if found.vlan or not (own or name in router.shared.values()):
+        if found.vlan or found.unnumbered or not (own or name in router.shared.values()):
             yield Claim("port", (Interface(name),), router.file, found.line)

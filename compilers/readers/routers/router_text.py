@@ -23,13 +23,14 @@ class InterfaceText:
     """An interface: the line where it begins, and its addresses with their lines.
 
     vlan: the network that it is a port of, "" where it is none. vrf: the one that it is in, "" for
-    the default one.
+    the default one. unnumbered: whether it is routed without any.
     """
 
     line: int
     addresses: list[tuple[str, int]] = field(default_factory=list)
     vlan: str = ""
     vrf: str = ""
+    unnumbered: bool = False
 
 
 @dataclass(slots=True)

@@ -28,11 +28,13 @@ from compilers.spec.features import (
 )
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import Chosen, Option
+from compilers.targets.options import SET, Chosen, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
     SHARING_OPTIONS,
+    WCMP,
+    WCMP_OPTION,
     BgpSpeaker,
     ControlPlane,
     bgp_options,
@@ -118,14 +120,17 @@ class Frr(Target):
             "version": Option.choice("The oldest FRR that is to take it.", "8.4", "10.7"),
             **bgp_options("off", "on"),
             **SHARING_OPTIONS,
+            **WCMP_OPTION,
         }
     )
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
         bgp, old = chosen[ROUTING] == "bgp", chosen["version"] == "8.4"
+        if not bgp and chosen[WCMP] == "on":
+            raise InputError.of("off with static routes", "on", key=f"{SET} {WCMP}")
         if bgp:
-            require_bgp(build, self.name, chosen)
+            require_bgp(build, self.name, chosen, several=True)
         elif old:
             self.capabilities.require(build, "frr with version=8.4")
         else:
@@ -185,7 +190,7 @@ def _variables(
     onward = partial(_onward, switch, marks, chosen)
     return FrrVariables(
         switch=switch,
-        seed=0 if plane else hash_seed(routed.build, vertex),
+        seed=hash_seed(routed.build, vertex),
         marks=marks,
         ipv4_onward=onward(pools[0], 4),
         ipv6_onward=onward(pools[-1], 6),
@@ -244,12 +249,13 @@ def _bgp_routes(routed: RoutedFabric, plane: ControlPlane | None, vertex: int) -
     """The paths that BGP chooses; it learns the gateways from the sessions."""
     switch, plan = routed.switch(vertex), in_order(routed, vertex, each=False)
     hops = {link.port: (ANY, link.interface) for link in switch.links}
-    minimal = routed.build.tables.classes.port[vertex, :, None]
+    minimal = plan[MAIN][:, :1]
     routes: dict[str, Choices] = {}
     entering: dict[str, Choices] = {}
     shares = ENTER in plan and plane is not None and bool(plane.via)
+    weighed = plane is None or not plane.wcmp
     for family in range(len(routed.prefixes)):
-        routes |= routed.table(vertex, family, minimal, hops)
+        routes |= comparable(routed.table(vertex, family, minimal, hops), weighed=weighed)
         if shares:
             entering |= comparable(routed.table(vertex, family, plan[ENTER], hops))
     tables = {MAIN_TABLE: routes | dict.fromkeys(routed.pools(), (DISCARD,))}

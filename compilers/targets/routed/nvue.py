@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from compilers.spec.features import AGGREGATES
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS
+from compilers.targets.routed.bgp.control_plane import BY_FRR
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
 
@@ -37,4 +37,5 @@ class Nvue(P2pTarget):
     interfaces = CUMULUS
     vrf = "hosts"
     not_found = ""
-    options = MappingProxyType({**P2P_OPTIONS, **SHARING_OPTIONS})
+    several = True
+    options = MappingProxyType({**P2P_OPTIONS, **BY_FRR})

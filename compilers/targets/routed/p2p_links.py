@@ -38,7 +38,9 @@ from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Option
 from compilers.targets.routed.bgp.control_plane import (
     BFD,
     ROUTING,
+    UNNUMBERED,
     VIA,
+    WCMP,
     BgpSpeaker,
     ControlPlane,
     bgp_options,
@@ -56,11 +58,17 @@ from compilers.targets.routed.static_routes import (
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables, comparable
+from inventory.route_tables.held_routes import ANY, DISCARD, MAIN, Choices, RouteTables, comparable
 
 LINKS, LINKS6 = "links", "links6"
 P2P_UNREACHABLE = 254
 """The distance of the route that discards addresses without another: the last that is usable."""
+ONLY_BGP = {
+    BFD: "it watches sessions of BGP",
+    UNNUMBERED: "their next hops are addresses of links",
+    WCMP: "they have no weights",
+}
+"""Options that are for eBGP alone, and why."""
 VLAN = 2
 """Of the host ports of a switch that has several."""
 ETHERNET_HEADER = 14
@@ -102,7 +110,8 @@ class P2pLink:
     """A link of a router; "" stands for what is not there.
 
     port: what the inventory says of it. description: host name and port at the other end. ipv4,
-    ipv6: the router's own addresses with their lengths. gateway4, gateway6: those at the other end.
+    ipv6: the router's own addresses with their lengths. gateway4, gateway6: those at the other end;
+    all of them "" where sessions need none.
     """
 
     interface: str
@@ -208,7 +217,7 @@ class P2pFabric:
 
     pair: int64[S, K], the number of the pair of each link, -1 beyond the last. vrf: the name of
     the hosts' VRF, "" where packets from hosts meet the routes of transit. plane: in the place of
-    static routes.
+    static routes. numbered: whether links have addresses.
     """
 
     routed: RoutedFabric
@@ -219,6 +228,7 @@ class P2pFabric:
     pair: NDArray[np.int64]
     vrf: str
     plane: ControlPlane | None
+    numbered: bool
 
     @classmethod
     def of(cls, build: Build, interfaces: Interfaces, chosen: Chosen, vrf: str = "") -> P2pFabric:
@@ -232,18 +242,19 @@ class P2pFabric:
         pools = IPv4Network(chosen[LINKS]), IPv6Network(chosen[LINKS6])
         pair = link_pairs(build)
         names = SystemNames.of(build, hostname)
+        numbered = chosen.get(UNNUMBERED, OFF) == OFF
         if problems := [
             *bad_names(
                 build.wiring.host_names, "nodes.hosts", "it stands in the description of a port"
             ),
             *_alike(build, names.nodes),
-            *_pools(build, pools, pair),
+            *(_pools(build, pools, pair) if numbered else ()),
         ]:
             raise InputError(few(problems))
         plane = ControlPlane.of(routed, chosen)
-        if problems := list(_reached(plane, pools, pair)):
+        if problems := list(_reached(plane, pools, pair)) if numbered else []:
             raise InputError(few(problems))
-        return cls(routed, interfaces, names, *pools, pair, vrf, plane)
+        return cls(routed, interfaces, names, *pools, pair, vrf, plane, numbered)
 
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""
@@ -272,7 +283,8 @@ class P2pFabric:
 
     def links(self, vertex: int) -> dict[int, P2pLink]:
         """The links of a router by their ports, in the order of its neighbours."""
-        w, six = self.routed.build.wiring, self.routed.build.addressing.ipv6 is not None
+        w, four = self.routed.build.wiring, self.numbered
+        six = four and self.routed.build.addressing.ipv6 is not None
         there = w.far[vertex] >= 0
         columns = (c[vertex][there].tolist() for c in (w.port, w.far, w.far_port, self.pair))
         links = {}
@@ -282,8 +294,8 @@ class P2pFabric:
             links[port] = P2pLink(
                 interface=w.port_name(vertex, port),
                 description=self.names.description(far, far_port),
-                ipv4=f"{self._ipv4(own)}/31",
-                gateway4=self._ipv4(other),
+                ipv4=f"{self._ipv4(own)}/31" if four else "",
+                gateway4=self._ipv4(other) if four else "",
                 ipv6=f"{self._ipv6(own)}/127" if six else "",
                 gateway6=self._ipv6(other) if six else "",
                 port=self.routed.port(vertex, port),
@@ -299,12 +311,13 @@ class P2pFabric:
                 them from there.
         """
         links, held = self.links(vertex), RouteTables()
+        weighed = self.plane is None or not self.plane.wcmp
         for family, pool in enumerate(self.routed.pools()):
             tables = zip((MAIN, self.vrf), self._tables(vertex, family, links), strict=True)
             for name, table in tables:
                 if table or name == MAIN:
                     found = held.setdefault(name, {})
-                    found |= comparable(table)
+                    found |= comparable(table, weighed=weighed)
                     found[pool] = (*found.get(pool, ()), DISCARD)
         if between and self.vrf in held:
             back = self.router(vertex).back()
@@ -323,7 +336,7 @@ class P2pFabric:
         families = range(len(routed.prefixes))
         tables = [self._tables(vertex, family, links, plane) for family in families]
         routes: list[list[Route]] = [
-            [(prefix, via, port) for prefix, (((via, port, _),),) in minimal.items()]
+            [(prefix, via, port) for prefix, (((via, port, _), *_),) in minimal.items()]
             for minimal, _ in tables
         ]
         entering: list[list[SharedRoute]] = [
@@ -347,7 +360,7 @@ class P2pFabric:
             vrf=self.vrf if entering[0] else "",
             ipv4_entering=entering[0],
             ipv6_entering=[*entering, []][1],
-            bgp=plane.at(vertex, numbered=ends) if plane else None,
+            bgp=plane.at(vertex, ends if self.numbered else None) if plane else None,
         )
 
     def _tables(
@@ -362,11 +375,13 @@ class P2pFabric:
         plane: finds the next hops of entering packets; None: they are those of the links.
         """
         routed, w = self.routed, self.routed.build.wiring
-        hops = {p: ((k.gateway4, k.gateway6)[family], k.interface) for p, k in links.items()}
+        hops = {p: ((k.gateway4, k.gateway6)[family] or ANY, k.interface) for p, k in links.items()}
         order = routed.build.tables.classes.port[vertex, :, None].astype(np.int64)
-        minimal = routed.table(vertex, family, order, hops)
         shares = routed.sharing(vertex)
-        if not (shares.size and self.vrf and w.host_port[vertex].any()):
+        if routed.build.every_hop:
+            order[shares] = SHARED
+        minimal = routed.table(vertex, family, order, hops)
+        if routed.build.every_hop or not (shares.size and self.vrf and w.host_port[vertex].any()):
             return minimal, {}
         order[shares] = SHARED
         if plane is None or not plane.via:
@@ -385,7 +400,8 @@ class P2pTarget(Target):
 
     interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
     ports, "" on a system that cannot do it. not_found: why next hops of that VRF cannot be those
-    that BGP finds, "" where they can, with `SHARING_OPTIONS`.
+    that BGP finds, "" where they can, with `SHARING_OPTIONS`. several: whether it is written to
+    take several of BGP's paths at once.
     """
 
     options = P2P_OPTIONS
@@ -393,11 +409,14 @@ class P2pTarget(Target):
     interfaces: ClassVar[Interfaces]
     vrf: ClassVar[str] = ""
     not_found: ClassVar[str] = "it has no VRF for hosts"
+    several: ClassVar[bool] = False
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """What its grammars take for defined, see `router_files.read_router`."""
         lossless = chosen.get(LOSSLESS, OFF) != OFF
-        return *["bgp"] * (chosen[ROUTING] == "bgp"), *[LOSSLESS] * lossless
+        unnumbered = chosen.get(UNNUMBERED, OFF) != OFF
+        found = {"bgp": chosen[ROUTING] == "bgp", LOSSLESS: lossless, UNNUMBERED: unnumbered}
+        return tuple(name for name, there in found.items() if there)
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
@@ -422,12 +441,14 @@ class P2pTarget(Target):
         """See `Target.check`.
 
         Raises:
-            InputError: also BFD that was asked for with static routes, which have no sessions.
+            InputError: also what only eBGP has, with static routes.
         """
         checked, chosen = super().check(build, options)
-        if (options or {}).get(BFD) == "on" and chosen[ROUTING] != "bgp":
-            required = "off with static routes: it watches sessions of BGP"
-            raise InputError.of(required, "on", f"add {SET} {ROUTING}=bgp", key=f"{SET} {BFD}")
+        given = options or {}
+        for name, why in ONLY_BGP.items():
+            if given.get(name) == "on" and chosen[ROUTING] != "bgp":
+                required, todo = f"off with static routes: {why}", f"add {SET} {ROUTING}=bgp"
+                raise InputError.of(required, "on", todo, key=f"{SET} {name}")
         return checked, chosen
 
     def require(self, build: Build, chosen: Chosen) -> None:
@@ -437,7 +458,7 @@ class P2pTarget(Target):
             InputError: they do not, or the system cannot do what the build asks for.
         """
         if chosen[ROUTING] == "bgp":
-            require_bgp(build, self.name, chosen, self.not_found)
+            require_bgp(build, self.name, chosen, self.not_found, self.several)
         else:
             super().require(build, chosen)
         if problems := list(beyond_tables(build, self.name, chosen[ROUTING] == "bgp")):

@@ -21,7 +21,7 @@ from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen, Option
-from compilers.targets.routed.bgp.control_plane import BFD, ROUTING, SHARING_OPTIONS
+from compilers.targets.routed.bgp.control_plane import BFD, BY_FRR, ROUTING
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.p2p_links import (
     P2P_OPTIONS,
@@ -62,10 +62,11 @@ class Sonic(P2pTarget):
     interfaces = SONIC
     vrf = "Vrf-hosts"
     not_found = ""
+    several = True
     options = MappingProxyType(
         {
             **P2P_OPTIONS,
-            **SHARING_OPTIONS,
+            **BY_FRR,
             HWSKU: Option(
                 "The hardware's name in DEVICE_METADATA; empty leaves it out.",
                 "",
@@ -152,7 +153,10 @@ def _ports(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
 def _interfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
     router = values.router
     for link in router.links:
-        yield from _addressed(link.interface, "", link.ipv4, link.ipv6)
+        if link.ipv4:
+            yield from _addressed(link.interface, "", link.ipv4, link.ipv6)
+        else:
+            yield link.interface, {"ipv6_use_link_local_only": "enable"}
     if len(router.hosts) == 1:
         yield from _gateway(values)
 

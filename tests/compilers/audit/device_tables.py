@@ -164,7 +164,7 @@ def frr(routes):
                 {
                     "prefix": prefix,
                     "protocol": "static",
-                    "vrfName": table if table == "Vrf-hosts" else "default",
+                    "vrfName": table if table in ("Vrf-hosts", "hosts") else "default",
                     "table": int(table) if table.isdecimal() else 254,
                     "distance": distance,
                     **(best if distance == 1 else {}),

@@ -9,6 +9,8 @@ from ipaddress import IPv6Network
 
 import pytest
 
+from compilers.routing.choose import choices
+from compilers.spec.policy import Policy
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, IQ, change, check, fabric, write
@@ -45,6 +47,151 @@ def test_nothing_differs_with_numbered_links(name, parameters, tmp_path):
     ends = int(build.topology.endpoints.sum())
     assert (report.differences, report.examples) == (0, ())
     assert report.pairs == report.delivered == ends * (ends - 1)
+
+
+SEVERAL = {"family": "oft", "q": 2}
+WAYS = {
+    "frr": (
+        ("frr.conf", "  maximum-paths 3\n", "  maximum-paths 1\n"),
+        ("frr.conf", "  maximum-paths 3\n", "  maximum-paths 2\n"),
+        ("frr.conf", " bgp bestpath as-path multipath-relax\n", ""),
+        ("frr.conf", " set extcommunity bandwidth num-multipaths\n", ""),
+        ("frr.conf", "zebra nexthop-group keep 1\n", ""),
+        ("sysctl.conf", "ipv4/fib_multipath_hash_policy = 3", "ipv4/fib_multipath_hash_policy = 1"),
+    ),
+    "sonic": (
+        ("frr.conf", "  maximum-paths 3\n", "  maximum-paths 1\n"),
+        ("frr.conf", " bgp bestpath as-path multipath-relax\n", ""),
+        ("frr.conf", " set extcommunity bandwidth num-multipaths\n", " set metric 7\n"),
+        ("frr.conf", "zebra nexthop-group keep 1\n", ""),
+    ),
+    "nvue": (
+        ("startup.yaml", "multipaths: {ebgp: 3}", "multipaths: {ebgp: 1}"),
+        ("startup.yaml", ", multipath: {aspath-ignore: on}", ""),
+        (
+            "startup.yaml",
+            "set: {ext-community-bw: multipaths}",
+            "set: {ext-community-bw: cumulative}",
+        ),
+    ),
+}
+
+
+def shared_at_every_hop():
+    build = build_of(SEVERAL | {"spread": True})
+    policy = Policy(True, False, edge_disjoint=False, shortest=True, every_hop=True)
+    plain = build_of(SEVERAL)
+    tables = choices(plain.tables, plain.topology, plain.wiring, policy)
+    return replace(build, balance="ecmp", policy={"transit": "ecmp"}, tables=tables)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_paths_at_every_hop(name, tmp_path):
+    """All shortest paths at every switch, each of which says how many are behind it."""
+    build = shared_at_every_hop()
+    options = BGP | {"wcmp": "on"}
+    write(name, build, tmp_path, options)
+    report = check(name, build, tmp_path, options)
+    assert (report.differences, report.examples) == (0, ())
+    assert report.pairs == report.delivered
+    assert check(name, build, tmp_path, BGP).differences
+    for file, old, new in WAYS[name]:
+        path = tmp_path / build.wiring.names[0] / file
+        before = path.read_text()
+        change(path, old, new)
+        assert check(name, build, tmp_path, options).differences, (old, new)
+        path.write_text(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("eos", {}, "routing.transit: required minimal, as target eos with routing=bgp"),
+        ("eos", {"wcmp": "on"}, "--set: required an option of target eos"),
+        ("frr", {"routing": "static", "wcmp": "on"}, "--set wcmp: required off with static routes"),
+    ],
+)
+def test_paths_at_every_hop_are_refused(name, options, told, tmp_path):
+    with pytest.raises(InputError) as error:
+        write(name, shared_at_every_hop(), tmp_path, BGP | options)
+    assert told in str(error.value)
+
+
+def test_one_path_has_no_weight(tmp_path):
+    with pytest.raises(InputError, match="--set wcmp: required off without transit: ecmp"):
+        write("frr", build_of({"q": 2}), tmp_path, BGP | {"wcmp": "on"})
+
+
+def test_ports_that_are_left_of_several(tmp_path):
+    """With a cable down its switch has the others; elsewhere nothing gets longer."""
+    build = shared_at_every_hop()
+    write("frr", build, tmp_path, BGP)
+    reader = target("frr").reader(target("frr").check(build, BGP)[1])
+    whole, less = (reader.ports_left(tmp_path, closed) for closed in ((), {("0", "eth1")}))
+    several = {prefix for prefix, ports in whole["0"].items() if len(ports) == 3}
+    assert several
+    assert all(less["0"][prefix] == whole["0"][prefix] - {"eth1"} for prefix in several)
+
+
+UNNUMBERED = BGP | {"unnumbered": "on"}
+ALONE = {
+    "sonic": (
+        ("frr.conf", " interface v6only remote-as 42", " interface remote-as 42"),
+        ("frr.conf", "remote-as 42", "remote-as 41"),
+        ("frr.conf", " neighbor fabric capability extended-nexthop\n", ""),
+        ("frr.conf", " neighbor Ethernet0 peer-group fabric\n", ""),
+        ("frr.conf", "route-map fabric-ipv4 permit 20\n", "route-map fabric-ipv4 deny 20\n"),
+        ("config_db.json", '"ipv6_use_link_local_only": "enable"', '"mpls": "enable"'),
+        ("config_db.json", '"ipv6_use_link_local_only": "enable"', '"vrf_name": "Vrf-hosts"'),
+        (
+            "config_db.json",
+            '    "Ethernet0": {',
+            '    "Ethernet0|100.64.0.2/31": {},\n    "Ethernet0": {',
+        ),
+    ),
+    "nvue": (
+        ("startup.yaml", "type: unnumbered", "type: numbered"),
+        ("startup.yaml", "                peer-group: fabric\n", ""),
+        ("startup.yaml", '"swp1":', '"swp9":'),
+        (
+            "startup.yaml",
+            "    ipv6-unicast:\n                    enable: on",
+            "    l2vpn-evpn:\n                    enable: on",
+        ),
+        (
+            "startup.yaml",
+            'description: "sw-1 swp1"\n',
+            'description: "sw-1 swp1"\n        ip: {address: {"100.64.0.2/31": {}}}\n',
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("parameters", [{"q": 2, "hosts": 2}, {"family": "oft", "q": 2}])
+def test_links_without_addresses(name, parameters, tmp_path):
+    """A session a link for both families, over the interface (RFC 8950); no link has an address."""
+    build = build_of(parameters)
+    write(name, build, tmp_path, UNNUMBERED)
+    report = check(name, build, tmp_path, UNNUMBERED)
+    ends = int(build.topology.endpoints.sum())
+    assert (report.differences, report.examples) == (0, ())
+    assert report.pairs == report.delivered == ends * (ends - 1)
+    assert all("100.64." not in path.read_text() for path in tmp_path.glob("*/*"))
+    assert check(name, build, tmp_path, BGP).differences
+    write(name, build, tmp_path, BGP)
+    assert check(name, build, tmp_path, UNNUMBERED).differences
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "old", "new"),
+    [(name, *each) for name, changes in ALONE.items() for each in changes],
+)
+def test_a_change_of_a_link_without_addresses_is_told(name, file, old, new, tmp_path):
+    build = build_of({"q": 2, "hosts": 2})
+    write(name, build, tmp_path, UNNUMBERED)
+    change(tmp_path / "0" / file, old, new)
+    assert check(name, build, tmp_path, UNNUMBERED).differences
 
 
 JUNOS_TERM = "set policy-options policy-statement fabric-ipv4 term "

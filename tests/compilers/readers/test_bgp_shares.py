@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 
 import networkx as nx
 import pytest
@@ -49,7 +49,7 @@ def shares(build, folder):
 
 
 def walked(build, shares, down):
-    """Links of every way of every share with a link or a switch down; None: it is lost."""
+    """Switches of every way of every share with a link or a switch down; None: it is lost."""
     graph = nx.Graph(build.topology.graph.edges().tolist())
     graph.remove_edges_from([down] if isinstance(down, tuple) else [])
     graph.remove_nodes_from([down] if isinstance(down, int) else [])
@@ -59,17 +59,17 @@ def walked(build, shares, down):
         # Router ids are in the order of the switches.
         return min(u for u in graph[at] if away[u].get(to, 99) < away[at][to])
 
-    links = []
+    paths = []
     for (source, destination), ways in shares.items():
         if source not in graph or destination not in away[source]:
             continue
         for way in ways:
             if way in away[source]:
-                at, count = following(source, way), 1
-                while at != destination and count < 99:
-                    at, count = following(at, destination), count + 1
-                links.append(count)
-    return links
+                path = [source, following(source, way)]
+                while path[-1] != destination and len(path) < 99:
+                    path.append(following(path[-1], destination))
+                paths.append(path)
+    return paths
 
 
 def test_failures_against_another_walk(tmp_path):
@@ -78,7 +78,8 @@ def test_failures_against_another_walk(tmp_path):
     known = shares(build, tmp_path)
     edges = [tuple(edge) for edge in build.topology.graph.edges().tolist()]
     cases = [None, *edges, *range(build.tables.switches)]
-    links = [walked(build, known, down) for down in cases]
+    paths = [walked(build, known, down) for down in cases]
+    links = [[len(path) - 1 for path in found] for found in paths]
     found = target("frr").reader(target("frr").check(build, BGP)[1]).failures(tmp_path)
     assert found.cases == 2 * len(cases)
     assert found.followed == 2 * sum(map(len, links))
@@ -86,6 +87,18 @@ def test_failures_against_another_walk(tmp_path):
     assert found.faults == ()
     assert max(links[0]) == 3
     assert Counter(map(len, known.values())).keys() <= set(range(2, 5))
+    cyclic = [down for down, found in zip(cases, paths, strict=True) if waits_in_a_circle(found)]
+    assert cyclic == cases  # so lossless priorities are refused; one a hop would take `longest`
+
+
+def waits_in_a_circle(paths):
+    """Whether links wait for each other in a circle, each way holding one while it wants the next.
+
+    The channel dependency graph of one lossless priority (Dally and Seitz 1987).
+    """
+    ways = [[*pairwise(path)] for path in paths]
+    waits = nx.DiGraph(pair for links in ways for pair in pairwise(links))
+    return not nx.is_directed_acyclic_graph(waits)
 
 
 def test_what_is_not_proved_is_said(tmp_path, monkeypatch):
@@ -111,6 +124,11 @@ def test_systems_prove_the_same(tmp_path):
         system = target(name)
         cases[name] = system.reader(system.check(build, BGP)[1]).failures(tmp_path / name)
         assert cases[name].faults == ()
+        if "unnumbered" in system.options:
+            alone = BGP | {"unnumbered": "on"}
+            write(name, build, tmp_path / f"{name}-alone", alone)
+            reader = system.reader(system.check(build, alone)[1])
+            assert reader.failures(tmp_path / f"{name}-alone") == cases[name]
     # A VRF has the routes of the adjacent switches, too: a next hop each.
     adjacent = 2 * len(build.topology.graph.edges())
     frr, *others = (cases[name] for name in SYSTEMS)

@@ -2,15 +2,19 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build_codec import arrays_of, from_json, to_json
+from compilers.targets.node_facts import NodeFacts
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.targets.makers import compiled
 
+CABLED = Path(__file__).parents[3] / "examples" / "q7-copackaged" / "fabric.yaml"
 SYSTEMS = ("eos", "nxos", "junos", "srlinux", "sonic")
 
 
@@ -147,3 +151,9 @@ def test_an_unknown_group_is_refused_with_its_line(tmp_path):
     file.write_text(file.read_text().replace("group: odd", "group: od", 1))
     with pytest.raises(InputError, match=r"nodes\[1\].group: required a key of groups, given od"):
         load_fabric(tmp_path / "fabric.yaml")
+
+
+def test_every_node_has_the_name_of_its_rack():
+    build = compile_fabric(load_fabric(CABLED))
+    racks = [build.hardware.rack_names[rack] for rack in build.hardware.rack]
+    assert [NodeFacts.of(build, vertex).rack for vertex in range(len(racks))] == racks

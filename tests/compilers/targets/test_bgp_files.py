@@ -41,9 +41,9 @@ def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path, pyavd):
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
 @pytest.mark.parametrize("build", [TIES, NONE, SHARED])
 def test_vtysh_accepts_the_speakers(build, tmp_path):
-    for name in ("sonic", "frr"):
-        out = tmp_path / name
-        target(name).render(build, out, options=BGP | {"bfd": "on"}, only=[0])
+    for name, more in (("sonic", {}), ("sonic", {"unnumbered": "on"}), ("frr", {})):
+        out = tmp_path / "-".join([name, *more])
+        target(name).render(build, out, options=BGP | {"bfd": "on"} | more, only=[0])
         path = out / build.wiring.names[0] / "frr.conf"
         done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -112,6 +112,7 @@ def test_as_numbers_that_are_not_for_use(first, last, tmp_path):
     ("name", "options", "told"),
     [
         ("eos", {"routing": "static", "bfd": "on"}, "--set bfd: required off with static"),
+        ("nvue", {"routing": "static", "unnumbered": "on"}, "--set unnumbered: required off with"),
         ("sonic", {"srv6": "host"}, "--set srv6: required off with routing=bgp"),
     ],
 )

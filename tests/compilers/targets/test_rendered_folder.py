@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from compilers.tables.build import Build
+from compilers.tables.folders.build_folder import save
 from compilers.targets.rendering.folder_check import check_folder
 from compilers.targets.rendering.plane_rendering import PlaneRendering
 from compilers.targets.rendering.rendered_folder import RENDERED
@@ -162,3 +163,8 @@ def test_a_plane_by_itself_is_rendered_elsewhere_than_among_others(tmp_path: Pat
     assert [[each.kept for each in planes.into(tmp_path / "two")] for planes in swapped] == [
         [0, 0]
     ] * 2
+
+
+def test_a_build_is_checked_by_its_identity(tmp_path: Path) -> None:
+    saved = save(replace(BUILD, identity=""), tmp_path / "build")
+    assert check_folder(tmp_path / "build").builds == (saved.identity,)

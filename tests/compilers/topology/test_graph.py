@@ -6,7 +6,7 @@ import pytest
 from compilers.topology import adjacency as module
 from compilers.topology.adjacency import Graph, stable_order
 from compilers.topology.distance import neighbour_table, table_of
-from compilers.topology.families import build_topology
+from compilers.topology.families import _meant, build_topology
 
 
 @pytest.mark.parametrize("below", [1, 7, 1 << 16, 1 << 17, 1 << 31])
@@ -43,3 +43,8 @@ def test_an_entry_is_mirrored_by_the_entry_the_other_way(
     np.testing.assert_array_equal(np.concatenate([block[0] for block in blocks]), tails)
     back = np.concatenate([block[1] for block in blocks])
     np.testing.assert_array_equal(back[back], np.arange(len(back)))
+
+
+def test_a_misspelt_family_is_the_one_of_a_similar_name() -> None:
+    assert _meant("oftt", {"q": 2}) == "oft"
+    assert _meant("xyzzz", {"q": 2}) == "polarfly"  # the first with these parameters

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ from compilers.proof.verification import judge
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
 from compilers.workers import dask_cluster
-from compilers.workers.dask_cluster import connected
+from compilers.workers.dask_cluster import MOST_TIMES, _Sent, connected
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -192,3 +192,13 @@ def test_a_scheduler_without_workers_is_refused() -> None:
     client = SimpleNamespace(get_versions=lambda **_: {"workers": {}})
     with pytest.raises(InputError, match="dask worker tcp://s"):
         dask_cluster._require_alike(client, "tcp://s")
+
+
+def test_a_job_is_sent_again_until_it_was_lost_too_often() -> None:
+    client = SimpleNamespace(status="running", scatter=lambda *_, **__: object())
+    sent = _Sent(client, b"")  # type: ignore[arg-type]
+    for time in range(1, MOST_TIMES):
+        sent.again(time)
+        assert sent.current[1] == time + 1
+    with pytest.raises(CancelledError):
+        sent.again(MOST_TIMES)

@@ -32,6 +32,7 @@ SMALL: dict[str, dict] = {
     "bundlefly": {"q": 3, "degree": 2},
     "spectralfly": {"p": 3, "q": 5},
     "dring": {"groups": 7, "a": 2},
+    "rng": {"nodes": 32, "degree": 8, "ports": 8},
 }
 
 

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.walks import minimal_hops
 from compilers.readers.bgp.bgp_reader import BgpReader
-from compilers.readers.bgp.bgp_speaker import BgpSwitch
-from compilers.spec.features import AGGREGATES, INGRESS, WEIGHTS
+from compilers.readers.bgp.bgp_speaker import Asked, BgpSwitch
+from compilers.spec.features import AGGREGATES, INGRESS, TRANSIT, WEIGHTS
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.targets.capabilities import Capabilities
@@ -41,7 +41,7 @@ from compilers.wiring.addressing import OWN, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 
-ROUTING, BFD = "routing", "bfd"
+ROUTING, BFD, UNNUMBERED, WCMP = "routing", "bfd", "unnumbered", "wcmp"
 VIA = ("nexthops", "nexthops6")
 """The options with the pools of addresses that next hops of shares have."""
 BLOCK_OF_DESTINATIONS = 256
@@ -58,6 +58,17 @@ def bgp_options(*bfd: str) -> Options:
             BFD: Option.choice("Whether BFD watches every link.", *bfd),
         }
     )
+
+
+WCMP_OPTION: Options = MappingProxyType(
+    {
+        WCMP: Option.choice(
+            "With routing=bgp and transit: ecmp: neighbours weigh by the paths behind them.",
+            "off",
+            "on",
+        )
+    }
+)
 
 
 def _pool(text: str, six: bool) -> bool:
@@ -82,6 +93,17 @@ SHARING_OPTIONS: Options = MappingProxyType(
     }
 )
 
+BY_FRR: Options = MappingProxyType(
+    {
+        **SHARING_OPTIONS,
+        UNNUMBERED: Option.choice(
+            "With routing=bgp: sessions over links without addresses (RFC 8950).", "off", "on"
+        ),
+        **WCMP_OPTION,
+    }
+)
+"""Those of systems with addresses on links whose BGP is FRR's."""
+
 
 @dataclass(frozen=True, slots=True)
 class BgpPeer:
@@ -96,6 +118,11 @@ class BgpPeer:
     address: str
     preferred: tuple[str, ...]
     policy: str
+
+    @property
+    def name(self) -> str:
+        """What the session is called by: the address, or the interface where there is none."""
+        return self.address or self.interface
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +165,10 @@ class BgpSpeaker:
 
     number: its AS. longest: the most links that a path may have. bfd: whether BFD watches every
     session. numbered: whether links have addresses, and so a session in each family; else there
-    is one for both. Of all switches: keepalive, hold, connect: seconds between keepalives, without
-    any before the session ends, and between attempts to connect. interval: ms between packets of
-    BFD; multiplier: how many of them are missed at a dead link.
+    is one for both. paths: how many it takes at once to a prefix. wcmp: whether it announces how
+    many these are, for others to weigh. Of all switches: keepalive, hold, connect: seconds between
+    keepalives, without any before the session ends, and between attempts to connect. interval: ms
+    between packets of BFD; multiplier: how many of them are missed at a dead link.
     """
 
     number: int
@@ -148,12 +176,21 @@ class BgpSpeaker:
     longest: int
     bfd: bool
     numbered: bool
+    paths: int
+    wcmp: bool
     families: tuple[BgpFamily, ...]
     keepalive: ClassVar[int] = 3
     hold: ClassVar[int] = 9
     connect: ClassVar[int] = 1
     interval: ClassVar[int] = 300
     multiplier: ClassVar[int] = 3
+
+    def groups(self) -> Iterator[tuple[str, tuple[BgpFamily, ...]]]:
+        """The groups of neighbours, each with the families that its sessions are for."""
+        if self.numbered:
+            yield from ((f"fabric-{each.name}", (each,)) for each in self.families)
+        else:
+            yield "fabric", self.families
 
     def announced(self, family: str) -> list[str]:
         """What the switch announces of itself in a family, by the name of that."""
@@ -166,6 +203,7 @@ class ControlPlane:
 
     hops: int8[S, S], links of the compiled paths. egress: int[S, S], their classes. numbers:
     int64[S], of their systems. via: the pools of the addresses of next hops, () without shares.
+    wcmp: see `BgpSpeaker`.
     """
 
     routed: RoutedFabric
@@ -174,6 +212,7 @@ class ControlPlane:
     numbers: NDArray[np.int64]
     bfd: bool
     via: tuple[IPv4Network | IPv6Network, ...] = ()
+    wcmp: bool = False
 
     @classmethod
     def of(cls, routed: RoutedFabric, chosen: Chosen) -> ControlPlane | None:
@@ -192,9 +231,11 @@ class ControlPlane:
         hops = np.concatenate([minimal_hops(fib, block) for block in blocks], axis=1)
         egress = np.concatenate([fib.egress(block) for block in blocks], axis=1)
         numbers = as_numbers(build.base, build.wiring.names)
-        shared = build.tables.classes.alternate.shape[2] and VIA[0] in chosen
+        alternates = build.tables.classes.alternate.shape[2] and not build.every_hop
+        shared = alternates and VIA[0] in chosen
         via = tuple(ip_network(chosen[name]) for name in VIA) if shared else ()
-        plane = cls(routed, hops, egress, numbers, chosen[BFD] == "on", via)
+        wcmp = chosen.get(WCMP, OFF) != OFF
+        plane = cls(routed, hops, egress, numbers, chosen[BFD] == "on", via, wcmp)
         counted = np.setdiff1d(numbers, list(build.base.get(OWN, {}).values()))
         wrong = [*_wrong_numbers(counted), *plane._longer_paths(), *plane._wrong_pools()]
         if problems := wrong:
@@ -250,6 +291,8 @@ class ControlPlane:
             longest=2 * topology.diameter + 2,
             bfd=self.bfd,
             numbered=numbered is not None,
+            paths=len(routed.switch(vertex).links) if routed.build.every_hop else 1,
+            wcmp=self.wcmp,
             families=tuple(
                 BgpFamily(
                     *FAMILIES[family],
@@ -275,6 +318,7 @@ class ControlPlane:
         w, classes = self.routed.build.wiring, self.routed.build.tables.classes
         far = w.far[vertex][w.far[vertex] >= 0]
         tied = np.flatnonzero((self.hops[far] == self.hops[vertex] - 1).sum(axis=0) > 1)
+        tied = tied[:0] if self.routed.build.every_hop else tied
         port = classes.port[vertex][self.egress[vertex, tied]]
         texts, name = self.routed.prefixes[family], FAMILIES[family][0]
         peers = []
@@ -295,12 +339,16 @@ class ControlPlane:
         return peers
 
 
-def bgp_reader(speaker: Callable[[Path, bool], BgpSwitch], chosen: Chosen) -> BgpReader:
+def bgp_reader(speaker: Callable[[Path, Asked], BgpSwitch], chosen: Chosen) -> BgpReader:
     """The reader of a target with eBGP, by what reads a folder."""
-    return BgpReader(lambda folder: speaker(folder, chosen[BFD] == "on"))
+    alone, wcmp = (chosen.get(name, OFF) != OFF for name in (UNNUMBERED, WCMP))
+    asked = Asked(chosen[BFD] == "on", not alone, wcmp)
+    return BgpReader(lambda folder: speaker(folder, asked))
 
 
-def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> None:
+def require_bgp(
+    build: Build, target: str, chosen: Chosen, why: str = "", several: bool = False
+) -> None:
     """BGP finds minimal routes and their aggregates; static routes may share what enters.
 
     Args:
@@ -308,6 +356,7 @@ def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> Non
         target: its name.
         chosen: the value of every option.
         why: why its static routes can have no next hops that BGP finds in another table.
+        several: whether it takes several of BGP's paths at once.
 
     Raises:
         InputError: the build asks for more, or an option for what is proved of compiled paths.
@@ -319,7 +368,11 @@ def require_bgp(build: Build, target: str, chosen: Chosen, why: str = "") -> Non
                 required=f"{OFF} with {ROUTING}=bgp: it finds paths of its own after a failure",
                 given=chosen[name],
             )
+    if chosen.get(WCMP, OFF) != OFF and not build.every_hop:
+        required = f"{OFF} without transit: ecmp, where a prefix has one path"
+        raise InputError.of(required, chosen[WCMP], key=f"{SET} {WCMP}")
     sharing = frozenset[str]() if why else frozenset({INGRESS, WEIGHTS})
+    sharing |= {TRANSIT} if several else set()
     named = f"{target} with routing=bgp"
     if why and build.tables.classes.alternate.shape[2]:
         named += f" ({why})"
