@@ -117,3 +117,25 @@ def test_changed_bytes_are_a_difference(old, new, monkeypatch):
     report = check_messages(build, "ryu")
     assert not report.passed
     assert report.examples
+
+
+IN_PORT, IN_PHY_PORT = bytes.fromhex("80000004"), bytes.fromhex("80000204")
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [(25, "is added"), (27, "stays"), (29, "stays"), (35, "all that"), (45, "without flags")],
+)
+def test_a_row_that_is_not_just_added_is_refused(place, told):
+    """Its command, timeouts, buffer and flags (OpenFlow 1.3.5, 7.3.4.1), behind the 24 bytes."""
+    message = bytearray(Encoder(fabric("minimal")).program(0).flows[-1].tobytes())
+    message[24 + place] ^= 1
+    with pytest.raises(ValueError, match=told):
+        MessageReader("ryu").texts(bytes(message))
+
+
+def test_a_field_that_no_row_has_is_refused():
+    rows = b"".join(Encoder(fabric("minimal")).program(0).parts)
+    assert IN_PORT in rows
+    with pytest.raises(ValueError, match="a match without in_phy_port"):
+        MessageReader("ryu").texts(rows.replace(IN_PORT, IN_PHY_PORT))
