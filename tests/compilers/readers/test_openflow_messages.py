@@ -119,9 +119,6 @@ def test_changed_bytes_are_a_difference(old, new, monkeypatch):
     assert report.examples
 
 
-IN_PORT, IN_PHY_PORT = bytes.fromhex("80000004"), bytes.fromhex("80000204")
-
-
 @pytest.mark.parametrize(
     ("place", "told"),
     [(25, "is added"), (27, "stays"), (29, "stays"), (35, "all that"), (45, "without flags")],
@@ -134,8 +131,16 @@ def test_a_row_that_is_not_just_added_is_refused(place, told):
         MessageReader("ryu").texts(bytes(message))
 
 
-def test_a_field_that_no_row_has_is_refused():
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("80000004", "80000204", "a match without in_phy_port"),
+        ("0000232000060030", "000023200006002f", "a field is moved whole"),
+    ],
+)
+def test_what_no_row_has_is_refused(old, new, told):
+    """A field to match, and a move of 47 of 48 bits."""
     rows = b"".join(Encoder(fabric("minimal")).program(0).parts)
-    assert IN_PORT in rows
-    with pytest.raises(ValueError, match="a match without in_phy_port"):
-        MessageReader("ryu").texts(rows.replace(IN_PORT, IN_PHY_PORT))
+    assert bytes.fromhex(old) in rows
+    with pytest.raises(ValueError, match=told):
+        MessageReader("ryu").texts(rows.replace(bytes.fromhex(old), bytes.fromhex(new)))
