@@ -209,15 +209,16 @@ def test_the_page_holds_what_the_tables_say(parameters: dict[str, int], wide: bo
 @pytest.mark.parametrize("q", [3, 8])
 def test_the_page_holds_the_links_that_share_traffic(q: int) -> None:
     build = routed(q=q, spread=True)
-    data = json.loads(draw(of_build(build), form="html").split('id="data">')[1].split("</script>")[0])
+    page = draw(of_build(build), form="html")
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     order, tables = build.tables.switches, build.tables.classes
     bits = np.frombuffer(base64.b64decode(data["alternates"]), np.uint8)
     shared = np.unpackbits(bits.reshape(order, data["classes"], -1), axis=2, bitorder="little")
     egress = np.frombuffer(base64.b64decode(data["egress"]), "<u2").reshape(order, order)
     for s, d in permutations(range(0, order, q), 2):
         k, ports = int(egress[s, d]), build.wiring.port[s].tolist()
-        weighed = zip(tables.alternate[s, k].tolist(), tables.weight[s, k, 1:].tolist(), strict=True)
-        links = [ports.index(port) for port, weight in weighed if port and weight]
+        weights = zip(tables.alternate[s, k], tables.weight[s, k, 1:], strict=True)
+        links = [ports.index(port) for port, weight in weights if port and weight]
         assert np.flatnonzero(shared[s, k]).tolist() == sorted(links)
 
 

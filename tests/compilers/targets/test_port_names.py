@@ -27,7 +27,7 @@ INVENTORY = """
 node_types:
   box:
     ports:
-      - {{name: "a{{}}", count: 2, breakout: 2, speed: {speed}, lanes: 4, mtu: 9000, fec: rs{block}}}
+      - {{name: "a{{}}", count: 2, breakout: 2, speed: {gb}, lanes: 4, mtu: 9000, fec: rs{block}}}
       - {{name: "b{{}}", count: 4, speed: 400, lanes: 8}}
     names:
       eos: "Ethernet{{cage}}/{{lane}}"
@@ -42,7 +42,7 @@ generate: {{type: box, name: "leaf{{}}"}}
 
 
 def loaded(folder, block="", extra="", speed=200):
-    text = INVENTORY.format(block=block, type=extra, speed=speed)
+    text = INVENTORY.format(block=block, type=extra, gb=speed)
     (folder / "inventory.yaml").write_text(text, encoding="utf-8")
     (folder / "fabric.yaml").write_text(
         "name: lab\ntopology: {family: polarfly, q: 2}\ninventory: inventory.yaml\n"
@@ -194,7 +194,7 @@ def test_compile_says_where_a_type_lacks_names_of_a_target(tmp_path):
 
 
 def test_both_ends_of_a_link_have_one_mtu(tmp_path):
-    text = INVENTORY.format(block="", type="", speed=200).replace("lanes: 8", "lanes: 4, mtu: 1500")
+    text = INVENTORY.format(block="", type="", gb=200).replace("lanes: 8", "lanes: 4, mtu: 1500")
     text = text.replace("count: 2, breakout: 2", "count: 2").replace("count: 4", "count: 2")
     (tmp_path / "inventory.yaml").write_text(text.replace("speed: 400", "speed: 200"))
     (tmp_path / "fabric.yaml").write_text(
