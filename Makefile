@@ -6,11 +6,11 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
 EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,cluster,docs
 
-# The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare; for tests only a browser,
+# The one list of Debian packages: ovs-vswitchd, mnexec, ip, unshare; for tests only ping, a browser,
 # routers, a subnet manager with a fabric to manage, a scheduler, network simulators, shells, and for long
 # tests containers.
-DEBIAN_PACKAGES := openvswitch-switch mininet iputils-ping iperf3 iproute2 util-linux
-test test-all: DEBIAN_PACKAGES += chromium chromium-driver etcd-server fish frr opensm ibsim-utils ibutils libumad2sim0 infiniband-diags prometheus \
+DEBIAN_PACKAGES := openvswitch-switch mininet iperf3 iproute2 util-linux
+test test-all: DEBIAN_PACKAGES += chromium chromium-driver etcd-server fish frr iputils-ping opensm ibsim-utils ibutils libumad2sim0 infiniband-diags prometheus \
   g++ libns3-dev libsimgrid-dev slurm-client slurmctld strace zsh
 test-all: DEBIAN_PACKAGES += podman runc
 
@@ -57,8 +57,8 @@ checks: $(STAMP) | debian
 	wait $$manual
 
 # Quick tests that use every dependency, with the lowest versions that pyproject.toml allows on the
-# oldest Python that is here, and with the newest that there are on the newest Python; then the wheel on
-# every other Python that is here, with the newest: a release that breaks polarfab fails here first.
+# oldest Python that is here, and with the newest that there are on the newest Python and that of
+# .venv; then the wheel on all but that one, with the newest: a release that breaks polarfab fails here.
 QUICK := $(addprefix tests/,inventory/test_hardware_model.py compilers/topology/test_formats.py \
   compilers/routing/test_routes_by_family.py compilers/tables compilers/drawing controller/management \
   mininet_scenarios/verdict polarfab/test_cli.py polarfab/test_readme.py)
@@ -81,6 +81,8 @@ test-versions: $(STAMP) ## the wheel on every other Python here, quick tests wit
 	wait $$! || { wait; exit 1; }
 	wait $$newest || { cat $(VENV)/newest.log; exit 1; }
 	cat $(VENV)/newest.log
+	own=$$($(BIN)/python -c 'import sys; print("%d.%d " % sys.version_info[:2])')
+	if line=$$(sed '$$d' $$pythons | grep "^$$own"); then echo "$$line" | quick newest; fi
 	$(PYTEST) tests/test_packaging.py --other-pythons
 
 mutants: $(STAMP) ## change builds and sources on purpose: verify and the tests have to see it
@@ -124,7 +126,7 @@ python:
 
 debian: python
 	@command -v apt-get >/dev/null || {
-	  echo "Set-up: no apt-get here. For real switches install Open vSwitch, Mininet's mnexec, ping, ip" \
+	  echo "Set-up: no apt-get here. For real switches install Open vSwitch, Mininet's mnexec, ip" \
 	    "and unshare; without them the packet walker stands in."
 	  exit 0
 	}

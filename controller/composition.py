@@ -149,7 +149,7 @@ class Controller:
         """Time passes; files: look for new certificates, too."""
         step = self.pulse.step
         if self.member and self.member.lapsed:
-            step("restarting", self._restart)
+            step("restarting", partial(self._restart, self.member))
         step("repairing", self.fabric.tick)
         step("auditing", self.audit.tick)
         step("moving", self.mover.tick)
@@ -173,10 +173,9 @@ class Controller:
                 self.api.happened(event)
         self._reporter.report(events, last)
 
-    def _restart(self) -> None:
+    def _restart(self, member: ClusterMember) -> None:
         """Begin again, as another controller leads: all that was to be done is dropped."""
-        if self.member:
-            self.member.tick()
+        member.deposed()
         self._report(last=True)
         sys.stdout.flush()
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - what we were started with

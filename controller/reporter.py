@@ -102,8 +102,10 @@ class Reporter:
         elif done != self._counted and self.clock() - self._spoke > PROGRESS:
             yield f"{done}/{fabric.expected} programmed"
             self._counted = done
-        elif self.clock() - self._spoke > REMIND and not (fabric.complete or self._follows()):
-            yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
+        elif self.clock() - self._spoke > REMIND and not fabric.complete:
+            self._spoke = self.clock()
+            if not self._follows():
+                yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
 
     def _follows(self) -> bool:
         """Whether no switches are expected here, because another controller leads."""

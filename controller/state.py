@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +23,7 @@ from controller.upkeep.repair_keeper import Keeper
 NONE = np.zeros((0, 0), np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchState:
+class SwitchState(NamedTuple):
     """A switch of the build; of one that is absent little is known.
 
     error: what it refuses or reports, or who else has its datapath id. foreign: rows and groups of
@@ -31,7 +32,7 @@ class SwitchState:
     """
 
     name: str
-    datapath_id: str
+    datapath_id: int
     peer: str = ""
     state: str = "absent"
     drained: bool = False
@@ -76,10 +77,11 @@ class State:
         pulse: Pulse | None = None,
     ) -> State:
         """The state now."""
-        ids = sorted((v, number) for number, v in fabric.current.programs.by_datapath_id.items())
+        # In a move there are switches that only the new build has: no mask has them.
+        drained = {*np.flatnonzero(keeper.drained).tolist()} if keeper else set[int]()
         return cls(
             fabric.current,
-            tuple(_switch(fabric, keeper, vertex, number) for vertex, number in ids),
+            tuple(_switches(fabric, drained)),
             tuple(f"{number:016x}" for number in sorted(fabric.unknown)),
             dict(fabric.differences),
             fabric.rejected.total,
@@ -176,29 +178,32 @@ class State:
 
     def _by_name(self, member: str) -> dict[str, Any]:
         """What there is of this in switches."""
-        found = {one.name: getattr(one, member) for one in self.switches}
-        return {name: value for name, value in found.items() if value}
+        get = attrgetter(member)
+        return {one.name: value for one in self.switches if (value := get(one))}
 
 
-def _switch(fabric: LiveFabric, keeper: Keeper | None, vertex: int, number: int) -> SwitchState:
-    name, there = fabric.names[vertex], fabric.present.get(vertex)
-    error = fabric.duplicates.get(vertex) or fabric.errors.get(name, "")
-    # In a move there are switches that only the new build has.
-    drained = keeper is not None and bool(keeper.drained[vertex : vertex + 1].any())
-    if there is None:
-        return SwitchState(name, f"{number:016x}", drained=drained, error=error)
-    profile = fabric.current.programs.profile(vertex).name
-    audited = None if there.compared is None else round(fabric.clock() - there.compared, 1)
-    return SwitchState(
-        name,
-        f"{number:016x}",
-        there.peer,
-        fabric.state(vertex),
-        drained,
-        error,
-        there.foreign,
-        there.shadowing,
-        audited,
-        there.holds,
-        profile if profile != OVS.name else "",
-    )
+def _switches(fabric: LiveFabric, drained: set[int]) -> Iterator[SwitchState]:
+    """The switches of the build, by vertex."""
+    names, present, now = fabric.names, fabric.present, fabric.clock()
+    errors, duplicates, programs = fabric.errors, fabric.duplicates, fabric.current.programs
+    for number, vertex in sorted(programs.by_datapath_id.items(), key=itemgetter(1)):
+        name, there = names[vertex], present.get(vertex)
+        error = duplicates.get(vertex) or errors.get(name, "")
+        out = vertex in drained
+        if there is None:
+            yield SwitchState(name, number, drained=out, error=error)
+            continue
+        profile = programs.profile(vertex).name
+        yield SwitchState(
+            name,
+            number,
+            there.peer,
+            fabric.state(vertex),
+            out,
+            error,
+            there.foreign,
+            there.shadowing,
+            None if there.compared is None else round(now - there.compared, 1),
+            there.holds,
+            profile if profile != OVS.name else "",
+        )

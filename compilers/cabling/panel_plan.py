@@ -34,7 +34,7 @@ from inventory.problems import Finding, InputError, Refused
 
 CORD_COLUMNS = (
     *("label", "kind", "a_rack", "a", "a_port", "b_rack", "b", "b_port"),
-    *("links", "turned", "type", "length_m"),
+    *("a_type", "b_type", "links", "turned", "type", "length_m"),
 )
 
 
@@ -164,6 +164,7 @@ class PanelPlan(Shuffle):
         """Rows of `CORD_COLUMNS`: what is plugged by hand, ribbons and then trunks."""
         known, wiring = self.cables.hardware, self.wiring
         panel, front, switch, links = self._ribbons()
+        types = [self.types[kind][0] for kind in self.kind.tolist()]
         last: dict[tuple[int, int], tuple[str, str]] = {}
         by = np.stack((self.cables.ends, self.panel, self.lane, self.cables.ports)).reshape(4, -1)
         for v, p, _, port in sorted(by.T.tolist()):
@@ -178,7 +179,8 @@ class PanelPlan(Shuffle):
                 self.ribbon_label(i),
                 *("ribbon", known.rack_names[racks[i, 0]], wiring.names[v]),
                 " to ".join(last[v, p]),
-                *(known.rack_names[racks[i, 1]], self.names[p], f"F{f + 1}", int(links[i]), ""),
+                *(known.rack_names[racks[i, 1]], self.names[p], f"F{f + 1}"),
+                *(wiring.type_names[wiring.node_type[v]], types[p], int(links[i]), ""),
                 *(kind[i], length[i]),
             )
         racks = self.rack[self.ends]
@@ -190,7 +192,8 @@ class PanelPlan(Shuffle):
             yield (
                 *(self.trunk_label(t), "trunk", known.rack_names[racks[t, 0]], self.names[a]),
                 *(f"T{i + 1}", known.rack_names[racks[t, 1]], self.names[b], f"T{k + 1}"),
-                *(int(links[t]), "reversed" if self.turned[t] else "straight", kind[t], length[t]),
+                *(types[a], types[b], int(links[t])),
+                *("reversed" if self.turned[t] else "straight", kind[t], length[t]),
             )
 
     @staticmethod

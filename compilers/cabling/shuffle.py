@@ -6,8 +6,9 @@ has to another: the halves of their links in the order of positions, on one trun
 Of two cassettes one leads, whose lanes take positions in their own order, and the other follows.
 The more common kind of cassettes leads; of one kind that whose view of the pair comes first, which
 both ends know. Where that is no rule, as both views are the same or cassettes of a kind see
-different ones, links that join front ports x to y as well as y to x take positions that a trunk
-with its ends reversed serves.
+different ones, links to higher front ports come first, those to lower ones last in the mirrored
+order, which a trunk with its ends reversed serves. Two links between front ports of one place, as
+parallel cables are, have no such order.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def shuffle(cables: Cables, plug: Numbers, stage: Numbers, room: int) -> Shuffle
 
     by_code = _ranked(of, own)
     turn = np.sign(here - there)
-    mirrored = _ranked(of, turn, -turn * np.minimum(here, there), -turn * np.maximum(here, there))
+    ports = np.minimum(here, there), np.maximum(here, there), out // 2
+    mirrored = _ranked(of, turn, *(-turn * key for key in ports))
     follow = np.where(leads[of], by_code, by_code[mate])
     order = np.where(turned[of], mirrored, follow)
 
@@ -172,15 +174,10 @@ def _directions(
     inner = inner[np.lexsort((view[inner], near[inner]))]
     views = _number(_rows(near[inner], view[inner], len(kind)))
     uneven = np.bincount(np.unique(np.stack((kind, views)), axis=1)[0]) > 1
-    ends = here * (here.max(initial=0) + 1) + here[mate]
-    by = np.lexsort((ends, of))
-    table = _rows(of[by], ends[by], len(near))
-    single = ((table[:, 1:] != table[:, :-1]) | (table[:, 1:] == BEFORE)).all(axis=1)
     fixed = np.bincount(of, here == here[mate], len(near))
-    alike = (table == table[opposite]).all(axis=1) & single & (fixed <= 1)
-    alike &= np.bincount(of, minlength=len(near)) > 1
+    mirrored = (fixed <= 1) & (np.bincount(of, minlength=len(near)) > 1)
     ambiguous = (same & (view == view[opposite])) | uneven[kind[near]] | uneven[kind[far]]
-    return alike & ambiguous, leads
+    return mirrored & ambiguous, leads
 
 
 def _kinds(panel: Numbers, code: Numbers, count: int) -> tuple[Numbers, Numbers]:

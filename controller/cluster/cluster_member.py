@@ -67,7 +67,6 @@ class ClusterMember:
         self._election.alive()
         self._tell_changes()
         if self.lapsed:
-            self.fabric.tell(LeadershipLost(self._election.name))
             return
         self.record.jobs.poll()
         if not self.term and (term := self._election.term):
@@ -78,6 +77,11 @@ class ClusterMember:
         if not self.term:
             self.roles.follow(self._election.view.term)
         self.roles.tick()
+
+    def deposed(self) -> None:
+        """Say that another instance may lead."""
+        self._tell_changes()
+        self.fabric.tell(LeadershipLost(self._election.name))
 
     def resign(self) -> None:
         """Have another instance lead at once."""

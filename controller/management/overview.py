@@ -91,7 +91,7 @@ class Overview:
             "switches": [
                 {
                     "name": one.name,
-                    "datapath_id": one.datapath_id,
+                    "datapath_id": f"{one.datapath_id:016x}",
                     "peer": one.peer,
                     "state": in_words(one.state),
                     "drained": one.drained,

@@ -80,6 +80,7 @@ class Mover:
         self.trial: Trial | None = None
         self.by = self.unwritten = ""
         self._record, self._wall = record or FabricRecord(), wall
+        self._asked = Record(fabric.identity)
         self._retry, self._over, self._decides, self._noted = 0.0, inf, inf, False
 
     @property
@@ -209,13 +210,14 @@ class Mover:
         self.remember()
 
     def remember(self) -> bool:
-        """Write down what is known of links and switches; whether what follows may be done."""
-        return self.agree(Record(self.fabric.identity))
+        """Write down what is known of links and switches, in a move with its last step; whether
+        what follows may be done.
+        """
+        return self.agree(self._asked if self.busy else Record(self.fabric.identity))
 
     def remembered(self) -> bool:
-        """Whether what is known is written; in a move its rounds write it."""
-        known = self.keeper.known() if self.keeper else {}
-        return (self.busy or self.remember()) and self._record.knows(known)
+        """The same; whether it is written: what follows may be done without, too."""
+        return self.remember() and self._record.knows(self.keeper.known() if self.keeper else {})
 
     def roll_back(self, build: str = "", by: str = "") -> None:
         """Return to a build of the history: the one before by default; it ends a trial.
@@ -237,6 +239,7 @@ class Mover:
 
     def agree(self, record: Record) -> bool:
         """Whether this record is written; a build on trial and what is dead are added to it."""
+        self._asked = record
         if self.keeper:
             record = replace(record, known=self.keeper.known())
         if self.trial:
@@ -266,6 +269,7 @@ class Mover:
         Raises:
             InputError: a build cannot be had, or no order of rows is safe.
         """
+        self._asked = record
         if self.keeper:
             self.keeper.take_over(record.known)
         current = self.fabric.current

@@ -23,6 +23,7 @@ FABRICS = {
         family="polarstar", q=3, supernode="inductive-quad", degree=3, rack=8, trunk="mpo8"
     ),
 }
+FABRICS["straight"]["inventory"]["dead_links"] = [{"a": "n0", "b": "n1"}]
 
 
 @pytest.fixture(params=FABRICS)
@@ -104,6 +105,8 @@ def test_a_fabric_with_cassettes_comes_back(fabric, tmp_path):
     (tmp_path / "new.yaml").replace(tmp_path / "inventory.yaml")
     after = place_fabric(load_fabric(fabric))
     assert links(after) == links(before)
+    dead = [[{d.a, d.b} for d in placed.inventory.dead_links] for placed in (before, after)]
+    assert dead[0] == dead[1]
     plans = [panel_plan(p.topology, p.wiring, p.hardware()) for p in (before, after)]
     for word in ("panel", "front", "lane", "trunk", "position", "ends", "sockets", "turned"):
         np.testing.assert_array_equal(*(getattr(plan, word) for plan in plans))

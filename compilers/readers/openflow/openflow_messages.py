@@ -115,6 +115,8 @@ class MessageReader:
         )
         _require(message.command == self.numbers.OFPFC_ADD, "a row is added")
         _require(not (message.idle_timeout or message.hard_timeout), "a row stays")
+        alone = (message.buffer_id, message.flags) == (self.numbers.OFP_NO_BUFFER, 0)
+        _require(alone, "a row is all that is sent, and without flags")
         head = f"table={message.table_id},priority={message.priority},cookie={message.cookie:#x}"
         actions = list(self._actions(message.instructions)) or ["drop"]
         parts = (head, *_match(dict(message.match.items())), f"actions={','.join(actions)}")

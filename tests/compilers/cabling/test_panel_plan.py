@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from compilers.cabling.cable_schedule import CableSchedule
-from compilers.cabling.panel_plan import panel_plan
+from compilers.cabling.panel_plan import CORD_COLUMNS, panel_plan
 from compilers.cabling.shuffle import chunks
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.placed_fabric import place_fabric
@@ -17,9 +17,14 @@ from polarfab.fabric import Fabric
 EXAMPLE = Path(__file__).parents[3] / "examples" / "q7-panels" / "fabric.yaml"
 
 
-def spec(family="polarfly", layout=None, trunk="mpo24", rack=100, ports=160, **parameters):
+def spec(
+    family="polarfly", layout=None, trunk="mpo24", rack=100, ports=160, parallel=1, **parameters
+):
+    block = {"count": ports, "lanes": 1}
+    if parallel > 1:
+        block |= {"name": "bond{}", "member": "eth{}", "parallel": parallel}
     inventory = {
-        "node_types": {"t": {"ports": [{"count": ports, "lanes": 1}]}},
+        "node_types": {"t": {"ports": [block]}},
         "generate": {"type": "t", "racks": {"units": rack}},
         "panels": {"trunk": trunk},
     }
@@ -35,14 +40,14 @@ def planned(**given):
 
 
 def led(plan, exchanged=()):
-    """The switch and port at the other end of each, along ribbons, cassettes and trunks.
+    """The switch, port and socket at the other end of each, along ribbons, cassettes and trunks.
 
     Reads only what is bought and plugged: the words of types, and the trunks between sockets.
     exchanged: a cassette and two ports behind it whose plugs are in each other's place.
     """
     cables = plan.cables
-    ends = np.stack((plan.panel, plan.front, plan.lane, cables.ends, cables.ports)).reshape(5, -1)
-    at = {(p, f, k): (v, port) for p, f, k, v, port in ends.T.tolist()}
+    ends = np.stack((plan.panel, plan.front, plan.lane, *plugs_of(cables))).reshape(6, -1)
+    at = {(p, f, k): (*plug,) for p, f, k, *plug in ends.T.tolist()}
     words = [[text.split() for text in plan.types[kind][1]] for kind in plan.kind]
     behind = {
         (p, word): (f, k)
@@ -74,8 +79,13 @@ def led(plan, exchanged=()):
     return found
 
 
+def plugs_of(cables):
+    """The switch, port and socket of both ends of each cable."""
+    return cables.ends, cables.ports, np.stack((cables.socket, cables.socket), axis=1)
+
+
 def wanted(plan):
-    pairs = np.stack((plan.cables.ends, plan.cables.ports), axis=2).tolist()
+    pairs = np.stack(plugs_of(plan.cables), axis=2).tolist()
     return {tuple(x): tuple(y) for a, b in pairs for x, y in ((a, b), (b, a))}
 
 
@@ -113,7 +123,7 @@ def test_stars_have_one_type_and_reversed_trunks(q):
     assert np.array_equal(plan.turned, alike)
 
 
-@pytest.mark.parametrize("trunk", ["mpo8", "mpo24"])
+@pytest.mark.parametrize(("trunk", "parallel"), [("mpo8", 1), ("mpo24", 3)])
 @pytest.mark.parametrize(
     ("q", "supernode", "degree"),
     [
@@ -122,10 +132,10 @@ def test_stars_have_one_type_and_reversed_trunks(q):
         (5, "bdf", 5),
     ],
 )
-def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, trunk):
+def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, trunk, parallel):
     """Those of quadrics have more links inside; members are matched by an involution in all."""
     size = {"family": "polarstar", "q": q, "supernode": supernode, "degree": degree}
-    plan = planned(**size, trunk=trunk, rack=2 * degree + 2)
+    plan = planned(**size, trunk=trunk, rack=2 * degree + 2, parallel=parallel)
     assert led(plan) == wanted(plan)
     assert len(plan.types) == plan.least == 2
     assert plan.turned.all()
@@ -137,12 +147,18 @@ def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, tru
         ({"family": "polarstar", "q": 3, "supernode": "complete", "degree": 3, "rack": 4}, 2),
         ({"family": "pn", "q": 4}, 3),
         ({"family": "slimfly", "q": 5}, 1),
+        ({"family": "polarstar", "q": 5, "supernode": "paley", "degree": 2, "rack": 5}, 9),
+        ({"family": "polarstar", "q": 3, "supernode": "paley", "degree": 6, "rack": 13}, 6),
+        ({"q": 2, "layout": "stars"}, 3),
+        ({"q": 5, "parallel": 2}, 2),
+        ({"q": 4, "layout": "stars", "parallel": 2}, 6),
     ],
 )
 def test_links_of_other_families_lead_where_they_are_planned(given, types):
     plan = planned(**given)
     assert led(plan) == wanted(plan)
     assert len(plan.types) == types
+    assert not plan.turned[np.bincount(plan.trunk[plan.trunk >= 0]) == 1].any()
 
 
 @pytest.mark.parametrize(
@@ -196,7 +212,7 @@ def test_two_exchanged_trunks_are_named(example, tmp_path):
     def seen(*exchanged):
         head = "node,port,neighbour,neighbour_port"
         rows = (
-            ",".join(f"{wiring.names[v]},{wiring.port_name(v, p)}" for v, p in ends)
+            ",".join(f"{wiring.names[v]},{wiring.port_name(v, p)}" for v, p, _ in ends)
             for ends in led(plan, exchanged).items()
         )
         facts.write_text("\n".join((head, *rows)))
@@ -218,6 +234,16 @@ def test_a_path_names_cassettes_and_trunks(example):
         "s22 eth2 > fan4-P1 5.2 > T0010:3 > fan1-P1 2.5 > s30 eth5",
         "s30 eth5 > fan1-P1 2.5 > T0010:3 > fan4-P1 5.2 > s22 eth2",
     ]
+
+
+def test_cords_name_the_types_of_the_cassettes_that_they_join(example):
+    (plan,) = CableSchedule.of(example.builds).plans()
+    at = {name: plan.types[kind][0] for name, kind in zip(plan.names, plan.kind, strict=True)}
+    assert at == {"quadrics-P1": "quadrics"} | {f"fan{n}-P1": "fan" for n in range(1, 8)}
+    for row in plan.cords():
+        cord = dict(zip(CORD_COLUMNS, row, strict=True))
+        near = "sw16" if cord["kind"] == "ribbon" else at[cord["a"]]
+        assert (cord["a_type"], cord["b_type"]) == (near, at[cord["b"]])
 
 
 def test_the_bill_has_cassettes_ribbons_and_trunks_in_place_of_cables(example):
@@ -287,6 +313,12 @@ def test_a_ribbon_of_more_links_than_a_trunk_holds_is_bought_as_several():
     assert bought == plan.summary()["ribbons"] == 2 * 183
 
 
+def test_a_ribbon_reaches_from_its_switch_to_the_top_of_the_rack():
+    plan = planned(q=3, rack=100)
+    metres = [row[-1] for row in plan.cords() if row[1] == "ribbon"]
+    assert min(metres) > 4  # 96 units of 44.45 mm
+
+
 def test_a_fat_tree_has_an_even_radix():
     found = planned(q=4).summary()
     assert (found["hosts"], found["fat_tree_radix"]) == (21, 8)
@@ -301,6 +333,11 @@ def test_cords_of_a_rack_end_in_it_and_each_is_plugged_in_one_phase(example):
     assert cords(rack="C1") == [row for row in everything if "C1" in (row[2], row[5])]
     by_phase = [row for phase in range(1, 9) for row in cords(phase=phase)]
     assert sorted(by_phase) == sorted(everything)
+    whole, *parts = (
+        "".join(CableSchedule.of(example.builds, phase=phase).text("netbox")).splitlines()[1:]
+        for phase in range(9)
+    )
+    assert sorted(whole) == sorted(line for part in parts for line in part)
     (summary,) = CableSchedule.of(example.builds).summaries()
     for entry in summary["phases"]:
         rows = cords(phase=entry["phase"])

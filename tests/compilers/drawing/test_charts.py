@@ -6,12 +6,15 @@ import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import polarfab
+from compilers.cabling.cable_schedule import CableSchedule
 from compilers.cabling.schedule_columns import CABLE_COLUMNS
 from compilers.drawing.chart import NAUGHT, Chart, Scale, short_number
 from compilers.drawing.link_matrix import LinkLosses, Matrix, failure_chart, load_chart
@@ -28,6 +31,7 @@ from inventory.problems import InputError
 SVG = "{http://www.w3.org/2000/svg}"
 PROTECTED = {"balance": "compact-valiant", "protect": "node"}
 CABLED = Path(__file__).parents[3] / "examples" / "q7-copackaged" / "fabric.yaml"
+PANELS = CABLED.parents[1] / "q7-panels" / "fabric.yaml"
 
 
 @cache
@@ -130,7 +134,7 @@ def test_racks_hold_every_node_and_cables_are_those_of_the_schedule() -> None:
 
 
 def test_racks_of_a_fabric_with_panels_have_cassettes_and_trunks() -> None:
-    fabric = polarfab.Fabric.from_spec(CABLED.parents[1] / "q7-panels" / "fabric.yaml").compile()
+    fabric = polarfab.Fabric.from_spec(PANELS).compile()
     chart = rack_chart(fabric.build)
     (plan,) = fabric.cables().plans()
     trunks = [row for row in plan.cords() if row[1] == "trunk"]
@@ -142,6 +146,27 @@ def test_racks_of_a_fabric_with_panels_have_cassettes_and_trunks() -> None:
     assert left == [chart.frames[r].x + 2 for r in plan.rack]
     written = list(map(int, texts(chart, "value")))
     assert sum(written[: len(written) // 2]) == 2 * len(trunks)
+
+
+def test_cassettes_that_an_expansion_adds_are_side_by_side() -> None:
+    larger = polarfab.Fabric.from_spec(PANELS).compile().expand("quadric:1")
+    (plan,) = CableSchedule.of([larger.build]).plans()
+    count = len(plan.names)
+    chart = rack_chart(larger.build)
+    (bars,) = (s for s in chart.shapes if s.style == "s5" and s.count == count)
+    boxes = [tuple(map(int, b)) for b in re.findall(r"M(\d+) (\d+)h(\d+)", bars.path)]
+    assert len(boxes) == len({*boxes}) == count == 17
+    for (x, y, wide), (right, level, _) in pairwise(sorted(boxes, key=lambda b: (b[1], b[0]))):
+        assert y != level or x + wide < right
+
+
+def test_racks_of_a_fabric_with_a_link_missing_have_cables() -> None:
+    dead = [{"a": "s0", "b": "s22"}]
+    given = yaml.safe_load(PANELS.with_name("inventory.yaml").read_text()) | {"dead_links": dead}
+    spec = yaml.safe_load(PANELS.read_text()) | {"inventory": given}
+    chart = rack_chart(polarfab.Fabric.from_spec(spec).build)
+    assert "223 cables of" in chart.subtitle
+    assert not any("cassettes" in key for key in texts(chart, "key"))
 
 
 def test_racks_that_stand_empty_are_drawn_and_not_counted() -> None:

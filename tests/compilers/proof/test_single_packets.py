@@ -102,3 +102,14 @@ def test_a_path_over_an_intermediate_is_its_legs() -> None:
     for via, path in found.items():
         assert list(path.switches) == leg(source, via) + leg(via, destination)[1:]
         assert path.outcome == HOME
+
+
+def test_packets_of_hosts_without_their_link_take_protection() -> None:
+    build = built({"family": "polarfly", "q": 3}, balance="minimal", protect="link")
+    for number, ends in enumerate(build.wiring.link_ends().tolist()):
+        oracle = Oracle(build, {frozenset(ends)}, set())
+        for source, destination in (ends, ends[::-1]):
+            packets = SinglePackets.under(build, destination, (number,))
+            (found,) = packets.paths(source)
+            ((path, _),) = oracle.paths(source, destination)
+            assert (list(found.switches), found.outcome) == (path, HOME)

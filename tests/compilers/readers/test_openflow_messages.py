@@ -117,3 +117,30 @@ def test_changed_bytes_are_a_difference(old, new, monkeypatch):
     report = check_messages(build, "ryu")
     assert not report.passed
     assert report.examples
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [(25, "is added"), (27, "stays"), (29, "stays"), (35, "all that"), (45, "without flags")],
+)
+def test_a_row_that_is_not_just_added_is_refused(place, told):
+    """Its command, timeouts, buffer and flags (OpenFlow 1.3.5, 7.3.4.1), behind the 24 bytes."""
+    message = bytearray(Encoder(fabric("minimal")).program(0).flows[-1].tobytes())
+    message[24 + place] ^= 1
+    with pytest.raises(ValueError, match=told):
+        MessageReader("ryu").texts(bytes(message))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("80000004", "80000204", "a match without in_phy_port"),
+        ("0000232000060030", "000023200006002f", "a field is moved whole"),
+    ],
+)
+def test_what_no_row_has_is_refused(old, new, told):
+    """A field to match, and a move of 47 of 48 bits."""
+    rows = b"".join(Encoder(fabric("minimal")).program(0).parts)
+    assert bytes.fromhex(old) in rows
+    with pytest.raises(ValueError, match=told):
+        MessageReader("ryu").texts(rows.replace(bytes.fromhex(old), bytes.fromhex(new)))

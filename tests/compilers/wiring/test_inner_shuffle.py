@@ -45,18 +45,24 @@ def test_cables_and_labels_name_the_connector_and_lane(tmp_path):
     assert fabric.through([(u, v)]) == [" > ".join(plugs)]
 
 
-def test_lanes_of_a_ribbon_go_by_connector_and_lane():
-    fabric = Fabric.from_spec(shuffled(panels=True)).compile()
+@pytest.mark.parametrize(
+    ("words", "order"),
+    [(SHUFFLE, [4, 2, 1, 3]), (["eth4 - eth2"], [1, 3, 4, 2])],  # ports not shuffled come first
+)
+def test_lanes_of_a_ribbon_go_by_connector_and_lane(words, order):
+    fabric = Fabric.from_spec(shuffled(panels=True, words=words)).compile()
     (plan,) = CableSchedule.of(fabric.builds).plans()
     assert led(plan) == wanted(plan)
-    order = {4: 0, 2: 1, 1: 2, 3: 3}
+    plug = {p: f"eth{p} ({AT[f'eth{p}']})" if f"eth{p}" in str(words) else f"eth{p}" for p in order}
     ends, ports = plan.cables.ends, plan.cables.ports
     for e, s in np.ndindex(ends.shape):
-        taken = sorted(order[p] for p in ports[ends == ends[e, s]].tolist())
-        assert plan.lane[e, s] == taken.index(order[int(ports[e, s])])
-    assert any("eth4 (X1.1) to eth3 (X2.2)" in row for row in plan.cords())
-    near, *_, far = fabric.through([ends[0].tolist()])[0].split(" > ")
-    assert all(AT[end.split()[1]] in end for end in (near, far))
+        taken = sorted(order.index(p) for p in ports[ends == ends[e, s]].tolist())
+        assert plan.lane[e, s] == taken.index(order.index(ports[e, s]))
+    assert any(f"{plug[order[0]]} to {plug[order[3]]}" in row for row in plan.cords())
+    names = plan.wiring.names
+    for pair, both in zip(ends.tolist(), ports.tolist(), strict=True):
+        near, *_, far = fabric.through([pair])[0].split(" > ")
+        assert [near, far] == [f"{names[v]} {plug[p]}" for v, p in zip(pair, both, strict=True)]
 
 
 def test_netbox_has_the_labels_and_the_shuffle_comes_back(tmp_path):

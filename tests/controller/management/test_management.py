@@ -16,6 +16,7 @@ from werkzeug.test import Client
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
+from compilers.update.slots import BEGINNING
 from controller.management import action_log, http_api
 from controller.management.action_log import ActionLog, Actor
 from controller.management.http_api import Api
@@ -23,7 +24,7 @@ from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
 from controller.management.tokens import GUESS_PERIOD, MOST_GUESSES, Guesses, Token, Tokens
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.fabric_record import FabricRecord
+from controller.rollout.fabric_record import FabricRecord, Record
 from controller.rollout.mover import Mover, journalled
 from controller.rollout.rollout import Rollout
 from controller.state import State
@@ -504,6 +505,41 @@ def repairing():
     build = replace(polarfly_build(3), identity="0123456789abcdef")
     fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
     return fabric, Keeper(fabric)
+
+
+def test_a_move_that_begins_does_not_keep_a_drain_from_the_record(tmp_path, repairing, monkeypatch):
+    """Another record was being written: no round came for long, and the store was blamed."""
+    fabric, keeper = repairing
+    asked, breaths = [], []
+    step = Record(fabric.identity, "fedcba9876543210", BEGINNING)
+
+    class Slow(FabricRecord):
+        def _write(self, record):
+            asked.append(record)
+
+    def breathe(*_):
+        breaths.append(1)
+        if len(breaths) == 1:
+            mover.agree(step)
+            mover.rollout = SimpleNamespace(over=False)
+        if asked and len(breaths) > 1:
+            record._written(True)
+
+    record = Slow()
+    mover = Mover(fabric, keeper, record=record)
+    assert not mover.remember(), "before the drain"
+    actions, overview = (
+        ActionLog(tmp_path / "build", fabric.tell),
+        Overview(lambda: State.of(fabric, keeper)),
+    )
+    app = Api(
+        fabric, overview, Metrics(overview), Tokens(OTHERS), actions, keeper, mover, breathe=breathe
+    )
+    monkeypatch.setattr(http_api, "MOST_WRITING", 0.5)
+    node = {"what": fabric.names[3]}
+    answer = Client(app).post("/api/drain", json=node, headers=bearer(OPERATOR))
+    assert answer.status_code == 202
+    assert asked == [Record(fabric.identity), replace(step, known=keeper.known())]
 
 
 def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):

@@ -1,0 +1,87 @@
+"""A controller as a whole: the order of a tick, and how it ends when another one leads."""
+
+import os
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from compilers.targets.openflow.encoder import Encoder
+from controller.cluster.cluster_member import ClusterMember
+from controller.cluster.leading import LEASE_SECONDS, Election
+from controller.cluster.shared_record import SharedRecord
+from controller.composition import Controller
+from controller.rollout.mover import Mover
+from controller.settings import Address, Settings
+from controller.switches.current import Current
+from tests.compilers.fabrics import polarfly_build
+from tests.controller.cluster.test_leading import Etcd, Wire
+from tests.controller.cluster.test_several import Later
+
+BUILD = replace(polarfly_build(3), identity="0123456789abcdef")
+STEPS = ("fabric", "audit", "mover", "member")
+
+
+class Restarted(Exception):
+    pass
+
+
+@pytest.fixture
+def lines():
+    return []
+
+
+@pytest.fixture
+def controller(tmp_path, lines):
+    """Without a listener."""
+    framework = SimpleNamespace(error_names=lambda *_: ("type", "code"))
+    current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
+    settings = Settings(Address("127.0.0.1", 0, "--listen"))
+    folder = tmp_path / "build"
+    return Controller(
+        framework, lambda: current, settings, lines.append, folder, "here", ours=False
+    )
+
+
+def test_a_step_that_fails_keeps_no_other_from_its_turn(controller, lines, monkeypatch):
+    done = []
+    for name in STEPS[:3]:
+
+        def fails(_, name=name):
+            done.append(name)
+            raise KeyError(name)
+
+        monkeypatch.setattr(type(getattr(controller, name)), "tick", fails)
+    controller.tick(files=False)
+    assert done == ["fabric", "audit", "mover"]
+    assert controller.pulse.bugs == 3
+    assert [line for line in lines if "a bug of ours in: moving" in line]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_leader_whose_lease_ends_says_so_once_and_restarts(controller, lines, monkeypatch, step):
+    """Whenever in a tick it ends: it was said twice if that was between two looks."""
+    etcd, now = Etcd(), [0.0]
+    election = Election(Wire(etcd), "a", lambda: now[0])
+    record = SharedRecord(Later(None), controller.mover.history)
+    mover = Mover(controller.fabric, controller.keeper, None, record)
+    controller.mover, controller.member = mover, ClusterMember(mover, record, election)
+    election.step()
+    controller.member.tick()
+    assert controller.member.term
+    part = getattr(controller, step)
+    tick = type(part).tick
+
+    def ends(self):
+        now[0] = LEASE_SECONDS + 1.0
+        tick(self)
+
+    monkeypatch.setattr(type(part), "tick", ends)
+    lines.clear()
+    controller.tick(files=False)
+    assert controller.member.lapsed
+    executed = []
+    monkeypatch.setattr(os, "execv", lambda *_: executed.append(1))
+    controller.tick(files=False)
+    assert executed == [1]
+    assert len([line for line in lines if "no longer leads and restarts" in line]) == 1
