@@ -6,11 +6,11 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
 EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,cluster,docs
 
-# The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare; for tests only a browser,
+# The one list of Debian packages: ovs-vswitchd, mnexec, ip, unshare; for tests only ping, a browser,
 # routers, a subnet manager with a fabric to manage, a scheduler, network simulators, shells, and for long
 # tests containers.
-DEBIAN_PACKAGES := openvswitch-switch mininet iputils-ping iperf3 iproute2 util-linux
-test test-all: DEBIAN_PACKAGES += chromium chromium-driver etcd-server fish frr opensm ibsim-utils ibutils libumad2sim0 infiniband-diags prometheus \
+DEBIAN_PACKAGES := openvswitch-switch mininet iperf3 iproute2 util-linux
+test test-all: DEBIAN_PACKAGES += chromium chromium-driver etcd-server fish frr iputils-ping opensm ibsim-utils ibutils libumad2sim0 infiniband-diags prometheus \
   g++ libns3-dev libsimgrid-dev slurm-client slurmctld strace zsh
 test-all: DEBIAN_PACKAGES += podman runc
 
@@ -126,7 +126,7 @@ python:
 
 debian: python
 	@command -v apt-get >/dev/null || {
-	  echo "Set-up: no apt-get here. For real switches install Open vSwitch, Mininet's mnexec, ping, ip" \
+	  echo "Set-up: no apt-get here. For real switches install Open vSwitch, Mininet's mnexec, ip" \
 	    "and unshare; without them the packet walker stands in."
 	  exit 0
 	}

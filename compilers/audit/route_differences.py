@@ -26,6 +26,7 @@ from inventory.route_tables.held_routes import (
 Kind = Literal["missing", "stale", "next hop", "weight", "order"]
 KINDS: tuple[Kind, ...] = ("missing", "stale", "next hop", "weight", "order")
 Network = IPv4Network | IPv6Network
+HUNDREDTH, TINY = 0.01, 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ def route_differences(
     pools: Collection[Network],
     own: Collection[Network],
     whole: bool = True,
+    rounded: bool = False,
 ) -> Iterator[RouteDifference]:
     """Every prefix of a switch that is forwarded otherwise.
 
@@ -77,6 +79,7 @@ def route_differences(
         pools: the addresses of the fabric.
         own: the blocks of the switch's own hosts, which it may divide as it likes.
         whole: whether the switch shows every choice, not the best one alone.
+        rounded: whether it brings weights to a sum of its own, see `_rounded`.
     """
     for table, routes in wanted.items():
         found = held.get(table, {})
@@ -85,6 +88,8 @@ def route_differences(
         for prefix, choices in routes.items():
             best = choices if whole else choices[:1]
             here = found.get(prefix, ())
+            if rounded and len(here) == len(best):
+                here = tuple(map(_rounded, best, here))
             if here != best and (kind := _difference(best, here)):
                 yield RouteDifference(switch, *kind[:1], table, prefix, *kind[1:])
         for prefix in found.keys() - routes.keys():
@@ -123,6 +128,17 @@ def _difference(wanted: Choices, found: Choices) -> tuple[Kind, Choices, Choices
     return ("missing" if lacking else "stale"), lacking, besides
 
 
+def _rounded(wanted: Hops, found: Hops) -> Hops:
+    """What was found, by the wanted weights if it has them in hundredths or finer, rounded."""
+    weight = {interface: weight for _, interface, weight in wanted}
+    if weight.keys() != {interface for _, interface, _ in found} or len(weight) != len(found):
+        return found
+    parts = [(each, weight[port] / sum(weight.values())) for _, port, each in found]
+    least = max(each / (part + HUNDREDTH) for each, part in parts)
+    most = min(each / max(part - HUNDREDTH, TINY) for each, part in parts)
+    return tuple((*hop[:2], weight[hop[1]]) for hop in found) if least < most else found
+
+
 def _same(wanted: Hops, found: Hops) -> bool:
     """Whether two choices are one, as far as each says its gateways and interfaces."""
     if wanted == found:
@@ -138,7 +154,7 @@ def _same(wanted: Hops, found: Hops) -> bool:
 
 def _alike(one: Hop, other: Hop) -> bool:
     same = all(a == b or ANY in (a, b) for a, b in zip(one[:2], other[:2], strict=True))
-    return same and (one[2] == other[2] or 0 in (one[2], other[2]))
+    return same and one[2] == other[2]
 
 
 def _even(hops: Hops) -> Hops:

@@ -19,6 +19,7 @@ from compilers.audit.route_differences import (
 )
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
+from compilers.targets.routed.bgp.control_plane import weighs
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import hostname
 from compilers.targets.target import Progress, Target
@@ -86,7 +87,7 @@ class RouteReport:
             given = f"target {system.name}"
             raise InputError.of(f"one of {', '.join(ROUTE_FORMS)}", given, key="--target")
         pools = tuple(ip_network(pool) for pool in fabric_pools(build.addressing))
-        check = SwitchRoutes(build, files, routes_of, pools)
+        check = SwitchRoutes(build, files, routes_of, pools, weighs(chosen))
         results: list[Compared] = []
         problems: list[Problem] = []
         for result in on_all_cores(check.compared, sorted(files), progress):
@@ -153,13 +154,15 @@ class RouteReport:
 class SwitchRoutes:
     """The comparison of a switch, by its vertex.
 
-    files: of every vertex. wanted: its routes. pools: the addresses of the fabric.
+    files: of every vertex. wanted: its routes. pools: the addresses of the fabric. rounded: whether
+    weights are brought to a sum of the system's own, as those of BGP are.
     """
 
     build: Build
     files: Mapping[int, Sequence[Path]]
     wanted: Callable[[int], RouteTables]
     pools: tuple[Network, ...]
+    rounded: bool = False
 
     def differences(self, vertex: int) -> tuple[RouteDifference, ...]:
         """What differs.
@@ -181,7 +184,9 @@ class SwitchRoutes:
         except InputError as error:
             return error
         node, own = self.build.wiring.names[vertex], _own(self.build, vertex)
-        found = route_differences(node, wanted, held.tables, self.pools, own, held.whole)
+        found = route_differences(
+            node, wanted, held.tables, self.pools, own, held.whole, self.rounded
+        )
         count = sum(len(routes) for table, routes in wanted.items() if table not in RULES)
         return Compared(vertex, count, tuple(found), held.form)
 

@@ -34,7 +34,7 @@ from compilers.audit.route_report import SwitchRoutes
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
-from compilers.targets.routed.bgp.control_plane import ROUTING
+from compilers.targets.routed.bgp.control_plane import ROUTING, weighs
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Progress
@@ -178,6 +178,7 @@ class DevicePush:
     def _order(self, wanted: Sequence[str]) -> Iterator[tuple[Task, Sequence[str]]]:
         """Who does what next. In rounds all do one before the next one begins.
 
+        With BGP all are read: a port that is shut anywhere moves paths of others, which are proved.
         Without batches all are read, and where packets are marked all have the devices for them.
         Then one switch goes first: one that carries packets of the fabric on all its ports. The
         others go together: neighbours of switches that carry none may have no link yet.
@@ -185,8 +186,10 @@ class DevicePush:
         size = self.way.batch or len(wanted)
         batches = [wanted[first : first + size] for first in range(0, len(wanted), size)]
         if self.way.dry or self.way.batch or self.rounds:
-            each = [(task, names) for names in batches for task in self._tasks]
-            yield from product(self._tasks, batches) if self.rounds else each
+            tasks = self._tasks
+            together = len(tasks) if self.rounds else int(self.converges)
+            yield from product(tasks[:together], batches)
+            yield from ((task, names) for names in batches for task in tasks[together:])
             return
         *early, load, finish = self._tasks
         yield from ((task, wanted) for task in early)
@@ -518,7 +521,9 @@ class DevicePush:
         with TemporaryDirectory() as folder:
             file = Path(folder) / f"{name}.txt"
             file.write_text(tables)
-            routes = SwitchRoutes(self.build, {vertex: [file]}, lambda _: wanted, pools)
+            routes = SwitchRoutes(
+                self.build, {vertex: [file]}, lambda _: wanted, pools, weighs(self.chosen)
+            )
             try:
                 return routes.differences(vertex)
             except InputError as error:

@@ -60,11 +60,11 @@ class Rng(Jellyfish):
         nodes, degree = int(parameters["nodes"]), int(parameters["degree"])
         rows, ports, boxes, lanes = shape(parameters)
         if nodes != rows * ports:
-            near = f"the nearest are {max(rows, 1) * ports} and {(rows + 1) * ports}"
-            return [_problem("nodes", f"a multiple of a box's {ports} ports", nodes, near)]
+            todo = _nearest(rows, ports)
+            return [_problem("nodes", f"a multiple of a box's {ports} ports", nodes, todo)]
         if degree != boxes * lanes:
-            near = f"the nearest are {max(boxes, 1) * lanes} and {(boxes + 1) * lanes}"
-            return [_problem("degree", f"a multiple of a port's {lanes} lanes", degree, near)]
+            todo = _nearest(boxes, lanes)
+            return [_problem("degree", f"a multiple of a port's {lanes} lanes", degree, todo)]
         if degree * SPARSE > nodes:
             required, todo = f"at most nodes/{SPARSE} = {nodes // SPARSE}", "take more nodes"
             return [_problem("degree", required, degree, todo)]
@@ -91,6 +91,11 @@ class Rng(Jellyfish):
     def layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
         """A row a rack."""
         return {"rows": _rows}
+
+
+def _nearest(times: int, unit: int) -> str:
+    near = f"the nearest are {times * unit} and {(times + 1) * unit}"
+    return near if times else f"the smallest is {unit}"
 
 
 def _problem(key: str, required: str, given: object, todo: str) -> Problem:

@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from math import sqrt
+from os import SEEK_END
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -28,7 +29,6 @@ from inventory.problems import InputError
 from inventory.yamlfile import read_text
 
 FILE = "points.csv"
-_FOLDER: ContextVar[Path | None] = ContextVar("folder of points", default=None)
 
 
 class PointOf(NamedTuple):
@@ -48,6 +48,14 @@ class KeptPoint(NamedTuple):
     point: LoadPoint
 
 
+class _Kept(NamedTuple):
+    """The points of this code in a file."""
+
+    file: Path
+    points: dict[PointOf, LoadPoint]
+
+
+_KEPT: ContextVar[_Kept | None] = ContextVar("points that are kept", default=None)
 VALUES = tuple(field.name for field in fields(LoadPoint))
 COLUMNS = (*PointOf._fields, "code", *VALUES)
 
@@ -61,12 +69,19 @@ def points_digest() -> str:
 
 @contextmanager
 def keeping(folder: Path | None) -> Iterator[None]:
-    """Keep the points that are computed inside in `points.csv` of a folder."""
-    token = _FOLDER.set(folder)
+    """Keep the points that are computed inside in `points.csv` of a folder, which is read once."""
+    token = _KEPT.set(_kept(folder / FILE) if folder else None)
     try:
         yield
     finally:
-        _FOLDER.reset(token)
+        _KEPT.reset(token)
+
+
+def _kept(file: Path) -> _Kept:
+    if not file.exists():
+        return _Kept(file, {})
+    mine = (each for each in kept_points(file) if each.code == points_digest())
+    return _Kept(file, {each.what: each.point for each in mine})
 
 
 def kept_point(what: PointOf, compute: Callable[[], LoadPoint]) -> LoadPoint:
@@ -74,32 +89,36 @@ def kept_point(what: PointOf, compute: Callable[[], LoadPoint]) -> LoadPoint:
 
     A point that other code has computed is computed again.
     """
-    folder = _FOLDER.get()
-    if folder is None:
+    kept = _KEPT.get()
+    if kept is None:
         return compute()
-    file = folder / FILE
-    for each in kept_points(file) if file.exists() else ():
-        if (each.what, each.code) == (what, points_digest()):
-            return each.point
-    point = compute()
+    if what not in kept.points:
+        kept.points[what] = compute()
+        _add(kept.file, KeptPoint(what, points_digest(), kept.points[what]))
+    return kept.points[what]
+
+
+def _add(file: Path, kept: KeptPoint) -> None:
+    """A line, in one piece; on a line of its own, also behind one that was cut short."""
     if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(",".join(COLUMNS) + "\n")
-    with file.open("a", newline="") as stream:
-        stream.write(_line(KeptPoint(what, points_digest(), point)))  # in one piece
-    return point
+    with file.open("a+b") as stream:
+        stream.seek(-1, SEEK_END)
+        cut = stream.read() != b"\n"
+        stream.write(("\n" * cut + _line(kept)).encode())
 
 
 def kept_points(file: Path) -> Iterator[KeptPoint]:
     """The points of a file; lines that are none, as one cut short, are left out."""
-    for row in csv.reader(io.StringIO(read_text(file).text)):
+    for line in read_text(file).text.splitlines():
         try:
-            found = dict(zip(COLUMNS, row, strict=True))
+            found = dict(zip(COLUMNS, next(csv.reader([line])), strict=True))
             what = PointOf(found["fabric"], found["pattern"], *_numbers(found, "load", "seed"))
             values = {name: json.loads(found[name]) for name in VALUES}
             ends = {name: tuple(values[name]) for name in ("hottest", "deadlock")}
             yield KeptPoint(what, found["code"], LoadPoint(**{**values, **ends}))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, StopIteration):
             continue
 
 
@@ -118,22 +137,21 @@ def _line(kept: KeptPoint) -> str:
 class CheckedPoint:
     """A kept point, simulated again. kept, now: the accepted load.
 
-    within: how far one run may be from another: that of a 95 % prediction interval of the runs that
-    are kept of the same load; 0 where there is one only. same_code: the code is that of the point,
-    so that both have to be equal.
+    within: how far `now` may be from `kept`: 0 by the code of the point, so that both have to be
+    equal; else that of a 95 % prediction interval of the runs that are kept of the same load, of
+    which `kept` is the mean then; None where one run is kept, which says nothing of how far.
     """
 
     what: PointOf
     kept: float
     now: float
-    within: float
+    within: float | None
     same_code: bool
 
     @property
-    def agrees(self) -> bool:
-        """Whether the point still is what it was."""
-        slack = 0.0 if self.same_code else self.within
-        return abs(self.now - self.kept) <= slack + 1e-9
+    def agrees(self) -> bool | None:
+        """Whether the point still is what it was; None: undecided."""
+        return None if self.within is None else abs(self.now - self.kept) <= self.within + 1e-9
 
 
 def checked(
@@ -155,14 +173,15 @@ def checked(
         raise InputError.of("points, as reproduce -o writes them", "none", file=str(file))
     chosen = np.random.default_rng(seed).permutation(len(known))[:sample]
     for each in (known[number] for number in sorted(chosen)):
-        runs = [other.point.accepted for other in known if _alike(each.what, other.what)]
-        centre, within = each.point.accepted, 0.0
         same = each.code == points_digest()
-        if len(runs) > 1:
+        centre, within = each.point.accepted, 0.0 if same else None
+        runs = [*{o.what: o.point.accepted for o in known if _alike(each, o)}.values()]
+        if not same and len(runs) > 1:
+            centre = fmean(runs)
             within = student(len(runs)) * stdev(runs) * sqrt(1 + 1 / len(runs))
-            centre = centre if same else fmean(runs)
         yield CheckedPoint(each.what, centre, simulate(each.what).accepted, within, same)
 
 
-def _alike(one: PointOf, other: PointOf) -> bool:
-    return one._replace(seed=0) == other._replace(seed=0)
+def _alike(one: KeptPoint, other: KeptPoint) -> bool:
+    """Whether these are runs of one load, of one code."""
+    return one.code == other.code and one.what._replace(seed=0) == other.what._replace(seed=0)

@@ -37,8 +37,9 @@ PIPELINE = 1
 """Cycles from there until the crossbar can take a packet."""
 CREDIT = 3
 """Cycles from when a packet leaves until its room can be taken, besides those of the link."""
-RELOAD = 3
-"""Cycles from when a packet leaves until the one behind it in its buffer can."""
+RELOAD = 2
+"""Half cycles from when the last flit leaves a buffer, in as many as flits, until the next one can
+be routed, be given a channel and leave."""
 SINGLE, HOP, VALLEY = range(3)
 MOST_HOPS = 64
 LONGEST = 1 << 14
@@ -79,15 +80,16 @@ class PacketState(NamedTuple):
     slot: int32[S·L·V·B, 4], the host's arc that a packet goes to, when it was made, when it is
     ready (an empty slot: can be filled), its links so far. queue: int32[S·L·V, 4], the first slot
     of a virtual channel, its packets, the way out of the first, the next channel in the wheel's
-    list. port: int32[S·L, 4], until when the crossbar's input and output are taken, from when the
-    link is free, flits that wait for it. ready: int32[S, L·V], waiting: int32[S], channels whose
-    first packet can leave. wheel: int32[W]. made, due: int32[H], when the next packet of a host is
-    made and can leave. streams: uint64[2·H + 1]. counts: int64[COUNTS]. latency, hops: counted.
-    carried: int64[S·L], flits over each arc while it was measured. messages: where there are any,
-    the second column of `slot` has the packet's message, and nothing is made by chance. via: int32,
-    the switch that the packet of each slot goes by, or its mark; empty where there is neither.
-    change: int32[F, S·L], by cycles, by how much the flits that wait for a way out will be more, as
-    a switch knows from credits; empty where no packet asks.
+    list. port: int32[S·L, 4], the half cycles until which the crossbar's input and output are
+    taken, the cycle from which the link is free, flits that wait for it. ready: int32[S, L·V],
+    waiting: int32[S], channels whose first packet can leave. wheel: int32[W]. made, due: int32[H],
+    when the next packet of a host is made and can leave. streams: uint64[2·H + 1]. counts:
+    int64[COUNTS]. latency, hops: counted. carried: int64[S·L], flits over each arc while it was
+    measured. messages: where there are any, the second column of `slot` has the packet's message,
+    and nothing is made by chance. via: int32, the switch that the packet of each slot goes by, or
+    its mark; empty where there is neither. change: int32[F, S·L], by cycles, by how much the flits
+    that wait for a way out will be more, as a switch knows from credits; empty where no packet
+    asks.
     """
 
     slot: NDArray[np.int32]
@@ -246,7 +248,6 @@ def advance(
     slot, queue, port, counts = state.slot, state.queue, state.port, state.counts
     ports, depth, vcs, length = net.links + net.hosts, rules.depth, rules.vcs, rules.length
     mask = len(state.wheel) - 1
-    hold = (length + 1) // 2
     room = depth * vcs * length
     senders = len(state.host)
     dead, messages = state.dead, state.messages
@@ -284,7 +285,7 @@ def advance(
                 if out < 0 or slot[here, 3] >= MOST_HOPS:
                     counts[LOST] += 1
                     counts[MEASURED_OUT] += rules.begin <= slot[here, 1] < rules.end
-                    _leave(slot, queue, state.wheel, vc, depth, t, net.delay[arc], mask)
+                    _leave(slot, queue, state.wheel, vc, rules, 2 * t, net.delay[arc], mask)
                 else:
                     queue[vc, 2] = out
                     state.ready[switch, state.waiting[switch]] = vc
@@ -317,8 +318,9 @@ def advance(
                             counts[LAST] = t
                             counts[MEASURED_IN] += rules.begin <= made < rules.end
                             break
-        # Switches match inputs with outputs.
-        for switch in range(net.switches):
+        # Switches match inputs with outputs: packets of odd length also in the middle of a cycle.
+        for turn in range(net.switches * (1 + length % 2)):
+            switch, half = turn % net.switches, 2 * t + turn // net.switches
             count = state.waiting[switch]
             if not count:
                 continue
@@ -328,10 +330,10 @@ def advance(
                 vc = ready[i]
                 arc, out = vc // vcs, queue[vc, 2]
                 ready[kept] = vc
-                if port[arc, 0] > t or port[out, 1] > t:
+                if port[arc, 0] > half or port[out, 1] > half:
                     kept += 1
                     continue
-                begin = max(t, port[out, 2])
+                begin = max(t + half % 2, port[out, 2])
                 here = vc * depth + queue[vc, 0]
                 if out - switch * ports >= net.links:
                     if begin - t > room:
@@ -370,10 +372,10 @@ def advance(
                 if rules.begin <= begin < rules.end:
                     state.carried[out] += length
                     counts[HELD] += length * (t - slot[here, 2] + PIPELINE)
-                port[arc, 0] = port[out, 1] = t + hold
+                port[arc, 0] = port[out, 1] = half + length
                 port[out, 2] = begin + length
                 counts[LAST] = t
-                _leave(slot, queue, state.wheel, vc, depth, t, net.delay[arc], mask)
+                _leave(slot, queue, state.wheel, vc, rules, half, net.delay[arc], mask)
                 if adaptive:
                     _waits(net, state.change, port, arc, out, t, length)
             state.waiting[switch] = kept
@@ -486,18 +488,18 @@ def _leave(
     queue: NDArray[np.int32],
     wheel: NDArray[np.int32],
     vc: int,
-    depth: int,
-    t: int,
+    rules: SwitchRules,
+    half: int,
     delay: int,
     mask: int,
 ) -> None:
     """The first packet of a virtual channel leaves it; the next one is ready in a while."""
-    here = queue[vc, 0]
-    slot[vc * depth + here, 2] = t + CREDIT + delay
+    here, depth = queue[vc, 0], rules.depth
+    slot[vc * depth + here, 2] = half // 2 + CREDIT + delay
     here = here + 1 if here + 1 < depth else 0
     queue[vc, 0] = here
     queue[vc, 1] -= 1
     if queue[vc, 1]:
-        when = max(slot[vc * depth + here, 2], t + RELOAD)
+        when = max(slot[vc * depth + here, 2], (half + rules.length + RELOAD + 1) // 2)
         queue[vc, 3] = wheel[when & mask]
         wheel[when & mask] = vc

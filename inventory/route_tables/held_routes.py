@@ -87,20 +87,12 @@ def shared(hops: Hops) -> Hops:
     return tuple((gateway, interface, weight // divisor) for gateway, interface, weight in once)
 
 
-def comparable(table: Mapping[str, Choices], *, weighed: bool = True) -> dict[str, Choices]:
-    """A table whose next hops are in any order in that in which tables are compared.
-
-    Args:
-        table: of routes.
-        weighed: whether weights count; else they are 0, which is alike to any.
-    """
+def comparable(table: Mapping[str, Choices]) -> dict[str, Choices]:
+    """A table whose next hops are in any order in that in which tables are compared."""
     known: dict[int, Choices] = {}
     for choices in table.values():
         if id(choices) not in known:
-            several = map(shared, choices)
-            known[id(choices)] = tuple(
-                hops if weighed else tuple((*hop[:2], 0) for hop in hops) for hops in several
-            )
+            known[id(choices)] = tuple(map(shared, choices))
     return {prefix: known[id(choices)] for prefix, choices in table.items()}
 
 
@@ -128,7 +120,7 @@ def choices_text(choices: Choices) -> str:
 
 def _hop_text(hop: Hop) -> str:
     gateway, interface, weight = hop
-    words = [gateway.replace(ANY, "any gateway"), interface, f"weight {weight}" * (weight > 1)]
+    words = [gateway.replace(ANY, "any gateway"), interface, f"weight {weight}" * (weight != 1)]
     return " ".join(filter(None, words))
 
 

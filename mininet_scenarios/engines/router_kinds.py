@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compilers.tables.build import Build
+from compilers.targets.routed.kernel_marks import marked_address
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.routed.static_routes import LINK_LOCAL
 from mininet_scenarios.scenario.engine import EngineError
@@ -46,8 +47,9 @@ class RouterProcesses(ABC):
         return False
 
     def next_hops(self, far: int) -> list[str]:
-        """The addresses by which it finds another switch."""
-        return [str(IPv6Address(LINK_LOCAL + far + 1)), str(self.build.addressing.gateway(far))]
+        """The addresses by which it finds another switch, for marked packets, too."""
+        known = [str(IPv6Address(LINK_LOCAL + far + 1)), str(self.build.addressing.gateway(far))]
+        return known + [marked_address(far, 6)] * self.build.marks
 
     @abstractmethod
     def begin(self) -> None:
@@ -129,7 +131,8 @@ class FrrRouter(RouterProcesses):
 
     def next_hops(self, far: int) -> list[str]:
         """BGP knows the addresses already: it has spoken to them."""
-        return [] if self.learns else super().next_hops(far)
+        marked = [marked_address(far, 4)] * self.build.marks
+        return [] if self.learns else super().next_hops(far) + marked
 
     def set_interface(self, name: str, up: bool) -> None:
         """By zebra, which has its addresses."""

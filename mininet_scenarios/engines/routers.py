@@ -5,6 +5,7 @@ It must run in namespaces of its own (`mininet_scenarios.machine.serving`); the 
 
 from __future__ import annotations
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,6 +27,8 @@ IFA_F_TENTATIVE = 0x40
 """Of an address: whether the kernel still asks if another one has it (linux/if_addr.h)."""
 NAMESPACES_AT_ONCE = 4
 """Routers that are started at the same time."""
+MEETING_AT_ONCE = 16
+"""Routers that ask for their neighbours before these are kept."""
 LASTING = {"base_reachable_time_ms": 36_000_000, "delay_first_probe_time": 0}
 """Neighbours ask for each other at once, and know each other for hours: questions are packets."""
 
@@ -142,16 +145,22 @@ class Routers(HostAddresses):
         met = self.unmet - self.down
         self.unmet &= self.down
         far = self.build.wiring.far
-        asked = [
-            ((self.switches[v].pid, self.name(v, k)), address)
-            for v, k in sorted(met)
-            for address in self.routers[v].next_hops(int(far[v, k]))
-        ]
-        for is_v6 in (True, False):
-            some = [each for each in asked if (":" in each[1]) == is_v6]
-            if some:
-                places, addresses = zip(*some, strict=True)
-                ping_all(places, addresses, [(i, i, 1) for i in range(len(some))], _silent)
+        meeting = sorted({v for v, _ in met})
+        for start in range(0, len(meeting), MEETING_AT_ONCE):
+            vertices = meeting[start : start + MEETING_AT_ONCE]
+            asked = [
+                ((self.switches[v].pid, self.name(v, k)), address)
+                for v, k in sorted(met)
+                if v in vertices
+                for address in self.routers[v].next_hops(int(far[v, k]))
+            ]
+            for is_v6 in (True, False):
+                some = [each for each in asked if (":" in each[1]) == is_v6]
+                if some:
+                    places, addresses = zip(*some, strict=True)
+                    ping_all(places, addresses, [(i, i, 1) for i in range(len(some))], _silent)
+            for vertex in vertices:
+                _keep_neighbours(self.switches[vertex])
 
 
 def _remember_neighbours() -> None:
@@ -159,6 +168,13 @@ def _remember_neighbours() -> None:
     for known in Path("/proc/sys/net").glob("ipv[46]/neigh/*"):
         for setting, value in LASTING.items():
             (known / setting).write_text(str(value))
+
+
+def _keep_neighbours(space: Space) -> None:
+    """Permanent ones are not counted in the kernel's table, one for all namespaces (gc_thresh3)."""
+    known = json.loads(space.run("ip", "-json", "neigh", "show", "nud", "reachable"))
+    form = "neigh replace {dst} lladdr {lladdr} dev {dev} nud permanent".format_map
+    space.run("ip", "-batch", "-", text="\n".join(map(form, known)))
 
 
 def _silent(done: int, total: int) -> None:

@@ -18,14 +18,13 @@ PACKAGE_OF_TOOL = {
     "ovs-ofctl": "openvswitch-common",
     "mnexec": "mininet",
     "ifconfig": "net-tools",
-    "ping": "iputils-ping",
     "ip": "iproute2",
     "mount": "mount",
     "unshare": "util-linux",
 }
 """The programs and the Debian packages that they come in."""
 ROUTER_TOOLS = {
-    **{tool: PACKAGE_OF_TOOL[tool] for tool in ("ping", "ip", "mount", "unshare")},
+    **{tool: PACKAGE_OF_TOOL[tool] for tool in ("ip", "mount", "unshare")},
     "nsenter": "util-linux",
     "sysctl": "procps",
 }

@@ -139,7 +139,8 @@ class _Round:
             kind, _, _, number = HEAD.unpack_from(message)
             pair = self.asked.get(number)
             if kind == REPLY[self.version] and pair and self.ends[pair[0]] is end:
-                self.fresh.pop(number, None), self.late.pop(number, None)
+                for known in (self.asked, self.fresh, self.late):
+                    known.pop(number, None)
                 ttl = int.from_bytes(more[0][2][:4], sys.byteorder)
                 self.seen.setdefault(pair, Answers()).add(ttl)
 

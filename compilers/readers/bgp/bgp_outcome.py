@@ -19,6 +19,7 @@ from compilers.readers.emitted_forwarding import EmittedRows, Lookup
 from compilers.readers.route_tables import Integers
 
 NO_PATH = 1 << 14
+NO_ORDER = (1 << 63) - 1
 
 
 class SpeakerFamily:
@@ -180,7 +181,7 @@ class SpeakerFamily:
         length = np.where(there & (away[far] < away[at]), away[far], NO_PATH)
         order = length * (int(metric.max(initial=0)) + 1) + metric
         place = (order * len(self.own) + self.rank[far][:, None]).argsort(axis=0).argsort(axis=0)
-        best: NDArray[np.bool_] = (order == order.min(axis=0, initial=NO_PATH**2)) & (
+        best: NDArray[np.bool_] = (order == order.min(axis=0, initial=NO_ORDER)) & (
             place < self.paths[at]
         )
         return best & (length < NO_PATH)

@@ -128,7 +128,8 @@ class Frr(Target):
         """See `Target.require`."""
         bgp, old = chosen[ROUTING] == "bgp", chosen["version"] == "8.4"
         if not bgp and chosen[WCMP] == "on":
-            raise InputError.of("off with static routes", "on", key=f"{SET} {WCMP}")
+            todo = f"add {SET} {ROUTING}=bgp"
+            raise InputError.of("off with static routes", "on", todo, key=f"{SET} {WCMP}")
         if bgp:
             require_bgp(build, self.name, chosen, several=True)
         elif old:
@@ -253,9 +254,9 @@ def _bgp_routes(routed: RoutedFabric, plane: ControlPlane | None, vertex: int) -
     routes: dict[str, Choices] = {}
     entering: dict[str, Choices] = {}
     shares = ENTER in plan and plane is not None and bool(plane.via)
-    weighed = plane is None or not plane.wcmp
     for family in range(len(routed.prefixes)):
-        routes |= comparable(routed.table(vertex, family, minimal, hops), weighed=weighed)
+        found = routed.table(vertex, family, minimal, hops)
+        routes |= comparable(plane.weighed(vertex, family, found) if plane else found)
         if shares:
             entering |= comparable(routed.table(vertex, family, plan[ENTER], hops))
     tables = {MAIN_TABLE: routes | dict.fromkeys(routed.pools(), (DISCARD,))}

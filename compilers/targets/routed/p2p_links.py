@@ -310,14 +310,13 @@ class P2pFabric:
             between: whether the port of the hosts is in their VRF, so that the default one leads to
                 them from there.
         """
-        links, held = self.links(vertex), RouteTables()
-        weighed = self.plane is None or not self.plane.wcmp
+        links, held, plane = self.links(vertex), RouteTables(), self.plane
         for family, pool in enumerate(self.routed.pools()):
             tables = zip((MAIN, self.vrf), self._tables(vertex, family, links), strict=True)
             for name, table in tables:
                 if table or name == MAIN:
                     found = held.setdefault(name, {})
-                    found |= comparable(table, weighed=weighed)
+                    found |= comparable(plane.weighed(vertex, family, table) if plane else table)
                     found[pool] = (*found.get(pool, ()), DISCARD)
         if between and self.vrf in held:
             back = self.router(vertex).back()

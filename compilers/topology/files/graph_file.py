@@ -7,6 +7,7 @@ one between the same two vertices, or one from a vertex to itself, is refused wi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,7 @@ from inventory.problems import InputError, Problem, few, shown
 from inventory.yamlfile import TextFile, read_text
 
 COMMENTS = ("#", "%")
+DOT = re.compile(r"(strict\s+)?(di)?graph\b[^{]*\{[^}]*(--|->|;)", re.IGNORECASE)
 FORMS = "an edge list, GraphML, networkx's JSON or BookSim's anynet"
 ROUTER = "hr_router"
 """In the type of the components of SST that are switches."""
@@ -112,6 +114,9 @@ def _entries(file: TextFile) -> Iterator[Entry]:
         for number, line in enumerate(file.text.splitlines(), 1)
         if line.strip() and not line.lstrip().startswith(COMMENTS)
     ]
+    if DOT.match(start):
+        todo = "networkx makes GraphML of it"
+        raise _wrong(file, 1, FORMS, "Graphviz's DOT", todo)
     if lines and lines[0][0][0] == "router":
         return _anynet(file, lines)
     if file.name.endswith(".adjlist"):

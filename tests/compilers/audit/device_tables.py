@@ -180,8 +180,9 @@ def appl_db(routes):
     found = {}
     for (table, prefix), (hops,) in routes.items():
         columns = zip(*hops, strict=True)
-        gateway, interface, _ = (",".join(map(str, column)) for column in columns)
+        gateway, interface, weight = (",".join(map(str, column)) for column in columns)
         value = {"protocol": "static", "ifname": interface, "nexthop": gateway}
+        value |= {"weight": weight} if len({hop[2] for hop in hops}) > 1 else {}
         value = {"protocol": "static", "blackhole": "true"} if gateway == "discard" else value
         where = "" if table == "main" else f"{table}:"
         found[f"ROUTE_TABLE:{where}{prefix}"] = {"type": "hash", "value": value}

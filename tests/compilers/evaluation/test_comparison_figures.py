@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -46,6 +47,22 @@ def lengths(topology: dict) -> str:
     return f"{far.sum() / (far.size - len(ends)):.2f}, {far.max()}"
 
 
+def disjoint_paths(topology: dict) -> str:
+    """By networkx, of 100 pairs by chance: the fewest, and the mean length of as many as can be."""
+    graph = compiled(topology, "balance: minimal").build.topology
+    ends, links = np.flatnonzero(graph.endpoints), graph.graph.edges()
+    network = nx.DiGraph()
+    both = np.concatenate((links, links[:, ::-1])).tolist()
+    network.add_edges_from(both, capacity=1, weight=1)
+    source, found = np.random.default_rng(1), []
+    for _ in range(100):
+        u, v = source.choice(ends, 2, replace=False).tolist()
+        flow = nx.max_flow_min_cost(network, u, v)
+        found.append((sum(flow[u].values()), nx.cost_of_flow(network, flow)))
+    paths, length = np.array(found).T
+    return f"{paths.min()}, {length.sum() / paths.sum():.1f}"
+
+
 def rows(topology: dict) -> str:
     build = compiled(topology, "balance: spraypoint").build
     classes = int(np.count_nonzero(build.tables.classes.port, axis=1).max())
@@ -56,6 +73,7 @@ FACTS: dict[str, Callable[[dict], str]] = {
     "switches, hosts": size,
     "links between switches for each host": links_of_a_host,
     "links of a shortest path between hosts' switches: mean, most": lengths,
+    "edge-disjoint paths of a pair: fewest, mean length": disjoint_paths,
     "routes, classes, sets for marked packets of a switch: spraypoint": rows,
 }
 

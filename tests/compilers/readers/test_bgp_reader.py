@@ -9,6 +9,7 @@ from ipaddress import IPv6Network
 
 import pytest
 
+from compilers.readers.bgp.bgp_speaker import LARGEST_METRIC
 from compilers.routing.choose import choices
 from compilers.spec.policy import Policy
 from compilers.targets.target_lookup import target
@@ -108,7 +109,11 @@ def test_paths_at_every_hop(name, tmp_path):
     [
         ("eos", {}, "routing.transit: required minimal, as target eos with routing=bgp"),
         ("eos", {"wcmp": "on"}, "--set: required an option of target eos"),
-        ("frr", {"routing": "static", "wcmp": "on"}, "--set wcmp: required off with static routes"),
+        (
+            "frr",
+            {"routing": "static", "wcmp": "on"},
+            "--set wcmp: required off with static routes, given on; add --set routing=bgp",
+        ),
     ],
 )
 def test_paths_at_every_hop_are_refused(name, options, told, tmp_path):
@@ -131,6 +136,17 @@ def test_ports_that_are_left_of_several(tmp_path):
     several = {prefix for prefix, ports in whole["0"].items() if len(ports) == 3}
     assert several
     assert all(less["0"][prefix] == whole["0"][prefix] - {"eth1"} for prefix in several)
+
+
+def test_a_metric_may_be_the_largest(tmp_path):
+    """Where the compiled port has a smaller one all paths stay what they were."""
+    build = build_of({"family": "oft", "q": 2})
+    write("frr", build, tmp_path, BGP)
+    for node in build.wiring.names:
+        path = tmp_path / node / "frr.conf"
+        change(path, "set metric 1\n", f"set metric {LARGEST_METRIC}\n", count=-1)
+    report = check("frr", build, tmp_path, BGP)
+    assert (report.differences, report.pairs) == (0, report.delivered)
 
 
 UNNUMBERED = BGP | {"unnumbered": "on"}

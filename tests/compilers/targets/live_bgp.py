@@ -1,27 +1,24 @@
 """Run in namespaces of its own by test_bgp_live.py: cables fail under target frr with eBGP.
 
 live_bgp.py BUILD JSON OUT…: a build with one host per switch, what to do, and renderings of it,
-each of which becomes a fabric (of target sonic where it says so); what happens to one happens to
-all. Prints JSON. Every cable goes through a patch panel, where it is pulled (both ends lose their
-carrier) or falls silent (both keep it). Hosts send each other datagrams all the time.
+each of which becomes a fabric; what happens to one happens to all. Prints JSON. Every cable goes
+through a patch panel, where it is pulled (both ends lose their carrier) or falls silent (both keep
+it). Hosts send each other datagrams all the time.
 """
 
 import contextlib
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
-from compilers.targets.routed.linux_tables import ENTER
-from mininet_scenarios.engines.router_kinds import ROUTER_KINDS, FrrRouter
 from mininet_scenarios.engines.router_space import Space, run, until
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import EngineError, HostSample
@@ -35,11 +32,6 @@ CALM, LATE = 1.5, 1.0
 """Seconds without a lost datagram after which the fabric has converged, and for news to come."""
 PATIENCE = 60
 BGP = {"routing": "bgp", "bfd": "on"}
-SETTINGS = (
-    *("net/ipv4/ip_forward=1", "net/ipv6/conf/all/forwarding=1", "net/ipv4/conf/all/rp_filter=0"),
-    *("net/ipv4/fib_multipath_hash_policy=1", "net/ipv6/fib_multipath_hash_policy=1"),
-)
-"""Of a kernel that stands for SONiC's."""
 BACK = {
     **{"pull": "mend", "silence": "mend", "shut": "open", "kill": "revive"},
     **{"pull_two": "mend_two", "restart": "nothing", "drain": "undrain"},
@@ -50,43 +42,6 @@ def bgp_part(text):
     """The lines of frr.conf that bgpd takes."""
     start = min(at for word in ("ip prefix-list", "router bgp") if (at := text.find(word)) >= 0)
     return text[start:]
-
-
-class SonicRouter(FrrRouter):
-    """A switch by the files of target sonic: config_db.json by `ip`, with a VRF of the kernel.
-
-    frr.conf is loaded as it is, but for its lines of fpm, which SONiC's zebra has a module for.
-    """
-
-    def begin(self):
-        self.daemons.mkdir()
-        shutil.chown(self.daemons, "frr", "frr")
-        tree = json.loads((self.files / "config_db.json").read_text())
-        lines = [f"link add {name} type vrf table {ENTER}" for name in tree.get("VRF", {})]
-        lines += [f"link set {name} up" for name in tree.get("VRF", {})]
-        for key, entry in tree["INTERFACE"].items():
-            name, *address = key.split("|")
-            if vrf := entry.get("vrf_name"):
-                lines.append(f"link set {name} master {vrf}")
-            lines += [f"address add {each} dev {name}" for each in address]
-        lines += [f"link set {name} up" for name in tree["PORT"]]
-        for words in (*SETTINGS, *(f"net/ipv4/conf/{name}/rp_filter=0" for name in tree["PORT"])):
-            self.space.run("sysctl", "--quiet", "--write", words)
-        self.space.run("ip", "-batch", "-", text="\n".join(lines))
-        for daemon in ("zebra", "staticd", *self._more()):
-            self._start(daemon)
-        text = (self.files / "frr.conf").read_text().splitlines(keepends=True)
-        kept = self.daemons / "frr.conf"
-        kept.write_text("".join(line for line in text if "fpm " not in line))
-        self._vtysh("-f", str(kept))
-
-    def _shares(self):
-        inside = (self.files / "frr.conf").read_text().split("vrf Vrf-hosts\n")[1:]
-        lines = map(str.split, "".join(inside).partition("exit-vrf")[0].splitlines())
-        return Counter(line[2] for line in lines)
-
-
-ROUTER_KINDS["sonic"] = SonicRouter
 
 
 class Panel(Routers):
@@ -308,7 +263,7 @@ def main(build, outs, folder, wanted):
     for number, out in enumerate(outs):
         daemons = folder / str(number)
         daemons.mkdir(mode=0o755)
-        fabric = Panel(build, out, wanted.get("target", "frr"), HostSample.of(build), daemons)
+        fabric = Panel(build, out, "frr", HostSample.of(build), daemons)
         run("ip", "-batch", "-", text="\n".join(fabric._cables()))
         fabric.panel.run("ip", "-batch", "-", text="\n".join(fabric.inside))
         fabric._cables = list

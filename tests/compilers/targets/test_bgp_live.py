@@ -38,9 +38,9 @@ def compiled(folder, q, balance):
     return build
 
 
-def carried_out(folder, live, wanted, *outs, name="frr"):
+def carried_out(folder, live, wanted, *outs):
     """What `live_bgp` saw of each event."""
-    todo = {"live": live, "failures": wanted, "target": name}
+    todo = {"live": live, "failures": wanted}
     script = Path(__file__).with_name("live_bgp.py")
     done = subprocess.run(
         [*NAMESPACES, sys.executable, script, folder / "b", json.dumps(todo), *outs],

@@ -11,11 +11,14 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from compilers.audit.route_report import RouteReport
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
+from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.compilers.audit.device_tables import DISCARD, kernel, write
 from tests.compilers.targets.live_bgp import ROUNDED
 
 pytestmark = pytest.mark.live
@@ -95,3 +98,22 @@ def test_weights_are_the_paths_behind_each_neighbour(wcmp, tmp_path):
                     assert part == pytest.approx(share, abs=ROUNDED), (source, prefix)
         uneven = [s for routes in right.values() for s in routes.values() if len({*s.values()}) > 1]
         assert bool(uneven) is (wcmp == "on")
+    held, _, _ = json.loads(done.stdout)
+    options = {"routing": "bgp", "bfd": "on", "wcmp": wcmp}
+    assert not differences(build, tmp_path, held, options)
+    other = {"on": "off", "off": "on"}[wcmp]
+    assert {*differences(build, tmp_path, held, options | {"wcmp": other})} == {"weight"}
+
+
+def differences(build, folder, held, options):
+    """The kinds of what `check-routes` finds in the kernels' routes; the pools are discarded."""
+    (folder / "said").mkdir(exist_ok=True)
+    for node, routes in held.items():
+        ways = {
+            ("main", prefix): [[("fe80::1", *hop) for hop in hops.items()]]
+            for prefix, hops in routes.items()
+        }
+        pools = {("main", pool): DISCARD for pool in fabric_pools(build.addressing)}
+        write(folder / "said" / f"{node}.json", kernel(ways | pools))
+    report = RouteReport.of(build, [folder / "said"], "frr", options)
+    return [one.kind for one in report.differences]

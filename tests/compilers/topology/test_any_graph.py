@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from compilers.topology.families import BASELINES, build_topology, check_topology, vertex_names
+from compilers.topology.files.graph_file import graph_file
 from compilers.topology.files.graph_formats import write
 from inventory.problems import InputError
 
@@ -136,6 +137,23 @@ def test_messages(tmp_path, golden):
         lines = "\n".join(str(p).replace(f"{tmp_path}/", "") for p in problems)
         said.append(f"[{name}]\n{lines}\n")
     golden("\n".join(said), "graph-files.txt")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "graph g { a -- b; b -- c }\n",
+        'strict digraph "g" {\n  a -> b;\n}\n',
+        'graph "polarfly q=2" {\n  0 [kind="fan"];\n}',
+    ],
+)
+def test_graphviz_is_refused(text, tmp_path):
+    """`graph g {` on its own line, or with all behind it, is no link from `graph` to `g`."""
+    (tmp_path / "g.dot").write_text(text)
+    with pytest.raises(InputError, match="GraphML of it"):
+        graph_file(tmp_path / "g.dot")
+    (tmp_path / "g.dot").write_text("graph b {}\nb c {'x': 1}\n")
+    assert graph_file(tmp_path / "g.dot").names == ("graph", "b", "c")
 
 
 def test_no_file(tmp_path):

@@ -6,6 +6,7 @@ import re
 import signal
 import threading
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -19,6 +20,7 @@ from controller.devices.napalm_device import EosDevice
 from controller.devices.network_linux import SonicDevice
 from controller.devices.push_rounds import PushRounds
 from inventory.problems import InputError
+from tests.compilers.readers.test_bgp_reader import shared_at_every_hop
 from tests.compilers.routed import routed
 from tests.compilers.update.makers import POLARFLY, quadrics_link
 from tests.compilers.update.updates import MINIMAL, build
@@ -414,11 +416,12 @@ def test_sonic_speaks_bgp_and_bfd_after_a_push(tmp_path, monkeypatch):
     assert {device.started for device in site.devices.values()} == {1}
 
 
-def test_routes_of_bgp_around_a_shut_port_are_proved(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("made", "batch"), [(partial(routed, q=3), 5), (shared_at_every_hop, 0)])
+def test_routes_of_bgp_around_a_shut_port_are_proved(made, batch, tmp_path, monkeypatch):
     """Those that BGP finds without its cable; any other is a difference, at other switches, too."""
     site = Site("sonic", tmp_path, monkeypatch, routing="bgp")
-    site.build = build = replace(routed(q=3), identity="0123456789abcdef")
-    names = build.wiring.names
+    site.build = build = replace(made(), identity="0123456789abcdef")
+    names, last = build.wiring.names, len(build.wiring.names) - 1
     site.devices = {n: Sonic(tmp_path / n, {}) for n in names}
     system = target("sonic")
     named, chosen = system.check(build, site.options)
@@ -426,38 +429,39 @@ def test_routes_of_bgp_around_a_shut_port_are_proved(tmp_path, monkeypatch):
 
     def learn(left):
         for vertex, (name, device) in enumerate(site.devices.items()):
-            ports = left.get(name, {})
-            device.learned = {
-                (table, prefix): [[(gateway, ports.get(prefix, port), 1)]]
-                for table, routes in held[vertex].items()
-                for prefix, (((gateway, port, _),),) in routes.items()
-            }
+            found = device.learned = {}
+            for table, routes in held[vertex].items():
+                via = {(port, ":" in p): gate for p, (w,) in routes.items() for gate, port, _ in w}
+                for prefix, (hops,) in routes.items():
+                    ports = left.get(name, {}).get(prefix, {port for _, port, _ in hops})
+                    ways = [(via[port, ":" in prefix], port, 1) for port in sorted(ports)]
+                    found[table, prefix] = [ways]
 
     learn({})
     assert states(site.push()) == {"pushed"}
     w = named.wiring
-    port, far = w.port_name(0, int(w.port[0, 0])), int(w.far[0, 0])
-    other = w.port_name(far, int(w.far_port[0, 0]))
-    site.devices[names[0]].config["PORT"][port]["admin_status"] = "down"
+    port, far = w.port_name(last, int(w.port[last, 0])), int(w.far[last, 0])
+    other = w.port_name(far, int(w.far_port[last, 0]))
+    site.devices[names[last]].config["PORT"][port]["admin_status"] = "down"
     reader = system.reader(chosen)
-    left = reader.ports_left(tmp_path / "out" / build.identity, {(names[0], port)})
-    assert port not in left[names[0]].values()
-    assert other not in left[names[far]].values()
-    third = next(v for v in range(1, len(names)) if v != far and v not in w.far[far])
-    assert site.push(stop_on=0)[names[0]].state == "failed", "routes over it are still there"
+    left = reader.ports_left(tmp_path / "out" / build.identity, {(names[last], port)})
+    assert port not in set().union(*left[names[last]].values())
+    assert other not in set().union(*left[names[far]].values())
+    third = next(v for v in range(last) if v != far and v not in w.far[far])
+    assert site.push(stop_on=0)[names[last]].state == "failed", "routes over it are still there"
     learn(left)
-    found = site.push()
+    found = site.push(batch=batch)
     assert [one.error for one in found.values() if one.error] == []
     assert states(found) == {"as built"}
-    kept = " ".join(found[names[0]].kept)
+    kept = " ".join(found[names[last]].kept)
     assert re.search(r"(\d+) routes go around what is shut or drained: \1 proved, 0 not$", kept), (
         kept
     )
-    some = site.push(nodes=[names[0], names[far]])
+    some = site.push(nodes=[names[last], names[far]])
     assert states(some) == {"as built"}, [one.error for one in some.values()]
     assert all(re.search(r": 0 proved, [1-9]\d* not$", one.kept[-1]) for one in some.values())
-    prefix = str(build.addressing.network(far))
-    wrong = next(p for p in set(left[names[third]].values()) - {left[names[third]][prefix], ""})
+    prefix = min(left[names[third]])
+    wrong = set().union(*left[names[third]].values()) - left[names[third]][prefix]
     learn({**left, names[third]: {**left[names[third]], prefix: wrong}})
     assert site.push(stop_on=0)[names[third]].state == "failed"
 

@@ -267,6 +267,8 @@ BAD = [
     ("jellyfish", {"nodes": 8, "degree": 3, "seed": -1}, "seed", "the smallest is 0"),
     ("rng", {"nodes": 40, "degree": 8, "ports": 16}, "nodes", "the nearest are 32 and 48"),
     ("rng", {"nodes": 64, "degree": 9, "ports": 16}, "degree", "the nearest are 8 and 12"),
+    ("rng", {"nodes": 20, "degree": 4}, "nodes", "the smallest is 32"),
+    ("rng", {"nodes": 64, "degree": 3, "ports": 16}, "degree", "the smallest is 4"),
     ("rng", {"nodes": 64, "degree": 20, "ports": 16}, "degree", "take more nodes"),
     ("rng", {"nodes": 32, "degree": 8}, "ports", "take fewer ports or lanes, or more nodes"),
     ("fat-tree", {"k": 4, "pods": 9}, "pods", "the nearest is 8"),

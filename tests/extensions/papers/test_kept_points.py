@@ -12,6 +12,7 @@ from extensions.papers import kept_points, latency_curves
 from extensions.papers.kept_points import keeping, points_digest
 from extensions.papers.latency_curves import PaperFabric, simulated_curve
 from extensions.simulation.latency_curve import LatencyCurve
+from inventory.yamlfile import read_text
 
 FABRIC = PaperFabric({"family": "polarfly", "q": 3}, 2, "MIN")
 
@@ -47,6 +48,29 @@ def test_a_point_of_other_code_or_half_a_line_is_computed_again(tmp_path: Path) 
     assert curve(tmp_path) == whole
 
 
+def test_points_behind_half_a_line_are_kept(tmp_path: Path, monkeypatch) -> None:
+    whole = curve(tmp_path)
+    file = tmp_path / "points.csv"
+    head, first, *others = file.read_text().splitlines()
+    file.write_text("\n".join((head, *others, first[:40])))
+    assert curve(tmp_path) == whole
+    monkeypatch.setattr(latency_curves, "simulated_point", lambda _: 1 / 0)
+    assert curve(tmp_path) == whole
+
+
+def test_a_file_is_read_once(tmp_path: Path, monkeypatch) -> None:
+    curve(tmp_path)
+    reads = []
+
+    def read(file: Path) -> object:
+        reads.append(file)
+        return read_text(file)
+
+    monkeypatch.setattr(kept_points, "read_text", read)
+    curve(tmp_path)
+    assert reads == [tmp_path / "points.csv"]
+
+
 def test_points_follow_from_the_simulator_too(monkeypatch) -> None:
     before = points_digest()
     points_digest.cache_clear()
@@ -71,6 +95,13 @@ def test_points_are_checked(tmp_path: Path, polarfab) -> None:
     code, out, _ = polarfab(*words)
     assert code == 0
     assert all(row["within"] > 0 and row["code"] == "other" for row in json.loads(out))
+    one = [line for line in text.splitlines() if ",1," not in line.split("uniform")[-1][:8]]
+    file.write_text("\n".join(one).replace(points_digest(), "older"))
+    code, out, err = polarfab(*words)
+    assert code == 0
+    assert [(row["within"], row["agrees"]) for row in json.loads(out)] == [(None, None)] * 2
+    assert "undecided: 2, by other code, of loads with one run: keep more seeds" in err
+    assert "undecided" in polarfab(*words[:-1])[1]
     lines = list(csv.reader(text.splitlines()))
     for line in lines[1:]:
         line[lines[0].index("accepted")] = "0.9"
@@ -79,6 +110,10 @@ def test_points_are_checked(tmp_path: Path, polarfab) -> None:
     code, out, _ = polarfab(*words, "--points", 4)
     assert code == 1
     assert not all(row["agrees"] for row in json.loads(out))
+    with file.open("a") as stream:  # a line's interval is that of runs of its own code
+        stream.write(text.partition("\n")[2].replace(points_digest(), "older"))
+    rows = json.loads(polarfab(*words, "--points", 8)[1])
+    assert [row["agrees"] for row in rows if row["code"] == "other"] == [True] * 4
     file.write_text("")
     code, _, err = polarfab(*words)
     assert code == 2

@@ -50,7 +50,7 @@ def test_costs_follow_from_the_graphs(monkeypatch: pytest.MonkeyPatch):
 def test_a_grown_fabric_is_simulated_with_all_its_switches():
     fabric = PaperFabric({"family": "polarfly", "q": 3}, 2, "MIN", grown="fan:1")
     assert fabric.build().topology.graph.order == 13 + 3
-    assert fabric.title("uniform") == "polarfly-3-fan1-2-MIN-uniform"
+    assert fabric.title() == "polarfly q=3 fan:1 2 hosts a switch"
 
 
 def test_a_missing_link_breaks_the_figure_of_lines(monkeypatch: pytest.MonkeyPatch):

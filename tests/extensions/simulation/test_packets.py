@@ -62,6 +62,16 @@ def test_an_idle_network_takes_eight_cycles_and_three_a_link(
     assert point.mean_latency == pytest.approx(point.median_latency, abs=0.02)
 
 
+@pytest.mark.parametrize("length", [1, 3])
+def test_packets_of_any_length_wait_as_flits_do(q7: Build, length: int) -> None:
+    """The crossbar passes two flits a cycle, also where a packet is one or is odd."""
+    packets, flits = (
+        curve(q7, 4, "uniform", loads=(0.8,), packet=length, ways="minimal", level=level).points[0]
+        for level in ("packet", "flit")
+    )
+    assert packets.mean_latency == pytest.approx(flits.mean_latency, rel=0.05)
+
+
 @pytest.mark.parametrize("level", ["packet", "flit"])
 @pytest.mark.parametrize(("pattern", "hops"), [("perm1hop", 1), ("perm2hop", 2)])
 def test_every_cycle_of_a_link_is_one_more(q7: Build, pattern: str, hops: int, level: str) -> None:

@@ -25,7 +25,7 @@ def test_everything_that_is_missing_at_once(monkeypatch):
         assert {problem.key for problem in error.value.problems} == {f"--engine {engine}"}
     told = {problem.required: problem.todo for problem in error.value.problems}
     assert told == {
-        "ovs-vswitchd, mnexec, ping": "apt install iputils-ping mininet openvswitch-switch",
+        "ovs-vswitchd, mnexec": "apt install mininet openvswitch-switch",
         "the Python package mininet": "pip install 'polarfab[mininet]'",
         "os-ken": "pip install 'polarfab[os-ken]'",
         "access to /nowhere/tun": "as root: modprobe tun",

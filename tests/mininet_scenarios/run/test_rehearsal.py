@@ -1,10 +1,13 @@
 """The checks: each finds its fault and names it, and a rehearsal on the model passes."""
 
+import struct
 import subprocess
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_
 from mininet_scenarios.run.rehearsal_plan import RehearsalPlan
 from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of
 from mininet_scenarios.scenario.scenario_format import Expect, Sample, Scenario
+from mininet_scenarios.traffic import pinging
 from mininet_scenarios.traffic.pinging import Answers, answer_rows
 from mininet_scenarios.verdict.checks import Examiner, histogram
 from mininet_scenarios.verdict.predict import Prediction
@@ -252,6 +256,17 @@ def test_echo_requests_that_are_answered_or_lost(me):
         [*namespaces(), *words, sys.executable, script], capture_output=True, text=True, timeout=60
     )
     assert done.stdout.splitlines()[-1:] == ["[[0, 0, 3, 0, 0], [1, 0, 200, 0, 0]]"], done.stderr
+
+
+def test_an_answer_that_comes_twice_is_one():
+    """Else it would hide a request that was lost."""
+    number = 7
+    reply = [struct.pack("!BBHI", 129, 0, 0, number), [(0, 0, b"\x3e\0\0\0")], 0, ("::1",)]
+    end = SimpleNamespace(recvmsg=Mock(side_effect=[reply, reply, BlockingIOError]))
+    asking = pinging._Round({0: end}, ["::1"], 6)
+    asking.asked[number] = (0, 0)
+    asking._hear(end)
+    assert answer_rows(asking.seen) == [[0, 0, 1, 1, 1]]
 
 
 def test_answers_in_hops():

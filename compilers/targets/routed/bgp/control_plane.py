@@ -40,6 +40,7 @@ from compilers.targets.routed.static_routes import RoutedFabric, pool_problems
 from compilers.wiring.addressing import OWN, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
+from inventory.route_tables.held_routes import Choices
 
 ROUTING, BFD, UNNUMBERED, WCMP = "routing", "bfd", "unnumbered", "wcmp"
 VIA = ("nexthops", "nexthops6")
@@ -234,8 +235,7 @@ class ControlPlane:
         alternates = build.tables.classes.alternate.shape[2] and not build.every_hop
         shared = alternates and VIA[0] in chosen
         via = tuple(ip_network(chosen[name]) for name in VIA) if shared else ()
-        wcmp = chosen.get(WCMP, OFF) != OFF
-        plane = cls(routed, hops, egress, numbers, chosen[BFD] == "on", via, wcmp)
+        plane = cls(routed, hops, egress, numbers, chosen[BFD] == "on", via, weighs(chosen))
         counted = np.setdiff1d(numbers, list(build.base.get(OWN, {}).values()))
         wrong = [*_wrong_numbers(counted), *plane._longer_paths(), *plane._wrong_pools()]
         if problems := wrong:
@@ -274,6 +274,27 @@ class ControlPlane:
     def next_hop(self, prefix: int, family: int) -> tuple[str, str] | None:
         """The address that leads to the switch of a prefix, and no interface; None: of several."""
         return (str(self.via[family][prefix + 1]), "") if prefix < len(self.numbers) else None
+
+    def weighed(self, vertex: int, family: int, table: Mapping[str, Choices]) -> dict[str, Choices]:
+        """A table of BGP's paths; with `wcmp` each weighs as many as there are behind it."""
+        if not self.wcmp:
+            return dict(table)
+        w, hops = self.routed.build.wiring, self.hops
+        ends = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)
+        behind: dict[str, list[int]] = {}
+        for port, far in ends:
+            if far >= 0:
+                near = hops[w.far[far][w.far[far] >= 0]]
+                paths = (near == hops[far] - 1).sum(axis=0).clip(1)
+                behind[w.port_name(vertex, port)] = paths.tolist()
+        number = {text: at for at, text in enumerate(self.routed.prefixes[family])}
+        return {
+            prefix: tuple(
+                tuple((via, port, behind[port][number[prefix]]) for via, port, _ in ways)
+                for ways in choices
+            )
+            for prefix, choices in table.items()
+        }
 
     def at(self, vertex: int, numbered: Mapping[int, tuple[str, ...]] | None = None) -> BgpSpeaker:
         """The speaker of a switch.
@@ -341,9 +362,14 @@ class ControlPlane:
 
 def bgp_reader(speaker: Callable[[Path, Asked], BgpSwitch], chosen: Chosen) -> BgpReader:
     """The reader of a target with eBGP, by what reads a folder."""
-    alone, wcmp = (chosen.get(name, OFF) != OFF for name in (UNNUMBERED, WCMP))
-    asked = Asked(chosen[BFD] == "on", not alone, wcmp)
+    alone = chosen.get(UNNUMBERED, OFF) != OFF
+    asked = Asked(chosen[BFD] == "on", not alone, weighs(chosen))
     return BgpReader(lambda folder: speaker(folder, asked))
+
+
+def weighs(chosen: Chosen) -> bool:
+    """Whether BGP weighs next hops, by `WCMP`."""
+    return chosen.get(WCMP, OFF) != OFF
 
 
 def require_bgp(
@@ -368,7 +394,7 @@ def require_bgp(
                 required=f"{OFF} with {ROUTING}=bgp: it finds paths of its own after a failure",
                 given=chosen[name],
             )
-    if chosen.get(WCMP, OFF) != OFF and not build.every_hop:
+    if weighs(chosen) and not build.every_hop:
         required = f"{OFF} without transit: ecmp, where a prefix has one path"
         raise InputError.of(required, chosen[WCMP], key=f"{SET} {WCMP}")
     sharing = frozenset[str]() if why else frozenset({INGRESS, WEIGHTS})
