@@ -57,11 +57,11 @@ class Component:
     planned: bool
     closed: bool
 
-    def moves(self, node: Callable[[int], int]) -> list[Move]:
+    def moves(self, node: Callable[[int], int]) -> Iterator[Move]:
         """The fewest moves, each at a single node if possible; `node` gives the node of a port."""
         if self.closed:
-            return list(_untangle(list(self.ports), node))
-        return list(_along(list(self.ports), self.planned))
+            return _untangle(list(self.ports), node)
+        return _along(list(self.ports), self.planned)
 
     @property
     def cost(self) -> int:

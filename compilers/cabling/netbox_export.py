@@ -101,8 +101,8 @@ def _in_words_of(
             for interface in data["interfaces"]:
                 interface.setdefault("label", interface["name"])
                 interface["name"] = ports.get(interface["name"], interface["name"])
-            extras = from_comment(data["comments"]) | {"ports": {v: k for k, v in ports.items()}}
-            data["comments"] = to_comment(extras)
+            extras = from_comment(data["comments"], file, 0)
+            data["comments"] = to_comment(extras | {"ports": {v: k for k, v in ports.items()}})
             text = yaml.safe_dump(data, sort_keys=False, width=100_000)
         elif file in ("interfaces.csv", "cables.csv"):
             rows = list(csv.DictReader(io.StringIO(text)))

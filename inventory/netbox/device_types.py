@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from inventory.document_errors import part
 from inventory.model import NodeType
-from inventory.netbox.extras import from_comment, to_comment
+from inventory.netbox.extras import of_document, to_comment
 from inventory.netbox.interface_types import DeviceInterface, blocks, carries_cable, interfaces
 from inventory.problems import InputError, shown
 from inventory.yamlfile import Document
@@ -69,7 +69,7 @@ def import_type(document: Document) -> tuple[str, str, NodeType]:
     if not isinstance(model, str | int) or not isinstance(data.get("interfaces"), list):
         given = f"a mapping with {', '.join(map(shown, list(data)[:6]))}"
         raise InputError.of(DEVICE_TYPE, given, "", document.file, 1)
-    extras = from_comment(data.get("comments"))
+    extras = of_document(document)
     own = own_names(document)
     listed = [i._replace(name=own.get(i.name, i.name)) for i in _listed(document)]
     if own:  # the label was the name, unless it had one
@@ -94,7 +94,7 @@ def import_type(document: Document) -> tuple[str, str, NodeType]:
 
 def own_names(document: Document) -> dict[str, str]:
     """The inventory's names of ports, by those of the system that an export has named them for."""
-    kept = from_comment(document.data.get("comments")).get("ports")
+    kept = of_document(document).get("ports")
     pairs = kept.items() if isinstance(kept, dict) else ()
     return {k: v for k, v in pairs if isinstance(v, str) and INTERFACE_NAME.fullmatch(v)}
 

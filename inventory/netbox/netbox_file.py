@@ -56,14 +56,15 @@ def read_netbox(paths: Iterable[Path]) -> Imported:
     Raises:
         InputError: every file or row that is wrong.
     """
-    found = _Found()
+    found, paths = _Found(), tuple(paths)
     for path in _files(paths, found):
         try:
             _read_file(path, found)
         except InputError as error:
             found.problems += error.problems
     if not found.problems and not found.types and not found.rows["devices"]:
-        found.problems.append(Problem(NETBOX_TABLES, "no device and no device type"))
+        todo, file = "name those files, too, or their folder", ", ".join(map(str, paths))
+        found.problems.append(Problem(NETBOX_TABLES, "no device and no device type", todo, file))
     if found.problems:
         raise InputError(few(found.problems))
     return _assembled(found)
@@ -104,8 +105,9 @@ def _text(path: Path) -> str:
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
-        what = getattr(error, "strerror", None) or str(error)
-        raise InputError.of("a file to read", what, "", file) from None
+        absent = isinstance(error, FileNotFoundError)
+        what = "no such file" if absent else getattr(error, "strerror", None) or str(error)
+        raise InputError.of("a file to read", what, "check the name", file) from None
     if content.startswith(b"PK"):
         raise InputError.of(NETBOX_TABLES, "a ZIP or Excel file", "export the table as CSV", file)
     try:
@@ -234,7 +236,7 @@ def _rack(row: Row) -> dict[str, Any]:
 
 def _extras(row: Row, words: tuple[str, ...]) -> dict[str, Any]:
     """What the comments hold of these."""
-    extras = from_comment(row.values.get("comments"))
+    extras = from_comment(row.values.get("comments"), row.file, row.line)
     return {word: extras[word] for word in words if word in extras}
 
 

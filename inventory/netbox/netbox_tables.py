@@ -101,8 +101,9 @@ def _kind(header: list[str]) -> str | None:
 
 
 def _rows(lines: Iterator[list[str]], columns: list[str], file: str) -> Iterator[Row]:
-    for n, cells in enumerate(lines, 2):
-        line = getattr(lines, "line_num", n)
+    line, after = 1, getattr(lines, "line_num", 1)
+    for cells in lines:
+        line, after = after + 1, getattr(lines, "line_num", after + 1)
         if not any(cells):
             continue
         if len(cells) != len(columns):

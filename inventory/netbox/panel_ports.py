@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inventory.netbox.device_types import slug
-from inventory.netbox.extras import from_comment, to_comment
+from inventory.netbox.extras import of_document, to_comment
 from inventory.problems import InputError, shown
 from inventory.yamlfile import Document
 
@@ -126,7 +126,7 @@ class PanelPorts:
                     required = "a front port at a position of a rear port, both listed"
                     raise InputError(document.problem((key, i), required, given))
                 behind[own] = (port, place)
-        kept = from_comment(document.data.get("comments"))
+        kept = of_document(document)
         name, number = kept.get("name"), document.data.get("part_number")
         sections = {word: kept[word] for word in SECTIONS if isinstance(kept.get(word), dict)}
         ahead = {place: own for own, place in behind.items()}

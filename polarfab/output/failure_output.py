@@ -55,6 +55,11 @@ def usage_problem(error: click.ClickException) -> Problem:
     match error:
         case click.MissingParameter() if param:
             return Problem("a value", "none", seen, key=_name(param, context))
+        case click.BadOptionUsage() if found := re.search(r" requires (an|\d+) arg", error.message):
+            wanted, given = (
+                ("a value", "none") if found[1] == "an" else (f"{found[1]} words", "fewer")
+            )
+            return Problem(wanted, given, "--help shows what it takes", key=error.option_name)
         case click.NoSuchOption():
             return Problem("an option", error.option_name, _meant(error) or seen)
         case click.BadParameter() if param:
@@ -91,8 +96,9 @@ def _name(param: click.Parameter, context: click.Context | None) -> str:
 def _given(message: str) -> str:
     """The value in click's `'x' is not a valid integer`, `File 'x' does not exist` and the like."""
     found = re.match(r"(?:\w+ )?'(.*)' |(\S+) is not ", message)
-    given = next(word for word in found.groups() if word is not None) if found else message
-    return given.rstrip(".") or "an empty word"
+    if found is None:
+        return message.rstrip(".") or "an empty word"
+    return next(word for word in found.groups() if word is not None) or "an empty word"
 
 
 def _wanted(kind: click.ParamType[Any]) -> str:

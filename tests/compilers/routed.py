@@ -111,14 +111,17 @@ def ports_beyond_a_byte(build: Build) -> Build:
     return replace(build, wiring=wiring, tables=replace(build.tables, classes=classes))
 
 
-def classes_from(build: Build, first: int) -> Build:
+def classes_from(build: Build, first: int, step: int = 1) -> Build:
     """The same tables, with classes of other numbers."""
     routes, classes = build.tables.routes, build.tables.classes
     here, nothing = local(routes.egress), no_route(routes.egress)
-    egress = empty_egress(*routes.egress.shape, classes.port.shape[1] + first)
-    egress[...] = routes.egress.astype(egress.dtype) + first
+    width = first + step * (classes.port.shape[1] - 1) + 1
+    egress = empty_egress(*routes.egress.shape, width)
+    egress[...] = first + step * routes.egress.astype(np.int64)
     egress[routes.egress == here] = local(egress)
     egress[routes.egress == nothing] = no_route(egress)
     arrays = {word: getattr(classes, word) for word in Classes.__dataclass_fields__}
-    wider = {w: np.pad(a, ((0, 0), (first, 0), (0, 0))[: a.ndim]) for w, a in arrays.items()}
+    wider = {w: np.zeros((len(a), width, *a.shape[2:]), a.dtype) for w, a in arrays.items()}
+    for word, array in arrays.items():
+        wider[word][:, first::step] = array
     return replace(build, tables=Tables(replace(routes, egress=egress), Classes(**wider)))

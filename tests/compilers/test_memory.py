@@ -56,6 +56,14 @@ def test_sizes_by_formula_are_those_of_the_build(tmp_path: Path, shape: str, pro
     assert Size.of_topology(build.topology) == replace(size, graph=0, stored=0, spread=False)
 
 
+@pytest.mark.parametrize("protect", ["none", "link"])
+def test_rows_of_a_large_polarstar_are_computed(protect: str) -> None:
+    """Stored ones of 532,608 switches would take gigabytes."""
+    topology = {"family": "polarstar", "q": 64, "supernode": "inductive-quad", "degree": 63}
+    spec = load_fabric({"name": "lab", "topology": topology, "routing": {"protect": protect}}).spec
+    assert Size.of_spec(spec).stored == 0
+
+
 def test_a_protected_fabric_of_16257_switches_is_not_refused_where_it_fits() -> None:
     """It was measured with 0.9 GB, and is refused below 1.2."""
     keys = {"name": "lab", "topology": {"family": "polarfly", "q": 127}}

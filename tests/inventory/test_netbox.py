@@ -254,7 +254,16 @@ WRONG = {
     ),
     "none.yaml": (b"manufacturer: X\nmodel: Y\ninterfaces: []\n", "takes a cable, given none"),
     "tall.yaml": (b"manufacturer: X\nmodel: Y\nu_height: 1e9\ninterfaces: [{name: a}]\n", "1e9"),
-    "absent.csv": (None, "No such file"),
+    "absent.csv": (None, "no such file; check the name"),
+    "open.csv": (HEAD.encode() + b'"a,b\n' * 3, "open.csv:2: required 10 values"),
+    "comment.yaml": (
+        b'manufacturer: X\nmodel: Y\ninterfaces: [{name: a}]\ncomments: "polarfab: {"\n',
+        "comment.yaml:4: comments: required the line polarfab: {…} as JSON",
+    ),
+    "cables.csv": (
+        b"side_a_device,side_a_name,side_b_device,side_b_name\n",
+        "given no device and no device type; name those files, too",
+    ),
 }
 
 
@@ -267,6 +276,21 @@ def test_files_from_the_wrong_tool(tmp_path: Path, name: str) -> None:
         read_netbox([tmp_path / name])
     assert words in str(caught.value)
     assert str(tmp_path / name) in str(caught.value)
+
+
+def test_a_damaged_comment_loses_nothing_silently(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text("manufacturer: X\nmodel: Y\ninterfaces: [{name: a1}]\n")
+    devices = tmp_path / "devices.csv"
+    for kept, wrong in (
+        ('polarfab: {""vertex"": 2}', ""),
+        ('polarfab: {""vertex"": 2', ":2: comm"),
+    ):
+        devices.write_text(f'name,device_type,comments\nn2,Y,"note\n{kept}"\n')
+        if not wrong:
+            assert read_netbox([tmp_path]).data["nodes"][0]["vertex"] == 2
+            continue
+        with pytest.raises(InputError, match=f"{wrong}ents: required the line polarfab: {{…}}"):
+            read_netbox([tmp_path])
 
 
 def test_mutated_files(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ ROOMS = (
 )
 MORE = (
     *("test_check_wiring.py", "test_check_routes.py", "test_guided_path.py"),
-    *("test_fabric.py", "test_installed_target.py", "test_plan_diff.py"),
+    *("test_fabric.py", "test_plan_diff.py"),
 )
 """Tests of verbs that see what is far from the files of a room."""
 OPEN = ("survived", "endless")

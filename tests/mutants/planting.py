@@ -51,7 +51,10 @@ KEPT = ROOT / ".pytest_cache" / "mutants"
 """What each test file calls, as long as neither it nor a source changes."""
 TRANSLATED = ("compilers/forwarding/", "compilers/proof/local/")
 """Where loops are: a library of machine code holds them as they are on disk."""
-QUIET = ("-q", "-p", "no:cacheprovider", "-m", "not (live or long or browser)")
+QUIET = (
+    *("-q", "-p", "no:cacheprovider", "-m", "not (live or long or browser)"),
+    "--hypothesis-profile=mutant",
+)
 UNSEEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 SEEN = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
 """How tests end with a mutant that they see; modules may fail to load."""

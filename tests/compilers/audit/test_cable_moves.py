@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import combinations
+from itertools import combinations, islice, pairwise
 
 import pytest
 from hypothesis import example, given, settings
@@ -238,6 +238,15 @@ def test_everything_shuffled_is_repaired_in_no_time() -> None:
     present = frozenset((min(p), max(p)) for p in zip(ends[::2], ends[1::2], strict=True))
     found = check(wiring, wired(present, 993))
     assert apply(present, found.moves) == planned
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 8])
+def test_a_cycle_is_split_until_each_part_is_one_cable(nodes: int) -> None:
+    part = Component(tuple(range(12)), planned=True, closed=True)
+    moves = [*islice(part.moves(lambda port: port % nodes), part.cost + 1)]
+    present = frozenset((min(p), max(p)) for p in pairwise((*part.ports[1:], 0)) if p[0] % 2)
+    assert apply(present, moves) == frozenset(zip(part.ports[::2], part.ports[1::2], strict=True))
+    assert len(moves) == part.cost
 
 
 def test_moves_of_more_cables_than_a_byte_counts() -> None:

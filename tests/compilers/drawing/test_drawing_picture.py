@@ -7,6 +7,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from compilers.topology.layout import layout, links_between
 from compilers.wiring.shared_risk import find_group
 from inventory.problems import InputError
 from tests.compilers.modular import modular
+from tests.compilers.routed import routed
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -202,6 +204,22 @@ def test_the_page_holds_what_the_tables_say(parameters: dict[str, int], wide: bo
     u, v = given.topology.graph.edges().T
     assert (near[u, links[u, v]] == v).all()
     assert data["links"] == [given.topology.graph.neighbours(v).tolist() for v in range(order)]
+
+
+@pytest.mark.parametrize("q", [3, 8])
+def test_the_page_holds_the_links_that_share_traffic(q: int) -> None:
+    build = routed(q=q, spread=True)
+    page = draw(of_build(build), form="html")
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    order, tables = build.tables.switches, build.tables.classes
+    bits = np.frombuffer(base64.b64decode(data["alternates"]), np.uint8)
+    shared = np.unpackbits(bits.reshape(order, data["classes"], -1), axis=2, bitorder="little")
+    egress = np.frombuffer(base64.b64decode(data["egress"]), "<u2").reshape(order, order)
+    for s, d in permutations(range(0, order, q), 2):
+        k, ports = int(egress[s, d]), build.wiring.port[s].tolist()
+        weights = zip(tables.alternate[s, k], tables.weight[s, k, 1:], strict=True)
+        links = [ports.index(port) for port, weight in weights if port and weight]
+        assert np.flatnonzero(shared[s, k]).tolist() == sorted(links)
 
 
 def test_links_of_a_module_are_highlighted_and_listed() -> None:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from compilers.proof.lossless import channels as module
-from compilers.proof.lossless import priorities
 from compilers.proof.lossless.channels import along, channels, ranking
 from compilers.tables.build import Build
+from extensions.lossless import priorities
 from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan
 from inventory.problems import InputError
 from tests.compilers.proof.makers import one_alternate

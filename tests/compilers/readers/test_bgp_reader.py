@@ -109,7 +109,11 @@ def test_paths_at_every_hop(name, tmp_path):
     [
         ("eos", {}, "routing.transit: required minimal, as target eos with routing=bgp"),
         ("eos", {"wcmp": "on"}, "--set: required an option of target eos"),
-        ("frr", {"routing": "static", "wcmp": "on"}, "--set wcmp: required off with static routes"),
+        (
+            "frr",
+            {"routing": "static", "wcmp": "on"},
+            "--set wcmp: required off with static routes, given on; add --set routing=bgp",
+        ),
     ],
 )
 def test_paths_at_every_hop_are_refused(name, options, told, tmp_path):

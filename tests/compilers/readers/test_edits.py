@@ -5,10 +5,8 @@ from dataclasses import replace
 import pytest
 
 from compilers.pipeline import compile_fabric
-from compilers.readers.expected_facts import UsedPort
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.target_lookup import target
-from compilers.wiring.hardware import CageBlock
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import change, check, fabric, write
 from tests.compilers.routed import routed
@@ -223,14 +221,6 @@ def test_what_is_missing_is_named_with_its_port_and_file(lab):
     }
     assert any(tables == "mtu Ethernet2/1 9000" for _, _, tables in told), told
     assert any(line == 1 and says.endswith("no line ip routing") for line, says, _ in told), told
-
-
-@pytest.mark.parametrize(("block", "code"), [((100, 4), "rs-528"), ((400, 8), "rs-544")])
-def test_the_code_of_a_speed(block, code):
-    """Lanes of 25 Gb/s have RS-528 (IEEE 802.3 clause 91), faster ones RS-544."""
-    speed, lanes = block
-    facts = CageBlock(1, 0, 1, 1, {}, speed, lanes, "rs", 0)
-    assert UsedPort(1, "p", facts, "", "", "").coded == code
 
 
 @pytest.mark.parametrize("name", ["eos", "sonic", "srlinux", "linux"])

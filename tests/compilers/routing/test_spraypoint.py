@@ -167,9 +167,16 @@ def test_who_cannot_mark_packets_refuses_by_name(target: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "topology", [polarfly(2), {"family": "megafly", "h": 2, "a": 4}, RANDOM | {"degree": 3}]
+    ("topology", "short"),
+    [
+        (polarfly(2), "1 at 0; 6 of 7"),
+        ({"family": "megafly", "h": 2, "a": 4}, "1 at 0; 10 of 20"),
+        (RANDOM | {"degree": 3}, "1 at 0; 6 of 20"),
+        (RANDOM | {"nodes": 8, "degree": 3}, "0 at 0; 8 of 8"),
+    ],
 )
-def test_switches_with_too_few_links_are_refused(topology: Topology) -> None:
+def test_switches_with_too_few_links_are_refused(topology: Topology, short: str) -> None:
     with pytest.raises(InputError, match="required 2 links or more of every switch") as refused:
         compiled(topology, balance="spraypoint", transit="minimal")
     assert refused.value.problems[0].key == "routing.balance"
+    assert f"given spraypoint, and {short} switches have too few" in str(refused.value)

@@ -27,7 +27,7 @@ INVENTORY = """
 node_types:
   box:
     ports:
-      - {{name: "a{{}}", count: 2, breakout: 2, speed: 200, lanes: 4, mtu: 9000, fec: rs{block}}}
+      - {{name: "a{{}}", count: 2, breakout: 2, speed: {gb}, lanes: 4, mtu: 9000, fec: rs{block}}}
       - {{name: "b{{}}", count: 4, speed: 400, lanes: 8}}
     names:
       eos: "Ethernet{{cage}}/{{lane}}"
@@ -41,8 +41,8 @@ generate: {{type: box, name: "leaf{{}}"}}
 """
 
 
-def loaded(folder, block="", extra=""):
-    text = INVENTORY.format(block=block, type=extra)
+def loaded(folder, block="", extra="", speed=200):
+    text = INVENTORY.format(block=block, type=extra, gb=speed)
     (folder / "inventory.yaml").write_text(text, encoding="utf-8")
     (folder / "fabric.yaml").write_text(
         "name: lab\ntopology: {family: polarfly, q: 2}\ninventory: inventory.yaml\n"
@@ -194,7 +194,7 @@ def test_compile_says_where_a_type_lacks_names_of_a_target(tmp_path):
 
 
 def test_both_ends_of_a_link_have_one_mtu(tmp_path):
-    text = INVENTORY.format(block="", type="").replace("lanes: 8", "lanes: 4, mtu: 1500")
+    text = INVENTORY.format(block="", type="", gb=200).replace("lanes: 8", "lanes: 4, mtu: 1500")
     text = text.replace("count: 2, breakout: 2", "count: 2").replace("count: 4", "count: 2")
     (tmp_path / "inventory.yaml").write_text(text.replace("speed: 400", "speed: 200"))
     (tmp_path / "fabric.yaml").write_text(
@@ -210,6 +210,14 @@ def rendered(name, build, out):
     report = target(name).check_emitted(build, out / name)
     assert (report.differences, report.examples) == (0, ())
     return (out / name / "leaf0" / next(iter(target(name).files))).read_text()
+
+
+@pytest.mark.parametrize(("speed", "code"), [(100, "rs-528"), (200, "rs-544")])
+def test_srlinux_names_the_code_of_a_speed(speed, code, tmp_path):
+    """Four lanes: of 25 Gb/s they have RS-528 (IEEE 802.3 clause 91), faster ones RS-544."""
+    tree = json.loads(rendered("srlinux", compiled(tmp_path, speed=speed), tmp_path))
+    ports = {port["name"]: port for port in tree["srl_nokia-interfaces:interface"]}
+    assert ports["ethernet-1/1/2"]["transceiver"] == {"forward-error-correction": code}
 
 
 def test_eos_says_lanes_from_50_gigabit_on():
@@ -243,7 +251,6 @@ def test_speed_fec_mtu_and_breakout_are_printed_where_they_are_said(tmp_path):
     parts = {"num-breakout-ports": "2", "breakout-port-speed": "200G"}
     assert ports["ethernet-1/1"]["breakout-mode"] == parts
     assert ports["ethernet-1/1/2"]["mtu"] == 9014
-    assert ports["ethernet-1/1/2"]["transceiver"] == {"forward-error-correction": "rs-544"}
     assert ports["ethernet-1/1/2"]["subinterface"][0]["ip-mtu"] == 9000
     sonic = json.loads(rendered("sonic", build, tmp_path))
     assert sonic["PORT"]["Ethernet4"] == {

@@ -95,6 +95,8 @@ def test_switches_hold_the_repaired_programs(fabric, steps, seed, generation):
 @example(fabric=FABRICS[1], links=(3, 3), seed=3709238, generation=0)
 # Classes of one path come to two: their rows do not go until those of two are there.
 @example(fabric=FABRICS[-4], links=(1, 0), seed=0, generation=0)
+# Rows that packets from anywhere take are there before routes lead to them.
+@example(fabric=FABRICS[-4], links=(0, 1), seed=0, generation=0)
 # Both legs of a path over an intermediate are long.
 @example(fabric=FABRICS[11], links=(3, 3), seed=65592013, generation=0)
 @settings(SLOW, max_examples=10)
