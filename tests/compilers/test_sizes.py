@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from time import process_time
 
 import pytest
@@ -83,3 +84,12 @@ def test_the_largest_that_compiles_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_seed_may_be_large() -> None:
     require_graph("jellyfish", {"nodes": 20, "degree": 4, "seed": 10**12})
+
+
+def test_channels_are_counted_for_triples_of_switches() -> None:
+    """Pairs, and for each all places on the way: by fit, `bench scale` measures it."""
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 7}}
+    small = estimates.Size.of_spec(load_fabric(spec))
+    large = replace(small, switches=2 * small.switches)
+    seconds = estimates.WORKS["channels"].seconds
+    assert seconds(large) == 8 * seconds(small)

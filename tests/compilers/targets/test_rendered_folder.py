@@ -11,6 +11,7 @@ import pytest
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import save
+from compilers.tables.folders.generations import VERIFIED
 from compilers.targets.rendering.folder_check import check_folder
 from compilers.targets.rendering.plane_rendering import PlaneRendering
 from compilers.targets.rendering.rendered_folder import RENDERED
@@ -168,3 +169,13 @@ def test_a_plane_by_itself_is_rendered_elsewhere_than_among_others(tmp_path: Pat
 def test_a_build_is_checked_by_its_identity(tmp_path: Path) -> None:
     saved = save(replace(BUILD, identity=""), tmp_path / "build")
     assert check_folder(tmp_path / "build").builds == (saved.identity,)
+
+
+def test_each_damaged_file_of_a_build_is_named_beside_a_damaged_mark(tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    save(replace(BUILD, identity=""), build)
+    array = next((build / "arrays").iterdir())
+    for file in (build / "fabric.json", array, build / VERIFIED):
+        file.write_bytes(b"{}")
+    said = {Path(problem.file).name for problem in check_folder(build).damaged}
+    assert said == {"fabric.json", array.name, VERIFIED}
