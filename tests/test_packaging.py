@@ -258,6 +258,7 @@ def with_frameworks(home, python, install) -> Path:
         cwd=home,
         PIPX_HOME=str(home / "HOME"),
         PIP_BUILD_CONSTRAINT=str(ROOT / "build-constraints.txt"),
+        UV_BUILD_CONSTRAINT=str(ROOT / "build-constraints.txt"),  # pipx installs by uv, if there
     )
     return python
 

@@ -96,7 +96,7 @@ def test_the_last_builds_are_kept(tmp_path, history):
 @pytest.fixture
 def mover(history):
     """Of a fabric of 13 switches."""
-    return Mover(SimpleNamespace(expected=13, ticks=[], parts={}, survey=None), history=history)
+    return Mover(SimpleNamespace(expected=13, identity="", survey=None), history=history)
 
 
 def test_refused_builds_do_not_fill_the_disk(tmp_path, history, mover):

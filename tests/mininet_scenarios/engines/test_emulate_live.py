@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -182,12 +182,16 @@ def test_nothing_is_left_when_it_is_stopped_while_it_pings(tmp_path, how):
     ours = namespaces([Path("/proc/self")])
     # A network and a process namespace; a ping that is just being started may add its host's.
     until(lambda: len(namespaces(of_run(str(work))) - ours) == 2)
-    own = namespaces(of_run(str(work))) - ours
-    run.send_signal(how)
-    _, told = run.communicate(timeout=60)
-    assert run.returncode == (130 if how == signal.SIGINT else -how)
-    assert told.strip() == ("interrupted" if how == signal.SIGINT else "")
-    until(lambda: not (of_run(str(work)) or own & namespaces() or any(work.iterdir())))
+    with ExitStack() as held:  # an open namespace keeps its number, which else another one gets
+        for process in of_run(str(work)):
+            for kind in ("net", "pid"):
+                held.enter_context((process / "ns" / kind).open())
+        own = namespaces(of_run(str(work))) - ours
+        run.send_signal(how)
+        _, told = run.communicate(timeout=60)
+        assert run.returncode == (130 if how == signal.SIGINT else -how)
+        assert told.strip() == ("interrupted" if how == signal.SIGINT else "")
+        until(lambda: not (of_run(str(work)) or own & namespaces() or any(work.iterdir())))
     assert interfaces() == before
 
 
