@@ -52,7 +52,7 @@ def _version(python: Path) -> str:
         return subprocess.run(
             [python, "-I", "-c", VERSION], capture_output=True, text=True, timeout=60
         ).stdout.strip()
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return ""
 
 

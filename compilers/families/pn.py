@@ -160,13 +160,4 @@ def subplane_racks(topology: Topology, start: int | None) -> Layout:
     """PN of q = p²: p²-p+1 racks, each a PN of order p (Projective Networks paper, §III-A)."""
     del start
     rack, position = subplanes(int(topology.parameters["q"]))
-    count = int(rack.max()) + 1
-    return Layout(
-        name="subplanes",
-        rack=rack,
-        position=position,
-        kinds=("subplane",),
-        kind=np.zeros(count, np.uint8),
-        names=tuple(f"subplane{i}" for i in range(count)),
-        centre=np.full(count, -1, np.int32),
-    )
+    return Layout.of_one_kind("subplanes", rack, position, "subplane")

@@ -6,6 +6,7 @@ are joined in each.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,21 @@ class Layout:
     kind: NDArray[np.uint8]
     names: tuple[str, ...]
     centre: NDArray[np.int32]
+
+    @classmethod
+    def of_one_kind(
+        cls,
+        name: str,
+        rack: NDArray[np.int32],
+        position: NDArray[np.int32],
+        kind: str,
+        names: Iterable[str] = (),
+    ) -> Layout:
+        """Of racks that are alike and have no centre; without names they are called by number."""
+        count = int(rack.max()) + 1
+        known = tuple(names) or tuple(f"{kind}{r}" for r in range(count))
+        alike, none = np.zeros(count, np.uint8), np.full(count, -1, np.int32)
+        return cls(name, rack, position, (kind,), alike, known, none)
 
     def members(self, rack: int) -> NDArray[np.int64]:
         """The vertices in a rack, in order of position."""

@@ -50,17 +50,9 @@ def swapped(topology: Topology, count: int, seed: int) -> Expansion:
         endpoints=np.concatenate((topology.endpoints, np.ones(count, np.bool_))),
         diameter=diameter(larger),
     )
-    layout = Layout(
-        name="whole",
-        rack=new.astype(np.int32),
-        position=np.where(new, np.arange(old + count) - old, np.arange(old + count)).astype(
-            np.int32
-        ),
-        kinds=("whole",),
-        kind=np.zeros(2, np.uint8),
-        names=("all", f"added-{old}"),
-        centre=np.full(2, -1, np.int32),
-    )
+    place = np.arange(old + count, dtype=np.int32) - np.int32(old) * new
+    names = "all", f"added-{old}"
+    layout = Layout.of_one_kind("whole", new.astype(np.int32), place, "whole", names)
     return Expansion(
         topology=grown,
         added=_links(added, old + count),

@@ -177,13 +177,4 @@ def _rows(topology: Topology, start: int | None) -> Layout:  # noqa: ARG001
     row, position = np.divmod(
         np.arange(topology.graph.order, dtype=np.int32), int(topology.parameters["ports"])
     )
-    rows = int(row[-1]) + 1
-    return Layout(
-        name="rows",
-        rack=row,
-        position=position,
-        kinds=("row",),
-        kind=np.zeros(rows, np.uint8),
-        names=tuple(f"row{r}" for r in range(rows)),
-        centre=np.full(rows, -1, np.int32),
-    )
+    return Layout.of_one_kind("rows", row, position, "row")

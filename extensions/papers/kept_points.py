@@ -25,7 +25,7 @@ import numpy as np
 
 from compilers.workers.source_digest import SOURCES, folder_digest, source_digest
 from extensions.simulation.load_point import LoadPoint, student
-from inventory.problems import InputError
+from inventory.problems import InputError, shown
 from inventory.yamlfile import read_text
 
 FILE = "points.csv"
@@ -100,7 +100,7 @@ def kept_point(what: PointOf, compute: Callable[[], LoadPoint]) -> LoadPoint:
 
 def _add(file: Path, kept: KeptPoint) -> None:
     """A line, in one piece; on a line of its own, also behind one that was cut short."""
-    if not file.exists():
+    if not file.exists() or not file.stat().st_size:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(",".join(COLUMNS) + "\n")
     with file.open("a+b") as stream:
@@ -110,8 +110,16 @@ def _add(file: Path, kept: KeptPoint) -> None:
 
 
 def kept_points(file: Path) -> Iterator[KeptPoint]:
-    """The points of a file; lines that are none, as one cut short, are left out."""
-    for line in read_text(file).text.splitlines():
+    """The points of a file; lines that are none, as one cut short, are left out.
+
+    Raises:
+        InputError: it has other columns.
+    """
+    head, *lines = read_text(file).text.splitlines() or [""]
+    if head not in ("", ",".join(COLUMNS)):
+        required, todo = f"the columns {', '.join(COLUMNS)}", "remove the file, or name another one"
+        raise InputError.of(required, shown(head), todo, str(file), 1)
+    for line in lines:
         try:
             found = dict(zip(COLUMNS, next(csv.reader([line])), strict=True))
             what = PointOf(found["fabric"], found["pattern"], *_numbers(found, "load", "seed"))

@@ -121,8 +121,7 @@ MEANT = {
 )
 @click.option(
     "--metres",
-    type=click.FloatRange(0),
-    default=0.0,
+    type=click.FloatRange(0, min_open=True),
     help="Of cable a cycle: links as long as in the cable plan. A flit of 64 bytes at 400 Gbit/s: "
     "0.256.",
 )
@@ -208,6 +207,9 @@ def command(
     asked_for = {"--pattern": pattern, "--collective": collective, "--trace": trace}
     if len(both := [name for name, value in asked_for.items() if value]) > 1:
         raise InputError.of("a pattern, a collective or a trace", " and ".join(both), key=both[1])
+    if switches["metres"] and switches["link"] != 1:
+        raise InputError.of("links of one length or of the cable plan", "both", key="--metres")
+    switches["metres"] = switches["metres"] or 0.0
     pattern = str(demand) if demand else pattern or "uniform"
     loads = _loads(words)
     form = plot_form(output) if output else ""
@@ -383,16 +385,19 @@ def _print(build: Build, curve: LatencyCurve, title: str, scheme: str, warmup: i
             row.insert(INCIDENTS, value)
     print_table(f"{build.name}: {title}; latencies in cycles", columns, rows)
     if curve.saturation is None:
-        say("no load was sustained")
+        click.echo("no load was sustained")
     else:
-        say(f"sustained up to a load of {curve.saturation:g}")
+        click.echo(f"sustained up to a load of {curve.saturation:g}")
     late = [point for point in curve.points if point.sustained and point.settled > warmup]
     if late:
         loads = ", ".join(f"{point.offered:g}" for point in late)
-        say(f"settled after the warm-up only, at {loads}: --warmup {max(p.settled for p in late)}")
+        click.echo(
+            f"settled after the warm-up only, at {loads}: --warmup {max(p.settled for p in late)}"
+        )
     _warn_deadlock(build, curve.deadlock)
     if scheme == "single":
-        say(f"packets take any channel; {curve.channels} by valley keep these paths deadlock-free")
+        found = f"{curve.channels} by valley keep these paths deadlock-free"
+        click.echo(f"packets take any channel; {found}")
 
 
 def _incidents(points: Sequence[LoadPoint]) -> dict[str, list[object]]:

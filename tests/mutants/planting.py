@@ -41,7 +41,7 @@ tests took, but a third of this.
 """
 ENOUGH = 30.0
 """Seconds that the tests of one mutant may take, as they took without it; three times as many where
-those of its own folder call its function.
+those of its own folder, or of one above it, call its function.
 """
 MEMORY = 6 << 30
 """Most bytes of a process with a mutant: one may be of what refuses too large a fabric."""
@@ -242,7 +242,7 @@ def _tests(mutant: SourceMutant, calls: dict[str, Calls]) -> dict[str, list[str]
     cost: dict[str, tuple[int, float]] = {}
     spent = 0.0
     for rank, seconds, name, file in sorted(found):
-        near = not rank and Path(file).parent == own
+        near = not rank and own.is_relative_to(Path(file).parent)
         if spent and spent + seconds > ENOUGH * (3 if near else 1):
             continue
         spent += seconds

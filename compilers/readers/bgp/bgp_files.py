@@ -12,7 +12,7 @@ from pathlib import Path
 
 from compilers.readers.bgp.bgp_dialects import dialect
 from compilers.readers.bgp.bgp_outcome import is_taken, is_via
-from compilers.readers.bgp.bgp_speaker import Asked, BgpNeighbour, BgpSwitch, Speaker
+from compilers.readers.bgp.bgp_speaker import BgpNeighbour, BgpSwitch, Speaker, SpeakerOptions
 from compilers.readers.emitted_forwarding import NextHop, prefix_text
 from compilers.readers.routers.frr_reader import NAME, read_frr_text
 from compilers.readers.routers.router_files import read_files
@@ -29,7 +29,7 @@ PART_OF_POLICY = re.compile(
 """How statements begin about the parts of a policy, which are tried in the order of the text."""
 
 
-def frr(folder: Path, asked: Asked) -> BgpSwitch:
+def frr(folder: Path, asked: SpeakerOptions) -> BgpSwitch:
     """A folder of target frr, whose sessions are with whoever is at the other end of a link.
 
     Raises:
@@ -43,7 +43,7 @@ def frr(folder: Path, asked: Asked) -> BgpSwitch:
 
 
 def read_speaker(
-    target: str, folder: Path, asked: Asked, defined: Collection[str] = ()
+    target: str, folder: Path, asked: SpeakerOptions, defined: Collection[str] = ()
 ) -> BgpSwitch:
     """A folder of a switch whose sessions are with addresses, or over links without any.
 

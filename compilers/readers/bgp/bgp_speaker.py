@@ -74,7 +74,7 @@ class BgpSwitch:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SpeakerOptions:
     """What speakers were rendered for: BFD at every link, links with addresses, and so a session
     a family, and paths that announce how many others are behind them.
     """
@@ -90,12 +90,12 @@ class Speaker:
 
     said: Statements
     dialect: BgpDialect
-    asked: Asked
+    asked: SpeakerOptions
     known: Found = field(default_factory=dict)
     families: list[SpokenFamily] = field(default_factory=list)
 
     @classmethod
-    def read(cls, said: Statements, dialect: BgpDialect, asked: Asked) -> Speaker:
+    def read(cls, said: Statements, dialect: BgpDialect, asked: SpeakerOptions) -> Speaker:
         """A speaker, from the statements about it."""
         speaker = cls(said, dialect, asked)
         speaker.known = said.need((*dialect.once, *(dialect.bfd if asked.bfd else ())), {})

@@ -12,6 +12,7 @@ from extensions.papers import kept_points, latency_curves
 from extensions.papers.kept_points import keeping, points_digest
 from extensions.papers.latency_curves import PaperFabric, simulated_curve
 from extensions.simulation.latency_curve import LatencyCurve
+from inventory.problems import InputError
 from inventory.yamlfile import read_text
 
 FABRIC = PaperFabric({"family": "polarfly", "q": 3}, 2, "MIN")
@@ -77,6 +78,21 @@ def test_points_follow_from_the_simulator_too(monkeypatch) -> None:
     monkeypatch.setattr(kept_points, "folder_digest", lambda folder: f"other {folder.name}")
     assert points_digest() != before
     points_digest.cache_clear()
+
+
+def test_a_file_of_other_columns_is_named_with_its_line(tmp_path: Path, polarfab) -> None:
+    file = tmp_path / "points.csv"
+    file.write_text("fabric,load\nlab,0.1\n")
+    code, _, err = polarfab("reproduce", "--check", file)
+    assert (code, err.startswith(f"error: {file}:1: required the columns fabric, pattern")) == (
+        2,
+        True,
+    )
+    with pytest.raises(InputError, match="the columns fabric"):
+        curve(tmp_path)
+    assert file.read_text() == "fabric,load\nlab,0.1\n"
+    file.write_text("")
+    assert curve(tmp_path) == curve(tmp_path / "new")
 
 
 def test_points_are_checked(tmp_path: Path, polarfab) -> None:

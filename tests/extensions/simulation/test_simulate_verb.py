@@ -42,6 +42,9 @@ def test_table_plot_and_failure(polarfab: Run, folder: Path, tmp_path: Path) -> 
     assert "losses" in out  # minimal tables without protection
     assert "saturated" not in out
     assert f"plotted in {plot}" in err
+    quiet = polarfab("simulate", folder, "--load", "0.2", "--quiet")
+    assert (quiet[0], quiet[2]) == (0, "")
+    assert "sustained up to a load of 0.2\npackets take any channel; 2 by valley" in quiet[1]
     assert plot.stat().st_size > 1000
 
 
@@ -131,6 +134,8 @@ def test_the_benchmark_measures_both_levels(
         (("--pattern", "tornado", "--demand", __file__), "a pattern or a file of rates"),
         (("--paths", "table"), "--ways shortest, ugal or valiant with --paths table, given none"),
         (("-o", "x.gif"), "FILE.svg or FILE.png"),
+        (("--metres", "1", "--link", "2"), "links of one length or of the cable plan, given both"),
+        (("--metres", "0"), "--metres: required"),
     ],
 )
 def test_mistakes_are_told(polarfab: Run, folder: Path, words: tuple[str, ...], told: str) -> None:

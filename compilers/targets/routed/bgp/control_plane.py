@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.walks import minimal_hops
 from compilers.readers.bgp.bgp_reader import BgpReader
-from compilers.readers.bgp.bgp_speaker import Asked, BgpSwitch
+from compilers.readers.bgp.bgp_speaker import BgpSwitch, SpeakerOptions
 from compilers.spec.features import AGGREGATES, INGRESS, TRANSIT, WEIGHTS
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
@@ -360,10 +360,10 @@ class ControlPlane:
         return peers
 
 
-def bgp_reader(speaker: Callable[[Path, Asked], BgpSwitch], chosen: Chosen) -> BgpReader:
+def bgp_reader(speaker: Callable[[Path, SpeakerOptions], BgpSwitch], chosen: Chosen) -> BgpReader:
     """The reader of a target with eBGP, by what reads a folder."""
     alone = chosen.get(UNNUMBERED, OFF) != OFF
-    asked = Asked(chosen[BFD] == "on", not alone, weighs(chosen))
+    asked = SpeakerOptions(chosen[BFD] == "on", not alone, weighs(chosen))
     return BgpReader(lambda folder: speaker(folder, asked))
 
 
