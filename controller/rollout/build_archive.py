@@ -21,7 +21,7 @@ MOST_MANIFEST, SLICE = 4 << 20, 1 << 20
 """Bytes: of the largest manifest, and that are unpacked at once."""
 LEAST_ROOM, BYTES_A_PAIR = 8 << 20, 64
 """Bytes that any build may have unpacked, and more for each pair of its switches."""
-FAULTS = OSError, EOFError, NotImplementedError, RuntimeError, zlib.error
+FAULTS = OSError, EOFError, RuntimeError, zlib.error
 """What `zipfile` raises for damaged files, besides its own."""
 NAMES = re.compile(r"(manifest|fabric|verified)\.json|arrays/[a-z0-9_]+\.npy")
 
