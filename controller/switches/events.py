@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from time import time
 from typing import Any, ClassVar, Literal, dataclass_transform
 
@@ -30,20 +30,21 @@ class Event:
     @property
     def node(self) -> str:
         """The object of the event: a switch, a link, a build or an address."""
-        return self.subject.format_map(asdict(self))
+        return self.subject.format_map(vars(self))
 
     @property
     def text(self) -> str:
         """The details as text; may be empty."""
-        return self.detail.format_map(asdict(self))
+        return self.detail.format_map(vars(self))
 
     def __str__(self) -> str:
-        return self.line.format_map(asdict(self) | {"node": self.node, "text": self.text})
+        return self.line.format_map(vars(self) | {"node": self.node, "text": self.text})
 
     def record(self) -> dict[str, Any]:
         """The event as JSON: `event`, `at`, `node`, `text` and the fields of its kind."""
         head = {"event": self.kind, "at": round(self.at, 3), "node": self.node, "text": self.text}
-        return head | {name: value for name, value in asdict(self).items() if name != "at"}
+        own = (one.name for one in fields(self) if one.name != "at")
+        return head | {name: getattr(self, name) for name in own}
 
 
 # Switches
