@@ -110,7 +110,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
 
         with TemporaryDirectory() as name:
             folder = Path(name) / "running"
-            unpack(Client.to(url, "--to", token_file, authority).read("build"), folder)
+            unpack(Client.to(url, "--to", token_file, authority).ask("build"), folder)
             return cls.of(cls.load(folder).build)
 
     def __repr__(self) -> str:

@@ -89,18 +89,9 @@ class Overview:
         return self.health(state) | {
             "now": round(self.wall(), 3),
             "switches": [
-                {
-                    "name": one.name,
-                    "datapath_id": f"{one.datapath_id:016x}",
-                    "peer": one.peer,
-                    "state": in_words(one.state),
-                    "drained": one.drained,
-                    "error": one.error,
-                    "foreign": one.foreign,
-                    "shadowed": one.shadowed,
-                    "audited": one.audited,
-                    "age": self._age_of(one.name),
-                }
+                one._asdict()
+                | {"datapath_id": f"{one.datapath_id:016x}", "state": in_words(one.state)}
+                | {"age": self._age_of(one.name)}
                 for one in state.switches
             ],
             "links": [link | self._died(link["node"], link["port"]) for link in dead_links(state)],

@@ -266,28 +266,37 @@ class TokenRefused(PeerEvent):
 # The controller itself
 
 
-class TokensLoaded(Event):
+class FileEvent(Event):
+    """An event of a file."""
+
+    subject = "{file}"
+
+    file: str
+
+
+class FileFault(FileEvent):
+    """A file cannot be used."""
+
+    detail = "{reason}"
+
+    reason: str
+
+
+class TokensLoaded(FileEvent):
     """The token file was read again, and has so many tokens."""
 
     kind = "tokens"
-    subject = "{file}"
     detail = "{tokens}"
     line = "tokens were read again, {text} in {node}"
 
-    file: str
     tokens: int
 
 
-class TokensKept(Event):
+class TokensKept(FileFault):
     """The token file was read again and cannot be used: the tokens before stay."""
 
     kind = "tokens-kept"
-    subject = "{file}"
-    detail = "{reason}"
     line = "the tokens known stay, the file cannot be used: {text}"
-
-    file: str
-    reason: str
 
 
 class ControllerEnded(Event):
@@ -312,26 +321,18 @@ class BugFound(Event):
     reason: str
 
 
-class CertificatesLoaded(Event):
+class CertificatesLoaded(FileEvent):
     """TLS files have changed and are used for new connections."""
 
     kind = "certificates"
-    subject = "{file}"
     line = "new certificates are in use: {node}"
 
-    file: str
 
-
-class CertificatesKept(Event):
+class CertificatesKept(FileFault):
     """TLS files have changed and cannot be used: the ones before stay in use."""
 
     kind = "certificates-kept"
-    subject = "{file}"
-    detail = "{reason}"
     line = "the certificates in use stay, the new ones cannot be used: {text}"
-
-    file: str
-    reason: str
 
 
 # Builds and moves between them
@@ -405,16 +406,11 @@ class BuildInherited(BuildEvent):
     folder_build: str
 
 
-class JournalDamaged(Event):
+class JournalDamaged(FileFault):
     """The record of the fabric cannot be read: the switches are read, and it is put aside then."""
 
     kind = "journal-damaged"
-    subject = "{file}"
-    detail = "{reason}"
     line = "{node} is damaged ({text}); switches are read, nothing is changed"
-
-    file: str
-    reason: str
 
 
 class BuildSurveyed(BuildEvent):
@@ -462,16 +458,11 @@ class ApiClosed(Event):
     reason: str
 
 
-class FileUnwritable(Event):
+class FileUnwritable(FileFault):
     """A file or folder of the controller cannot be written."""
 
     kind = "status"
-    subject = "{file}"
-    detail = "{reason}"
     line = "cannot write {node}: {text}"
-
-    file: str
-    reason: str
 
 
 class LinkEvent(Event):

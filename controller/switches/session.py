@@ -519,7 +519,7 @@ class LiveFabric:
         if error.timed_out:
             self.tell(BundleGivenUp(name))
         elif switch.state == "in sync" and name not in self.errors:
-            self._note(ProgrammedFault, switch.vertex, Outcome(True, error, 1))
+            self._note(ProgrammedFault, switch.vertex, Outcome(True, (error,), 1))
 
     def _note(self, kind: type[FaultReport], vertex: int, outcome: Outcome | None) -> None:
         """Report what a switch refuses; None if it does not say what it holds."""

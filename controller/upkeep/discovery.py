@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from compilers.audit.resolve import PortFinder, Wired, likeliest
 from compilers.audit.wiring_audit import WiringAudit, check
+from compilers.forwarding.program import cable_numbers, far_links, links_by_port
 from compilers.wiring.wiring import Wiring
 from controller.openflow import lldp
 from controller.openflow.messages import packet_in, packets_out
@@ -47,19 +48,13 @@ class LinkEnds:
     @classmethod
     def of(cls, wiring: Wiring) -> LinkEnds:
         """Number the links of a wiring by their first end."""
-        far, port = wiring.far, wiring.port
-        place = np.full((len(far), int(max(port.max(), wiring.far_port.max())) + 1), -1)
-        switch, link = np.nonzero(far >= 0)
-        place[switch, port[switch, link]] = link
-        other = far[switch, link].astype(np.int64)
-        back = place[other, wiring.far_port[switch, link]]
-        first = switch < other
-        ends = np.stack((np.column_stack((switch, link)), np.column_stack((other, back))), axis=1)
-        ends = ends[first]
-        number = np.full(far.shape, len(ends), np.int64)
-        for side in (0, 1):
-            number[ends[:, side, 0], ends[:, side, 1]] = np.arange(len(ends))
-        return cls(number, ends, place)
+        far, (switch, link) = wiring.far, wiring.links()
+        place = links_by_port(far, wiring.port)
+        back = far_links(wiring, place)
+        number, count = cable_numbers(far, back)
+        ends = np.stack((switch, link, far[switch, link], back[switch, link]), axis=1)
+        number = np.where(number < 0, count, number)
+        return cls(*(x.astype(np.int64) for x in (number, ends.reshape(-1, 2, 2), place)))
 
 
 class Discovery:
