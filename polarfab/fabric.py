@@ -105,8 +105,8 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """
         from tempfile import TemporaryDirectory
 
-        from controller.management.client import Client
         from controller.rollout.build_archive import unpack
+        from polarfab.controller_client import Client
 
         with TemporaryDirectory() as name:
             folder = Path(name) / "running"

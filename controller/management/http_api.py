@@ -1,25 +1,7 @@
 """The HTTP API, a WSGI application: anyone who can connect may read; the rest needs a token.
 
-| method and path | what |
-|---|---|
-| GET / | the status page of `templates/status_page/` |
-| GET /api/health | the fabric in a few numbers; 503 if it is dead or lacks a switch |
-| GET /api/state | each switch, each dead link once, the busiest ports |
-| GET /api/floor | racks, switches and links, which do not change |
-| GET /api/events?after=N | the events after event N |
-| GET /api/drift | foreign rows, and how many rows were corrected |
-| GET /api/paths?from=A&to=B | the paths between two switches or hosts |
-| GET /api/move | the progress of the last move |
-| GET /api/history | the builds that the fabric held |
-| GET /api/build | the running build, a ZIP file of its folder; role `read` |
-| GET /api/actions | who asked for what; role `read` |
-| POST /api/reconcile | read all switches again, or only {"node": name}; role `operate` |
-| POST /api/drain | route around {"what": node, link or group} until ended; role `operate` |
-| POST /api/undrain | end that; role `operate` |
-| POST /api/apply | move to the build in the body, a ZIP file; role `apply` |
-| POST /api/confirm | keep the build that is on trial; role `apply` |
-| POST /api/rollback | move to the build before, or to {"build": identity}; role `apply` |
-| GET /metrics | for Prometheus |
+`_GET` and `_POST` have its paths, and the roles of tokens that may post; docs/how-to/management.md
+says what each does.
 """
 
 from __future__ import annotations

@@ -50,7 +50,6 @@ class Metrics(Collector):
             buckets=SECONDS,
             registry=self.registry,
         )
-
         self._repair = Histogram(
             "polarfab_repair_seconds",
             "From a failure until all switches hold the tables around it.",

@@ -14,26 +14,9 @@ from compilers.tables.build import Build
 from compilers.wiring.placement import clusters
 from controller.management.action_log import ActionTaken
 from controller.state import State
-from controller.switches.events import (
-    BuildLoaded,
-    DriftFound,
-    Event,
-    LinkDown,
-    LinkReused,
-    LinkSuppressed,
-    LinkUp,
-    ProgramForgotten,
-    ProgramRefused,
-    SwitchConnected,
-    SwitchLeft,
-    SwitchProgrammed,
-)
+from controller.switches.events import BuildLoaded, Event, LinkEvent, StateEvent
 from controller.switches.switch import AMISS
 
-Switched = (
-    SwitchConnected | SwitchProgrammed | DriftFound | ProgramForgotten | ProgramRefused | SwitchLeft
-)
-"""Events that tell the state of a switch."""
 KEPT = 1000
 """The number of events kept."""
 BUSIEST = 12
@@ -141,9 +124,9 @@ class Overview:
 
 def _places(event: Event) -> list[tuple[str, str]]:
     """The switch, or the ends of the link, whose state an event tells; port "" is the switch."""
-    if isinstance(event, Switched):
+    if isinstance(event, StateEvent):
         return [(event.switch, "")]
-    if isinstance(event, LinkDown | LinkUp | LinkSuppressed | LinkReused):
+    if isinstance(event, LinkEvent):
         return [(event.switch, event.port), (event.far_switch, event.far_port)]
     return []
 

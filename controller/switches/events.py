@@ -58,7 +58,11 @@ class SwitchEvent(Event):
     switch: str
 
 
-class SwitchConnected(SwitchEvent):
+class StateEvent(SwitchEvent):
+    """A switch is in another state from now on."""
+
+
+class SwitchConnected(StateEvent):
     """A switch of the build has connected, or is read again because a build was loaded."""
 
     kind = "connected"
@@ -67,7 +71,7 @@ class SwitchConnected(SwitchEvent):
     peer: str
 
 
-class SwitchProgrammed(SwitchEvent):
+class SwitchProgrammed(StateEvent):
     """A switch holds its program; seconds since it connected, null if it was only read again."""
 
     kind = "programmed"
@@ -91,7 +95,7 @@ class FaultReport(SwitchEvent):
     errors: int = 0
 
 
-class ProgramRefused(FaultReport):
+class ProgramRefused(FaultReport, StateEvent):
     """A switch has refused its program and keeps what it had; it gets no transit."""
 
     kind = "refused"
@@ -135,7 +139,7 @@ class RowsShadowed(SwitchEvent):
     priority: int
 
 
-class DriftFound(SwitchEvent):
+class DriftFound(StateEvent):
     """A switch in sync no longer holds its program, and gets it again: rows and groups that were
     missing, altered, or too many.
     """
@@ -149,7 +153,7 @@ class DriftFound(SwitchEvent):
     removed: int
 
 
-class ProgramForgotten(SwitchEvent):
+class ProgramForgotten(StateEvent):
     """A switch confirms its program and, as it was read so many times in a row, does not hold it:
     it gets no transit until it does. Rows and groups that were missing, altered, or too many.
     """
@@ -167,7 +171,7 @@ class ProgramForgotten(SwitchEvent):
     removed: int
 
 
-class SwitchLeft(SwitchEvent):
+class SwitchLeft(StateEvent):
     """The connection of a switch has ended."""
 
     kind = "left"

@@ -97,7 +97,7 @@ class Difference:
     shadowing: tuple[tuple[int, int], ...] = ()
 
 
-COUNTED = multipart.flows_counted(OURS, COOKIE_MASK)
+COUNTED = multipart.flows_wanted(OURS, COOKIE_MASK)
 """The body of a request for the number of our rows."""
 
 

@@ -31,7 +31,7 @@ from controller.switches.connections.sending import SendPriority
 from controller.switches.current import Current
 from controller.switches.events import TablesRepaired
 from controller.switches.rounds import Messages, Rounds
-from controller.switches.session import LiveFabric
+from controller.switches.session import LiveFabric, Upkeep
 from controller.switches.transaction import Outcome
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.link_state import Links
@@ -92,7 +92,7 @@ class _Kept:
     report: Callable[[float], TablesRepaired] | None = None
 
 
-class Keeper:
+class Keeper(Upkeep):
     """The keeper of a fabric; create it before switches connect.
 
     start: starts the computation of large repairs and of weights.
@@ -123,10 +123,10 @@ class Keeper:
         """bool[S]: switches that traffic is routed around."""
         return self._need.links.drained
 
-    def avoids(self, vertex: int) -> bool:
-        """Whether traffic is routed around a switch."""
+    def carries(self, vertex: int) -> bool:
+        """Whether traffic is routed through a switch."""
         kept = self._watched(vertex)
-        return kept is not None and bool(kept.links.drained[vertex])
+        return kept is None or not kept.links.drained[vertex]
 
     @property
     def utilisation(self) -> NDArray[np.float64] | None:

@@ -27,8 +27,6 @@ EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept that pass when other connections end."""
 EXHAUSTED_PAUSE = 0.1
 """Seconds until the next attempt to accept after such an error."""
-
-
 OTHER_FILES = 128
 """Open files besides connections of switches: HTTP clients, the store, logs, what Python opens."""
 LEAST_HALF_OPEN, MOST_HALF_OPEN = 64, 1024
@@ -47,9 +45,6 @@ class HalfOpen:
         self._most, self._clock = most, clock
         self._since: dict[str, dict[Hashable, float]] = {}
         self._host: dict[Hashable, str] = {}
-
-    def __len__(self) -> int:
-        return len(self._host)
 
     def enter(self, key: Hashable, host: str) -> Hashable | None:
         """Add a connection; returns the one that has to give way to it, which is out already."""

@@ -21,7 +21,7 @@ def command(url: str, token_file: Path | None, authority: Path | None, as_json: 
     Without this the fabric goes back to the build before when the time is over, also if the
     controller was killed or restarted meanwhile.
     """
-    from controller.management.client import Client
+    from polarfab.controller_client import Client
 
     state = Client.to(url, "--to", token_file, authority).post("confirm", {})
     if as_json:

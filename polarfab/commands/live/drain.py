@@ -67,7 +67,7 @@ def command(
         else:
             click.echo("\n".join(lines))
         return
-    from controller.management.client import Client
+    from polarfab.controller_client import Client
 
     action = "undrain" if end else "drain"
     state = Client.to(url, "--to", token_file, authority).post(action, {"what": what})

@@ -35,7 +35,7 @@ def command(
     Exit code 0 when every switch holds its program, no rows of others stand over it and no link is
     dead, or when another controller leads, else 1.
     """
-    from controller.management.client import Client
+    from polarfab.controller_client import Client
 
     client = Client.to(named or url, "--to", token_file, authority)
     if history:

@@ -55,7 +55,7 @@ def command(
 def _running(
     url: str, identity: str, token_file: Path | None, authority: Path | None, as_json: bool
 ) -> None:
-    from controller.management.client import Client
+    from polarfab.controller_client import Client
 
     client = Client.to(url, "--to", token_file, authority)
     with progress("moving") as report:

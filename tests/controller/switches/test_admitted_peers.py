@@ -31,7 +31,7 @@ def test_the_host_with_most_connections_loses_its_oldest(now):
     assert room.enter("switch", "other") is None
     assert room.enter("d", "flood") == "a"
     assert room.enter("late", "other") == "b"
-    assert len(room) == 4
+    assert len(room._host) == 4
 
 
 def test_ten_thousand_idle_connections_leave_room_for_switches(now):
@@ -41,7 +41,7 @@ def test_ten_thousand_idle_connections_leave_room_for_switches(now):
         if key % 100 == 0:
             room.enter(f"switch {key}", "10.0.0.1")
             room.leave(f"switch {key}")
-    assert len(room) == 100
+    assert len(room._host) == 100
     now[0] = 10.5
     assert len(room.late(10)) == 100
 
