@@ -57,6 +57,7 @@ class Reporter:
         """
         self._spoke = self.clock()
         self._kept_status()
+        self._due = 0.0
         if self._unwritable:
             required, file = "a file that can be written", str(self.status_file)
             raise InputError.of(required, self._unwritable, file=file, key="--status-file")
