@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from extensions.host_paths.host_path_set import HostPathSet
     from polarfab.fabric import Fabric
 
-FORMS = ("table", "json", "linux", "frr", "fabric", "library")
+FORMS = ("linux", "frr", "fabric", "library")
 
 
 def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""`polarfab completion`, and the values that click does not know how to complete."""
+"""`polarfab --completion`, and the values that click does not know how to complete."""
 
 from __future__ import annotations
 
@@ -12,23 +12,20 @@ from click.shell_completion import CompletionItem, get_completion_class
 from mininet_scenarios import __path__ as _scenarios
 
 
-@click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def command(shell: str) -> None:
-    """Print the completion script of SHELL.
+FILES = {
+    "bash": "~/.local/share/bash-completion/completions/polarfab",
+    "zsh": "~/.zfunc/_polarfab",
+    "fish": "~/.config/fish/completions/polarfab.fish",
+}
+"""Where the script of each shell belongs."""
 
-    It belongs into one of these files:
 
-    \b
-    bash  ~/.local/share/bash-completion/completions/polarfab
-    zsh   ~/.zfunc/_polarfab
-    fish  ~/.config/fish/completions/polarfab.fish
-    """
-    cli = click.get_current_context().find_root().command
+def script(cli: click.Command, shell: str) -> str:
+    """The completion script of a shell of `FILES`."""
     completion = get_completion_class(shell)
     if completion is None:
         raise click.UsageError(f"click cannot complete for {shell}")
-    click.echo(completion(cli, {}, "polarfab", "_POLARFAB_COMPLETE").source())
+    return completion(cli, {}, "polarfab", "_POLARFAB_COMPLETE").source()
 
 
 class KnownName(click.ParamType):  # type: ignore[type-arg]
