@@ -11,7 +11,6 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from mininet_scenarios import __path__ as _scenarios
 
-
 FILES = {
     "bash": "~/.local/share/bash-completion/completions/polarfab",
     "zsh": "~/.zfunc/_polarfab",
@@ -90,7 +89,7 @@ def ready_for_completion(command: click.Command) -> None:
     """
     for param in command.params:
         param.callback = None  # it would import what checks the value
-        metavar = str(param.metavar)
+        metavar = str(param.metavar).strip("[]")
         if "BUILD" in metavar:
             param.type = BuildFolder(file_okay="|" in metavar)
             param.type.families = "FAMILY" in metavar

@@ -219,11 +219,11 @@ def controller_options(verb: V) -> Decorated:
         return verb(*given, controller=controller, **more)
 
     usual = f"The controller's management API.  [default: {HTTP}]"
-    token = "A file whose first line is a token that the controller accepts."
+    allowed = "A file whose first line is a token that the controller accepts."
     certificate = "The authority of the controller's certificate (PEM), for https."
-    options = together(
+    options: Decorator[Decorated] = together(
         click.option("--to", "url", metavar="URL", help=usual),
-        click.option("--token-file", type=_READ, help=token),
+        click.option("--token-file", type=_READ, help=allowed),
         click.option("--ca", "authority", type=_READ, help=certificate),
     )
     return options(reached)

@@ -138,6 +138,7 @@ def analyse(
     what: Sequence[str] = (),
     runs: int = 100,
     seed: int = 0,
+    clusters: int = 4,
     progress: Callable[[int, int], None] | None = None,
     scheduler: str = "",
 ) -> dict[str, Analysis]:
@@ -149,6 +150,7 @@ def analyse(
             apply.
         runs: of random failures.
         seed: of the failures.
+        clusters: how many clusters to grow by.
         progress: called with (done, all) in each analysis.
         scheduler: the address of a Dask scheduler whose workers share distances, load, resilience.
 

@@ -1,4 +1,4 @@
-"""`polarfab localise`: probes over all links, and what failed when some are lost."""
+"""`polarfab hosts localise`: probes over all links, and what failed when some are lost."""
 
 from __future__ import annotations
 

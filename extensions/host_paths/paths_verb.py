@@ -1,4 +1,4 @@
-"""`polarfab paths`: the paths that a host chooses from, over all planes."""
+"""`polarfab hosts paths`: the paths that a host chooses from, over all planes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def command(
         _write(alone, output)
         return
     if source is None or destination is None:
-        raise click.UsageError("name both ends: polarfab paths BUILD SRC DST")
+        raise click.UsageError("name both ends: polarfab hosts paths BUILD SRC DST")
     from extensions.host_paths import host_paths
 
     found = host_paths(fabric, source, destination, count, planes, failures, options)

@@ -32,8 +32,8 @@ def move_scenario(
         pairs: how many pairs send all the time; 0 is all.
 
     Raises:
-        InputError: `old` is neither, or has mistakes, `new` is no printable path, or there is no such
-            engine or framework.
+        InputError: `old` is neither, or has mistakes, `new` is no printable path, or there is no
+            such engine or framework.
     """
     require_known(engine, framework)
     if not new.isprintable() or not 1 <= len(new) <= LONGEST_PLACE:

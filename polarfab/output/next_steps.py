@@ -22,7 +22,10 @@ NEXT_STEPS: dict[str, tuple[str, ...]] = {
     "verify": ("polarfab render {folder} --target frr -o configs", "polarfab controller {folder}"),
     "explain": ("polarfab explain {folder} {source} {destination} --fail NODE",),
     "cables": ("polarfab cables {folder} --format labels -o labels.html",),
-    "expand": ("polarfab plan {output} --from {folder}", "polarfab rehearse {output} --from {folder}"),
+    "expand": (
+        "polarfab plan {output} --from {folder}",
+        "polarfab rehearse {output} --from {folder}",
+    ),
     "diff": ("polarfab plan {folder} --from {old}",),
     "render": ("polarfab verify {folder} --emitted {output}",),
     "plan": ("polarfab rehearse {folder} --from {old}", "polarfab apply {folder}"),

@@ -55,8 +55,9 @@ def command(
     """Bring OLDBUILD up, have every host send to every other, move to BUILD, count lost packets.
 
     Both are build folders or fabric.yaml files. Switches and cables of both are brought up first.
-    The controller moves the fabric in the rounds of `polarfab plan`. Then BUILD is checked in full. Before that the probe runs while nothing happens: where it loses packets by itself, it is
-    slowed down, and where that does not help, the exit code is 1.
+    The controller moves the fabric in the rounds of `polarfab plan`. Then BUILD is checked in full.
+    First the probe runs while nothing happens: where it loses packets by itself, it is slowed down,
+    and where that does not help, the exit code is 1.
 
     \b
         polarfab rehearse larger --from build --report out
@@ -64,5 +65,14 @@ def command(
     from mininet_scenarios.run.move_scenario import move_scenario
 
     loaded = move_scenario(str(old), folder, engine, framework, interval, pairs)
-    again = ["rehearse", folder, "--from", str(old), "--interval", f"{interval:g}", "--pairs", str(pairs)]
+    again = [
+        "rehearse",
+        folder,
+        "--from",
+        str(old),
+        "--interval",
+        f"{interval:g}",
+        "--pairs",
+        str(pairs),
+    ]
     run(loaded, again, as_json, keep, report, unverified)

@@ -175,7 +175,7 @@ def _say_unnamed(build: Build, found: PushReport) -> None:
         some = lost[0] + " and others" * (len(lost) > 1)
         warn(
             f"required a `management` address in the inventory, given none for {some}, so ssh was "
-            "given names; add it, or compare saved tables: polarfab check-routes"
+            "given names; add it, or compare saved tables: polarfab check routes"
         )
 
 

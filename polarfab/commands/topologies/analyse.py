@@ -96,7 +96,7 @@ def command(
     for name in wanted or applicable(topology):
         say_time(Size.of_topology(topology), f"analyse {name}")
         with progress(name) as report:
-            found |= analyse(topology, [name], orders, seed, report, scheduler)
+            found |= analyse(topology, [name], orders, seed, progress=report, scheduler=scheduler)
         if not (as_csv or as_json):
             _print(topology, name, found[name])
     if as_json:
