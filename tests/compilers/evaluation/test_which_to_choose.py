@@ -1,4 +1,4 @@
-"""The table of figures by which docs/concepts/policies.md has a balance chosen is what comes out."""
+"""The figures by which docs/concepts/policies.md has a balance chosen are what comes out."""
 
 from __future__ import annotations
 
