@@ -1,4 +1,4 @@
-"""What the evidence page says can be had again: each row names a test or a command that is there."""
+"""Evidence can be had again: each row names a test or a command, and each named test is there."""
 
 from __future__ import annotations
 
