@@ -26,7 +26,8 @@ OWN = {"front": ["T2.1", "-", "T1.2", "T1.1", "T2.2"], "part_number": "PP-4"}
 
 def patched(patch="patch-24", trunk="mpo24", types=None, **given):
     found = spec(trunk=trunk, **given)
-    found["inventory"]["panels"] |= {"patch": patch} | ({"types": types} if types else {})
+    more = {"patch": patch, "types": types}
+    found["inventory"]["panels"] |= {word: value for word, value in more.items() if value}
     return found
 
 
@@ -282,3 +283,17 @@ def test_what_is_no_patch_panel_is_refused(patch, front, said, tmp_path):
         Fabric.from_spec(fabric).compile()
     assert said in str(refused.value)
     assert "inventory.yaml:" in str(refused.value)
+
+
+@pytest.mark.parametrize("patch", [None, "patch-24"])
+def test_a_path_names_the_members_of_a_port_with_parallel_cables(patch):
+    given = patched(q=3, rack=4, parallel=2, ports=6, patch=patch)
+    fabric = Fabric.from_spec(given).compile()
+    wiring = fabric.build.wiring
+    ends = wiring.links()
+    for u, k in zip(*(each.tolist() for each in ends), strict=True):
+        lines = fabric.through([(u, int(wiring.far[u, k]))])
+        port = int(wiring.port[u, k])
+        near = [f"{wiring.names[u]} eth{2 * port - 1 + n}" for n in (0, 1)]
+        assert [line.split(" > ")[0] for line in lines] == near
+        assert len({line.split(" > ")[-1] for line in lines}) == 2
