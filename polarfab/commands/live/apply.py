@@ -10,14 +10,14 @@ from polarfab.durations import Seconds
 from polarfab.output.move_output import say_moved
 from polarfab.output.verb_output import json_option, print_json, progress, say
 from polarfab.output.verification_output import say_caveats
-from polarfab.shared_options import Controller, controller_options, unverified_option
+from polarfab.shared_options import Controller, controller_options, shared
 
 
 @click.command("apply")
 @click.argument("folder", metavar="[BUILD]", type=click.Path(path_type=Path), required=False)
 @controller_options
 @click.option("--accept-loss", is_flag=True, help="Go on although pairs of hosts lose packets.")
-@unverified_option()
+@shared("--unverified")
 @click.option(
     "--confirm-within",
     type=Seconds(),
