@@ -124,7 +124,9 @@ MISSPELT = 0.7
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """The member of `words` most like `word`, or "" where none is as much alike as `MISSPELT`."""
-    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=MISSPELT)), "")
+    known = {each.casefold(): each for each in words}
+    found = difflib.get_close_matches(word.casefold(), known, n=1, cutoff=MISSPELT)
+    return known[found[0]] if found else ""
 
 
 def did_you_mean(word: str, words: Iterable[str], otherwise: str = "") -> str:

@@ -21,7 +21,7 @@ from polarfab.output.verb_output import (
     say,
     volume,
 )
-from polarfab.output.verification_output import stop_if_wrong, walks
+from polarfab.output.verification_output import counts, stop_if_wrong, walks
 from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
@@ -104,9 +104,19 @@ def command(
     elif as_json:
         print_json(facts[0] | where)
     elif volume() >= 0:
-        print_facts(f"{fabric.name}: {fabric.topology.title()}", (facts[0] | where).items())
+        title = f"{fabric.name}: {fabric.topology.title()}"
+        print_facts(title, _first(facts[0], reports[0], where), (facts[0] | where).items())
     for build, report in zip(fabric.builds, found.reports if found else (), strict=False):
         stop_if_wrong(build, report)
+
+
+def _first(
+    facts: dict[str, Any], report: Report | None, where: dict[str, Any]
+) -> list[tuple[str, object]]:
+    """What a newcomer asks; the rest is for --verbose."""
+    found = [("hosts", facts["hosts"]), ("switches", facts["nodes"]), ("links", facts["links"])]
+    proved = counts(report) if report else [("verified", facts["verified"])]
+    return [*found, *proved, ("folder", f"{where['folder']}, in {where['seconds']} s")]
 
 
 def _say_replaced(before: str, name: str, output: Path) -> None:

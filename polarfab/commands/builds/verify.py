@@ -20,7 +20,7 @@ from polarfab.output.verb_output import (
     say,
     warn,
 )
-from polarfab.output.verification_output import say_emitted, stop_if_wrong, walks
+from polarfab.output.verification_output import counts, say_emitted, stop_if_wrong, walks
 from polarfab.shared_options import shared, target_options
 
 if TYPE_CHECKING:
@@ -207,7 +207,6 @@ def _emitted_facts(files: tuple[EmittedReport, ...]) -> dict[str, Any]:
 def _print(build: Build, report: Report, method: str) -> None:
     """Tables for people."""
     from compilers.proof.failures.risk_cases import kind_words
-    from compilers.proof.proved import Proved
 
     apart = (
         "legs",
@@ -250,9 +249,8 @@ def _print(build: Build, report: Report, method: str) -> None:
     if dead := report.to_dead_switch:
         links = f"at most {dead.most} links, {dead.mean:.1f} on average"
         facts.append((f"packets to a dead switch, {dead.switches:,} tried", links))
-    if report.passed:
-        facts.append(("proved", Proved.of(report.proved, report.promised)))
-    print_facts(f"{build.name}: {build.topology.title()}, build {build.identity}", facts)
+    title = f"{build.name}: {build.topology.title()}, build {build.identity}"
+    print_facts(title, counts(report), facts)
     if report.failures:
         columns = ["kind", "cases", "of", "lost pairs", "looped", "max hops", "stretch", "lost"]
         rows = [

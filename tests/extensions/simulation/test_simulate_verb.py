@@ -101,13 +101,13 @@ def test_the_benchmark_measures_both_levels(
     theirs = tmp_path / "booksim"
     theirs.write_text("#!/bin/sh\necho Time taken is 3000 cycles\necho Total run time 2.5\n")
     theirs.chmod(0o755)
-    words = ("bench", "simulate", "--q", "3", "--load", "0.1", "--json")
+    words = ("bench", "simulate", "--q", "3", "--json")
     _, out, err = polarfab(*words, "--booksim", theirs)
     found = json.loads(out)
     assert "SimGrid is left out: it needs cc and libsimgrid" in err
     assert [each["what"].split(",")[0] for each in found] == ["BookSim", "polarfab", "polarfab"]
-    # 26 hosts, a tenth of their links, 1.7 links a flit, 3,000 cycles in 2.5 seconds.
-    assert found[0]["flit_hops"] == pytest.approx(26 * 0.1 * 1.7 * 3_000 / 2.5, rel=0.03)
+    # 26 hosts, half of their links, 1.7 links a flit, 3,000 cycles in 2.5 seconds.
+    assert found[0]["flit_hops"] == pytest.approx(26 * 0.5 * 1.7 * 3_000 / 2.5, rel=0.03)
     assert found[0]["ratio"] == 1
     theirs.write_text("#!/bin/sh\necho something else\n")
     code, _, err = polarfab(*words, "--booksim", theirs)
