@@ -241,7 +241,8 @@ def output_option(what: str, **facts: Any) -> Decorator[Any]:
 
 def format_option(*names: str, what: str = "else a table") -> Decorator[Any]:
     """--format, one of these names."""
-    return click.option("--format", "form", type=Format(names), help=f"The format; {what}.")
+    text = f"The format: {', '.join(names)}; {what}."
+    return click.option("--format", "form", type=Format(names), metavar="FORMAT", help=text)
 
 
 def target_options(

@@ -39,7 +39,7 @@ def command(
 
     \b
         polarfab hosts localise build --format csv > probes.csv
-        polarfab hosts localise build report.csv      (columns probe,result: 17,lost)
+        polarfab hosts localise build report.csv   (columns probe,result: 17,lost)
     """
     from compilers.targets.options import read
     from extensions.host_paths import probing as probing_of

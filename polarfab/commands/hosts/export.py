@@ -40,7 +40,8 @@ def command(
     """Print the graph of a family, a fabric.yaml or a build, or write files that need a build.
 
     \b
-    edges, graphml, dot, node-link, anynet (BookSim's network), --json: the graph alone
+    edges       the graph alone, as graphml, dot, node-link and --json are
+    anynet      the graph as BookSim's network
     slurm       topology.conf as a tree and as blocks, topology.yaml with both
     topograph   a model for NVIDIA's Topograph
     kubernetes  labels of nodes: switch, cluster, fabric

@@ -50,7 +50,7 @@ def command(
         polarfab apply build --confirm-within 10m
         polarfab apply --confirm
         polarfab apply --undo            the build before
-        polarfab apply 3f2a91c0 --undo   one that `polarfab status --history` lists
+        polarfab apply 3f2a91c0 --undo   one of `polarfab status --history`
     """
     wanted = (bool(folder) and not undo) + confirm + undo
     if wanted != 1 or ((confirm or undo) and (accept_loss or unverified or confirm_within)):
