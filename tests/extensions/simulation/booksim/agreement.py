@@ -25,7 +25,7 @@ from polarfab.fabric import Fabric
 from tests.extensions.simulation.booksim import program
 
 FILE = Path(__file__).parent / "agreement.csv"
-PAGE = Path(__file__).parents[4] / "docs/how-to/simulate.md"
+PAGE = Path(__file__).parents[4] / "docs/evidence.md"
 NETWORKS = {
     "PolarFly q = 5": ({"family": "polarfly", "q": 5}, 3),
     "PolarFly q = 7": ({"family": "polarfly", "q": 7}, 4),
