@@ -225,9 +225,9 @@ ABOUT_EVENTS = """\
 | those of its kind | below: programs should read these rather than `node` and `text` |
 
 Nodes and ports have their names, datapath ids are 16 hexadecimal digits, a build is its identity,
-and times are seconds. Of `refused` and `error`, `error_type` and `error_code` are those of the first
-OpenFlow error (OpenFlow 1.3.5, §7.4.4), null where the switch sent none; `entry` is the part of the
-program that it answers, `errors` how many there were.
+and times are seconds. Of `refused` and `error`, `error_type` and `error_code` are those of the
+first OpenFlow error (OpenFlow 1.3.5, §7.4.4), null where the switch sent none; `entry` is the part
+of the program that it answers, `errors` how many there were.
 
 Without `--json` an event is a line of text. Of more than five of a kind at once five have a line
 each and the others share one; `connected`, `programmed` and `complete` are counted."""
