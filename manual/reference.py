@@ -25,6 +25,7 @@ from compilers.targets.target_lookup import target
 from controller.management import action_log
 from controller.switches import events as switch_events
 from controller.switches.events import Event
+from extensions.load_balancing import adaptation
 from polarfab.cli import cli
 
 ROOT = Path(__file__).parents[1]
@@ -246,7 +247,7 @@ def events() -> Iterator[str]:
 
 def kinds() -> Iterator[type[Event]]:
     """The kinds of events, in the order of the code."""
-    for module in (switch_events, action_log):
+    for module in (switch_events, action_log, adaptation):
         for kind in vars(module).values():
             own = isinstance(kind, type) and kind.__module__ == module.__name__
             if own and issubclass(kind, Event) and hasattr(kind, "kind"):
