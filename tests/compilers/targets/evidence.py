@@ -53,7 +53,7 @@ class Check:
     @property
     def cell(self) -> str:
         """The cell of the matrix."""
-        return f"{self.level or 'no'}: {self.source}" if self.source else self.level
+        return ": ".join(filter(None, (self.level or "no", self.source)))
 
 
 def ran(test: str) -> Check:
@@ -68,7 +68,7 @@ def read(source: str) -> Check:
     return Check(READ, source)
 
 
-def no(reason: str) -> Check:
+def no(reason: str = "") -> Check:
     return Check("", reason)
 
 
@@ -77,17 +77,20 @@ FILES = HERE + "test_network_systems_files.py::"
 ROUTED_LIVE = HERE + "test_routed_live.py::"
 SRV6_LIVE = "extensions/host_paths/test_srv6_live.py::"
 FAILURES = "mininet_scenarios/engines/test_engine_failures_live.py::"
-AVD = "AVD's pyavd 6.4"
-VTYSH = "`vtysh -C` of FRR 8.4"
-BATFISH = "Batfish's grammar (cba1873), by hand"
+AVD = "pyavd 6.4"
+VTYSH = "`vtysh -C`"
+BATFISH = "Batfish, by hand"
 NOKIA = "Nokia's YANG 25.3, by hand"
 INTER_VRF = "EOS user manual 4.34, *Static Inter-VRF Route*"
-STATIC = "static routes have no weights"
-NO_IN_PORT = no("a static route does not see the ingress port")
-NOT_YET = no("not yet")
-ONE_PATH = no("not written to take several paths")
-NO_TABLE_A_PORT = no("not yet: needs a VLAN and a VRF per port")
-WRITES_NOTHING = no("a route writes nothing into packets")
+WHY_NOT = {
+    UNEQUAL: "static routes have no weights",
+    EVERY_HOP: "not written to take several paths",
+    REROUTE: "a static route does not see the ingress port",
+    SPREAD: "needs a VLAN and a VRF per port: not yet",
+    VALIANT: "a route writes nothing into packets",
+    LOSSLESS: "not yet",
+}
+"""Of a column the usual reason, which the page has below the matrix."""
 NO_CHANNELS = no("Linux does not pause by priority")
 BY_DESTINATION = no("one port per LID")
 NO_INSTANCE = no("a next hop names no network instance")
@@ -113,10 +116,10 @@ EVIDENCE: dict[str, dict[str, Check]] = {
         ROUTES: parsed(AVD, FILES + "test_avd_takes_its_config_and_prints_the_other"),
         ALTERNATES: read(INTER_VRF),
         UNEQUAL: no("how EOS writes weights was not found"),
-        EVERY_HOP: ONE_PATH,
-        REROUTE: NO_IN_PORT,
-        SPREAD: NO_TABLE_A_PORT,
-        VALIANT: WRITES_NOTHING,
+        EVERY_HOP: no(),
+        REROUTE: no(),
+        SPREAD: no(),
+        VALIANT: no(),
         LOSSLESS: parsed(
             AVD, "extensions/lossless/test_lossless_eos.py::test_avd_prints_the_same_words"
         ),
@@ -128,11 +131,11 @@ EVIDENCE: dict[str, dict[str, Check]] = {
     "frr": {
         ROUTES: ran(ROUTED_LIVE + "test_frr_every_pair_answers_over_minimal_paths"),
         ALTERNATES: SHARED_RUN,
-        UNEQUAL: no("static routes have weights from 10.7 on; `version=10.7` was not run"),
+        UNEQUAL: no("from 10.7 on, which was not run"),
         EVERY_HOP: EVERY_HOP_RUN,
         REROUTE: ran(ROUTED_LIVE + "test_frr_repairs_in_the_order_of_the_tables"),
         SPREAD: MARKS_RUN,
-        VALIANT: WRITES_NOTHING,
+        VALIANT: no(),
         LOSSLESS: NO_CHANNELS,
         EBGP: ran(HERE + "test_bgp_live.py::test_dead_cables"),
         REPAIRED: ran(HERE + "test_bgp_live.py::test_alternates_beside_a_fabric_by_hand"),
@@ -140,12 +143,12 @@ EVIDENCE: dict[str, dict[str, Check]] = {
     "junos": {
         ROUTES: parsed("Juniper's YANG 24.4R1, by hand"),
         ALTERNATES: parsed("Juniper's YANG 24.4R1, by hand"),
-        UNEQUAL: no(STATIC),
-        EVERY_HOP: ONE_PATH,
-        REROUTE: NO_IN_PORT,
-        SPREAD: NO_TABLE_A_PORT,
-        VALIANT: WRITES_NOTHING,
-        LOSSLESS: NOT_YET,
+        UNEQUAL: no(),
+        EVERY_HOP: no(),
+        REROUTE: no(),
+        SPREAD: no(),
+        VALIANT: no(),
+        LOSSLESS: no(),
         EBGP: parsed(BATFISH),
         REPAIRED: read(
             "Junos CLI reference, *resolve (Routing Options)*, *resolution*; "
@@ -167,24 +170,24 @@ EVIDENCE: dict[str, dict[str, Check]] = {
     "nvue": {
         ROUTES: read("NVUE Command Reference, *Static Routing*"),
         ALTERNATES: no("with eBGP only"),
-        UNEQUAL: no(STATIC),
+        UNEQUAL: no(),
         EVERY_HOP: read("Cumulus Linux 5.9, *BGP Weighted Equal Cost Multipath*"),
-        REROUTE: NO_IN_PORT,
-        SPREAD: NO_TABLE_A_PORT,
-        VALIANT: WRITES_NOTHING,
-        LOSSLESS: NOT_YET,
+        REROUTE: no(),
+        SPREAD: no(),
+        VALIANT: no(),
+        LOSSLESS: no(),
         EBGP: read("Cumulus Linux 5.9, *Basic BGP Configuration*; NVUE Command Reference, *BGP*"),
         REPAIRED: read("Cumulus Linux 5.9, *NVUE Snippets*, */etc/frr/frr.conf Snippets*"),
     },
     "nxos": {
         ROUTES: parsed(BATFISH),
         ALTERNATES: parsed(BATFISH),
-        UNEQUAL: no(STATIC),
-        EVERY_HOP: ONE_PATH,
-        REROUTE: NO_IN_PORT,
-        SPREAD: NO_TABLE_A_PORT,
-        VALIANT: WRITES_NOTHING,
-        LOSSLESS: NOT_YET,
+        UNEQUAL: no(),
+        EVERY_HOP: no(),
+        REROUTE: no(),
+        SPREAD: no(),
+        VALIANT: no(),
+        LOSSLESS: no(),
         EBGP: parsed(BATFISH),
         REPAIRED: read(
             "NX-OS Unicast Routing Configuration Guide, *Remote Next Hops for Static Routes*"
@@ -229,24 +232,24 @@ EVIDENCE: dict[str, dict[str, Check]] = {
             "FRR 8.4's daemons",
             HERE + "test_host_vrf_live.py::test_every_pair_answers_over_compiled_ways",
         ),
-        UNEQUAL: no(f"{STATIC}; with `srv6` hosts choose"),
+        UNEQUAL: no("with `srv6` hosts choose"),
         EVERY_HOP: read("SONiC Weighted ECMP (doc/wcmp/wcmp-design.md), 2.2"),
-        REROUTE: NO_IN_PORT,
-        SPREAD: NO_TABLE_A_PORT,
-        VALIANT: WRITES_NOTHING,
-        LOSSLESS: parsed("SONiC's YANG (sonic-buildimage 086b03b), by hand"),
+        REROUTE: no(),
+        SPREAD: no(),
+        VALIANT: no(),
+        LOSSLESS: parsed("SONiC's YANG (086b03b), by hand"),
         EBGP: parsed(VTYSH, HERE + "test_bgp_files.py::test_vtysh_accepts_the_speakers"),
         REPAIRED: parsed(VTYSH, HERE + "test_bgp_files.py::test_vtysh_accepts_the_speakers"),
     },
     "srlinux": {
         ROUTES: parsed(NOKIA),
         ALTERNATES: NO_INSTANCE,
-        UNEQUAL: no(STATIC),
-        EVERY_HOP: ONE_PATH,
-        REROUTE: NO_IN_PORT,
+        UNEQUAL: no(),
+        EVERY_HOP: no(),
+        REROUTE: no(),
         SPREAD: NO_INSTANCE,
-        VALIANT: WRITES_NOTHING,
-        LOSSLESS: NOT_YET,
+        VALIANT: no(),
+        LOSSLESS: no(),
         EBGP: parsed(NOKIA),
         REPAIRED: NO_INSTANCE,
     },
