@@ -81,7 +81,7 @@ def test_push_says_what_a_switch_without_an_address_lacks(polarfab: Run, lab: Pa
 
 
 def test_the_manual_names_what_there_is() -> None:
-    cluster = (ROOT / "docs/how-to/cluster.md").read_text()
+    cluster = (ROOT / "docs/how-to/verify.md").read_text()
     context = click.Context(cli)
     shared = {
         verb
