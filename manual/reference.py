@@ -211,7 +211,7 @@ JSON_OF = (
     "compile fabric.yaml -o build",
     "verify build",
     "explain build n0 n2",
-    "paths build n0 n2",
+    "hosts paths build n0 n2",
     "localise build",
     "render build --target eos -o out",
     "cables build",
