@@ -21,6 +21,8 @@ from click.testing import CliRunner
 import polarfab
 from compilers.spec.fabric_file import schema
 from compilers.spec.target_names import target_names
+from compilers.tables.build import Build
+from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.target_lookup import target
 from controller.management import action_log
 from controller.switches import events as switch_events
@@ -169,11 +171,13 @@ def _signature(thing: Callable[..., Any]) -> str:
 
 
 def variables() -> Iterator[str]:
-    """Of each target: options, and the variables of its templates."""
+    """Of each target: options, and the variables of its templates; the types of these."""
     yield _head(
         "Options and variables of targets",
-        "What `--set` takes, and what templates of your own may use.",
+        "What `--set` takes, and what templates of your own may use: `vars`, `fabric`, for a "
+        "switch `facts`, and what each target adds.",
     )
+    kinds: dict[str, type] = {}
     for name in target_names():
         system = target(name)
         yield f"## {name}\n\nWrites {system.summary}.\n\n"
@@ -185,11 +189,40 @@ def variables() -> Iterator[str]:
             yield "\n"
         for kind in dict.fromkeys(system.files.values()):
             files = ", ".join(f"`{file}`" for file, of in system.files.items() if of is kind)
-            yield f"Variables of {files}:\n\n| variable | type |\n|---|---|\n"
-            yield from (
-                f"| `{field.name}` | `{_cell(str(field.type))}` |\n" for field in fields(kind)
-            )
-            yield "\n"
+            about = _plain(inspect.getdoc(kind) or "")
+            yield f"**{files}**: {about}\n\n{''.join(_fields(kind, kinds))}\n"
+    yield "## Types\n\n"
+    _named(NodeFacts | FabricFacts, kinds)
+    done: set[str] = set()
+    while left := sorted(kinds.keys() - done):
+        for name in left:
+            done.add(name)
+            about = _plain(inspect.getdoc(kinds[name]) or "")
+            yield f"### {name}\n\n{about}\n\n{''.join(_fields(kinds[name], kinds))}\n"
+
+
+def _fields(kind: type, kinds: dict[str, type]) -> Iterator[str]:
+    """The table of a dataclass; dataclasses among its types are added to `kinds`."""
+    yield "| variable | type |\n|---|---|\n"
+    for field, value in get_type_hints(kind).items():
+        _named(value, kinds)
+        (written,) = [str(f.type) for f in fields(kind) if f.name == field] or [""]
+        if written:
+            yield f"| `{field}` | `{_cell(written)}` |\n"
+    for name, value in inspect.getmembers(kind):
+        what = (inspect.getdoc(value) or "").split("\n")[0]
+        if isinstance(value, property) and not name.startswith("_"):
+            yield f"| `{name}` | {_cell(what)} |\n"
+        elif inspect.isfunction(value) and not name.startswith("_"):
+            yield f"| `{name}{_signature(value)}` | {_cell(what)} |\n"
+
+
+def _named(value: Any, kinds: dict[str, type]) -> None:
+    """Add the dataclasses that a type names, but for the build itself."""
+    if isinstance(value, type) and is_dataclass(value) and value is not Build:
+        kinds.setdefault(value.__name__, value)
+    for inner in get_args(value):
+        _named(inner, kinds)
 
 
 def _cell(text: str) -> str:
@@ -239,13 +272,13 @@ def events() -> Iterator[str]:
     """Every kind of event of the controller, with its fields."""
     yield _head("Events", ABOUT_EVENTS)
     yield "| event | what has happened | fields |\n|---|---|---|\n"
-    for kind in kinds():
+    for kind in event_kinds():
         hints = get_type_hints(kind)
         own = [f"`{each.name}` {_json_type(hints[each.name])}" for each in fields(kind)[1:]]
         yield f"| `{kind.kind}` | {' '.join((kind.__doc__ or '').split())} | {', '.join(own)} |\n"
 
 
-def kinds() -> Iterator[type[Event]]:
+def event_kinds() -> Iterator[type[Event]]:
     """The kinds of events, in the order of the code."""
     for module in (switch_events, action_log, adaptation):
         for kind in vars(module).values():

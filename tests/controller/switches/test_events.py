@@ -8,9 +8,9 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from manual.reference import kinds
+from manual.reference import event_kinds
 
-KINDS = list(kinds())
+KINDS = list(event_kinds())
 COUNTED = {"connected", "programmed", "complete"}
 """Kinds without a line: the reporter counts them."""
 
