@@ -330,9 +330,7 @@ def json_forms() -> Iterator[str]:
             if not result.stdout.startswith(("{", "[")):
                 raise RuntimeError(f"polarfab {words}: {result.output} {result.exception!r}")
             form = json.dumps(shape(json.loads(result.stdout)), indent=2, ensure_ascii=False)
-            verb, _, _ = words.partition(" ")
-            if isinstance(cli.get_command(click.Context(cli), verb), click.Group):
-                verb = " ".join(words.split()[:2])
+            verb = re.match(r"((hosts|folder) )?\w+", words)[0]  # type: ignore[index]
             yield f"## {verb}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
 
 
