@@ -170,8 +170,7 @@ class EmittedCheck:
                     own
                     for v, own in owned.get(hop.address, ())
                     if v == far
-                    and (hop.port == without_mark(hop.port))
-                    is (own.port == without_mark(own.port))
+                    and (hop.port == without_mark(hop.port)) is (own.port == without_mark(own.port))
                     and (
                         not hop.address.startswith(LINK_LOCAL)
                         or self.port_number(far, own.port) == far_port

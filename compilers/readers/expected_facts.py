@@ -185,5 +185,6 @@ use. mtu: port, bytes of an IP packet. fec: port, rs, fc or off; code: port, the
 the code. speed: port, Mb/s; speed of a part: Gb/s, only of parts of cages; speed and lanes: the
 same as EOS says it. lanes: port, their numbers. mode: a cage of SONiC, how it is broken out. cage:
 its name, parts, Gb/s of each; parts: without these. management: port, address with its length.
-hash seed, universal id: of a switch whose VRFs of marked packets share them again. session: of BGP: port, address family, the system at the other end.
+session: of BGP: port, address family, the system at the other end. hash seed, universal id: what a
+switch hashes by whose VRFs share marked packets again.
 """

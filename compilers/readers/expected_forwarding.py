@@ -470,8 +470,8 @@ not spread. side: a prefix, and on which of two sides it is. marked device: a fa
 address and address of the device over it; onward: the port, the pool that is spread, the ports;
 thrown on: a prefix that goes as in transit. stage: a fabric port with a VRF of its own for marked
 packets, their VLAN; staged: the port, a prefix of that VRF, the ports that share it; staged host:
-the port, an address that is found in the VRF of the hosts. shared class: one whose ways packets from anywhere
-share, and the basis of the hash. identity: its first 12
-digits. far end: port, node, port there. discard: of each family, the smallest network that holds
-all blocks. Others: see `CARRIED` and `FACTS`.
+the port, an address that is found in the VRF of the hosts. shared class: one whose ways packets
+from anywhere share, and the basis of the hash. identity: its first 12 digits. far end: port, node,
+port there. discard: of each family, the smallest network that holds all blocks. Others: see
+`CARRIED` and `FACTS`.
 """

@@ -232,7 +232,7 @@ def _host_routes(router: RouterText) -> Iterator[Claim]:
 
 def _stages(router: RouterText, ends: dict[str, str]) -> Iterator[Claim]:
     """What is done with packets that come in marked by each link."""
-    for name, found in router.interfaces.items():
+    for found in router.interfaces.values():
         if not found.port:
             continue
         port = Interface(found.port)

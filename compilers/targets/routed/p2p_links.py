@@ -385,7 +385,7 @@ class P2pFabric:
     def _staged(
         self, vertex: int, family: int, onward: list[int], links: Mapping[int, P2pLink]
     ) -> Iterator[SharedRoute]:
-        """The routes of a stage: the fabric onward, neighbours as in transit, hosts in their VRF."""
+        """The routes of a stage: all onward, neighbours as in transit, hosts by their VRF."""
         routed, build = self.routed, self.routed.build
         hops = {p: ((k.gateway4, k.gateway6)[family], k.interface) for p, k in links.items()}
         yield routed.pools()[family], tuple((*hops[p], DEFAULT) for p in onward if p)
@@ -630,9 +630,7 @@ def _alike(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
     return problems
 
 
-def _pools(
-    build: Build, pools: tuple[IPv4Network, IPv6Network], needed: int
-) -> Iterator[Problem]:
+def _pools(build: Build, pools: tuple[IPv4Network, IPv6Network], needed: int) -> Iterator[Problem]:
     """Pools of links that are too small, or hold addresses of others."""
     (pool, pool6), hosts = pools, build.addressing
     given = {LINKS: (pool, hosts.ipv4)} | {LINKS6: (pool6, hosts.ipv6)}
