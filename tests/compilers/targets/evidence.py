@@ -31,7 +31,6 @@ FAILURES = "mininet_scenarios/engines/test_engine_failures_live.py::"
 STATIC = "static routes have no weights"
 NO_IN_PORT = "a static route does not see where a packet came in"
 NOT_YET = "not yet"
-NO_TABLE_A_PORT = "not yet: it would take a VLAN and a VRF for each port"
 NO_CHANNELS = "Linux does not pause by priority"
 BY_DESTINATION = "a linear table has one port per destination"
 
@@ -44,7 +43,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (READ, "eos.md"),
         SHARES: ("", "EOS has announced weights of static routes, but not how they are written"),
         REPAIR: ("", NO_IN_PORT),
-        "marked packets": ("", NO_TABLE_A_PORT),
+        "marked packets": (PARSED, HERE + "test_stages.py::test_avd_prints_the_same"),
         "lossless": (
             PARSED,
             "extensions/lossless/test_lossless_eos.py::test_avd_prints_the_same_words",
@@ -73,7 +72,10 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (PARSED, "junos.md"),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
-        "marked packets": ("", NO_TABLE_A_PORT),
+        "marked packets": (
+            "",
+            "not yet: it would take a unit, a filter and an instance for each link",
+        ),
         "lossless": ("", NOT_YET),
         EBGP: (PARSED, "bgp.md"),
         REPAIRED: (READ, "bgp.md"),
@@ -96,7 +98,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": ("", NO_IN_PORT),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
-        "marked packets": ("", NO_TABLE_A_PORT),
+        "marked packets": ("", "a static route names no VRF of a next hop"),
         "lossless": ("", NOT_YET),
         EBGP: (READ, "nvue.md"),
         REPAIRED: (READ, "nvue.md"),
@@ -106,7 +108,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (PARSED, "nxos.md"),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
-        "marked packets": ("", NO_TABLE_A_PORT),
+        "marked packets": (READ, "nxos.md"),
         "lossless": ("", NOT_YET),
         EBGP: (PARSED, "bgp.md"),
         REPAIRED: (READ, "bgp.md"),
@@ -160,7 +162,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         ),
         SHARES: ("", f"{STATIC}; with `srv6` hosts choose"),
         REPAIR: ("", NO_IN_PORT),
-        "marked packets": ("", NO_TABLE_A_PORT),
+        "marked packets": (PARSED, HERE + "test_stages.py::test_vtysh_accepts_sonics_frr_conf"),
         "lossless": (PARSED, "sonic.md"),
         EBGP: (PARSED, HERE + "test_bgp_files.py::test_vtysh_accepts_the_speakers"),
         REPAIRED: (PARSED, HERE + "test_bgp_files.py::test_vtysh_accepts_the_speakers"),

@@ -245,9 +245,16 @@ def test_push_refuses_them(name, tmp_path):
         DevicePush(sprayed("polarfly"), name, {}, tmp_path, PushWay()).run()
 
 
-@pytest.mark.parametrize("name", ["junos", "nvue", "srlinux"])
-def test_others_refuse_by_name(name, tmp_path):
-    with pytest.raises(InputError, match=f"target {name} cannot do .*packets marked for the"):
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("junos", "a tagged unit, a filter and an instance for each link"),
+        ("nvue", "its static routes name no VRF of a next hop"),
+        ("srlinux", "a next hop of it names no network instance"),
+    ],
+)
+def test_others_refuse_by_name_with_the_reason(name, why, tmp_path):
+    with pytest.raises(InputError, match=rf"target {name} cannot do .* \(.*{why}\)"):
         target(name).render(sprayed("polarfly"), tmp_path)
 
 
