@@ -9,10 +9,10 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import chdir
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import click
 from click.testing import CliRunner
@@ -20,6 +20,8 @@ from click.testing import CliRunner
 import polarfab
 from compilers.spec.fabric_file import schema
 from compilers.spec.target_names import target_names
+from compilers.tables.build import Build
+from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.target_lookup import target
 from polarfab.cli import cli
 
@@ -163,11 +165,13 @@ def _signature(thing: Callable[..., Any]) -> str:
 
 
 def variables() -> Iterator[str]:
-    """Of each target: options, and the variables of its templates."""
+    """Of each target: options, and the variables of its templates; the types of these."""
     yield _head(
         "Options and variables of targets",
-        "What `--set` takes, and what templates of your own may use.",
+        "What `--set` takes, and what templates of your own may use: `vars`, `fabric`, for a "
+        "switch `facts`, and what each target adds.",
     )
+    kinds: dict[str, type] = {}
     for name in target_names():
         system = target(name)
         yield f"## {name}\n\nWrites {system.summary}.\n\n"
@@ -179,11 +183,40 @@ def variables() -> Iterator[str]:
             yield "\n"
         for kind in dict.fromkeys(system.files.values()):
             files = ", ".join(f"`{file}`" for file, of in system.files.items() if of is kind)
-            yield f"Variables of {files}:\n\n| variable | type |\n|---|---|\n"
-            yield from (
-                f"| `{field.name}` | `{_cell(str(field.type))}` |\n" for field in fields(kind)
-            )
-            yield "\n"
+            about = _plain(inspect.getdoc(kind) or "")
+            yield f"**{files}**: {about}\n\n{''.join(_fields(kind, kinds))}\n"
+    yield "## Types\n\n"
+    _named(NodeFacts | FabricFacts, kinds)
+    done: set[str] = set()
+    while left := sorted(kinds.keys() - done):
+        for name in left:
+            done.add(name)
+            about = _plain(inspect.getdoc(kinds[name]) or "")
+            yield f"### {name}\n\n{about}\n\n{''.join(_fields(kinds[name], kinds))}\n"
+
+
+def _fields(kind: type, kinds: dict[str, type]) -> Iterator[str]:
+    """The table of a dataclass; dataclasses among its types are added to `kinds`."""
+    yield "| variable | type |\n|---|---|\n"
+    for field, value in get_type_hints(kind).items():
+        _named(value, kinds)
+        (written,) = [str(f.type) for f in fields(kind) if f.name == field] or [""]
+        if written:
+            yield f"| `{field}` | `{_cell(written)}` |\n"
+    for name, value in inspect.getmembers(kind):
+        what = (inspect.getdoc(value) or "").split("\n")[0]
+        if isinstance(value, property) and not name.startswith("_"):
+            yield f"| `{name}` | {_cell(what)} |\n"
+        elif inspect.isfunction(value) and not name.startswith("_"):
+            yield f"| `{name}{_signature(value)}` | {_cell(what)} |\n"
+
+
+def _named(value: Any, kinds: dict[str, type]) -> None:
+    """Add the dataclasses that a type names, but for the build itself."""
+    if isinstance(value, type) and is_dataclass(value) and value is not Build:
+        kinds.setdefault(value.__name__, value)
+    for inner in get_args(value):
+        _named(inner, kinds)
 
 
 def _cell(text: str) -> str:
@@ -211,15 +244,15 @@ JSON_OF = (
     "compile fabric.yaml -o build",
     "verify build",
     "explain build n0 n2",
-    "paths build n0 n2",
-    "localise build",
+    "hosts paths build n0 n2",
+    "hosts localise build",
     "render build --target eos -o out",
     "cables build",
     "throughput build --pattern uniform",
     "expand build --clusters quadric:1 -o larger",
     "plan larger --from build",
-    "diff build larger",
-    "fsck build",
+    "diff larger --from build",
+    "folder fsck build",
     "targets frr",
     "design --radix 8",
     "draw build -o lab.svg",
@@ -237,7 +270,8 @@ def json_forms() -> Iterator[str]:
             if not result.stdout.startswith(("{", "[")):
                 raise RuntimeError(f"polarfab {words}: {result.output} {result.exception!r}")
             form = json.dumps(shape(json.loads(result.stdout)), indent=2, ensure_ascii=False)
-            yield f"## {words.split()[0]}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
+            verb = re.match(r"((hosts|folder) )?\w+", words)[0]  # type: ignore[index]
+            yield f"## {verb}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
 
 
 def shape(value: Any) -> Any:

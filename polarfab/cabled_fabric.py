@@ -62,20 +62,21 @@ class CabledFabric(ABC):
         return CableSchedule.of(self.builds, phases, phase, rack)
 
     def through(self, links: Iterable[tuple[int, int]]) -> list[str]:
-        """For each link, by its vertices, the plugs, cassettes and trunks from one to the other.
+        """For each link, by its vertices, the plugs, panels and trunks from one to the other.
 
         Parallel cables are listed one by one.
 
         Raises:
-            InputError: links are asked for, and none run through cassettes or shuffled fibres.
+            InputError: links are asked for, and none run through panels or shuffled fibres.
         """
         from compilers.cabling.cable_plan import cables_of, hardware_of
-        from compilers.cabling.panel_plan import layer1, panel_plan
+        from compilers.cabling.panel_plan import layer1, panel_plan, require_whole
 
         if not (asked := list(links)):
             return []
         build = self.build
         known = hardware_of(build)
+        require_whole(known)
         plan = panel_plan(build.topology, build.wiring, known)
         if plan is None and not any(facts.plug for facts in known.types):
             todo = "add `panels: {trunk: mpo24}` to the inventory, or `shuffle` to a node type"

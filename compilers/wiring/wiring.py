@@ -291,7 +291,8 @@ def _groups(
     far = topology.graph.padded()
     spread = inventory.placement.modules == "spread" and not _made_up(inventory)
     heading = headings(topology) if spread else None
-    if inventory.panels and is_whole(topology):  # lanes of ribbons are alike in alike racks
+    cassettes = inventory.panels and not inventory.panels.patch
+    if cassettes and is_whole(topology):  # lanes of ribbons are alike in alike racks
         single, number = PortGroups.single(far), headings(topology)
         return replace(single, order=np.argsort(number, axis=1), heading=heading)
     if not inventory.racks:

@@ -602,37 +602,6 @@ class CablesRight(Event):
     line = "all cables that are seen are as planned"
 
 
-@dataclass(frozen=True, slots=True)
-class ClassShift:
-    """The parts of 64 of an egress class that use alternates instead of its minimal port.
-
-    parts: fewer than 0 if the minimal port has got some of theirs.
-    """
-
-    egress_class: int
-    port: str
-    parts: int
-
-    @property
-    def text(self) -> str:
-        """The parts of 64 and the port, as text."""
-        return f"{abs(self.parts)}/64 {'from' if self.parts >= 0 else 'to'} {self.port}"
-
-
-class WeightsShifted(SwitchEvent):
-    """Weights have followed the load: the parts of 64 of each class that now use alternates."""
-
-    kind = "shifted"
-    line = "weights moved at {node}: {text}"
-
-    shifts: tuple[ClassShift, ...]
-
-    @property
-    def text(self) -> str:
-        """The parts of 64 and their port, as text."""
-        return ", ".join(shift.text for shift in self.shifts)
-
-
 class LeaderEvent(Event):
     """An event of this instance as the leader."""
 

@@ -13,11 +13,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from time import time
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.entry_points import ADAPTATIONS, load, registered
 from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
@@ -28,13 +29,11 @@ from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
 from controller.switches.current import Current
-from controller.switches.events import ClassShift, TablesRepaired, WeightsShifted
+from controller.switches.events import TablesRepaired
 from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
 from controller.switches.transaction import Outcome
-from controller.upkeep.adaptation import Adaptation
 from controller.upkeep.background import Backoff, Start, at_once
-from controller.upkeep.balance import Shifts, weighted
 from controller.upkeep.link_state import Links
 from controller.upkeep.live_programs import Failures, LivePrograms, TableRepair
 from inventory.problems import InputError, did_you_mean
@@ -43,6 +42,37 @@ ROWS_AT_ONCE = 20_000
 """Rows that a repair may change if the loop that hears switches is to wait for it."""
 ROUND_PATIENCE = 5.0
 """Seconds that a round waits for its slowest switch."""
+UGAL = "ugal-pf"
+"""The adaptation, as its entry point has it."""
+
+
+class Adaptation(Protocol):
+    """Who shifts weights by load; entry points of the group `polarfab.adaptations` name classes,
+    which are called with the build, the fabric, bit/s of a port or None, and what starts long work.
+    """
+
+    @property
+    def load(self) -> NDArray[np.float64]:
+        """float64[S, K]: of each port with a link, 0 to 1."""
+
+    @property
+    def shifted(self) -> int:
+        """How many classes have shifted weights."""
+
+    def weighting(self) -> Callable[[Tables], Tables]:
+        """What gives tables the weights as they are shifted now."""
+
+    def described(self, vertex: int, ports: bytes) -> None:
+        """A switch has described its ports."""
+
+    def left(self, vertex: int) -> None:
+        """A switch has left."""
+
+    def ask(self) -> None:
+        """Request counters from the switches that are due."""
+
+    def step(self, tables: Tables) -> NDArray[np.int64] | None:
+        """int64[m, 2], the switch and class of each new shift, reported; None if none is due."""
 
 
 @dataclass(slots=True)
@@ -101,11 +131,7 @@ class Keeper:
     @property
     def utilisation(self) -> NDArray[np.float64] | None:
         """float64[S, K]: the load of each port, 0 to 1; None if not measured."""
-        kept = self._need
-        if kept.adaptation is None:
-            return None
-        load = np.take_along_axis(kept.adaptation.meter.load, kept.build.wiring.port, axis=1)
-        return np.asarray(np.clip(np.nan_to_num(load), 0, 1))
+        return adaptation.load if (adaptation := self._need.adaptation) else None
 
     @property
     def build(self) -> Build:
@@ -122,7 +148,6 @@ class Keeper:
         kept = self._kept
         if kept is None:
             return {}
-        moved = kept.adaptation.shifts.moved if kept.adaptation else np.zeros(0)
         return {
             **kept.links.status(),
             "repaired_switches": len(kept.repair.switches),
@@ -130,7 +155,7 @@ class Keeper:
             "repairs": self.repairs,
             "repairing": self._changing(kept),
             "repair_failure": kept.backoff.status(),
-            "shifted_classes": int(np.count_nonzero(moved)),
+            "shifted_classes": kept.adaptation.shifted if kept.adaptation else 0,
         }
 
     @property
@@ -238,15 +263,10 @@ class Keeper:
         before, duties, links = self._kept, self.duties, self._links_of(build)
         if before and links is not before.links and self._expects:
             links.expect(self._now())
-        if duties.adapt and not build.tables.classes.alternate.shape[2]:
-            raise InputError.of(
-                key="--adapt",
-                required="a build with alternates, to which weights can move",
-                given=f"balance: {build.balance}",
-                todo="write routing: {balance: ugal-pf} in the fabric, and compile",
-            )
-        asked = build.spreading.adapts if duties.adapt is None else duties.adapt
-        now = self.fabric.clock
+        adaptation: Adaptation | None = None
+        if build.spreading.adapts if duties.adapt is None else duties.adapt:
+            make = load(registered(ADAPTATIONS)[UGAL][0])
+            adaptation = make(build, self.fabric, duties.link_rate, self._start)
         intact = Intact.of(build)
         self._kept = kept = _Kept(
             build=build,
@@ -254,8 +274,8 @@ class Keeper:
             intact=intact,
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
             links=links,
-            adaptation=Adaptation(build, now, duties.link_rate, self._start) if asked else None,
-            backoff=Backoff(now),
+            adaptation=adaptation,
+            backoff=Backoff(self.fabric.clock),
         )
         self._repaired_at_once(kept)
         return replace(current, programs=kept.programs)
@@ -277,7 +297,7 @@ class Keeper:
         if kept := self._watched(vertex):
             kept.links.described(vertex, ports, self._now())
             if kept.adaptation:
-                kept.adaptation.meter.ports(vertex, ports)
+                kept.adaptation.described(vertex, ports)
             if kept.links.judged:  # else the next tick is soon enough
                 self._settle(kept)
 
@@ -314,7 +334,7 @@ class Keeper:
 
     def tick(self) -> None:
         """Time passes."""
-        kept, now = self._active(), self.fabric.clock()
+        kept = self._active()
         if kept is None:
             return
         self.rounds.tick()
@@ -324,9 +344,9 @@ class Keeper:
         kept.links.look(self._now())
         self._settle(kept)
         if kept.adaptation:
-            kept.adaptation.ask(self.fabric, now)
+            kept.adaptation.ask()
             if not self._changing(kept):
-                self._adapt(kept, kept.adaptation, now)
+                self._adapt(kept, kept.adaptation)
 
     def _changing(self, kept: _Kept) -> bool:
         """Whether a change of tables is being computed or sent."""
@@ -352,14 +372,13 @@ class Keeper:
     def _compute(self, kept: _Kept) -> None:
         """Compute other tables, at once if these are few rows."""
         failures = Failures.of(kept.links)
-        shifts = kept.adaptation.shifts if kept.adaptation else None
         large = max(failures.rows(kept.intact), len(kept.repair.rows)) > ROWS_AT_ONCE
         work = partial(
             TableRepair.to,
             failures,
             kept.intact,
             kept.repair,
-            partial(_with_weights, shifts),
+            kept.adaptation.weighting() if kept.adaptation else lambda tables: tables,
             kept.programs.as_now(),
             self._generations(self.fabric.in_sync),
         )
@@ -421,26 +440,14 @@ class Keeper:
         if kept.stale:
             self._settle(kept)
 
-    def _adapt(self, kept: _Kept, adaptation: Adaptation, now: float) -> None:
-        classes = kept.repair.tables.classes
-        moves = adaptation.step(kept.repair.tables, now)
+    def _adapt(self, kept: _Kept, adaptation: Adaptation) -> None:
+        moves = adaptation.step(kept.repair.tables)
         if moves is None:
             return
-        vertices = np.unique(moves[:, 0])
-        tables = _with_weights(adaptation.shifts, kept.repair.tables)
-        change = RepairRounds.of_classes(moves)
-        generations = self._generations(self.fabric.in_sync.intersection(vertices.tolist()))
-        rounds = kept.programs.messages(tables, change, generations)
+        tables = adaptation.weighting()(kept.repair.tables)
+        generations = self._generations(self.fabric.in_sync.intersection(moves[:, 0].tolist()))
+        rounds = kept.programs.messages(tables, RepairRounds.of_classes(moves), generations)
         kept.programs.hold(tables)
-        for vertex in vertices.tolist():
-            numbers = moves[moves[:, 0] == vertex, 1]
-            moved = adaptation.shifts.moved[vertex, numbers]
-            ports = classes.port[vertex, numbers]
-            shifts = tuple(
-                ClassShift(number, kept.build.wiring.port_name(vertex, port), parts)
-                for number, port, parts in np.stack((numbers, ports, moved), axis=1).tolist()
-            )
-            self.fabric.tell(WeightsShifted(self.fabric.names[vertex], shifts))
         self.rounds.send(map(self._messages, rounds))
 
     def _generations(self, vertices: Iterable[int]) -> NDArray[np.int64]:
@@ -449,12 +456,6 @@ class Keeper:
         for vertex in vertices:
             generations[vertex] = self.fabric.present[vertex].generation
         return generations
-
-
-def _with_weights(shifts: Shifts | None, tables: Tables) -> Tables:
-    if shifts is None:
-        return tables
-    return replace(tables, classes=weighted(tables.classes, shifts))
 
 
 def _same_cables(one: Build, other: Build) -> bool:

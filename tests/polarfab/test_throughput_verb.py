@@ -42,7 +42,7 @@ def test_json_has_what_the_build_says(folder: Path) -> None:
     assert uniform["optimum"] == 1
     emitted = tornado["as_emitted"]["share"]
     assert tornado["share_of_optimum"] == pytest.approx(emitted / tornado["optimum"])
-    more = json.loads(run(folder, "--json", "--pattern", "tornado", "--hosts", 6))
+    more = json.loads(run(folder, "--json", "--pattern", "tornado", "--hosts-per-node", 6))
     share = found["patterns"][0]["minimal"]["share"]
     assert more["patterns"][0]["minimal"]["share"] == pytest.approx(share / 2)
 

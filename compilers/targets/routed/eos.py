@@ -1,4 +1,4 @@
-"""The eos target: a device config, and the same for Arista's AVD (docs/targets/eos.md).
+"""The eos target: a device config, and the same for Arista's AVD (docs/targets/routers.md).
 
 Packets from hosts share ports in VRF `hosts` (`p2p_links`). A member of a route is a line: `ip
 route vrf hosts PREFIX egress-vrf default INTERFACE NEXTHOP`, ECMP in the same or in several egress

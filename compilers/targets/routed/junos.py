@@ -1,4 +1,4 @@
-"""The junos target: a device config for Junos (docs/targets/junos.md).
+"""The junos target: a device config for Junos (docs/targets/routers.md).
 
 Packets from hosts are looked up in a table of their own by filter-based forwarding: a filter at the
 port of the hosts sends packets for the fabric to a forwarding instance. The port itself stays where

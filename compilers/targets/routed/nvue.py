@@ -1,4 +1,4 @@
-"""The nvue target: a startup.yaml of Cumulus Linux up to 5.14 (docs/targets/nvue.md).
+"""The nvue target: a startup.yaml of Cumulus Linux up to 5.14 (docs/targets/routers.md).
 
 Routes and BGP: docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing", "BGP"
 and "Router Policy"; ports: the Cumulus Linux user guide, "Switch Port Attributes"; what 5.15

@@ -1,4 +1,4 @@
-"""The nxos target: a device config for NX-OS (docs/targets/nxos.md).
+"""The nxos target: a device config for NX-OS (docs/targets/routers.md).
 
 Packets from hosts share ports in VRF `hosts` (`p2p_links`). A member of a route is a line in `vrf
 context hosts`: `ip route PREFIX INTERFACE NEXTHOP vrf default`, the last word the VRF of the next

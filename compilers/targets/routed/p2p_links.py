@@ -1,7 +1,7 @@
 """Point-to-point links with addresses: for routers whose static routes need the far end's.
 
 Link-local addresses that are the same on every port, and next hops outside of the port's network,
-are not to be had on every system (docs/targets/numbered-links.md), so every link has two addresses
+are not to be had on every system (docs/targets/routers.md), so every link has two addresses
 of its own: a /31 (RFC 3021) and, where the fabric has IPv6, a /127 (RFC 6164). They are the pair of
 number u·P + p of a pool, for the link at port p of vertex u, u the lower of its two vertices
 and P the ports of the widest node type. So they stay when links and nodes go or come.
@@ -209,7 +209,7 @@ class P2pRouter:
 
 @dataclass(frozen=True, slots=True)
 class P2pVariables:
-    """The variables of a router's templates (docs/targets/numbered-links.md lists them).
+    """The variables of a router's templates; a route is a prefix, a gateway and an interface.
 
     vlan: of the host ports where there are several; unreachable: the distance of the route that
     discards what no other route is for. base: management, time and logs. ipv4_pool,

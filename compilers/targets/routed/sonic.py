@@ -1,4 +1,4 @@
-"""The sonic target: config_db.json, frr.conf for the split-unified mode (docs/targets/sonic.md).
+"""The sonic target: config_db.json, frr.conf for the split-unified mode (docs/targets/routers.md).
 
 The static routes stand in both: in STATIC_ROUTE, which bgpcfgd hands to FRR, and in frr.conf with
 the tag that bgpcfgd gives routes it doesn't advertise, so that both name the same routes.

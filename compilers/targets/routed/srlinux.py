@@ -1,4 +1,4 @@
-"""The srlinux target: a device config in the system's models (RFC 7951; docs/targets/srlinux.md).
+"""The srlinux target: a device config in the system's models (RFC 7951; docs/targets/routers.md).
 
 A next hop group per link and address family, and routes that name it.
 """

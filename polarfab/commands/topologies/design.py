@@ -89,9 +89,7 @@ def _range(value: str) -> range:
 @click.option("--sort", "key", help="A key of --json.  [default: nodes; with --hosts price]")
 @click.option("--prices", "file", type=click.Path(path_type=Path), help="YAML with other prices.")
 @click.option("--table", help="A table of the papers, as in polarfly-5 or projective-4.")
-@click.option(
-    "--format", "form", type=click.Choice(["table", "csv", "json"]), help="csv has every column."
-)
+@click.option("--format", "form", type=click.Choice(["csv"]), help="csv has every column.")
 @click.option(
     "--write",
     metavar="DIR",

@@ -189,9 +189,7 @@ def example():
 
 def test_an_expansion_adds_cassettes_and_moves_nothing(example):
     larger = example.expand("quadric:1")
-    before, after = (
-        CableSchedule.of([build]).plans()[0] for build in (example.build, larger.build)
-    )
+    before, after = (CableSchedule.of([build]).plans[0] for build in (example.build, larger.build))
     assert led(after) == wanted(after)
     assert after.names[: len(before.names)] == before.names
     assert after.types[:2] == before.types
@@ -203,7 +201,7 @@ def test_an_expansion_adds_cassettes_and_moves_nothing(example):
 
 
 def test_two_exchanged_trunks_are_named(example, tmp_path):
-    plan = CableSchedule.of(example.builds).plans()[0]
+    plan = CableSchedule.of(example.builds).plans[0]
     one, other = np.flatnonzero((plan.ends == 3).any(axis=1))[[2, 4]].tolist()
     at = [int(plan.sockets[t][plan.ends[t] == 3][0]) for t in (one, other)]
     wiring = plan.wiring
@@ -237,7 +235,7 @@ def test_a_path_names_cassettes_and_trunks(example):
 
 
 def test_cords_name_the_types_of_the_cassettes_that_they_join(example):
-    (plan,) = CableSchedule.of(example.builds).plans()
+    (plan,) = CableSchedule.of(example.builds).plans
     at = {name: plan.types[kind][0] for name, kind in zip(plan.names, plan.kind, strict=True)}
     assert at == {"quadrics-P1": "quadrics"} | {f"fan{n}-P1": "fan" for n in range(1, 8)}
     for row in plan.cords():
@@ -345,7 +343,7 @@ def test_cords_of_a_rack_end_in_it_and_each_is_plugged_in_one_phase(example):
         assert entry["trunks"] == [row[0] for row in rows if row[1] == "trunk"]
     named = [(entry["racks"], entry["cassettes"]) for entry in summary["phases"]]
     assert sorted(c for _, cassettes in named for c in cassettes) == sorted(
-        CableSchedule.of(example.builds).plans()[0].names
+        CableSchedule.of(example.builds).plans[0].names
     )
     assert (["C0"], ["quadrics-P1"]) in named
     labels = "".join(CableSchedule.of(example.builds, rack="C1").text("labels"))

@@ -11,11 +11,12 @@ import pytest
 
 from controller.management import action_log
 from controller.switches import events
+from extensions.load_balancing import adaptation
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "events.md"
 KINDS = [
     kind
-    for module in (events, action_log)
+    for module in (events, action_log, adaptation)
     for kind in vars(module).values()
     if isinstance(kind, type)
     and kind.__module__ == module.__name__

@@ -59,6 +59,14 @@ def told(net):
     return [event.kind for event in net.sessions.drain()]
 
 
+def mods(net):
+    """How many messages changed switches since the last call."""
+    count = sum(len(switch.mods) for switch in net.switches)
+    for switch in net.switches:
+        switch.mods.clear()
+    return count
+
+
 class Beside:
     """Computations that wait until the test has them done."""
 

@@ -19,17 +19,18 @@ from controller.upkeep import repair_keeper
 from controller.upkeep.repair_keeper import ROUND_PATIENCE, Keeper
 from inventory.problems import InputError
 from tests.compilers.modular import modular
-from tests.compilers.routed import routed
 from tests.controller.switches.conforming_fabric import InMemory
 from tests.controller.switches.session_talk import names
-from tests.controller.upkeep.makers import BUILD, CALM, hold, links_of, network, tables_for, told
-
-
-def mods(net):
-    count = sum(len(switch.mods) for switch in net.switches)
-    for switch in net.switches:
-        switch.mods.clear()
-    return count
+from tests.controller.upkeep.makers import (
+    BUILD,
+    CALM,
+    hold,
+    links_of,
+    mods,
+    network,
+    tables_for,
+    told,
+)
 
 
 @pytest.mark.parametrize("link", links_of()[::4])
@@ -183,36 +184,6 @@ def test_somebody_elses_programs_are_left_alone():
     assert not hold(net, BUILD.tables)
 
 
-def test_weights_follow_loads_with_one_group_mod_a_class():
-    build = replace(BUILD, balance="ugal-pf", policy={"threshold": "2/3"})
-    net, keeper = network(Duties(damping=CALM), build)
-    told(net)
-    mods(net)
-    hot, routes = int(build.wiring.port[4, 1]), build.tables.routes
-    behind = int(np.flatnonzero(routes.egress[4] == 1)[0])
-    row = int(build.addressing.ipv4_prefixes()[0][behind]).to_bytes(4, "big")
-    for second in range(12):
-        net.switches[4].sent[hot] += 125_000  # what the port carries in a second
-        net.switches[4].carried[row] = 1_000_000 * second  # and what the switches send by it
-        net.tick(1.0)
-    shifted = [event for event in net.sessions.drain() if event.kind == "shifted"]
-    assert shifted
-    assert {event.node for event in shifted} == {build.wiring.names[4]}
-    changed = [message for switch in net.switches for message in switch.mods]
-    assert len(changed) == len(shifted)
-    assert all(message[1] == 15 for message in changed)
-    assert keeper.utilisation is not None
-    assert keeper.utilisation[4, 1] > 0.9
-    assert keeper.status()["shifted_classes"] == 1
-    link = links_of()[20]
-    net.cable(*link, False)
-    assert keeper.build.tables.classes.weight[4].max() > 1  # a repair keeps what has moved
-    for _ in range(60):
-        net.tick(1.0)
-    net.cable(*link, True)
-    assert not hold(net, BUILD.tables)
-
-
 def test_discovery_asks_for_frames_and_goes_without_them():
     net, keeper = network(Duties(discover=True, damping=CALM))
     for _ in range(12):
@@ -242,12 +213,6 @@ def test_a_controller_that_comes_back_while_a_link_is_dead_sends_nothing():
     after.connect()
     assert not hold(after, tables_for(link))
     assert mods(after) == 0
-
-
-def test_weights_can_move_only_where_there_are_alternates():
-    build = replace(routed(q=3), identity="0123456789abcdef")
-    with pytest.raises(InputError, match="--adapt: required a build with alternates"):
-        network(Duties(adapt=True), build)
 
 
 def test_frames_leave_by_a_port_that_was_not_there_when_the_switch_connected():

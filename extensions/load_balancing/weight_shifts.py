@@ -24,7 +24,7 @@ from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.class_groups import HASH_VALUES
 
 if TYPE_CHECKING:  # most fabrics keep their weights
-    from controller.upkeep.measured_traffic import MeasuredTraffic
+    from extensions.load_balancing.measured_traffic import MeasuredTraffic
 
 Numbers = NDArray[Any]
 Reals = NDArray[np.float64]

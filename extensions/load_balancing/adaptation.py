@@ -2,15 +2,14 @@
 
 Where a port is loaded above the threshold, or weights are shifted, the rows of all switches are
 read twice, and what they have carried in between says what enters for whom. One change of weights
-follows at most, and a rest. Shares are fitted in the background. No I/O; time is a number that the
-caller gives.
+follows at most, and a rest. Shares are fitted in the background. No I/O; time is the fabric's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -22,11 +21,12 @@ from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.protocol import Multipart
 from controller.openflow.multipart import flows_wanted, ports_wanted
 from controller.switches.conversation import Answer
+from controller.switches.events import SwitchEvent
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Start, at_once
-from controller.upkeep.balance import ShiftRule, Shifts, adapt, weighted
-from controller.upkeep.measured_traffic import FabricWays, MeasuredTraffic
-from controller.upkeep.meters import MOST_ROWS, Meter, RowMeter
+from extensions.load_balancing.measured_traffic import FabricWays, MeasuredTraffic
+from extensions.load_balancing.meters import MOST_ROWS, Meter, RowMeter
+from extensions.load_balancing.weight_shifts import ShiftRule, Shifts, adapt, weighted
 from inventory.problems import InputError
 
 METER_PERIOD = 1.0
@@ -35,23 +35,58 @@ REST, LONGEST_REST = 3.0, 30.0
 """Seconds between rounds; it doubles while rounds change nothing, up to the latter."""
 
 
-class Adaptation:
-    """The loads of a build's ports, and the weight shifts that they caused.
+@dataclass(frozen=True, slots=True)
+class ClassShift:
+    """The parts of 64 of an egress class that use alternates instead of its minimal port.
+
+    parts: fewer than 0 if the minimal port has got some of theirs.
+    """
+
+    egress_class: int
+    port: str
+    parts: int
+
+    @property
+    def text(self) -> str:
+        """The parts of 64 and the port, as text."""
+        return f"{abs(self.parts)}/64 {'from' if self.parts >= 0 else 'to'} {self.port}"
+
+
+class WeightsShifted(SwitchEvent):
+    """Weights have followed the load: the parts of 64 of each class that now use alternates."""
+
+    kind = "shifted"
+    line = "weights moved at {node}: {text}"
+
+    shifts: tuple[ClassShift, ...]
+
+    @property
+    def text(self) -> str:
+        """The parts of 64 and their port, as text."""
+        return ", ".join(shift.text for shift in self.shifts)
+
+
+class UgalAdaptation:
+    """The loads of a build's ports, and the weight shifts that they caused: an `Adaptation`.
 
     shifts: those in the tables, or in the change being sent. start: starts the fit of shares.
 
     Raises:
-        InputError: the fabric has more rows than can be read, or its packets are marked.
+        InputError: the build has no alternates, the fabric has more rows than can be read, or its
+            packets are marked.
     """
 
     def __init__(
-        self,
-        build: Build,
-        clock: Callable[[], float],
-        rate: float | None = None,
-        start: Start = at_once,
+        self, build: Build, fabric: LiveFabric, rate: float | None = None, start: Start = at_once
     ) -> None:
         wiring, classes = build.wiring, build.tables.classes
+        if not (build.spreading.adapts or classes.alternate.shape[2]):
+            raise InputError.of(
+                key="--adapt",
+                required="a build with alternates, to which weights can move",
+                given=f"balance: {build.balance}",
+                todo="write routing: {balance: ugal-pf} in the fabric, and compile",
+            )
         threshold = share(build.policy.get("threshold", "2/3"), _q(build))
         self.rule = ShiftRule(threshold=float(threshold))
         self.meter = Meter(len(wiring.far), wiring.cables().shape[1] - 1, rate)
@@ -65,15 +100,35 @@ class Adaptation:
                 todo="take --no-adapt",
             )
         self._build, self._ways = build, (build.tables, FabricWays.of(build))
-        self._clock, self._start = clock, start
+        self._fabric, self._start = fabric, start
         self._fitting: Future[tuple[Shifts, NDArray[np.int64]]] | None = None
         self._asked = np.full(len(wiring.far), -np.inf)
         self._looked, self._next, self._rest = -np.inf, -np.inf, REST
         self._there: set[int] = set()
         self._counting = False
 
-    def ask(self, switches: LiveFabric, now: float) -> None:
+    @property
+    def shifted(self) -> int:
+        """How many classes have shifted weights."""
+        return int(np.count_nonzero(self.shifts.moved))
+
+    @property
+    def load(self) -> NDArray[np.float64]:
+        """float64[S, K]: of each port with a link, 0 to 1."""
+        load = np.take_along_axis(self.meter.load, self._build.wiring.port, axis=1)
+        return np.asarray(np.clip(np.nan_to_num(load), 0, 1))
+
+    def weighting(self) -> Callable[[Tables], Tables]:
+        """What gives tables the weights as they are shifted now."""
+        return partial(_with_weights, self.shifts)
+
+    def described(self, vertex: int, ports: bytes) -> None:
+        """A switch has described its ports."""
+        self.meter.ports(vertex, ports)
+
+    def ask(self) -> None:
         """Request counters from the switches that are due."""
+        switches, now = self._fabric, self._fabric.clock()
         self._there = set(switches.in_sync)
         for vertex in self._there:
             if now - self._asked[vertex] >= METER_PERIOD:
@@ -90,13 +145,30 @@ class Adaptation:
         self._rows.left(vertex)
         self._asked[vertex] = -np.inf
 
-    def step(self, tables: Tables, now: float) -> NDArray[np.int64] | None:
+    def step(self, tables: Tables) -> NDArray[np.int64] | None:
         """int64[m, 2], the switch and class of each new shift; None if none is due.
 
         Args:
             tables: with the compiled weights.
-            now: the time.
         """
+        moves = self._step(tables, self._fabric.clock())
+        if moves is not None:
+            self._tell(tables.classes, moves)
+        return moves
+
+    def _tell(self, classes: Classes, moves: NDArray[np.int64]) -> None:
+        """Report the new weights of each switch."""
+        wiring = self._build.wiring
+        for vertex in np.unique(moves[:, 0]).tolist():
+            numbers = moves[moves[:, 0] == vertex, 1]
+            found = numbers, classes.port[vertex, numbers], self.shifts.moved[vertex, numbers]
+            shifts = tuple(
+                ClassShift(number, wiring.port_name(vertex, port), parts)
+                for number, port, parts in np.stack(found, axis=1).tolist()
+            )
+            self._fabric.tell(WeightsShifted(wiring.names[vertex], shifts))
+
+    def _step(self, tables: Tables, now: float) -> NDArray[np.int64] | None:
         if self._fitting is not None:
             return self._fitted(self._fitting, tables, now)
         if now - self._looked < METER_PERIOD:
@@ -142,14 +214,14 @@ class Adaptation:
     def _counted(self, vertex: int) -> Answer:
         def counted(body: bytes | None) -> None:
             if body is not None and self._counting:
-                self._rows.counters(vertex, body, self._clock())
+                self._rows.counters(vertex, body, self._fabric.clock())
 
         return counted
 
     def _told(self, vertex: int) -> Answer:
         def told(body: bytes | None) -> None:
             if body is not None:
-                self.meter.counters(vertex, body, self._clock())
+                self.meter.counters(vertex, body, self._fabric.clock())
 
         return told
 
@@ -169,6 +241,10 @@ def _fit(
     if traffic is None:  # nothing is sent that shifts are for
         return Shifts.none(classes), np.argwhere(shifts.weight.any(axis=2))
     return adapt(rule, classes, shifts, traffic, load)
+
+
+def _with_weights(shifts: Shifts, tables: Tables) -> Tables:
+    return replace(tables, classes=weighted(tables.classes, shifts))
 
 
 def _q(build: Build) -> int:

@@ -13,11 +13,11 @@ from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import PATTERNS
 from compilers.tables.build import Build
 from compilers.targets.openflow.protocol import PORT, PORT_STATS
-from controller.upkeep.balance import ShiftRule, Shifts, adapt, weighted
-from controller.upkeep.measured_traffic import FabricWays, MeasuredTraffic
-from controller.upkeep.meters import HALF_LIFE, Meter
+from extensions.load_balancing.measured_traffic import FabricWays, MeasuredTraffic
+from extensions.load_balancing.meters import HALF_LIFE, Meter
+from extensions.load_balancing.weight_shifts import ShiftRule, Shifts, adapt, weighted
 from tests.compilers.routed import routed, weights
-from tests.controller.upkeep.followed import followed
+from tests.extensions.load_balancing.followed import followed
 
 RULE = ShiftRule()
 RATE = 1e9

@@ -12,16 +12,15 @@ from compilers.demand.fluid import Fluid
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import PATTERNS
 from compilers.wiring.addressing import Addressing
-from controller.settings import Damping, Duties
-from controller.upkeep import adaptation
-from controller.upkeep.measured_traffic import FabricWays
-from controller.upkeep.meters import RouteKeys
+from controller.settings import Duties
+from extensions.load_balancing import adaptation
+from extensions.load_balancing.measured_traffic import FabricWays
+from extensions.load_balancing.meters import RouteKeys
 from inventory.problems import InputError
 from tests.compilers.routed import routed, weights
-from tests.controller.upkeep.followed import followed
-from tests.controller.upkeep.makers import Beside, hold, links_of, network, told
+from tests.controller.upkeep.makers import BUILD, CALM, Beside, hold, links_of, mods, network, told
+from tests.extensions.load_balancing.followed import followed
 
-CALM = Damping(suppress=1e6)
 SECOND = 125_000
 """What a port carries: the stand-ins say 1 Mb/s."""
 
@@ -190,3 +189,39 @@ def test_a_fabric_with_more_rows_than_can_be_read_is_refused(monkeypatch) -> Non
 def test_marked_packets_have_fixed_weights() -> None:
     with pytest.raises(InputError, match="as a controller that shifts weights cannot follow"):
         FabricWays.of(replace(minimal(3), balance="spread"))
+
+
+def test_weights_follow_loads_with_one_group_mod_a_class():
+    build = replace(BUILD, balance="ugal-pf", policy={"threshold": "2/3"})
+    net, keeper = network(Duties(damping=CALM), build)
+    told(net)
+    mods(net)
+    hot, routes = int(build.wiring.port[4, 1]), build.tables.routes
+    behind = int(np.flatnonzero(routes.egress[4] == 1)[0])
+    row = int(build.addressing.ipv4_prefixes()[0][behind]).to_bytes(4, "big")
+    for second in range(12):
+        net.switches[4].sent[hot] += 125_000  # what the port carries in a second
+        net.switches[4].carried[row] = 1_000_000 * second  # and what the switches send by it
+        net.tick(1.0)
+    shifted = [event for event in net.sessions.drain() if event.kind == "shifted"]
+    assert shifted
+    assert {event.node for event in shifted} == {build.wiring.names[4]}
+    changed = [message for switch in net.switches for message in switch.mods]
+    assert len(changed) == len(shifted)
+    assert all(message[1] == 15 for message in changed)
+    assert keeper.utilisation is not None
+    assert keeper.utilisation[4, 1] > 0.9
+    assert keeper.status()["shifted_classes"] == 1
+    link = links_of()[20]
+    net.cable(*link, False)
+    assert keeper.build.tables.classes.weight[4].max() > 1  # a repair keeps what has moved
+    for _ in range(60):
+        net.tick(1.0)
+    net.cable(*link, True)
+    assert not hold(net, BUILD.tables)
+
+
+def test_weights_can_move_only_where_there_are_alternates():
+    build = replace(routed(q=3), identity="0123456789abcdef")
+    with pytest.raises(InputError, match="--adapt: required a build with alternates"):
+        network(Duties(adapt=True), build)
