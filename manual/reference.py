@@ -245,14 +245,14 @@ JSON_OF = (
     "verify build",
     "explain build n0 n2",
     "hosts paths build n0 n2",
-    "localise build",
+    "hosts localise build",
     "render build --target eos -o out",
     "cables build",
     "throughput build --pattern uniform",
     "expand build --clusters quadric:1 -o larger",
     "plan larger --from build",
-    "diff build larger",
-    "fsck build",
+    "diff larger --from build",
+    "folder fsck build",
     "targets frr",
     "design --radix 8",
     "draw build -o lab.svg",
@@ -270,7 +270,8 @@ def json_forms() -> Iterator[str]:
             if not result.stdout.startswith(("{", "[")):
                 raise RuntimeError(f"polarfab {words}: {result.output} {result.exception!r}")
             form = json.dumps(shape(json.loads(result.stdout)), indent=2, ensure_ascii=False)
-            yield f"## {words.split()[0]}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
+            verb = re.match(r"((hosts|folder) )?\w+", words)[0]  # type: ignore[index]
+            yield f"## {verb}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
 
 
 def shape(value: Any) -> Any:
