@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import reduce
+from functools import reduce, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -18,8 +18,12 @@ from compilers.spec.target_names import SHIPPED, meant_target, target_names
 from controller import API
 from inventory.problems import InputError
 
+if TYPE_CHECKING:
+    from controller.management.client import Client
+
 V = TypeVar("V", bound=Callable[..., Any])
 Decorator = Callable[[V], V]
+Decorated = Callable[..., Any]
 
 HTTP = f"http://{API}"
 """Where a controller's management API usually is."""
@@ -143,6 +147,11 @@ def set_option(more: str = "", of: str = "the target") -> Decorator[Any]:
     )
 
 
+hosts_per_node = click.option(
+    "--hosts-per-node",
+    type=click.IntRange(0, 1024),
+    help="Hosts per switch; else as in the build, and 1 where there is none.",
+)
 fail_option = click.option(
     "--fail",
     "failures",
@@ -180,29 +189,56 @@ phases_option = click.option(
 )
 
 
-def controller_url(usual: str | None = HTTP, more: str = "") -> Decorator[Any]:
-    """--to URL."""
-    return click.option(
-        "--to",
-        "url",
-        metavar="URL",
-        default=usual,
-        show_default=True,
-        help=f"The controller's management API{more and f'; {more}'}.",
+class Controller(NamedTuple):
+    """How a running controller is reached."""
+
+    url: str
+    token_file: Path | None
+    authority: Path | None
+    named: bool = True
+
+    def client(self) -> Client:
+        """A client of its management API.
+
+        Raises:
+            InputError: the URL is not http or https, or a file cannot be used.
+        """
+        from controller.management.client import Client
+
+        return Client.to(self.url, "--to", self.token_file, self.authority)
+
+
+def controller_options(verb: V) -> Decorated:
+    """--to, --token-file and --ca, as one `Controller`."""
+
+    @wraps(verb)
+    def reached(
+        *given: Any, url: str | None, token_file: Path | None, authority: Path | None, **more: Any
+    ) -> Any:
+        controller = Controller(url or HTTP, token_file, authority, url is not None)
+        return verb(*given, controller=controller, **more)
+
+    usual = f"The controller's management API.  [default: {HTTP}]"
+    allowed = "A file whose first line is a token that the controller accepts."
+    certificate = "The authority of the controller's certificate (PEM), for https."
+    options: Decorator[Decorated] = together(
+        click.option("--to", "url", metavar="URL", help=usual),
+        click.option("--token-file", type=_READ, help=allowed),
+        click.option("--ca", "authority", type=_READ, help=certificate),
     )
+    return options(reached)
 
 
-token_file = click.option(
-    "--token-file",
-    type=_READ,
-    help="A file whose first line is a token that the controller accepts.",
-)
-authority = click.option(
-    "--ca",
-    "authority",
-    type=_READ,
-    help="The authority of the controller's certificate (PEM), for https.",
-)
+def old_build(required: bool = False, more: str = "") -> Decorator[Any]:
+    """--from OLDBUILD."""
+    return click.option(
+        "--from",
+        "old",
+        metavar="OLDBUILD",
+        type=click.Path(path_type=Path),
+        required=required,
+        help=f"The old build{more and f'; {more}'}.",
+    )
 
 
 framework_option = click.option(

@@ -1,4 +1,4 @@
-"""`polarfab paths`: the paths that a host chooses from, over all planes."""
+"""`polarfab hosts paths`: the paths that a host chooses from, over all planes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from extensions.host_paths.host_path_set import HostPathSet
     from polarfab.fabric import Fabric
 
-FORMS = ("table", "json", "linux", "frr", "fabric", "library")
+FORMS = ("linux", "frr", "fabric", "library")
 
 
 def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:
@@ -100,7 +100,7 @@ def command(
         _write(alone, output)
         return
     if source is None or destination is None:
-        raise click.UsageError("name both ends: polarfab paths BUILD SRC DST")
+        raise click.UsageError("name both ends: polarfab hosts paths BUILD SRC DST")
     from extensions.host_paths import host_paths
 
     found = host_paths(fabric, source, destination, count, planes, failures, options)

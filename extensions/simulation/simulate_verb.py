@@ -13,6 +13,7 @@ from inventory.problems import InputError
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
+    counted,
     json_option,
     print_json,
     print_table,
@@ -21,7 +22,7 @@ from polarfab.output.verb_output import (
     warn,
     write_file,
 )
-from polarfab.shared_options import scheduler_option
+from polarfab.shared_options import hosts_per_node, scheduler_option
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -74,7 +75,7 @@ MEANT = {
     help="Of a collective's vector, or of each message; bytes.",
 )
 @click.option("--load", "words", metavar="L,…", default="", help="Offered.  [default: .1,.2,…,1]")
-@click.option("--hosts", type=click.IntRange(1, 1024), help="Hosts per switch; else as built.")
+@hosts_per_node
 @click.option(
     "--ways",
     type=click.Choice(["minimal", "emitted", "adaptive", "shortest", "ugal", "valiant"]),
@@ -176,7 +177,7 @@ def command(
     trace: Path | None,
     size: int,
     words: str,
-    hosts: int | None,
+    hosts_per_node: int | None,
     ways: tuple[str, ...],
     failures: Failures,
     seed: int,
@@ -210,6 +211,7 @@ def command(
     if switches["metres"] and switches["link"] != 1:
         raise InputError.of("links of one length or of the cable plan", "both", key="--metres")
     switches["metres"] = switches["metres"] or 0.0
+    hosts = hosts_per_node or 0
     pattern = str(demand) if demand else pattern or "uniform"
     loads = _loads(words)
     form = plot_form(output) if output else ""
@@ -231,7 +233,7 @@ def command(
         if beside := [name for name, value in others.items() if value]:
             what = "--collective" if collective else "--trace"
             raise InputError.of(f"{what} without {', '.join(others)}", " and ".join(beside))
-        sizes = (trace, hosts or 0) if trace else (collective, size, hosts or 0)
+        sizes = (trace, hosts) if trace else (collective, size, hosts)
         _to_the_end(asked, (*sizes, seed, fail), as_json)
         return
     from extensions.simulation import simulate
@@ -239,9 +241,9 @@ def command(
     measured = list[MeasuredBuild]()
     for fabric, settings in asked:
         with progress(_doing(settings["level"])) as bar:
-            given = pattern, loads, hosts or 0, seed, fail, bar, scheduler, demand
+            given = pattern, loads, hosts, seed, fail, bar, scheduler, demand
             curves = of_each_plane(fabric, lambda plane: simulate(plane, *given, **settings))  # noqa: B023
-        measured.append(MeasuredBuild(fabric, settings["ways"], hosts or 0, pattern, tuple(curves)))
+        measured.append(MeasuredBuild(fabric, settings["ways"], hosts, pattern, tuple(curves)))
     if output:
         from compilers.drawing.plots import plot
         from extensions.simulation.latency_plot import latencies
@@ -280,7 +282,7 @@ class MeasuredBuild:
         """Of its table and its plot."""
         topology = self.fabric.builds[0].topology.title()
         ways = f", ways {self.ways}" if self.ways else ""
-        return f"{topology}, {self.hosts_per_node} hosts per node, {self.pattern}{ways}"
+        return f"{topology}, {counted(self.hosts_per_node, 'host')} per node, {self.pattern}{ways}"
 
     def report(self) -> dict[str, Any]:
         """For JSON."""

@@ -23,7 +23,7 @@ from polarfab.output.verb_output import warn
 
 def tell(*problems: Problem) -> int:
     """Print problems, alike ones folded without --verbose; gives the exit code of bad input."""
-    for problem in problems if "--verbose" in sys.argv else few(problems):
+    for problem in problems if {"-v", "--verbose"} & {*sys.argv} else few(problems):
         warn(f"error: {problem}")
     if wants_json(sys.argv):
         order = ("file", "line", "key", "required", "given", "todo")
@@ -42,9 +42,7 @@ def drop_output() -> None:
 
 def wants_json(words: Sequence[str]) -> bool:
     """Whether a verb with these words prints JSON."""
-    options = words[: words.index("--")] if "--" in words else words
-    spaced = " ".join(options).replace("=", " ")
-    return "--json" in options or "--format json" in spaced
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
 
 
 def usage_problem(error: click.ClickException) -> Problem:
@@ -80,10 +78,9 @@ def usage_problem(error: click.ClickException) -> Problem:
 def _meant(error: click.NoSuchOption) -> str:
     """The option that was likely meant."""
     verb = error.ctx is not None and error.ctx.parent is not None
-    if not verb and error.option_name in ("--quiet", "--verbose", "--json"):
+    if not verb and error.option_name in ("-q", "-v", "--quiet", "--verbose", "--json"):
         return "it goes behind the verb"
-    short = {"-v": "--verbose", "-q": "--quiet", "-j": "--json"}.get(error.option_name)
-    near = " or ".join([short] if short else sorted(error.possibilities or ()))
+    near = "--json" if error.option_name == "-j" else " or ".join(sorted(error.possibilities or ()))
     return f"did you mean {near}?" if near else ""
 
 

@@ -32,6 +32,7 @@ def _louder(step: int) -> Callable[[click.Context, click.Parameter, bool], None]
 
     def remember(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
         context.meta["given"] = context.params
+        context.meta["verb"] = context.command_path.partition(" ")[2]
         if wanted and context.meta.setdefault("volume", step) != step:
             raise click.UsageError("--quiet and --verbose contradict each other; leave one out")
 
@@ -42,7 +43,7 @@ def volume_options() -> list[click.Parameter]:
     """The options --quiet and --verbose."""
     return [
         click.Option(
-            [name],
+            [f"-{name[2]}", name],
             is_flag=True,
             expose_value=False,
             is_eager=True,
@@ -63,14 +64,19 @@ def volume() -> int:
 
 
 def chosen_format(form: str | None, as_json: bool, usual: str = "table") -> str:
-    """The format that --format and --json ask for, the usual one where neither does.
+    """The format that --format asks for, `json` with --json, the usual one with neither.
 
     Raises:
         UsageError: they contradict each other.
     """
-    if as_json and form not in (None, "json"):
-        raise click.UsageError(f"--json is --format json; leave --format {form} or --json out")
+    if as_json and form:
+        raise click.UsageError(f"leave --format {form} or --json out: each is another format")
     return "json" if as_json else form or usual
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 host`, `2 hosts`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def print_json(value: Any) -> None:

@@ -110,7 +110,7 @@ SMALLER = "take a smaller fabric"
         ("channels", lambda f: f.verify(channels=True), "--no-channels"),
         ("throughput", lambda f: f.throughput(["uniform"]), "--pattern"),
         ("throughput flows", lambda f: f.throughput(["tornado"]), "balance: minimal"),
-        ("simulate", lambda f: simulate(f, "tornado", [0.1]), "--hosts"),
+        ("simulate", lambda f: simulate(f, "tornado", [0.1]), "--hosts-per-node"),
         ("render", lambda f: f.render("frr", "out", unverified=True, check=False), "--node"),
     ],
 )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from extensions.clusters.trees.allreduce_time import AllreduceTime
     from extensions.clusters.trees.tree_set import TreeSet
 
-TREE_FORMS = ("table", "json", "openflow", "msccl")
+TREE_FORMS = ("openflow", "msccl")
 
 
 @click.command("trees")

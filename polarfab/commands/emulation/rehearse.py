@@ -8,12 +8,12 @@ import click
 
 from polarfab.output.emulation_output import run
 from polarfab.output.verb_output import json_option
-from polarfab.shared_options import framework_option, run_options, unverified_option
+from polarfab.shared_options import framework_option, old_build, run_options, unverified_option
 
 
 @click.command("rehearse")
-@click.argument("old")
-@click.argument("new")
+@click.argument("folder", metavar="BUILD|FABRIC")
+@old_build(required=True)
 @click.option(
     "--engine",
     type=click.Choice(["auto", "mininet", "ovs-fabric", "model"]),
@@ -41,8 +41,8 @@ from polarfab.shared_options import framework_option, run_options, unverified_op
 @unverified_option()
 @json_option
 def command(
-    old: str,
-    new: str,
+    folder: str,
+    old: Path,
     engine: str,
     framework: str | None,
     interval: float,
@@ -52,18 +52,27 @@ def command(
     unverified: bool,
     as_json: bool,
 ) -> None:
-    """Bring OLD up, let every host send to every other, move to NEW, and see that nobody loses.
+    """Bring OLDBUILD up, have every host send to every other, move to BUILD, count lost packets.
 
-    OLD and NEW are build folders or fabric.yaml files. Switches and cables of both are brought up
-    first. The controller moves the fabric in the rounds of `polarfab plan`. Then NEW is checked in
-    full. Before that the probe runs while nothing happens: where it loses packets by itself, it is
-    slowed down, and where that does not help, the exit code is 1.
+    Both are build folders or fabric.yaml files. Switches and cables of both are brought up first.
+    The controller moves the fabric in the rounds of `polarfab plan`. Then BUILD is checked in full.
+    First the probe runs while nothing happens: where it loses packets by itself, it is slowed down,
+    and where that does not help, the exit code is 1.
 
     \b
-        polarfab rehearse build larger --report out
+        polarfab rehearse larger --from build --report out
     """
     from mininet_scenarios.run.move_scenario import move_scenario
 
-    loaded = move_scenario(old, new, engine, framework, interval, pairs)
-    again = ["rehearse", old, new, "--interval", f"{interval:g}", "--pairs", str(pairs)]
+    loaded = move_scenario(str(old), folder, engine, framework, interval, pairs)
+    again = [
+        "rehearse",
+        folder,
+        "--from",
+        str(old),
+        "--interval",
+        f"{interval:g}",
+        "--pairs",
+        str(pairs),
+    ]
     run(loaded, again, as_json, keep, report, unverified)

@@ -19,18 +19,7 @@ from polarfab.output.verb_output import (
 )
 from polarfab.shared_options import phases_option
 
-CABLE_FORMS = (
-    "table",
-    "json",
-    "csv",
-    "markdown",
-    "netbox",
-    "labels",
-    "bom",
-    "hosts",
-    "panels",
-    "cassettes",
-)
+CABLE_FORMS = ("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels", "cassettes")
 
 
 @click.command("cables")

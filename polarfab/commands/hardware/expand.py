@@ -19,6 +19,7 @@ from polarfab.output.verb_output import (
     write_file,
 )
 from polarfab.output.verification_output import stop_if_wrong
+from polarfab.shared_options import old_build
 
 if TYPE_CHECKING:
     from compilers.expansion.growth_report import GrowthReport
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @click.command("expand")
-@click.argument("start", metavar="BUILD|FABRIC")
+@click.argument("folder", metavar="BUILD|FABRIC")
 @click.option(
     "--clusters",
     help="quadric:N or fan:N for odd q, nucleus for even q, switch:N in a random graph.",
@@ -39,16 +40,16 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of chance: of the links that switch:N takes apart.",
 )
-@click.option("--whole", metavar="BUILD|FABRIC", help="The same fabric with more of it installed.")
+@old_build(more="BUILD is the same fabric with more of it installed; a fabric.yaml, too")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder for the larger build."
 )
 @json_option
 def command(
-    start: str,
+    folder: str,
     clusters: str | None,
     seed: int,
-    whole: str | None,
+    old: Path | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -68,13 +69,13 @@ def command(
 
     Every plane of a fabric of several grows by the same clusters.
 
-    With --whole nothing new is planned: what is added between BUILD, of which parts were not
-    installed (`compile --phase`, or nodes that are planned), and the same fabric with more of it.
+    With --from nothing new is planned: what is added between OLDBUILD, of which parts were not
+    installed (`compile --phase`, or nodes that are planned), and BUILD, which has more of it.
     """
-    if (clusters is None) == (whole is None):
-        raise click.UsageError("say either --clusters or --whole")
-    fabric = _fabric(start)
-    found = _remaining(fabric, _fabric(whole)) if whole else _grown(fabric, clusters or "", seed)
+    if (clusters is None) == (old is None):
+        raise click.UsageError("say either --clusters or --from OLDBUILD")
+    fabric = _fabric(folder)
+    found = _remaining(_fabric(str(old)), fabric) if old else _grown(fabric, clusters or "", seed)
     if output is not None:
         _write(found, output)
     if as_json:

@@ -20,10 +20,9 @@ from polarfab.output.verb_output import (
     warn,
 )
 from polarfab.shared_options import (
-    HTTP,
-    authority,
-    controller_url,
-    token_file,
+    Controller,
+    controller_options,
+    old_build,
     unverified_option,
 )
 
@@ -45,16 +44,8 @@ NAMED = 6
 
 @click.command("plan")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option(
-    "--from",
-    "before",
-    metavar="OLDBUILD",
-    type=click.Path(path_type=Path),
-    help="The build that the switches hold.",
-)
-@controller_url(usual=None, more=f"[default: {HTTP}]")
-@token_file
-@authority
+@old_build(more="else what the controller has")
+@controller_options
 @click.option(
     "--mixtures", default=2, show_default=True, help="Random mixtures to walk in each round."
 )
@@ -69,10 +60,8 @@ NAMED = 6
 @json_option
 def command(
     folder: Path,
-    before: Path | None,
-    url: str | None,
-    token_file: Path | None,
-    authority: Path | None,
+    old: Path | None,
+    controller: Controller,
     mixtures: int,
     seed: int,
     unverified: bool,
@@ -88,11 +77,11 @@ def command(
     """
     from polarfab.fabric import Fabric
 
-    if before and url:
+    if old and controller.named:
         raise click.UsageError("say either --from OLDBUILD or --to URL")
     with Fabric.load(folder).usable(unverified) as new:
-        old = Fabric.load(before) if before else _running(url, token_file, authority)
-        pairs = side_by_side(old, new)
+        held = Fabric.load(old) if old else _running(controller)
+        pairs = side_by_side(held, new)
         with progress("planning") as bar:
             found = [one.plan(other, mixtures, seed, bar).as_dict() for one, other in pairs]
     names = [other.name for _, other in pairs]
@@ -107,7 +96,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _running(url: str | None, token_file: Path | None, authority: Path | None) -> Fabric:
+def _running(controller: Controller) -> Fabric:
     """The fabric of the controller at URL.
 
     Raises:
@@ -117,10 +106,10 @@ def _running(url: str | None, token_file: Path | None, authority: Path | None) -
     from polarfab.fabric import Fabric
 
     try:
-        return Fabric.running(url or HTTP, token_file, authority)
+        return Fabric.running(controller.url, controller.token_file, controller.authority)
     except InputError as error:
         held = Problem("", "", "or name the build that the switches hold", key="--from")
-        raise error if url else InputError([*error.problems, held]) from error
+        raise error if controller.named else InputError([*error.problems, held]) from error
 
 
 def _print(report: dict[str, Any], plane: str) -> None:

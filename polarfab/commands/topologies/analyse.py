@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     help="Some of distances,paths,load,bisection,resilience,expansion; by default all that apply.",
 )
 @click.option(
-    "--runs",
+    "--orders",
     type=click.IntRange(1, 10_000),
     default=100,
     show_default=True,
@@ -46,16 +46,9 @@ if TYPE_CHECKING:
     help="Of chance: of the failures.",
 )
 @click.option(
-    "--clusters",
-    type=click.IntRange(1, 1000),
-    default=4,
-    show_default=True,
-    help="Expansion: up to so many more clusters.",
-)
-@click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "csv", "json"]),
+    type=click.Choice(["csv"]),
     help="csv prints the table of one analysis.",
 )
 @scheduler_option
@@ -67,9 +60,8 @@ def command(
     supernode: str | None,
     degree: int | None,
     what: str | None,
-    runs: int,
+    orders: int,
     seed: int,
-    clusters: int,
     form: str | None,
     scheduler: str,
     as_json: bool,
@@ -104,7 +96,7 @@ def command(
     for name in wanted or applicable(topology):
         say_time(Size.of_topology(topology), f"analyse {name}")
         with progress(name) as report:
-            found |= analyse(topology, [name], runs, seed, clusters, report, scheduler)
+            found |= analyse(topology, [name], orders, seed, progress=report, scheduler=scheduler)
         if not (as_csv or as_json):
             _print(topology, name, found[name])
     if as_json:

@@ -11,6 +11,7 @@ import click
 from inventory.problems import InputError
 from polarfab.family_choice import chosen_fabric, chosen_topology, parameter_options
 from polarfab.output.verb_output import json_option, print_json, progress, say, write_file
+from polarfab.shared_options import old_build
 
 if TYPE_CHECKING:
     from compilers.choices import Chart, PictureForm
@@ -50,13 +51,7 @@ RADIXES = range(8, 129)
 @click.option(
     "--pattern", metavar="PATTERN", help="The traffic, for --show load.  [default: uniform]"
 )
-@click.option(
-    "--from",
-    "before",
-    metavar="OLDBUILD",
-    type=click.Path(path_type=Path),
-    help="The build that the switches hold; for --show rounds.",
-)
+@old_build(more="for --show rounds")
 @click.option("--plot", type=click.Choice(PLOTS), help="A plot of the papers instead.")
 @click.option(
     "-o",
@@ -78,7 +73,7 @@ def command(
     fail: str | None,
     show: Chart | Literal["fabric"],
     pattern: str | None,
-    before: Path | None,
+    old: Path | None,
     plot: str | None,
     output: Path,
     as_json: bool,
@@ -111,7 +106,7 @@ def command(
     _fitting(
         "" if plot else show,
         ("--pattern", "load", pattern),
-        ("--from", "rounds", before),
+        ("--from", "rounds", old),
         ("--layout", "fabric", layout_name),
         ("--rack, --cluster, --pair or --fail", "fabric", marked),
     )
@@ -135,10 +130,10 @@ def command(
         if show == "fabric":
             picture = fabric.draw(picture_form, layout_name, marked)
         else:
-            old = Fabric.load(before) if before else None
+            before = Fabric.load(old) if old else None
             with progress(f"drawing {show}") as report:
                 picture = fabric.chart(
-                    show, picture_form, pattern=pattern or "", before=old, progress=report
+                    show, picture_form, pattern=pattern or "", before=before, progress=report
                 )
     elif show == "fabric":
         topology = chosen_topology(subjects[0], given, "draw")

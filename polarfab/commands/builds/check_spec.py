@@ -1,4 +1,4 @@
-"""`polarfab validate`: every problem of a fabric.yaml and its inventory; nothing is built."""
+"""`polarfab check spec`: every problem of a fabric.yaml and its inventory; nothing is built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polarfab.output.loss_output import warn_of_losses
 from polarfab.output.verb_output import json_option, print_facts, print_json
 
 
-@click.command("validate")
+@click.command("spec")
 @click.argument("fabric_file", metavar="FABRIC", type=click.Path(allow_dash=True))
 @click.option(
     "--inventory",
