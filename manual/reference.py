@@ -1,4 +1,4 @@
-"""Reference pages, made from the code: verbs, keys of files, Python, targets, metrics, JSON."""
+"""Reference pages, made from the code: verbs, keys, Python, targets, metrics, events, JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from contextlib import chdir
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args, get_type_hints
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 from click.testing import CliRunner
@@ -23,6 +24,10 @@ from compilers.spec.target_names import target_names
 from compilers.tables.build import Build
 from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.target_lookup import target
+from controller.management import action_log
+from controller.switches import events as switch_events
+from controller.switches.events import Event
+from extensions.load_balancing import adaptation
 from polarfab.cli import cli
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +41,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/api.md", "".join(api())
     yield "reference/variables.md", "".join(variables())
     yield "reference/metrics.md", "".join(metrics())
+    yield "reference/events.md", "".join(events())
     yield "reference/json.md", "".join(json_forms())
 
 
@@ -238,6 +244,60 @@ def metrics() -> Iterator[str]:
             counts = any(word in ast.dump(node) for word in ("CounterMetricFamily", "_counter"))
             total = "_total" if counts else ""
             yield f"| `polarfab_{words[0].removeprefix('polarfab_')}{total}` | {words[1]} |\n"
+
+
+ABOUT_EVENTS = """\
+`polarfab controller --json` prints each event as a JSON object on a line of its own, and
+`GET /api/events` ([management](../how-to/management.md)) lists them, each with its `number`.
+
+| field | what |
+|---|---|
+| `event` | its kind |
+| `at` | when it happened: seconds since the epoch (UTC), to the millisecond |
+| `node` | a switch, a link, a build or an address |
+| `text` | details; may be empty |
+| those of its kind | below: programs should read these rather than `node` and `text` |
+
+Nodes and ports have their names, datapath ids are 16 hexadecimal digits, a build is its identity,
+and times are seconds. Of `refused` and `error`, `error_type` and `error_code` are those of the
+first OpenFlow error (OpenFlow 1.3.5, §7.4.4), null where the switch sent none; `entry` is the part
+of the program that it answers, `errors` how many there were.
+
+Without `--json` an event is a line of text. Of more than five of a kind at once five have a line
+each and the others share one; `connected`, `programmed` and `complete` are counted."""
+JSON_TYPES = {str: "text", int: "integer", float: "number", type(None): "null"}
+
+
+def events() -> Iterator[str]:
+    """Every kind of event of the controller, with its fields."""
+    yield _head("Events", ABOUT_EVENTS)
+    yield "| event | what has happened | fields |\n|---|---|---|\n"
+    for kind in event_kinds():
+        hints = get_type_hints(kind)
+        own = [f"`{each.name}` {_json_type(hints[each.name])}" for each in fields(kind)[1:]]
+        yield f"| `{kind.kind}` | {' '.join((kind.__doc__ or '').split())} | {', '.join(own)} |\n"
+
+
+def event_kinds() -> Iterator[type[Event]]:
+    """The kinds of events, in the order of the code."""
+    for module in (switch_events, action_log, adaptation):
+        for kind in vars(module).values():
+            own = isinstance(kind, type) and kind.__module__ == module.__name__
+            if own and issubclass(kind, Event) and hasattr(kind, "kind"):
+                yield kind
+
+
+def _json_type(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return "text"
+    if get_origin(hint) is UnionType:
+        return " or ".join(map(_json_type, get_args(hint)))
+    if get_origin(hint) is tuple:
+        return f"list of {_json_type(get_args(hint)[0])}"
+    if is_dataclass(hint):
+        parts = get_type_hints(hint).items()
+        return "{" + ", ".join(f"`{name}` {_json_type(part)}" for name, part in parts) + "}"
+    return JSON_TYPES[hint]
 
 
 JSON_OF = (

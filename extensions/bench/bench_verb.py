@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output.verb_output import json_option, print_json, print_table, say
+from polarfab.output.verb_output import counted, json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
     from extensions.bench.peer_timings import Timing
@@ -142,7 +142,7 @@ def simulate(q: int, load: float, booksim: Path | None, as_json: bool) -> None:
         print_json([asdict(speed) for speed in found])
         return
     print_table(
-        f"PolarFly q={q}, {hosts} hosts per node, load {load:g}",
+        f"PolarFly q={q}, {counted(hosts, 'host')} per node, load {load:g}",
         ["what", "million flit hops a second", "times the first"],
         [(s.what, float(f"{s.flit_hops / 1e6:.3g}"), round(s.ratio, 1)) for s in found],
     )

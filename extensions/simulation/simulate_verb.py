@@ -13,6 +13,7 @@ from inventory.problems import InputError
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
+    counted,
     json_option,
     print_json,
     print_table,
@@ -281,7 +282,7 @@ class MeasuredBuild:
         """Of its table and its plot."""
         topology = self.fabric.builds[0].topology.title()
         ways = f", ways {self.ways}" if self.ways else ""
-        return f"{topology}, {self.hosts_per_node} hosts per node, {self.pattern}{ways}"
+        return f"{topology}, {counted(self.hosts_per_node, 'host')} per node, {self.pattern}{ways}"
 
     def report(self) -> dict[str, Any]:
         """For JSON."""

@@ -74,6 +74,11 @@ def chosen_format(form: str | None, as_json: bool, usual: str = "table") -> str:
     return "json" if as_json else form or usual
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 host`, `2 hosts`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def print_json(value: Any) -> None:
     """One JSON document on stdout."""
     click.echo(json.dumps(value, indent=2))

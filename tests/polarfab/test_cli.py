@@ -178,9 +178,11 @@ def test_explain_takes_names_addresses_and_hosts(polarfab, lab: Path, tmp_path: 
         for source in ("9", "h9", "10.0.0.37", "10.0.0.38")
     }
     assert len(seen) == 1
-    code, _, err = polarfab("explain", build, "h188", "h18")
-    assert code == 2
-    assert "did you mean h18?" in err
+    for words, argument in ((("h188", "h18"), "SRC"), (("h18", "h188"), "DST")):
+        code, _, err = polarfab("explain", build, *words)
+        assert code == 2
+        assert f"{argument}: required a node" in err
+        assert "given h188; did you mean h18?" in err
 
 
 def test_compile_from_stdin(lab: Path, tmp_path: Path) -> None:

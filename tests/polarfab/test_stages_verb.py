@@ -33,7 +33,7 @@ def test_the_verbs(polarfab: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["compile", "--phase", "9"], "required a phase from 1 to 8, given 9"),
+        (["compile", "--phase", "9"], "--phase: required a phase from 1 to 8, given 9"),
         (["compile", "--phases", "3"], "--phases says of how many phases --phase is one"),
         (["expand"], "say either --clusters or --from OLDBUILD"),
         (

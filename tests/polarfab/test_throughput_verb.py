@@ -86,3 +86,7 @@ def test_uneven_hosts_are_said_to_be_taken_as_even(tmp_path, polarfab):
     assert "3 hosts per node, as if every node had as many (1 to 3)" in " ".join(out.split())
     found = Fabric.load(tmp_path / "build").throughput(["uniform"])[0]
     assert (found.as_emitted, found.emitted) == (None, found.minimal)
+    _, out, _ = polarfab(
+        "throughput", tmp_path / "build", "--pattern", "uniform", "--hosts-per-node", 1
+    )
+    assert "polarfly q=2, 1 host per node;" in out

@@ -189,13 +189,15 @@ def _stream(file: Path) -> BinaryIO | None:
 
 
 def _require_writable(file: Path) -> None:
-    """Pass unless a file is there that nobody may write: a rename would replace it all the same.
+    """Pass unless a folder is there, or a file that nobody may write: a rename would replace it.
 
     Raises:
         OSError: one is.
     """
     with suppress(FileNotFoundError):
         mode = file.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            raise OSError(errno.EISDIR, "a folder")
         if stat.S_ISREG(mode) and not (mode & ANY_WRITES and os.access(file, os.W_OK)):
             raise OSError(errno.EACCES, "a read-only file")
 

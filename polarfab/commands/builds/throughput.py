@@ -13,6 +13,7 @@ from inventory.problems import InputError
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
+    counted,
     json_option,
     print_json,
     print_table,
@@ -85,7 +86,7 @@ def command(
         given = names, hosts, seed, bar, scheduler
         each = of_each_plane(fabric, lambda plane: plane.throughput(*given))
     counts = {int(n) for b in builds for n in (b.wiring.host_port > 0).sum(axis=1) if n}
-    title = f"{builds[0].topology.title()}, {hosts} hosts per node"
+    title = f"{builds[0].topology.title()}, {counted(hosts, 'host')} per node"
     if not hosts_per_node and len(counts) > 1:
         title += f", as if every node had as many ({min(counts)} to {max(counts)})"
     if output:

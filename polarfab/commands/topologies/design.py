@@ -12,6 +12,7 @@ import click
 from inventory.problems import InputError
 from polarfab.output.verb_output import (
     chosen_format,
+    counted,
     json_option,
     print_csv,
     print_json,
@@ -253,7 +254,7 @@ def _write(found: Sequence[Candidate], folder: Path, hosts: int | None) -> None:
         ports=ports,
     ).texts()
     write_new_files(folder, texts)
-    each = f"{chosen.hosts} hosts per node"
+    each = f"{counted(chosen.hosts, 'host')} per node"
     if chosen.more:
         each += f", {chosen.hosts + 1} at {chosen.more} of them"
     say(f"{chosen.name} with {each}")
