@@ -184,7 +184,7 @@ class StoreGroup:
 class Damping:
     """Damping of flapping links. Times in seconds.
 
-    With the defaults, a link is suppressed at its third failure within half a minute and used again
+    With the defaults, a link is suppressed at its third failure within 15 seconds and used again
     after 15 to 60 seconds without another.
     """
 

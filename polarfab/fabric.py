@@ -358,7 +358,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         from compilers.proof.explanation import explain, find_failures, find_switch
 
         build = self.build
-        ends = find_switch(build, source), find_switch(build, destination)
+        ends = find_switch(build, source, "SRC"), find_switch(build, destination, "DST")
         dead = [element for word in fail for element in find_failures(build, word)]
         return explain(build, *ends, dead)
 

@@ -1,7 +1,7 @@
 """Minimal routes in PolarStar: a row a remote supernode, exact rows for the near ones.
 
 At router (x, x') for (y, y'), with g the bijection along the arc from x (f or its inverse) and
-z = x×y (docs/concepts/routing.md; PolarStar paper §9.2, which is not minimal within a supernode):
+z = x×y (docs/concepts/how-it-works.md; the rule of the PolarStar paper, §9.2, is not minimal):
 
 - y = x: y' itself where a link leads there (in the supernode, or a quadric's loop link), else a
   common neighbour of x' and y', else (w, g(x')) for any neighbour w of x.

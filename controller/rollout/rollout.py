@@ -5,7 +5,7 @@ programs, or, where that is asked for, without those that do not: they get no tr
 brought to each round by reading them. One that is away and has transit is waited for. Then each
 round is sent to all switches; the next follows when all have confirmed it and packets have had time
 to leave the links. At the first refusal, lost switch or timeout the rounds are undone in reverse
-order, with the same pauses, and the old build stays. docs/how-to/plan.md explains why no packet is
+order, with the same pauses, and the old build stays. docs/how-to/move.md explains why no packet is
 lost either way.
 """
 

@@ -65,7 +65,14 @@ class PaperTable:
     @property
     def rows(self) -> list[list[str]]:
         """Text cells: the computed value, and the printed one beside it where they differ."""
-        return self._grid(lambda cell: _text(cell) if cell.differs else _computed(cell))
+        networks, quantities = self._networks(), self._quantities()
+        at = {
+            (cell.network, cell.quantity): _text(cell) if cell.differs else _computed(cell)
+            for cell in self.cells
+        }
+        if self._across() == networks:
+            return [[q, *(at.get((n, q), "") for n in networks)] for q in quantities]
+        return [[n, *(at.get((n, q), "") for q in quantities)] for n in networks]
 
     def as_dict(self) -> dict[str, Any]:
         """The table for JSON."""
@@ -86,13 +93,6 @@ class PaperTable:
             "corrections": list(self.corrections),
         }
 
-    def as_markdown(self) -> str:
-        """The table with both values in every cell, and the corrections below it."""
-        head = [self.columns, ["---"] * len(self.columns)]
-        body = self._grid(lambda cell: f"**{_text(cell)}**" if cell.differs else _text(cell))
-        lines = ["| " + " | ".join(row) + " |" for row in [*head, *body]]
-        return "\n".join([*lines, "", *(f"- {note}" for note in self.corrections)]).rstrip() + "\n"
-
     def _networks(self) -> list[str]:
         return list(dict.fromkeys(cell.network for cell in self.cells))
 
@@ -102,13 +102,6 @@ class PaperTable:
     def _across(self) -> list[str]:
         networks, quantities = self._networks(), self._quantities()
         return networks if len(networks) < len(quantities) else quantities
-
-    def _grid(self, text: Callable[[Cell], str]) -> list[list[str]]:
-        networks, quantities = self._networks(), self._quantities()
-        at = {(cell.network, cell.quantity): text(cell) for cell in self.cells}
-        if self._across() == networks:
-            return [[q, *(at.get((n, q), "") for n in networks)] for q in quantities]
-        return [[n, *(at.get((n, q), "") for q in quantities)] for n in networks]
 
 
 def paper_table(name: str) -> PaperTable:

@@ -1,6 +1,6 @@
 """Resources that a Mininet network needs, compared with those of the machine.
 
-Limits of the whole machine are told, never set. Memory was measured (docs/how-to/emulate.md); the
+Limits of the whole machine are told, never set. Memory was measured; the
 rest follows from what is started: a shell and programs for flows per host, two descriptors per
 port of Open vSwitch, and in each host's neighbour table its gateway. That table has one limit for
 all namespaces.

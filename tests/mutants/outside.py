@@ -1,6 +1,6 @@
 """An outside walker: plain Python over the files of a build folder, with no code of the product.
 
-It knows the forwarding rule from docs/concepts/protection.md and the files from
+It knows the forwarding rule from docs/concepts/failures.md and the files from
 docs/architecture.md, sends one packet after the other, and says what it objects to.
 """
 

@@ -1,4 +1,4 @@
-"""The table of figures by which docs/concepts/routing.md has a balance chosen is what comes out."""
+"""The figures by which docs/concepts/policies.md has a balance chosen are what comes out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compilers.spec.balances import measured_balances
 from inventory.problems import InputError
 from polarfab import Fabric
 
-PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "routing.md"
+PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "policies.md"
 FABRICS = {
     "PolarFly": {"family": "polarfly", "q": 7},
     "Jellyfish": {"family": "jellyfish", "nodes": 64, "degree": 8},

@@ -332,7 +332,7 @@ def test_the_table_of_the_page_is_what_is_measured(kinds, row):
     found = [walk_failures(build, kind, sample=10**6) for kind in kinds]
     assert not any(report.lost_pairs or report.cut_off for report in found)
     figures = *(f"{report.cases:,}" for report in found), *(report.max_hops for report in found)
-    assert row.format(*figures) in (root / "docs/concepts/protection.md").read_text()
+    assert row.format(*figures) in (root / "docs/concepts/failures.md").read_text()
 
 
 def test_modules_are_called_by_what_their_ports_begin_with():

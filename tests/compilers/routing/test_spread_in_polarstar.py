@@ -2,7 +2,7 @@
 
 The rule of other families, with one random link more or two, by plain arrays: any link, then any
 but back, then minimal ways, which bounce where they would go back. For every link the worst
-permutation is an assignment (docs/concepts/any-traffic.md, "Marked spread").
+permutation is an assignment (docs/concepts/how-it-works.md, "Spread").
 """
 
 from __future__ import annotations

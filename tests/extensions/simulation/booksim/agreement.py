@@ -1,9 +1,8 @@
-"""How well our simulator and BookSim agree: points of both as CSV, and a table for the manual.
+"""How well our simulator and BookSim agree: points of both as CSV.
 
 `python -m tests.extensions.simulation.booksim.agreement CHECKOUT`, a checkout of IntelLabs/PolarFly
 at `program.COMMIT`, builds BookSim and adds the points that `agreement.csv` lacks; a program that
-is built will do, too. Then, and without it, the table of the manual is written. Delete lines to
-have them measured again.
+is built will do, too. Delete lines to have them measured again.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from polarfab.fabric import Fabric
 from tests.extensions.simulation.booksim import program
 
 FILE = Path(__file__).parent / "agreement.csv"
-PAGE = Path(__file__).parents[4] / "docs/how-to/simulate.md"
 NETWORKS = {
     "PolarFly q = 5": ({"family": "polarfly", "q": 5}, 3),
     "PolarFly q = 7": ({"family": "polarfly", "q": 7}, 4),
@@ -44,7 +42,6 @@ ROUTES = {
 }
 """Theirs, and our settings. UGAL draws four routers; UGAL_PF takes any neighbour."""
 ROUTING = {"balance": "compact-valiant", "disjoint": "none"}
-HEAD = "| network, traffic, routes | load | BookSim, seed 1 | packets | flits |"
 FULL = 100.0
 """A load is above saturation where the mean latency is more cycles."""
 STEP = 0.01
@@ -161,36 +158,10 @@ def measure(booksim: Path) -> None:
                 csv.writer(stream, lineterminator="\n").writerow([*case, *values])
 
 
-def table() -> str:
-    """For the manual: latencies, then saturation."""
-    known = read()
-    lines = [
-        HEAD,
-        "|---|---|---|---|---|",
-    ]
-    for case in CASES:
-        if case in known:
-            each = known[case]
-            link = f", links of {case.link} cycles" if case.link > 1 else ""
-            what = f"{case.network}, {case.pattern}, {case.routes}{link}"
-            lines.append(f"| {what} | {_row(each)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _row(each: Agreement) -> str:
-    if each.case.load:
-        away = (f"{x:.1f} ({x / each.theirs - 1:+.1%})" for x in each[2:])
-        return " | ".join((f"{each.case.load:g}", f"{each.theirs:.1f}", *away))
-    return " | ".join(("saturates at", *(f"{x:.2f}" for x in each[1:])))
-
-
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        given = Path(sys.argv[1])
-        if given.is_dir():
-            with TemporaryDirectory() as name:
-                measure(program.build(given, Path(name)))
-        else:
-            measure(given)
-    before, _, rest = PAGE.read_text().partition(HEAD)
-    PAGE.write_text(before + table() + rest[rest.index("\n\n") + 1 :])
+    given = Path(sys.argv[1])
+    if given.is_dir():
+        with TemporaryDirectory() as name:
+            measure(program.build(given, Path(name)))
+    else:
+        measure(given)
