@@ -17,17 +17,17 @@ from polarfab.output.verb_output import (
     say_written,
     write_file,
 )
-from polarfab.shared_options import phases_option
+from polarfab.shared_options import format_option, output_option, shared
 
 CABLE_FORMS = ("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels", "cassettes")
 
 
 @click.command("cables")
 @click.argument("subject", metavar="FABRIC|BUILD")
-@click.option("--format", "form", type=click.Choice(CABLE_FORMS), help="What to write.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File; else stdout.")
-@phases_option
-@click.option("--phase", type=click.IntRange(1), help="Only the cables of one phase.")
+@format_option(*CABLE_FORMS)
+@output_option("a file; else standard output")
+@shared("--phases")
+@shared("--phase", "only its cables")
 @click.option("--rack", help="Only cables with an end in this rack.")
 @json_option
 def command(
