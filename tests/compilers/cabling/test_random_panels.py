@@ -7,6 +7,8 @@ import pytest
 
 from compilers.cabling.panel_plan import panel_plan
 from compilers.spec.fabric_file import load_fabric
+from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.families import build_topology
 from compilers.wiring.placed_fabric import place_fabric
 from polarfab.fabric import Fabric
 from tests.compilers.cabling.test_panel_plan import led, spec, wanted
@@ -124,3 +126,18 @@ def test_the_count_of_regular_graphs_is_right():
     known = {8: 19355, 14: 19506631814670, 20: 976273961160363172131825}
     over = [n * (exp(regular_graphs(n, 3)) / count - 1) for n, count in known.items()]
     assert over == pytest.approx([2.3, 2.3, 2.3], abs=0.3)
+
+
+def mean_hops(topology):
+    found = distances(neighbour_table(topology.graph), np.arange(topology.graph.order))
+    return found.sum() / (len(found) * (len(found) - 1))
+
+
+@pytest.mark.parametrize(("lanes", "boxes", "plugs"), [(8, 16, 1408), (4, 32, 2432)])
+def test_more_lanes_save_plugs_and_cost_no_distance(lanes, boxes, plugs):
+    size = {"nodes": 256, "degree": 16}
+    counts = plan_of(through_boxes(32, ports=32, lanes=lanes, **size)).summary()
+    assert (counts["cassettes"], counts["types"], counts["trunks"]) == (boxes, 1, 192)
+    assert (counts["plugs"], counts["plugs_of_direct_cables"]) == (plugs, 4096)
+    boxed = mean_hops(build_topology("rng", {**size, "ports": 32, "lanes": lanes}))
+    assert round(boxed, 2) == round(mean_hops(build_topology("jellyfish", size)), 2) == 2.28
