@@ -24,6 +24,7 @@ class CabledFabric(ABC):
     """The part of `Fabric` about cables, and files for other programs."""
 
     loaded: LoadedFabric | None
+    compiled: tuple[Build, ...]
 
     @property
     @abstractmethod
@@ -49,16 +50,21 @@ class CabledFabric(ABC):
     def cables(self, phases: int = 8, phase: int = 0, rack: str = "") -> CableSchedule:
         """The cable schedule of all planes; `.text("csv")` and so on is what people print.
 
+        A fabric from its spec is not compiled for it.
+
         Args:
             phases: how many phases the installation has at most.
             phase: only the cables of this phase, from 1; 0 for all.
             rack: only the cables with an end in the rack of this name.
 
         Raises:
-            InputError: there is no such phase or rack.
+            InputError: there is no such phase or rack, or the inventory cannot hold the fabric.
         """
         from compilers.cabling.cable_schedule import CableSchedule
+        from compilers.planes import cabled_planes
 
+        if self.loaded and not self.compiled:
+            return CableSchedule.of(cabled_planes(self.loaded), phases, phase, rack)
         return CableSchedule.of(self.builds, phases, phase, rack)
 
     def through(self, links: Iterable[tuple[int, int]]) -> list[str]:

@@ -13,7 +13,7 @@ import click
 
 from compilers.entry_points import VERBS as GROUP
 from compilers.entry_points import broken, load, registered
-from inventory.problems import MISSPELT, InputError, did_you_mean
+from inventory.problems import InputError, did_you_mean
 
 
 class Section(NamedTuple):
@@ -127,7 +127,7 @@ def verb(name: str) -> click.Command:
         command: click.Command = module.command
         return command
     if name not in registered(GROUP):
-        todo = did_you_mean(name, verb_names(), "polarfab --help lists them", MISSPELT)
+        todo = did_you_mean(name, verb_names(), "polarfab --help lists them")
         raise InputError.of("a verb", name, todo)
     entry = registered(GROUP)[name][0]
     if not isinstance(found := load(entry), click.Command):

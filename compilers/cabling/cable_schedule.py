@@ -13,7 +13,7 @@ import numpy as np
 
 from compilers.cabling import cable_formats as formats
 from compilers.cabling.bill import Item, bill
-from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
+from compilers.cabling.cable_plan import Cabled, Cables, cables_of, hardware_of
 from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.panel_plan import CORD_COLUMNS, PanelPlan, panel_plan, require_whole
 from compilers.cabling.phases import PHASES, connected_pairs, phases_of, working_pairs
@@ -35,17 +35,17 @@ class CableSchedule:
     parts: the build and selected cables of each plane. rack: only what ends in it; "" for all.
     """
 
-    parts: tuple[tuple[Build, Rows], ...]
+    parts: tuple[tuple[Build | Cabled, Rows], ...]
     rack: str = ""
 
     @classmethod
     def of(
-        cls, builds: Sequence[Build], phases: int = PHASES, phase: int = 0, rack: str = ""
+        cls, builds: Sequence[Build | Cabled], phases: int = PHASES, phase: int = 0, rack: str = ""
     ) -> CableSchedule:
         """The schedule of these planes.
 
         Args:
-            builds: one a plane.
+            builds: one a plane, with or without tables.
             phases: the most phases of the installation.
             phase: only the cables of this phase, from 1; 0 for all.
             rack: only the cables with an end in the rack of this name; "" for all.
@@ -186,7 +186,7 @@ class CableSchedule:
         yield "\n  ]\n}\n"
 
 
-def _rows(build: Build, phases: int, phase: int) -> Rows:
+def _rows(build: Build | Cabled, phases: int, phase: int) -> Rows:
     cables = cables_of(build.wiring, hardware_of(build))
     plan = phases_of(build.topology.graph, cables, phases)
     if phase > plan.count:
@@ -194,7 +194,9 @@ def _rows(build: Build, phases: int, phase: int) -> Rows:
     return Rows.of(build.wiring, cables, plan, phase)
 
 
-def _in_rack(parts: tuple[tuple[Build, Rows], ...], name: str) -> tuple[tuple[Build, Rows], ...]:
+def _in_rack(
+    parts: tuple[tuple[Build | Cabled, Rows], ...], name: str
+) -> tuple[tuple[Build | Cabled, Rows], ...]:
     """The planes with a rack of this name, and their cables that end in it."""
     racks = [rows.cables.hardware.rack_names for _, rows in parts]
     if not any(name in names for names in racks):
@@ -208,16 +210,18 @@ def _in_rack(parts: tuple[tuple[Build, Rows], ...], name: str) -> tuple[tuple[Bu
     )
 
 
-def _summary(build: Build, rows: Rows) -> dict[str, Any]:
+def _summary(build: Build | Cabled, rows: Rows) -> dict[str, Any]:
+    """The counts of a plane; without tables neither the build nor which pairs work."""
     cables, plan = rows.cables, rows.phases
     sizes, count = np.unique(cables.bundles.cables, return_counts=True)
     new = np.bincount(plan.cable, minlength=plan.count + 1)[1:]
     names = cables.hardware.rack_names
-    working = working_pairs(build, plan)
-    connected = connected_pairs(build.topology.graph, plan)
+    pairs = {"connected_pairs": connected_pairs(build.topology.graph, plan)}
+    if isinstance(build, Build):
+        pairs = {"working_pairs": working_pairs(build, plan), **pairs}
     return {
         "fabric": build.name,
-        "build": build.identity,
+        **({"build": build.identity} if isinstance(build, Build) else {}),
         "cables": len(cables),
         "metres": float(cables.length.sum()),
         "loose": int((cables.bundle < 0).sum()),
@@ -228,8 +232,7 @@ def _summary(build: Build, rows: Rows) -> dict[str, Any]:
                 "phase": p + 1,
                 "racks": [names[r] for r in np.flatnonzero(plan.rack == p + 1)],
                 "cables": int(new[p]),
-                "working_pairs": int(working[p]),
-                "connected_pairs": int(connected[p]),
+                **{word: int(count[p]) for word, count in pairs.items()},
             }
             for p in range(plan.count)
         ],

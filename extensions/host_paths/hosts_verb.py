@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import click
-
 from extensions.host_paths import localise_verb, paths_verb
+from polarfab.shared_options import Words
 
-command = click.Group(
+command = Words(
     "hosts",
     commands=[paths_verb.command, localise_verb.command],
     help="Paths that hosts choose by SRv6; probes of all links, and what failed.",

@@ -16,7 +16,7 @@ from polarfab.output.verb_output import (
     print_table,
     say,
 )
-from polarfab.shared_options import set_option
+from polarfab.shared_options import format_option, shared
 
 if TYPE_CHECKING:
     from extensions.host_paths.localisation import Probing
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 @click.command("localise")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("report", metavar="[REPORT]", type=click.Path(path_type=Path), required=False)
-@set_option(of="target srv6")
-@click.option("--format", "form", type=click.Choice(["csv"]), help="What to print.")
+@shared("--set", "those of target srv6", "words")
+@format_option("csv")
 @json_option
 def command(
     folder: Path, report: Path | None, words: tuple[str, ...], form: str | None, as_json: bool
@@ -39,7 +39,7 @@ def command(
 
     \b
         polarfab hosts localise build --format csv > probes.csv
-        polarfab hosts localise build report.csv      (columns probe,result: 17,lost)
+        polarfab hosts localise build report.csv   (columns probe,result: 17,lost)
     """
     from compilers.targets.options import read
     from extensions.host_paths import probing as probing_of

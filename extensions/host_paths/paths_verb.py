@@ -18,7 +18,7 @@ from polarfab.output.verb_output import (
     say_written,
     write_file,
 )
-from polarfab.shared_options import fail_option, set_option
+from polarfab.shared_options import format_option, output_option, shared
 
 if TYPE_CHECKING:
     from compilers.targets.options import Chosen
@@ -61,10 +61,10 @@ def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[in
     callback=_planes,
     help="The planes that paths may take, from 1.",
 )
-@fail_option
-@set_option(of="target srv6")
-@click.option("--format", "form", type=click.Choice(FORMS), help="What to write.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File; else stdout.")
+@shared("--fail", "", "failures")
+@shared("--set", "those of target srv6", "words")
+@format_option(*FORMS)
+@output_option("a file; else standard output")
 @json_option
 def command(
     folder: Path,

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from inventory.problems import MISSPELT, Problem, did_you_mean, few
+from inventory.problems import Problem, did_you_mean, few
 from polarfab.output.verb_output import warn
 
 
@@ -62,11 +62,14 @@ def usage_problem(error: click.ClickException) -> Problem:
             return Problem("an option", error.option_name, _meant(error) or seen)
         case click.BadParameter() if param:
             given = _given(error.message)
-            todo = did_you_mean(given, getattr(param.type, "choices", ()), seen, MISSPELT)
+            todo = did_you_mean(given, getattr(param.type, "choices", ()), seen)
             several = param.nargs > 1 and param.metavar
             wanted = several or _wanted(param.type)
             return Problem(wanted, given, todo, key=_name(param, context))
     text = error.format_message().rstrip(".")
+    if context and (found := re.match(r"No such command '(.*?)'", text)):
+        words = context.command.list_commands(context)
+        return Problem(f"one of {', '.join(words)}", found[1], did_you_mean(found[1], words, seen))
     if found := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", text):
         options = {word for each in context.command.params for word in each.opts} if context else ()
         todo = f"did you mean -o {found[1]}?" if "-o" in options else seen

@@ -235,7 +235,7 @@ def test_processes_stay_within_their_estimates(q: int, tmp_path: Path) -> None:
     spec.write_text(f"name: lab\ntopology: {{family: polarfly, q: {q}}}\n")
     made = Size.of_spec(load_fabric(spec).spec)
     works = {
-        "topology": f"topology polarfly --q {q} --json",
+        "topology": f"export polarfly --q {q} --json",
         "compile": f"compile {spec} -o {build}",
         **({"channels": f"verify {build}", "throughput": f"throughput {build}"} if q > 31 else {}),
     }

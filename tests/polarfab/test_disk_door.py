@@ -318,7 +318,7 @@ def test_an_empty_word_is_no_place(
         (["verify", "b", "--scheduler", ""], "--scheduler: required a value, given an empty"),
         (["controller", "b", "--http", ""], "--http: required a value, given an empty word"),
         (["simulate", "b", "--trace", "."], "--trace: required a file that is there, given .;"),
-        (["simulate", "b", "--fail", "link"], "--fail: required 4 words, given fewer; --help"),
+        (["simulate", "b", "--fail"], "--fail: required a value, given none; --help"),
         (["compile", "f", "-o"], "-o: required a value, given none; --help shows what it takes"),
         (["compile", "f", "--quiet", "--verbose"], "contradict each other"),
     ],

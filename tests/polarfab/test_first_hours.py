@@ -117,7 +117,7 @@ def test_paths_over_alternates_are_called_paths(polarfab: Run, tmp_path: Path) -
     text = "name: lab\ntopology: {family: polarfly, q: 3}\nrouting: {balance: compact-valiant}\n"
     (tmp_path / "fabric.yaml").write_text(text)
     assert polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b", "--quick")[0] == 0
-    code, out, _ = polarfab("verify", tmp_path / "b", "--quick")
+    code, out, _ = polarfab("verify", tmp_path / "b", "--quick", "--verbose")
     assert (code, "paths with alternates, not delivered" in out, "strays" in out) == (
         0,
         True,

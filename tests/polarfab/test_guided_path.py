@@ -200,16 +200,15 @@ def test_racks_of_the_inventory(polarfab: Run, tmp_path: Path) -> None:
         polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "build", "--quick")[0] == 0
     )
     for words, seen in (
-        (("--rack", "A2"), ("3 racks · 84 links leaving A2", "inside a rack", ">B1<")),
+        (("--mark", "A2"), ("3 racks · 84 links leaving A2", "inside a rack", ">B1<")),
         (("--layout", "racks"), ("3 racks<", "between racks")),
-        (("--pair", "A1,A2"), ("84 links between A1 and A2",)),
-        (("--cluster", "fan3"), ("8 clusters (fans) · ", "links leaving fan3", "inside a cluster")),
-        (("--rack", "fan3"), ("links leaving fan3",)),
+        (("--mark", "A1,A2"), ("84 links between A1 and A2",)),
+        (("--mark", "fan3"), ("8 clusters (fans) · ", "links leaving fan3", "inside a cluster")),
     ):
         assert polarfab("draw", tmp_path / "build", *words, "-o", tmp_path / "x.svg")[0] == 0
         text = (tmp_path / "x.svg").read_text()
         assert [part for part in seen if part not in text] == []
-    code, _, err = polarfab("draw", tmp_path / "build", "--rack", "A9", "-o", tmp_path / "x.svg")
+    code, _, err = polarfab("draw", tmp_path / "build", "--mark", "A9", "-o", tmp_path / "x.svg")
     assert code == 2
     assert "required a cluster: quadrics … fan7, or 0..7; or a rack: A1, A2, B1, given A9" in err
     code, _, err = polarfab(

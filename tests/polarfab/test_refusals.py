@@ -194,7 +194,7 @@ def test_a_build_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_one_link_is_one(build: Path) -> None:
     assert polarfab("explain", build, 0, 1).stdout.startswith("0 to 1: 1 link\n")
-    assert "pairs over 1 link " in polarfab("verify", build, "--quick").stdout
+    assert "pairs over 1 link " in polarfab("verify", build, "--quick", "--verbose").stdout
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,11 @@ def test_fail_is_red_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, capsys)
         (("check", "spec", "built"), "given a build; name its fabric.yaml, or check it: polarfab"),
         (("check", "spec", "inventory.yaml"), "required a spec, with name and topology, given an"),
         (("render", "x", "--target", "nexus", "-o", "y"), "given nexus; did you mean nxos?"),
+        (
+            ("check", "wirin", "x"),
+            "required one of spec, wiring, routes, given wirin; did you mean",
+        ),
+        (("folder", "ls"), "required one of fsck, rollback, gc, given ls; polarfab folder --help"),
         (("--completion", "tcsh"), "required one of bash, zsh, fish, given tcsh; polarfab --h"),
         (("--completion", "fisch"), "required one of bash, zsh, fish, given fisch; did you mean f"),
         (("verify", "fabric.yaml"), "given a spec; compile it first: polarfab compile fabric.yaml"),

@@ -18,7 +18,7 @@ from polarfab.output.verb_output import (
     progress,
     say,
 )
-from polarfab.shared_options import old_build, target_options
+from polarfab.shared_options import shared, target_options
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.command("diff")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@old_build(required=True)
+@shared("--from", "", "old", required=True)
 @target_options(more="compare what `render` writes for it")
 @json_option
 def command(

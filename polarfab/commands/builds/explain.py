@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from polarfab.output.verb_output import counted, json_option, print_json, print_table, warn
-from polarfab.shared_options import complete_target, fail_option, known_target
+from polarfab.shared_options import complete_target, known_target, shared
 
 if TYPE_CHECKING:
     from compilers.proof.explanation import Explanation
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("source", metavar="SRC")
 @click.argument("destination", metavar="DST")
-@fail_option
+@shared("--fail", "", "failures")
 @click.option(
     "--target",
     metavar="TARGET",

@@ -11,7 +11,7 @@ import click
 from compilers.spec.balance_words import DEMAND_FILE, TRAFFIC
 from polarfab.family_choice import given_parameters, parameter_options
 from polarfab.output.verb_output import json_option, print_json, say, write_new_files
-from polarfab.shared_options import hosts_per_node
+from polarfab.shared_options import shared
 
 
 @click.command("init")
@@ -19,13 +19,13 @@ from polarfab.shared_options import hosts_per_node
 @click.argument("family", metavar="[FAMILY]", required=False)
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
 @parameter_options
-@hosts_per_node
+@shared("--hosts-per-node")
 @click.option(
     "--traffic",
     type=click.Choice(TRAFFIC),
     help="Take the balance that fits it; measured is read from traffic.csv.",
 )
-@click.option("--name", help="What the fabric is called.  [default: the folder's name]")
+@shared("--name", "of the fabric  [default: the folder's]")
 @json_option
 def command(
     folder: Path,

@@ -21,7 +21,7 @@ from polarfab.output.verb_output import (
     say,
     write_file,
 )
-from polarfab.shared_options import hosts_per_node, scheduler_option
+from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput, Saturation
@@ -34,26 +34,15 @@ REACHED = 0.98
 
 @click.command("throughput")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option(
-    "--pattern",
-    "names",
-    metavar="PATTERN",
-    multiple=True,
-    help="The traffic; again for more.  [default: every pattern]",
-)
-@hosts_per_node
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Plot it, too: FILE.svg or FILE.png.",
-)
-@scheduler_option
+@shared("--pattern", "else every pattern")
+@shared("--hosts-per-node")
+@shared("--seed")
+@output_option("a plot, FILE.svg or FILE.png")
+@shared("--scheduler")
 @json_option
 def command(
     folder: Path,
-    names: tuple[str, ...],
+    pattern: str | None,
     hosts_per_node: int | None,
     seed: int,
     output: Path | None,
@@ -70,14 +59,14 @@ def command(
 
     \b
         polarfab throughput build --hosts-per-node 16
-        polarfab throughput build --pattern perm2hop --pattern tornado --json
+        polarfab throughput build --pattern tornado --json
     """
     from compilers.drawing.plots import WAYS
     from compilers.estimates import Size, throughput_work
     from compilers.spec.balances import balance_named, own_balances
     from polarfab.fabric import Fabric
 
-    fabric = Fabric.load(folder)
+    fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
     form = plot_form(output) if output else ""
     builds = fabric.builds
     hosts = hosts_per_node or max(1, builds[0].wiring.host_port.shape[1])

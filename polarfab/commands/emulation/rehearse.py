@@ -8,20 +8,14 @@ import click
 
 from polarfab.output.emulation_output import run
 from polarfab.output.verb_output import json_option
-from polarfab.shared_options import framework_option, old_build, run_options, unverified_option
+from polarfab.shared_options import run_options, shared
 
 
 @click.command("rehearse")
 @click.argument("folder", metavar="BUILD|FABRIC")
-@old_build(required=True)
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "mininet", "ovs-fabric", "model"]),
-    default="auto",
-    show_default=True,
-    help="What to run on; auto is Mininet where it can run.",
-)
-@framework_option
+@shared("--from", "", "old", required=True)
+@shared("--engine", "auto, mininet, ovs-fabric or model")
+@shared("--framework", "Ryu when both are installed")
 @click.option(
     "--interval",
     default=0.1,
@@ -38,12 +32,12 @@ from polarfab.shared_options import framework_option, old_build, run_options, un
     help="How many pairs send all the time, by chance; 0 is all.",
 )
 @run_options
-@unverified_option()
+@shared("--unverified")
 @json_option
 def command(
     folder: str,
     old: Path,
-    engine: str,
+    engine: str | None,
     framework: str | None,
     interval: float,
     pairs: int,
@@ -64,7 +58,7 @@ def command(
     """
     from mininet_scenarios.run.move_scenario import move_scenario
 
-    loaded = move_scenario(str(old), folder, engine, framework, interval, pairs)
+    loaded = move_scenario(str(old), folder, engine or "auto", framework, interval, pairs)
     again = [
         "rehearse",
         folder,

@@ -19,7 +19,7 @@ from polarfab.output.verb_output import (
     write_file,
 )
 from polarfab.output.verification_output import stop_if_wrong
-from polarfab.shared_options import old_build
+from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
     from compilers.expansion.growth_report import GrowthReport
@@ -33,17 +33,9 @@ if TYPE_CHECKING:
     "--clusters",
     help="quadric:N or fan:N for odd q, nucleus for even q, switch:N in a random graph.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of chance: of the links that switch:N takes apart.",
-)
-@old_build(more="BUILD is the same fabric with more of it installed; a fabric.yaml, too")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Folder for the larger build."
-)
+@shared("--seed", "of the links that switch:N takes apart")
+@shared("--from", "BUILD is the same fabric with more of it installed; a fabric.yaml, too", "old")
+@output_option("a folder for the larger build; else only a report")
 @json_option
 def command(
     folder: str,

@@ -17,24 +17,15 @@ from polarfab.output.verb_output import (
     write_file,
     write_files,
 )
+from polarfab.shared_options import format_option, output_option
 
 GRAPHS = ("edges", "graphml", "dot", "node-link", "anynet")
 
 
 @click.command("export")
 @graph_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice([*GRAPHS, *registered(EXPORTS)]),
-    help="The format, or the program that is to read it.  [default: edges]",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="The file of a graph, else standard output; the folder of other files, else ./FORMAT.",
-)
+@format_option(*GRAPHS, *registered(EXPORTS), what="else edges")
+@output_option("a graph's file, else standard output; a folder for other files, else ./FORMAT")
 @json_option
 def command(
     subject: str,
@@ -49,7 +40,8 @@ def command(
     """Print the graph of a family, a fabric.yaml or a build, or write files that need a build.
 
     \b
-    edges, graphml, dot, node-link, anynet (BookSim's network), --json: the graph alone
+    edges       the graph alone, as graphml, dot, node-link and --json are
+    anynet      the graph as BookSim's network
     slurm       topology.conf as a tree and as blocks, topology.yaml with both
     topograph   a model for NVIDIA's Topograph
     kubernetes  labels of nodes: switch, cluster, fabric

@@ -10,14 +10,14 @@ from polarfab.durations import Seconds
 from polarfab.output.move_output import say_moved
 from polarfab.output.verb_output import json_option, print_json, progress, say
 from polarfab.output.verification_output import say_caveats
-from polarfab.shared_options import Controller, controller_options, unverified_option
+from polarfab.shared_options import Controller, controller_options, shared
 
 
 @click.command("apply")
 @click.argument("folder", metavar="[BUILD]", type=click.Path(path_type=Path), required=False)
 @controller_options
 @click.option("--accept-loss", is_flag=True, help="Go on although pairs of hosts lose packets.")
-@unverified_option()
+@shared("--unverified")
 @click.option(
     "--confirm-within",
     type=Seconds(),
@@ -50,7 +50,7 @@ def command(
         polarfab apply build --confirm-within 10m
         polarfab apply --confirm
         polarfab apply --undo            the build before
-        polarfab apply 3f2a91c0 --undo   one that `polarfab status --history` lists
+        polarfab apply 3f2a91c0 --undo   one of `polarfab status --history`
     """
     wanted = (bool(folder) and not undo) + confirm + undo
     if wanted != 1 or ((confirm or undo) and (accept_loss or unverified or confirm_within)):

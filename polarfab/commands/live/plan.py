@@ -19,12 +19,7 @@ from polarfab.output.verb_output import (
     volume,
     warn,
 )
-from polarfab.shared_options import (
-    Controller,
-    controller_options,
-    old_build,
-    unverified_option,
-)
+from polarfab.shared_options import Controller, controller_options, shared
 
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
@@ -44,19 +39,13 @@ NAMED = 6
 
 @click.command("plan")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@old_build(more="else what the controller has")
+@shared("--from", "else what the controller has", "old")
 @controller_options
 @click.option(
     "--mixtures", default=2, show_default=True, help="Random mixtures to walk in each round."
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Of chance: of the mixtures.",
-)
-@unverified_option()
+@shared("--seed", "of the mixtures")
+@shared("--unverified")
 @json_option
 def command(
     folder: Path,

@@ -18,7 +18,7 @@ from polarfab.output.verb_output import (
     volume,
     warn,
 )
-from polarfab.shared_options import old_build, only_nodes, target_options, unverified_option
+from polarfab.shared_options import shared, target_options
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -34,8 +34,8 @@ MOST_NAMED = 3
 @click.command("push")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @target_options(required=True, more="frr, linux, sonic, eos, nxos or junos")
-@old_build(more="go in the rounds of `plan`, all switches each")
-@only_nodes
+@shared("--from", "go in the rounds of `plan`, all switches each", "old")
+@shared("--node", "", "names")
 @click.option(
     "--batch", type=click.IntRange(min=1), help="Switches at a time; else one, then all others."
 )
@@ -76,7 +76,7 @@ MOST_NAMED = 3
 )
 @click.option("--run", default=SSH, show_default=True, help="What reaches the shell of a switch.")
 @click.option("--etc", default="/etc", show_default=True, help="Its folder for configuration.")
-@unverified_option()
+@shared("--unverified")
 @json_option
 def command(
     folder: Path,

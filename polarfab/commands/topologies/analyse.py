@@ -18,7 +18,7 @@ from polarfab.output.verb_output import (
     progress,
     say,
 )
-from polarfab.shared_options import scheduler_option
+from polarfab.shared_options import format_option, shared
 
 if TYPE_CHECKING:
     from compilers.evaluation.analysis.analyses import Analysis
@@ -38,20 +38,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Resilience: so many orders in which links fail.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Of chance: of the failures.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["csv"]),
-    help="csv prints the table of one analysis.",
-)
-@scheduler_option
+@shared("--seed", "of the failures")
+@format_option("csv", what="csv is the table of one analysis")
+@shared("--scheduler")
 @json_option
 def command(
     subject: str,

@@ -20,6 +20,7 @@ from polarfab.output.verb_output import (
     say,
     write_new_files,
 )
+from polarfab.shared_options import format_option
 
 if TYPE_CHECKING:
     from compilers.evaluation.comparison.candidates import Candidate
@@ -90,7 +91,7 @@ def _range(value: str) -> range:
 @click.option("--sort", "key", help="A key of --json.  [default: nodes; with --hosts price]")
 @click.option("--prices", "file", type=click.Path(path_type=Path), help="YAML with other prices.")
 @click.option("--table", help="A table of the papers, as in polarfly-5 or projective-4.")
-@click.option("--format", "form", type=click.Choice(["csv"]), help="csv has every column.")
+@format_option("csv", what="csv has every column")
 @click.option(
     "--write",
     metavar="DIR",

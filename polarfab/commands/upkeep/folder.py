@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from polarfab.output.verb_output import json_option, print_facts, print_json, say, warn
+from polarfab.shared_options import Words
 
 
-@click.group("folder")
+@click.group("folder", cls=Words)
 def command() -> None:
     """Check a folder, put its last build back, remove what killed processes left."""
 

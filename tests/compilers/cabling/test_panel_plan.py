@@ -141,12 +141,30 @@ def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, tru
     assert plan.turned.all()
 
 
+LARGE = [pytest.param(q, marks=pytest.mark.long) for q in (16, 17, 19, 23, 25, 27, 29, 31, 32)]
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 11, 13, *LARGE])
+@pytest.mark.parametrize("family", ["pn", "oft", "slimfly"])
+def test_parallel_classes_and_groups_have_one_type_and_straight_trunks(family, q):
+    """But the rack at infinity, and for even q that of t = 0; minimal for odd q."""
+    if (family, q) == ("slimfly", 2):
+        return
+    plan = planned(family=family, q=q, rack=200)
+    assert led(plan) == wanted(plan)
+    infinity = family != "slimfly"
+    assert len(plan.names) == q + infinity
+    assert len(plan.types) == 1 + infinity + (q % 2 == 0)
+    assert plan.least == 1 + infinity
+    assert np.bincount(plan.kind).max() == q - (q % 2 == 0)
+    assert not plan.turned.any()
+
+
 @pytest.mark.parametrize(
     ("given", "types"),
     [
         ({"family": "polarstar", "q": 3, "supernode": "complete", "degree": 3, "rack": 4}, 2),
-        ({"family": "pn", "q": 4}, 3),
-        ({"family": "slimfly", "q": 5}, 1),
+        ({"family": "pn", "q": 4, "layout": "subplanes"}, 3),
         ({"family": "polarstar", "q": 5, "supernode": "paley", "degree": 2, "rack": 5}, 9),
         ({"family": "polarstar", "q": 3, "supernode": "paley", "degree": 6, "rack": 13}, 6),
         ({"q": 2, "layout": "stars"}, 3),

@@ -297,3 +297,26 @@ def test_a_path_names_the_members_of_a_port_with_parallel_cables(patch):
         near = [f"{wiring.names[u]} eth{2 * port - 1 + n}" for n in (0, 1)]
         assert [line.split(" > ")[0] for line in lines] == near
         assert len({line.split(" > ")[-1] for line in lines}) == 2
+
+
+@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("planes", [1, 2])
+def test_cables_of_a_spec_are_those_of_its_build_and_nothing_is_compiled(
+    planes, broken, monkeypatch
+):
+    given = patched(q=3, rack=8) | {"planes": planes}
+    if broken:
+        del given["inventory"]["panels"]
+        end = "p1-n" if planes > 1 else "n"
+        given["inventory"]["dead_links"] = [{"a": f"{end}0", "b": f"{end}1"}]
+    built = Fabric.from_spec(given).compile().cables()
+    monkeypatch.setattr(Fabric, "compile", None)
+    planned = Fabric.from_spec(given).cables()
+    forms = ("csv", "markdown", "netbox", "labels", "bom", "hosts")
+    for form in (*forms, *(() if broken else ("panels", "cassettes"))):
+        assert "".join(planned.text(form)) == "".join(built.text(form))
+    for without, whole in zip(planned.summaries(), built.summaries(), strict=True):
+        del whole["build"]
+        for phase in whole["phases"]:
+            del phase["working_pairs"]
+        assert without == whole
