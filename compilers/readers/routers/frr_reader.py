@@ -12,6 +12,7 @@ from pathlib import Path
 from compilers.readers.emitted_forwarding import (
     EmittedSwitch,
     NextHop,
+    Port,
     address_text,
     found_by,
 )
@@ -79,7 +80,7 @@ def read_frr(folder: Path, bfd: bool = False, tracked: bool = False) -> EmittedS
     file = str(folder / NAME)
     if tracked:
         links = TrackedLinks.read(file, engine.said)
-        known = {found_by(address): port for address, port in links.ports.items()}
+        known: dict[Port, Port] = {found_by(a): port for a, port in links.ports.items()}
         ways = {
             text: way._replace(stage=tuple((known.get(port, port), w) for port, w in way.stage))
             for text, way in actor.ways.items()

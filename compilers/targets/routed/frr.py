@@ -96,7 +96,7 @@ class FrrVariables:
     seed: of the hash, 0 for any. ipv4_routes, ipv6_routes: prefix, gateway, interface, the rest of
     the line; `ipv4_routes.lines("ip route {} {} {}{}")` makes all lines at once. ipv4_onward,
     ipv6_onward: the same, for marked packets. ipv4_discards, ipv6_discards: prefix, table.
-    ipv6_pool: "" without IPv6.
+    ipv6_pool: "" without IPv6. tracked: what keeps next hops while BFD finds their links alive.
     """
 
     switch: StaticSwitch
@@ -208,7 +208,7 @@ def _variables(
     ]
     dropped = [RouteRows.of(names, discards(routed, vertex, orders)) for names in routed.named]
     pools = routed.pools()
-    onward = partial(_onward, switch, marks, chosen, kept and partial(kept.hops, vertex))
+    onward = partial(_onward, switch, marks, chosen, partial(kept.hops, vertex) if kept else None)
     return FrrVariables(
         switch=switch,
         seed=hash_seed(routed.build, vertex),
