@@ -105,12 +105,12 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """
         from tempfile import TemporaryDirectory
 
-        from controller.management.client import Client
         from controller.rollout.build_archive import unpack
+        from polarfab.controller_client import Client
 
         with TemporaryDirectory() as name:
             folder = Path(name) / "running"
-            unpack(Client.to(url, "--to", token_file, authority).read("build"), folder)
+            unpack(Client.to(url, "--to", token_file, authority).ask("build"), folder)
             return cls.of(cls.load(folder).build)
 
     def __repr__(self) -> str:

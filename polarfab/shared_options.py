@@ -19,7 +19,7 @@ from controller import API
 from inventory.problems import InputError
 
 if TYPE_CHECKING:
-    from controller.management.client import Client
+    from polarfab.controller_client import Client
 
 V = TypeVar("V", bound=Callable[..., Any])
 Decorator = Callable[[V], V]
@@ -269,7 +269,7 @@ class Controller(NamedTuple):
         Raises:
             InputError: the URL is not http or https, or a file cannot be used.
         """
-        from controller.management.client import Client
+        from polarfab.controller_client import Client
 
         return Client.to(self.url, "--to", self.token_file, self.authority)
 
