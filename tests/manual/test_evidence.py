@@ -48,8 +48,8 @@ def test_mutants_are_those_of_the_newest_whole_run() -> None:
 
 
 def again(cell: str) -> bool:
-    """Whether a cell names a test, a module that is run, or a verb."""
+    """Whether a cell names a test, a module that is run, a target of make, or a verb."""
     verbs = re.findall(r"`polarfab (\S+?)[ `]", cell)
-    return bool(NAMED.findall(cell) or "`python -m tests." in cell or verbs) and set(verbs) <= {
-        *verb_names()
-    }
+    return bool(
+        NAMED.findall(cell) or re.search("`(python -m tests[.]|make )", cell) or verbs
+    ) and set(verbs) <= {*verb_names()}
