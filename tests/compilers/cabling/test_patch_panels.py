@@ -250,6 +250,8 @@ def test_netbox_finds_every_link_and_all_comes_back(given, tmp_path):
     before = place_fabric(load_fabric(fabric))
     assert paths(tmp_path / "one") == links(before)
     assert read_netbox([tmp_path / "one"]).left_out == 0
+    devices = (tmp_path / "one" / "devices.csv").read_text()
+    assert ",patch panel,Generic,patch panel " in devices
     imported(tmp_path / "one", tmp_path / "new.yaml")
     (tmp_path / "new.yaml").replace(tmp_path / "inventory.yaml")
     after = place_fabric(load_fabric(fabric))
