@@ -111,6 +111,19 @@ def test_links_lead_where_they_are_planned(given):
     assert counts["types"] == 1
 
 
+def test_labels_begin_with_the_plane():
+    rows = rows_of(Fabric.from_spec(patched(q=3, rack=8) | {"planes": 2}).cables())
+    assert {row["label"][:4] for row in rows} == {f"P{p}-{kind}" for p in (1, 2) for kind in "RTC"}
+
+
+def test_a_fabric_in_one_rack_has_cables_alone():
+    schedule = Fabric.from_spec(patched(q=2, rack=100)).cables()
+    rows = rows_of(schedule)
+    assert [row["kind"] for row in rows] == ["cable"] * 9
+    assert followed(rows, ()) == wanted(schedule.plans[0])
+    assert schedule.plans[0].summary()["plugs"] == 18
+
+
 def test_trunks_are_as_few_as_their_positions_allow():
     plan = planned(q=7, rack=8)
     racks = np.sort(plan.cables.hardware.rack[plan.cables.ends], axis=1)
