@@ -152,7 +152,7 @@ class EmittedCheck:
                 other = owners[-1][1]
                 first = owners[0][1]
                 where = f"{first.file}:{first.line}"
-                says = f"address {address}, which stands in {where} too"
+                says = f"address {address}, which is in {where} too"
                 yield EmittedDifference(other.file, other.line, says, "one switch has it")
         for vertex, each in checked.items():
             ends = {
@@ -177,7 +177,7 @@ class EmittedCheck:
                     )
                 ]
                 if not there:
-                    name = f"{w.names[far]} at the other end" if far >= 0 else "nobody there"
+                    name = f"{w.names[far]} at the other end" if far >= 0 else "no switch there"
                     says = f"{hop.address} behind {hop.port or 'no port'}"
                     yield EmittedDifference(
                         hop.file, hop.line, says, f"{name}, without that address"

@@ -6,7 +6,7 @@ traffic loads links as two uniform ones do, whoever sends to whom (L. G. Valiant
 Parallel Communication", 1982).
 
 The packet carries the number of its intermediate, so N rows by that number are all that a switch
-needs beside its routes, and they lead where the routes to the intermediates lead. The intermediate
+needs besides its routes, and they lead where the routes to the intermediates lead. The intermediate
 takes the number off, and from there the packet is one that a host of the intermediate sends.
 
 While links or switches are down, each leg is repaired as minimal routes are. A switch whose link to

@@ -250,7 +250,7 @@ class ManagementSpec(Model):
 
 
 class BaseSpec(Model):
-    """What switches need beside forwarding; ntp, syslog: addresses of servers.
+    """What switches need besides forwarding; ntp, syslog: addresses of servers.
 
     asn: the AS number of vertex 0 where switches speak BGP; others count on from it.
     """

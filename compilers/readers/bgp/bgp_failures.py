@@ -67,7 +67,7 @@ def share_failures(
     followed = sum(count for count, *_ in found)
     unproved = (
         f"shares with a link or a switch down: tried up to {MOST_SWITCHES} switches, these are"
-        f" {len(speakers):,}; with nothing down every way was followed"
+        f" {len(speakers):,}; with nothing down every path was followed"
     )
     return ShareFailures(len(found), followed, longest, tuple(faults), unproved * many)
 
@@ -140,5 +140,5 @@ class _FamilyCases:
             names = self.names[self.at[row]], family.prefixes[self.prefix[row]]
             hop_text = family.prefixes[self.via[row]].partition("/")[0]
             fault = f"with {down} down packets of {names[0]} for {names[1]} by {hop_text} are lost"
-            fault += f", and {np.count_nonzero(lost) - 1:,} more ways"
+            fault += f", and {np.count_nonzero(lost) - 1:,} more paths"
         return int(np.count_nonzero(used)), int(links.max(initial=0)), fault

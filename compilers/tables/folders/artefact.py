@@ -421,11 +421,11 @@ def carry(old: Path, new: Path, owned: Owned, before: Carried = MappingProxyType
                 made.add(name)
         elif stat.S_ISDIR(mode):
             blocked = f"{name}/"
-            problems.append(_in_the_way(here, "a place for a file of ours", "a folder"))
+            problems.append(_in_the_way(here, "a place for our file", "a folder"))
         elif name in ours:
             continue
         elif stat.S_ISDIR(other):
-            problems.append(_in_the_way(here, "a place for a folder of ours", "a file"))
+            problems.append(_in_the_way(here, "a place for our folder", "a file"))
         elif other and name in fresh:
             problems.append(_in_the_way(here, "no file of another's by this name", "one"))
         elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):

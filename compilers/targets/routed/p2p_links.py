@@ -288,7 +288,7 @@ class P2pFabric:
         numbered = chosen.get(UNNUMBERED, OFF) == OFF
         if problems := [
             *bad_names(
-                build.wiring.host_names, "nodes.hosts", "it stands in the description of a port"
+                build.wiring.host_names, "nodes.hosts", "it is in the description of a port"
             ),
             *_alike(build, names.nodes),
             *(_pools(build, pools, needed) if numbered else ()),
@@ -606,9 +606,9 @@ def _reached(
     last = needed - 1
     for name, via, links in zip(VIA, plane.via if plane else (), pools, strict=False):
         if via[0] in links and int(via[0]) - int(links[0]) <= last:
-            yield Problem("addresses apart from those of links", f"{via}", key=f"{SET} {name}")
+            yield Problem("addresses other than those of links", f"{via}", key=f"{SET} {name}")
         elif links[0] in via:
-            required = "addresses apart from those of links"
+            required = "addresses other than those of links"
             yield Problem(required, f"{via}, and links in {links}", key=f"{SET} {name}")
 
 

@@ -325,9 +325,9 @@ def pool_problems(
         if pool.num_addresses < needed:
             required, what = f"a network of at least {needed:,} addresses", f"{pool}"
         elif pool.overlaps(hosts):
-            required, what = "addresses apart from those of hosts", f"{pool}, and hosts in {hosts}"
+            required, what = "addresses other than those of hosts", f"{pool}, and hosts in {hosts}"
         elif inside := [address for address in reached if address in pool]:
-            required = "addresses apart from those of management"
+            required = "addresses other than those of management"
             what = f"{pool}, and {inside[0]}"
         else:
             continue

@@ -49,11 +49,11 @@ def test_weights_keep_to_the_largest_share_and_load_as_they_say(
     total = whole.weights.sum(axis=1)
     parts = [p for p in PARTS if not (p % total).any()]
     assert parts
-    assert not whole.weights[~paths.ways].any()
+    assert not whole.weights[~paths.options].any()
     assert whole.weights.min() >= 0
     assert (np.gcd.reduce(whole.weights, axis=1) == 1).all()
     # What one way may have, up to the next part of one of the totals that were tried.
-    count = np.count_nonzero(paths.ways, axis=1)
+    count = np.count_nonzero(paths.options, axis=1)
     most_parts = [[ceil(max(largest, 1 / n) * p - 1e-9) / p for n in count] for p in parts]
     shares = whole.weights / total[:, None]
     assert (shares.max(axis=1) <= np.max(most_parts, axis=0) + 1e-12).all()
