@@ -122,7 +122,7 @@ class Encoder:
         return self._pipeline.marking
 
     def as_now(self) -> Encoder:
-        """The same for good: `told` of this one does not change it."""
+        """The same for good: `restrict` of this one does not change it."""
         other = copy(self)
         other.profiles = list(self.profiles)
         return other.with_tables(self.build.tables)
@@ -131,7 +131,7 @@ class Encoder:
         """What the switch can do."""
         return self.profiles[vertex]
 
-    def told(self, vertex: int, able: Profile) -> None:
+    def restrict(self, vertex: int, able: Profile) -> None:
         """The switch has shown that it can do no more than this; nothing of a vertex below 0."""
         if vertex >= 0 and not self._pipeline.whole:  # what that needs it has, or refuses
             self.profiles[vertex] = self._node_profiles[vertex].within(able)
