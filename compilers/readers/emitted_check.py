@@ -89,8 +89,8 @@ class EmittedCheck:
         by_vertex = {each.vertex: each for each in sorted(checked, key=lambda s: s.vertex)}
         count = sum(each.differences for each in by_vertex.values())
         # Files that cannot be read are first: others may be wrong for want of them.
-        told = sorted(by_vertex.values(), key=lambda each: each.right is not None)
-        examples = [example for each in told for example in each.examples]
+        ordered = sorted(by_vertex.values(), key=lambda each: each.right is not None)
+        examples = [example for each in ordered for example in each.examples]
         for difference in (*(self._strangers() if whole else ()), *self._neighbours(by_vertex)):
             count += 1
             examples.append(difference)

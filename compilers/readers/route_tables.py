@@ -45,7 +45,7 @@ class Numbers(dict[T, int]):
 
 
 class RouteWay(NamedTuple):
-    """What a route says beside its prefix: its table, its metric, and the ports that share."""
+    """What a route says besides its prefix: its table, its metric, and the ports that share."""
 
     table: int
     metric: int
@@ -117,7 +117,7 @@ class RouteLines:
         return np.array_equal(np.sort(codes), np.sort(number * len(self.ways) + which))
 
     def first_lines(self) -> dict[str, int]:
-        """The line where each way stands first."""
+        """The line where each next hop occurs first."""
         _, way, line = self.columns()
         first = np.full(len(self.ways), -1, np.int64)
         first[way[::-1]] = line[::-1]
@@ -125,7 +125,7 @@ class RouteLines:
         return {text: at for text, at in found if at >= 0}
 
     def reworded(self, words: Mapping[str, str]) -> RouteLines:
-        """The routes with these ways, which stand in other words there."""
+        """The routes with these ways, which are written in other words there."""
         others = RouteLines()
         others.prefixes = self.prefixes
         number = [others.ways[words[way]] if way in words else -1 for way in self.ways]
@@ -163,7 +163,7 @@ class RouteLines:
         """Every table by its number; routes of one prefix and one metric share.
 
         Args:
-            file: where the routes stand.
+            file: where the routes are.
             said: what ways say by their texts; routes of others are left out.
         """
         ways = {self.ways[text]: way for text, way in said.items()}
@@ -197,7 +197,7 @@ class RouteLines:
 def _alike(
     way: Integers, first: Integers, length: Integers
 ) -> tuple[Integers, list[tuple[int, int]]]:
-    """The number of each run of ways, the same for equal ones; where one of each stands."""
+    """The number of each run of ways, the same for equal ones; where one of each is."""
     entry = np.zeros(len(first), np.int64)
     most = int(way.max()) + 1
     for step in range(int(length.max())):

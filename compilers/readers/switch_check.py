@@ -97,7 +97,7 @@ class SwitchCheck:
         vertex: of the switch.
         emitted: what its files say.
         numbers: the number of every prefix of the fabric, those of IPv6 behind those of IPv4; texts
-            that stand for the same are added.
+            that mean the same are added.
         folder: where its files are.
         accept: see `DifferenceList`.
         able: what the switch can do of the tables.

@@ -124,7 +124,7 @@ class RouterActor:
         self.router.vlans.add(vlan)
 
     def shared(self, place: Place, vlan: str, name: str) -> None:  # noqa: ARG002
-        """The interface that stands for the ports of a VLAN."""
+        """The interface for the ports of a VLAN."""
         self.router.shared[vlan] = name
 
     def vrf(self, place: Place, name: str) -> None:  # noqa: ARG002

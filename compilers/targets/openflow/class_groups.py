@@ -77,7 +77,7 @@ class Groups:
     classes: int64[n]. port: int[n, B], the ports that the buckets watch, 0 beyond the last (of
     `groups` none is). weight: int[n, B], 0 but for ENTER. kind: uint8[n, B], of `BucketKind`.
     in_port: int[n], where a packet has to come in to be led here; 0: anywhere. led: bool[n],
-    whether a row leads here, and not just another group. made: False where they only stand for more
+    whether a row leads here, and not just another group. made: False where they only count for more
     rows that lead to groups made before.
     """
 
@@ -362,7 +362,7 @@ def _hash_values(weight: NDArray[np.int64], least: Numbers) -> NDArray[np.int64]
     there = weight > 0
     count = there.sum(axis=1)
     alike = (weight == there * weight.max(axis=1, initial=0)[:, None]).all(axis=1)
-    key = np.where(alike, -count, 1 + np.arange(len(weight)))  # one row stands for all of a kind
+    key = np.where(alike, -count, 1 + np.arange(len(weight)))  # one row represents all of a kind
     _, row, kind = np.unique(key, return_index=True, return_inverse=True)
     some, least = weight[row], least[row]
     found = np.where(alike[row], HIGHEST_RANDOM_WEIGHT, MORE_VALUES[0])

@@ -158,8 +158,8 @@ class Encoder:
             flows += self.route_messages(*self._pipeline.routes(vertex), generation, profile)
             ports = self.build.wiring.host_port[vertex, self._pipeline.hosts(vertex)]
             for group in groups:
-                told = group.entering and not profile.masks
-                each = group.led_here().from_ports(ports) if told else group
+                by_port = group.entering and not profile.masks
+                each = group.led_here().from_ports(ports) if by_port else group
                 flows.append(self.class_messages(each, generation, profile))
             basis = vertex & MOST_BASIS
             flows += [
@@ -222,26 +222,26 @@ class Encoder:
             generation: of its numbers.
             before: only those that are others than this one's.
         """
-        if not (told := self._carried):
+        if not (carried := self._carried):
             return []
         found = CarriedRows.of(self.build, vertex)
         number, others = class_numbers(found.egress, generation), found.others
         if before:
-            stood = CarriedRows.of(before.build, vertex).egress
-            others = others[(stood != found.egress)[others]]
+            held = CarriedRows.of(before.build, vertex).egress
+            others = others[(held != found.egress)[others]]
             if not len(others):
                 return []
         there, near = found.egress[others] >= 0, found.port[others] > 0
         far, watched, lost = others[there & ~near], others[there & near], others[~there]
         blocks = [
-            told.far.filled(far, metadata=number[far]),
-            told.near.filled(watched, metadata=number[watched], port=found.port[watched]),
-            told.reached.filled(lost),
+            carried.far.filled(far, metadata=number[far]),
+            carried.near.filled(watched, metadata=number[watched], port=found.port[watched]),
+            carried.reached.filled(lost),
         ]
         if not before:
             own = np.full(int(found.own >= 0), found.own)
-            blocks += [told.reached.filled(own)]
-            blocks += [told.given_up] * (self.build.protect != "none")
+            blocks += [carried.reached.filled(own)]
+            blocks += [carried.given_up] * (self.build.protect != "none")
         return [block for block in blocks if len(block)]
 
     def describe(self, number: int) -> str:
@@ -343,7 +343,7 @@ class Encoder:
         own, gateway = self._addresses(vertex)[0], int(self._blocks[vertex]) + 1
         count = len(own)
         asks = np.repeat(np.arange(count), count)
-        # Nobody answers a host that asks for its own address: in its place stands the gateway's.
+        # A host that asks for its own address gets no answer: the gateway's is in its place.
         target = np.where(np.eye(count, dtype=np.bool_), gateway, own[None, :]).ravel()
         return self._arp_reply.filled(
             np.zeros(count * count, np.int64),
@@ -377,7 +377,7 @@ class Encoder:
             a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
             self._only = _SingleTable(
                 [
-                    [rows.prefix_rows(p, a.gateway_mac, told) for told in (False, True)]
+                    [rows.prefix_rows(p, a.gateway_mac, by_port) for by_port in (False, True)]
                     for p in self._prefixes
                 ],
                 [
@@ -393,15 +393,16 @@ class Encoder:
         prefix, egress = self._pipeline.routes(vertex)
         for group in groups:
             each = group.led_here()
-            told = each.role != GroupRole.TRANSIT
+            by_port = each.role != GroupRole.TRANSIT
             each = each.from_ports(port) if each.entering else each
             route, way = np.nonzero(egress[:, None] == each.classes[None, :])
             numbers = generation * GROUP_SPACE + group_numbers(
                 each.role, each.classes[way], self._width
             )
-            came = {"port": each.in_port[way]} if told else {}
+            came = {"port": each.in_port[way]} if by_port else {}
             blocks += [
-                family[told].filled(prefix[route], group=numbers, **came) for family in only.routes
+                family[by_port].filled(prefix[route], group=numbers, **came)
+                for family in only.routes
             ]
         return blocks
 

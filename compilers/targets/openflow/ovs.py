@@ -278,7 +278,7 @@ class FabricTexts:
         }
 
     def _led(self, vertex: int, groups: Groups, masks: bool) -> Groups:
-        """The groups that rows lead to, once for each port by which they are told."""
+        """The groups that rows lead to, once for each port by which they are matched."""
         led = groups.led_here()
         if not led.entering or masks:
             return led
@@ -316,12 +316,12 @@ class FabricTexts:
         known = [("ip", self.networks), ("ipv6", self.networks6)][: 1 + self.pipeline.ipv6]
         for group in groups:
             led = self._led(vertex, group, masks=False)
-            told = led.role != GroupRole.TRANSIT
+            by_port = led.role != GroupRole.TRANSIT
             numbers = self._numbers(led.role, led.classes).tolist()
             for route, way in np.argwhere(egress[:, None] == led.classes[None, :]).tolist():
                 for family, networks in known:
                     text, length = networks[prefix[route]]
-                    priority = single_priority(length) + told
+                    priority = single_priority(length) + by_port
                     port = int(led.in_port[way])
                     yield PrefixText(priority, port, family, text, numbers[way])
 

@@ -16,7 +16,7 @@ import numpy as np
 from compilers.tables.build import Build
 
 SEPARATE_TABLES = 3
-"""Tables from which routes and classes stand in tables of their own: dispatch, routes, classes."""
+"""Tables from which routes and classes are in tables of their own: dispatch, routes, classes."""
 
 FAILOVER_BUCKETS = 4
 """As many as the largest group that repairs has: the group of alternates, the minimal port and two
@@ -44,7 +44,7 @@ class Profile:
 
     @property
     def single(self) -> bool:
-        """Whether all rows stand in one table."""
+        """Whether all rows are in one table."""
         return self.tables < SEPARATE_TABLES
 
     @property

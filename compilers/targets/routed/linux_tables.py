@@ -1,7 +1,7 @@
 """Routing tables by where a packet came in, for targets that are Linux kernels or feed one.
 
 Table main holds the order of ports for packets from anywhere. What depends on where a packet came
-in stands in tables of its own, looked up before main by `ip rule iif`; where such a table has no
+in is in tables of its own, looked up before main by `ip rule iif`; where such a table has no
 route, main decides.
 """
 

@@ -118,7 +118,7 @@ P2P_OPTIONS: Options = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class P2pLink:
-    """A link of a router; "" stands for what is not there.
+    """A link of a router; "" for what is not there.
 
     port: what the inventory says of it. description: host name and port at the other end. ipv4,
     ipv6: the router's own addresses with their lengths. gateway4, gateway6: those at the other end;
@@ -166,7 +166,7 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True)
 class P2pRouter:
-    """A router as the templates print it; "" stands for what is not there.
+    """A router as the templates print it; "" for what is not there.
 
     ipv4, ipv6: its gateway addresses, without lengths; ipv4_length: that of its block.
     """

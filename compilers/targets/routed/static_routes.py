@@ -1,12 +1,12 @@
 """The routed form: what every router needs, as values, before any text.
 
-It stands between the tables and targets that are IP routers: interfaces and neighbours of a
+It is between the tables and targets that are IP routers: interfaces and neighbours of a
 switch, its routes by prefix and class, and the order in which ports are tried for a packet, by
 where it came in.
 
 Links are unnumbered. Every switch has one IPv4 address, the gateway of its block, and one
 link-local address, fe80::V+1 for vertex V, the same on all its links. A next hop is the
-neighbour's address *and* the port, so a packet on a wrong cable finds nobody there.
+neighbour's address *and* the port, so a packet on a wrong cable finds no neighbour there.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class StaticLink:
 
 @dataclass(frozen=True, slots=True)
 class StaticSwitch:
-    """A switch as the templates print it; "" stands for what is not there.
+    """A switch as the templates print it; "" for what is not there.
 
     ipv4, ipv6: its gateway addresses. link_local: its address on every link. hosts: the interface
     of its hosts: the port of the only one, or a bridge of `host_ports`. mtu: of the ports whose MTU
@@ -341,7 +341,7 @@ def _cover(first: Network, last: Network) -> Network:
 
 
 def bad_names(names: Iterable[str], key: str, todo: str) -> list[Problem]:
-    """The names that cannot stand in files, nor name them."""
+    """The names that cannot be written in files, nor name them."""
     return [
         Problem(
             key=key,
