@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from compilers.topology.family import Family
     from compilers.topology.labelled_graph import Topology
     from inventory.problems import InputError
-    from mininet_scenarios.run.plane_emulation import emulate
-    from mininet_scenarios.run.rehearsal_plan import WrongTables
+    from mininet_scenarios.run.emulation import emulate
+    from mininet_scenarios.run.plan import WrongTables
     from mininet_scenarios.scenario.engine import EngineError
     from polarfab.fabric import Fabric
     from polarfab.topologies import analyse, design, draw, topology
@@ -64,8 +64,8 @@ HOMES = {
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",
     "Topology": "compilers.topology.labelled_graph",
-    "WrongTables": "mininet_scenarios.run.rehearsal_plan",
-    "emulate": "mininet_scenarios.run.plane_emulation",
+    "WrongTables": "mininet_scenarios.run.plan",
+    "emulate": "mininet_scenarios.run.emulation",
     **dict.fromkeys(("analyse", "design", "draw", "topology"), "polarfab.topologies"),
 }
 """The module of each public name; functions of extensions are registered by entry points."""

@@ -155,7 +155,7 @@ class RunnableFabric(ABC):
 
         The options, and what is raised, are those of `polarfab.emulate`.
         """
-        from mininet_scenarios.run.plane_emulation import emulate
+        from mininet_scenarios.run.emulation import emulate
 
         with self.usable(unverified) as fabric:
             return emulate(str(fabric.folder), engine, framework, unverified=unverified)
@@ -181,8 +181,7 @@ class RunnableFabric(ABC):
 
         What is raised is that of `polarfab.emulate`.
         """
-        from mininet_scenarios.run.emulation import Emulation
-        from mininet_scenarios.run.move_scenario import move_scenario
+        from mininet_scenarios.run.emulation import Emulation, move_scenario
 
         with self.usable(unverified) as old, new.usable(unverified) as other:
             folders = str(old.folder), str(other.folder)

@@ -20,9 +20,8 @@ from mininet_scenarios.ovs.management_socket import port_counters
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.ovs.packets import HostPackets, Postman
 from mininet_scenarios.ovs.ports_down import PortsDown
-from mininet_scenarios.scenario.cabled_build import as_cabled
-from mininet_scenarios.scenario.engine import SILENT, LinkChange, Miswire, NodeChange
-from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.scenario.engine import SILENT, LinkChange, Miswire, NodeChange, Outage
+from mininet_scenarios.scenario.timeline_events import as_cabled
 from mininet_scenarios.traffic.fabric_probe import FabricProbe
 from mininet_scenarios.traffic.rule_exercise import RuleExercise
 

@@ -8,8 +8,7 @@ from mininet_scenarios.engines.network import FabricNetwork
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.ovsdb import Database, Port
 from mininet_scenarios.ovs.ovsfabric import bridge_name, port_interface
-from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange
-from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange, Outage
 
 End = tuple[int, int]
 """A switch and the number of one of its ports."""

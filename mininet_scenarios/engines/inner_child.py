@@ -18,8 +18,8 @@ from mininet_scenarios.scenario.engine import (
     LinkChange,
     Miswire,
     NodeChange,
+    Outage,
 )
-from mininet_scenarios.scenario.outage import Outage
 from mininet_scenarios.traffic.fabric_probe import FabricProbe
 from mininet_scenarios.traffic.probing import ProbeProcess
 

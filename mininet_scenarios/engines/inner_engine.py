@@ -22,6 +22,7 @@ from mininet_scenarios.scenario.engine import (
     Diversion,
     Engine,
     Event,
+    Exercise,
     Flows,
     HostPair,
     HostSample,
@@ -34,7 +35,6 @@ from mininet_scenarios.scenario.engine import (
     Step,
     Throughput,
 )
-from mininet_scenarios.scenario.exercise import Exercise
 from mininet_scenarios.traffic.probing import decode
 
 

@@ -19,9 +19,8 @@ from mininet_scenarios.engines.prompt import run as run_prompt
 from mininet_scenarios.machine.serving import Reply, prepare, serve
 from mininet_scenarios.ovs.ovsdb import Port
 from mininet_scenarios.ovs.ports_down import PortsDown
-from mininet_scenarios.scenario.cabled_build import as_cabled
-from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange
-from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange, Outage
+from mininet_scenarios.scenario.timeline_events import as_cabled
 from mininet_scenarios.traffic.host_frames import HostFrames
 from mininet_scenarios.traffic.pinging import answer_rows, ping_all
 from mininet_scenarios.traffic.probing import ProbeProcess

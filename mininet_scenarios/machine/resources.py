@@ -20,7 +20,7 @@ from compilers.memory import lines_of
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.scenario.engine import HostSample
-from mininet_scenarios.scenario.scenario_format import FlowSpec
+from mininet_scenarios.scenario.scenario_file import FlowSpec
 
 BASE, A_PORT, A_HOST = 200, 0.2, 1.0
 """Megabytes: measured at q=3 and q=5 as 145, 0.09 and 0.4."""

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from mininet_scenarios.ovs.management_socket import port_counters
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
-from mininet_scenarios.scenario.engine import Flows, HostSample
-from mininet_scenarios.scenario.exercise import Deviation, Findings
-from mininet_scenarios.verdict.flow_model import crossed
-from mininet_scenarios.verdict.predict import Prediction
+from mininet_scenarios.scenario.engine import Deviation, Findings, Flows, HostSample
+from mininet_scenarios.verdict.predict import Prediction, crossed
 
 UNEVEN_HASH = 0.03
 """The part of a share that it may be off: hash values do not divide by every number of ports."""

@@ -22,8 +22,15 @@ from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.ovs.packets import checksum
 from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.ovs.rule_counters import RuleKey, generations, packets_by_rule
-from mininet_scenarios.scenario.engine import SILENT, Flows, HostSample, Progress
-from mininet_scenarios.scenario.exercise import Deviation, Exercise, Findings
+from mininet_scenarios.scenario.engine import (
+    SILENT,
+    Deviation,
+    Exercise,
+    Findings,
+    Flows,
+    HostSample,
+    Progress,
+)
 from mininet_scenarios.traffic.crafted_frames import (
     FRAME_KINDS,
     HASHED,

@@ -379,7 +379,7 @@ def test_a_notebook_shows_pictures(fabric: Fabric, planes: Fabric) -> None:
 
 def test_exceptions_of_the_documentation_are_exported() -> None:
     sources = " ".join(file.read_text() for file in (ROOT / "polarfab").glob("*.py"))
-    sources += (ROOT / "mininet_scenarios/run/plane_emulation.py").read_text()
+    sources += (ROOT / "mininet_scenarios/run/emulation.py").read_text()
     raised = set(re.findall(r"^ +([A-Z]\w+): ", " ".join(re.findall(RAISES, sources)), re.M))
     assert {"InputError", "EmittedWrongError", "EngineError"} <= raised
     assert [name for name in raised - {"ValueError"} if not hasattr(polarfab, name)] == []

@@ -16,10 +16,10 @@ from inventory.problems import InputError
 from mininet_scenarios.engines.inner_engine import InnerEngine
 from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.machine.preflight import namespaces
+from mininet_scenarios.run.plan import Plan
 from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_counts
-from mininet_scenarios.run.rehearsal_plan import RehearsalPlan
 from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of
-from mininet_scenarios.scenario.scenario_format import Expect, Sample, Scenario
+from mininet_scenarios.scenario.scenario_file import Expect, Sample, Scenario
 from mininet_scenarios.traffic import pinging
 from mininet_scenarios.traffic.pinging import Answers, answer_rows
 from mininet_scenarios.verdict.checks import Examiner, histogram
@@ -75,7 +75,7 @@ def rehearse(build, engine=None, **keys):
     scenario = Scenario(name="trial", **keys)
     listener = Listener()
     engine = engine or model(build, scenario.hosts)
-    return carry_out(RehearsalPlan.of(scenario, build), engine, listener), listener.notes
+    return carry_out(Plan.of(scenario, build), engine, listener), listener.notes
 
 
 @pytest.mark.parametrize(("q", "hosts"), [(2, 1), (3, 1), (3, 2), (4, 1)])

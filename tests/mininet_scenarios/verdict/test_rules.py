@@ -10,11 +10,10 @@ from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.flow_tables import Pipeline
 from inventory.problems import InputError
 from mininet_scenarios.run.rehearsal import rules_expected
-from mininet_scenarios.scenario.engine import HostSample
-from mininet_scenarios.scenario.exercise import Exercise, Findings
+from mininet_scenarios.scenario.engine import Exercise, Findings, HostSample
 from mininet_scenarios.scenario.scenario_file import load_scenario
 from mininet_scenarios.traffic.crafted_frames import FRAME_KINDS, FrameCrafter, marked
-from mininet_scenarios.verdict.rule_checks import rule_checks, rules_in_words
+from mininet_scenarios.verdict.checks import rule_checks, rules_in_words
 from mininet_scenarios.verdict.rule_set import RuleSet
 
 
