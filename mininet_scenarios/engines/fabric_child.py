@@ -16,9 +16,9 @@ from mininet_scenarios.machine.serving import Reply, prepare, serve
 from mininet_scenarios.ovs.collecting import Collectors
 from mininet_scenarios.ovs.collector_frames import CollectorFrames
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
+from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
 from mininet_scenarios.ovs.management_socket import port_counters
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
-from mininet_scenarios.ovs.packets import HostPackets, Postman
 from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.scenario.engine import SILENT, LinkChange, Miswire, NodeChange, Outage
 from mininet_scenarios.scenario.timeline_events import as_cabled
@@ -35,7 +35,7 @@ class FabricChild(OpenFlowChild):
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
         super().__init__(job, reply)
         self.fabric = OvsFabric(self.build, self.ovs, self.hosts)
-        self.postmen: dict[int, Postman] = {}
+        self.writers: dict[int, FrameWriter] = {}
         self.collectors: Collectors | None = None
 
     def start(self) -> None:
@@ -63,17 +63,17 @@ class FabricChild(OpenFlowChild):
         """
         assert self.collectors is not None  # noqa: S101
         counts = np.load(file)
-        postman = self._postman(version)
+        writer = self._writer(version)
         before = self._counters()
         requests = HostPackets.of(counts)
         total = 2 * len(requests)
         arrived = self.collectors.exchange(
-            postman, requests, lambda done, _: self._progress(done, total)
+            writer, requests, lambda done, _: self._progress(done, total)
         )
         answers = requests[arrived != SILENT].back()
         done = len(answers)
         hops = self.collectors.exchange(
-            postman, answers, lambda more, _: self._progress(done + more, total)
+            writer, answers, lambda more, _: self._progress(done + more, total)
         )
         loads = self._counters() - before
         replies, shortest, longest = _tally(answers, hops, len(self.hosts))
@@ -83,7 +83,7 @@ class FabricChild(OpenFlowChild):
         """Start a probe over pairs of hosts."""
         assert self.collectors is not None  # noqa: S101
         ends = np.array(pairs, np.int64).reshape(-1, 2)
-        self.probe = FabricProbe(self.collectors.sockets, self._postman(4), ends, interval)
+        self.probe = FabricProbe(self.collectors.sockets, self._writer(4), ends, interval)
         self.probe.start()
 
     def paths(self, pairs: list[list[int]]) -> list[list[str]]:
@@ -110,10 +110,10 @@ class FabricChild(OpenFlowChild):
         text = self.ovs.appctl("ofproto/trace", bridge_name(at[0]), packet)
         return [self.build.wiring.names[int(number)] for number in PASSED.findall(text)]
 
-    def _postman(self, version: int) -> Postman:
-        if version not in self.postmen:
-            self.postmen[version] = Postman(self.build, self.hosts, version)
-        return self.postmen[version]
+    def _writer(self, version: int) -> FrameWriter:
+        if version not in self.writers:
+            self.writers[version] = FrameWriter(self.build, self.hosts, version)
+        return self.writers[version]
 
     def _counters(self) -> NDArray[np.int64]:
         """int64[S, ports + 1]: packets that have left each switch by each of its cabled ports."""

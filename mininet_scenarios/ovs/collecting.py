@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.targets.openflow.protocol import MessageType, message
+from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
 from mininet_scenarios.ovs.management_socket import WHOLE_PACKETS, ManagementConnection, headers
 from mininet_scenarios.ovs.openvswitch import DAEMON_PATIENCE, OpenVSwitchError, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import COLLECTED, collector_name
-from mininet_scenarios.ovs.packets import HostPackets, Postman
 from mininet_scenarios.scenario.engine import SILENT, Progress, hops_of
 
 BATCH, ON_THEIR_WAY = 50, 100
@@ -45,7 +45,7 @@ class Collectors:
             ovs.ofctl("add-flow", name, "priority=1,actions=controller:65535")
 
     def exchange(
-        self, postman: Postman, packets: HostPackets, progress: Progress
+        self, writer: FrameWriter, packets: HostPackets, progress: Progress
     ) -> NDArray[np.int16]:
         """Send the packets; int16[n], the links that each has crossed, SILENT where it was lost.
 
@@ -55,7 +55,7 @@ class Collectors:
             OpenVSwitchError: Open vSwitch hung up or refused a packet.
         """
         self.turn += 1
-        round_ = _Round(len(self.sockets), postman, packets, self.turn)
+        round_ = _Round(len(self.sockets), writer, packets, self.turn)
         with ExitStack() as stack:
             stack.enter_context(round_.selector)
             round_.connect(
@@ -75,16 +75,16 @@ class Collectors:
 class _Round:
     """One exchange: what of each collector's packets is sent, and what has arrived."""
 
-    def __init__(self, count: int, postman: Postman, packets: HostPackets, turn: int) -> None:
+    def __init__(self, count: int, writer: FrameWriter, packets: HostPackets, turn: int) -> None:
         self.selector, self.connections = selectors.DefaultSelector(), list[ManagementConnection]()
-        self.postman, self.turn = postman, turn
+        self.writer, self.turn = writer, turn
         self.hops = np.full(len(packets), SILENT, np.int16)
         self.missing = len(packets)
         here, there = packets.source // COLLECTED, packets.destination // COLLECTED
         after = (there - here) % count
         self.order = np.lexsort((packets.destination, packets.number, after, here))
         packets = packets[self.order]
-        outs = postman.outs(packets, packets.source % COLLECTED + 1, turn)
+        outs = writer.outs(packets, packets.source % COLLECTED + 1, turn)
         ends = np.searchsorted(here[self.order], np.arange(count + 1))
         self.waiting = [outs[first:last] for first, last in pairwise(ends)]
         self.on_their_way = np.zeros(count, np.int64)
@@ -118,7 +118,7 @@ class _Round:
         heard = {}
         for key, _ in self.selector.select(QUIET_SECONDS):
             data = self.connections[key.data].read()
-            self._note(key.data, self.postman.ins(data))
+            self._note(key.data, self.writer.ins(data))
             heard[key.data] = sum(kind == MessageType.BARRIER_REPLY for _, kind, _ in headers(data))
         return heard
 

@@ -16,12 +16,11 @@ from compilers.targets.openflow.protocol import (
     message,
 )
 from controller.openflow.messages import packet_in
+from mininet_scenarios.ovs.frames import HostFrame
 from mininet_scenarios.ovs.management_socket import WHOLE_PACKETS, ManagementConnection, headers
 from mininet_scenarios.ovs.openvswitch import DAEMON_PATIENCE, OpenVSwitchError
 from mininet_scenarios.ovs.ovsfabric import COLLECTED
 
-HostFrame = tuple[str, bytes]
-"""A host by its name, and a frame that it sends or gets."""
 Awaited = Callable[[HostFrame], bool]
 """Whether a frame that a host gets is one of those that are waited for."""
 WAVE = 32

@@ -16,10 +16,10 @@ from threading import Event, Thread
 import numpy as np
 from numpy.typing import NDArray
 
+from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
 from mininet_scenarios.ovs.management_socket import WHOLE_PACKETS, ManagementConnection
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError
 from mininet_scenarios.ovs.ovsfabric import COLLECTED
-from mininet_scenarios.ovs.packets import HostPackets, Postman
 from mininet_scenarios.scenario.engine import SILENT, hops_of
 
 TURN_XID = 0
@@ -32,10 +32,14 @@ class FabricProbe(Thread):
     """Sends a packet over each pair of hosts (int64[n, 2]) every `interval` seconds."""
 
     def __init__(
-        self, sockets: Sequence[Path], postman: Postman, pairs: NDArray[np.int64], interval: float
+        self,
+        sockets: Sequence[Path],
+        writer: FrameWriter,
+        pairs: NDArray[np.int64],
+        interval: float,
     ) -> None:
         super().__init__(daemon=True)
-        self.postman, self.pairs, self.interval = postman, pairs, interval
+        self.writer, self.pairs, self.interval = writer, pairs, interval
         self.connections = [ManagementConnection(path) for path in sockets]
         for connection in self.connections:
             connection.outgoing += WHOLE_PACKETS
@@ -97,7 +101,7 @@ class FabricProbe(Thread):
     def _send(self) -> None:
         source, destination = self.pairs.T
         numbers = np.full(len(source), len(self.sent), np.int64)
-        outs = self.postman.outs(
+        outs = self.writer.outs(
             HostPackets(source, destination, numbers), source % COLLECTED + 1, TURN_XID
         )
         self.sent.append(time.monotonic())
@@ -108,7 +112,7 @@ class FabricProbe(Thread):
     def _hear(self, selector: selectors.BaseSelector, patience: float) -> None:
         for key, _ in selector.select(patience):
             connection = self.connections[key.data]
-            rows = self.postman.ins(connection.read())
+            rows = self.writer.ins(connection.read())
             connection.flush()
             now = time.monotonic()
             for row in rows[rows["round"] == TURN_XID]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
-from mininet_scenarios.ovs.collector_frames import Awaited, HostFrame
+from mininet_scenarios.ovs.collector_frames import Awaited
+from mininet_scenarios.ovs.frames import HostFrame
 
 PATIENCE = (0.1, 0.3, 1.0)
 """Seconds without any frame after which those that are missing are sent again, the last time lost.

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from mininet_scenarios.machine.netns import entered
-from mininet_scenarios.ovs.collector_frames import STILL, WAVE, Awaited, HostFrame
+from mininet_scenarios.ovs.collector_frames import STILL, WAVE, Awaited
+from mininet_scenarios.ovs.frames import HostFrame
 from mininet_scenarios.traffic.probing import widen_receiving
 
 EVERY_PROTOCOL = 3

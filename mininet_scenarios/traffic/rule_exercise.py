@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.protocol import LOCAL
+from mininet_scenarios.ovs.frames import (
+    FRAME_KINDS,
+    HASHED,
+    CraftedFrames,
+    FrameWriter,
+    checksum,
+    marked,
+)
 from mininet_scenarios.ovs.ovsfabric import bridge_name
-from mininet_scenarios.ovs.packets import checksum
 from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.ovs.rule_counters import RuleKey, generations, packets_by_rule
 from mininet_scenarios.scenario.engine import (
@@ -31,16 +38,8 @@ from mininet_scenarios.scenario.engine import (
     HostSample,
     Progress,
 )
-from mininet_scenarios.traffic.crafted_frames import (
-    FRAME_KINDS,
-    HASHED,
-    CraftedFrames,
-    FrameCrafter,
-    marked,
-)
 from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
 from mininet_scenarios.traffic.link_shares import link_shares, sent_by_port
-from mininet_scenarios.traffic.neighbour_frames import questions
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
 
 FLOWS_AGAIN, MOST_ROUNDS = 64, 7
@@ -90,7 +89,7 @@ class RuleExercise:
             bridge_name(self.vertex[v]): v for v in np.flatnonzero(live.topology.present).tolist()
         }
         self.rules = RuleSet(live, self.hosts, generations(self.ovs.folder, self.bridges))
-        self.crafters = {v: FrameCrafter(live, self.hosts, v) for v in self.rules.versions}
+        self.writers = {v: FrameWriter(live, self.hosts, v) for v in self.rules.versions}
         self.first_host = np.zeros(live.tables.switches, np.int64)
         self.first_host[self.hosts.switch[::-1]] = np.arange(len(self.hosts))[::-1]
         self.frames = 0
@@ -130,7 +129,7 @@ class RuleExercise:
 
     def _ask(self) -> None:
         """Hosts' own questions, and their answers, as they have to be."""
-        asked = questions(self.build, self.hosts)
+        asked = [q for writer in self.writers.values() for q in writer.questions()]
         due = [q.answer and (q.sent[0], q.answer) for q in asked]
         heard, _ = exchanged(self.ends, [q.sent for q in asked], due, came=lambda frame: frame)
         self.frames += len(asked)
@@ -148,8 +147,8 @@ class RuleExercise:
         reached = self.rules.prediction.fewest[at[:, None], at] >= 0
         source, destination = np.nonzero(reached & ~np.eye(len(at), dtype=np.bool_))
         for kind in FRAME_KINDS:
-            crafter = self.crafters[version]
-            self._send(crafter.of_kind(kind, source, destination, FIXED_PORT, self.frames))
+            writer = self.writers[version]
+            self._send(writer.of_kind(kind, source, destination, FIXED_PORT, self.frames))
 
     def _send(self, frames: CraftedFrames) -> list[int]:
         """Send them, and compare what arrives with what has to; how often each was sent."""
@@ -259,12 +258,12 @@ class RuleExercise:
             for number, pair in enumerate(islice(cycle(sorted(pairs)), count))
         }
         done: list[NDArray[np.int64]] = [np.zeros((3, 0), np.int64)]
-        for version, crafter in self.crafters.items():
+        for version, writer in self.writers.items():
             rows = [row[1:] for row in sorted(chosen) if row[0] == version and row[1] != row[2]]
             if rows:
                 source, destination, ports = np.array(rows).T
                 here, there = self.first_host[source], self.first_host[destination]
-                times = self._send(crafter.of_kind(HASHED, here, there, ports, self.frames))
+                times = self._send(writer.of_kind(HASHED, here, there, ports, self.frames))
                 done.append(np.stack((here, there, np.array(times))))
         source, destination, times = np.concatenate(done, axis=1)
         return Flows(source, destination, times.astype(np.float64))
@@ -333,7 +332,7 @@ class RuleExercise:
         ends = np.flatnonzero(led[self.hosts.switch])
         if not len(ends):
             return None
-        frames = self.crafters[4].of_kind(HASHED, np.zeros(1, np.int64), ends[:1], FIXED_PORT, 0)
+        frames = self.writers[4].of_kind(HASHED, np.zeros(1, np.int64), ends[:1], FIXED_PORT, 0)
         ip = frames.sent["ip"]
         ip["ttl"], ip["checksum"] = LAST_HOP, 0
         ip["checksum"] = checksum(ip)
