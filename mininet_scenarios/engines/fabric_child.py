@@ -11,19 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.wiring.addressing import format_mac
-from mininet_scenarios.engines.inner_child import OpenFlowChild
-from mininet_scenarios.machine.serving import Reply, prepare, serve
-from mininet_scenarios.ovs.collecting import Collectors
-from mininet_scenarios.ovs.collector_frames import CollectorFrames
+from mininet_scenarios.engines.inner_child import OpenFlowChild, Reply, prepare, serve
+from mininet_scenarios.ovs.collectors import CollectorFrames, Collectors, FabricProbe
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
 from mininet_scenarios.ovs.management_socket import port_counters
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
-from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.scenario.engine import SILENT, LinkChange, Miswire, NodeChange, Outage
 from mininet_scenarios.scenario.timeline_events import as_cabled
-from mininet_scenarios.traffic.fabric_probe import FabricProbe
-from mininet_scenarios.traffic.rule_exercise import RuleExercise
+from mininet_scenarios.traffic.rule_exercise import PortsDown, RuleExercise
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 """In a trace: a switch that the packet enters."""

@@ -1,16 +1,31 @@
-"""The common part of inner processes: every public method is a request of the outer process."""
+"""The inner process of an engine: every public method is a request of the outer process.
+
+It is PID 1 of fresh process and network namespaces. Requests are JSON lines on stdin, answers on
+stdout. When stdin ends, because the outer process is done or dead, it leaves, and the kernel with
+it removes every process, interface and namespace.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import resource
+import shutil
+import subprocess
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
+from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
-from mininet_scenarios.machine.serving import RUN, Reply
+from mininet_scenarios.ovs.collectors import FabricProbe
 from mininet_scenarios.ovs.controller_process import ControllerProcess
-from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.scenario.engine import (
     EngineError,
@@ -20,8 +35,81 @@ from mininet_scenarios.scenario.engine import (
     NodeChange,
     Outage,
 )
-from mininet_scenarios.traffic.fabric_probe import FabricProbe
 from mininet_scenarios.traffic.probing import ProbeProcess
+
+RUN = Path("/run")
+"""A file system of our own is mounted here: sockets and databases go with the namespaces."""
+OPEN_FILES = 16384
+"""Open vSwitch needs a few a port; mnexec closes each that there could be, so not more."""
+DISABLE_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
+"""Keeps the kernel from sending router solicitations and the like over interfaces of its own."""
+Reply = Callable[[dict[str, Any]], None]
+
+
+def prepare() -> None:
+    """Make the fresh namespaces a place to work in: RUN, the loopback interface, silence."""
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", RUN], check=True)
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    DISABLE_IPV6.write_text("1")
+
+
+def serve(make: Callable[[dict[str, Any], Reply], Any]) -> None:
+    """Answer requests until stdin ends: each is a method of what `make` makes of the job."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+
+    def reply(value: dict[str, Any]) -> None:
+        answers.write(json.dumps(value) + "\n")
+
+    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    job = json.loads(sys.argv[1])
+    requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    Thread(target=_read_requests, args=(requests, job["scratch"]), daemon=True).start()
+    inside = make(job, reply)
+    while True:
+        request = requests.get()
+        try:
+            reply({"result": getattr(inside, request["call"])(*request["arguments"])})
+        except (EngineError, OpenVSwitchError, OSError, subprocess.SubprocessError) as error:
+            reply({"error": str(error)})
+
+
+def _read_requests(requests: SimpleQueue[dict[str, Any]], scratch: str) -> None:
+    """Pass requests on; at their end leave at once, and take everything down by that."""
+    for line in sys.stdin:
+        requests.put(json.loads(line))
+    if scratch:
+        shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(0)
+
+
+class HostAddresses:
+    """Hosts by their numbers in `who`."""
+
+    def __init__(self, build: Build, who: HostSample) -> None:
+        self.build, self.who = build, who
+
+    def address(self, host: int, version: int) -> str:
+        """The address of a host, of version 4 or 6 of the Internet protocol."""
+        plan, at = self.build.addressing, (int(self.who.switch[host]), int(self.who.number[host]))
+        return str(plan.host(*at) if version == 4 else plan.host6(*at))
+
+    def gateway(self, host: int, version: int) -> str:
+        """The address of a host's gateway, of the same version."""
+        plan, vertex = self.build.addressing, int(self.who.switch[host])
+        return str(plan.gateway(vertex) if version == 4 else plan.network6(vertex)[1])
+
+    def setup(self, host: int) -> list[str]:
+        """What `ip -batch` configures in a host."""
+        plan = self.build.addressing
+        lines = ["link set lo up", "link set eth0 up"]
+        lines.append(f"address add {self.address(host, 4)}/{plan.ipv4_length} dev eth0")
+        lines.append(f"route add default via {self.gateway(host, 4)}")
+        if plan.ipv6:
+            lines.append(f"address add {self.address(host, 6)}/64 dev eth0 nodad")
+            lines.append(f"route add default via {self.gateway(host, 6)}")
+        return lines
 
 
 class Diverter:

@@ -11,20 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from mininet_scenarios.engines.faults import Faults
 from mininet_scenarios.engines.host_flows import carry_tcp, carry_udp, ends
-from mininet_scenarios.engines.inner_child import OpenFlowChild
-from mininet_scenarios.engines.network import FabricNetwork
+from mininet_scenarios.engines.inner_child import OpenFlowChild, Reply, prepare, serve
+from mininet_scenarios.engines.network import FabricNetwork, Faults
 from mininet_scenarios.engines.prompt import run as run_prompt
-from mininet_scenarios.machine.serving import Reply, prepare, serve
-from mininet_scenarios.ovs.ovsdb import Port
-from mininet_scenarios.ovs.ports_down import PortsDown
+from mininet_scenarios.ovs.openvswitch import Port
 from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange, Outage
 from mininet_scenarios.scenario.timeline_events import as_cabled
-from mininet_scenarios.traffic.host_frames import HostFrames
+from mininet_scenarios.traffic.frame_exchange import HostFrames
 from mininet_scenarios.traffic.pinging import answer_rows, ping_all
 from mininet_scenarios.traffic.probing import ProbeProcess
-from mininet_scenarios.traffic.rule_exercise import RuleExercise
+from mininet_scenarios.traffic.rule_exercise import PortsDown, RuleExercise
 
 BYTES, PACKETS = 8, 9
 """The indices of the sent counters in /proc/net/dev."""

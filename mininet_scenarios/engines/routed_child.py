@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from compilers.targets.routed.interfaces import BRIDGE, LINUX
-from mininet_scenarios.engines.inner_child import InnerChild
+from mininet_scenarios.engines.inner_child import RUN, InnerChild, Reply, prepare, serve
 from mininet_scenarios.engines.routers import Routers
-from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
 from mininet_scenarios.traffic.pinging import answer_rows, ping_all
 from mininet_scenarios.traffic.probing import ProbeProcess
 

@@ -31,7 +31,7 @@ CATCH = 30.0
 
 
 class ControllerProcess:
-    """The controller of a job (`mininet_scenarios.machine.inner.Job`)."""
+    """The controller of a job (`mininet_scenarios.engines.inner_engine.Job`)."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.job, self.logs = job, Path(job["logs"])

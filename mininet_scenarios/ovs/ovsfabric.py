@@ -14,8 +14,7 @@ import numpy as np
 
 from compilers.forwarding.program import program_of
 from compilers.tables.build import Build
-from mininet_scenarios.ovs.openvswitch import PrivateOvs
-from mininet_scenarios.ovs.ovsdb import BridgeRow, Database, Port
+from mininet_scenarios.ovs.openvswitch import BridgeRow, Database, Port, PrivateOvs
 from mininet_scenarios.scenario.engine import HostSample, Outage
 
 COLLECTED = 16

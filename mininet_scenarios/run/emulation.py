@@ -37,7 +37,7 @@ from inventory.problems import InputError, shown
 from inventory.values import LONGEST_PLACE
 from mininet_scenarios.engines.engine_kinds import ENGINES, require, require_known
 from mininet_scenarios.machine import preflight
-from mininet_scenarios.machine.resources import require as require_resources
+from mininet_scenarios.machine.preflight import require_resources
 from mininet_scenarios.machine.runs import add_folder, recorded
 from mininet_scenarios.run.plan import Observer, Plan, Silent, WrongTables
 from mininet_scenarios.run.plan import plan as make_plan

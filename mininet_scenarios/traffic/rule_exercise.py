@@ -3,12 +3,12 @@
 First what hosts ask of their own switch; then frames of every kind between all hosts, compared
 whole where they arrive. Select groups get flows enough to tell their shares. What is still missed
 gets more flows, other ports each, until the counters say that it was reached or the limit is. With
-`repairs`, what waits for ports to fail is reached with these ports down (`ovs.ports_down`).
+`repairs`, what waits for ports to fail is reached with these ports down (`PortsDown`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import cycle, islice
 
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.class_groups import GroupRole
-from compilers.targets.openflow.protocol import LOCAL
+from compilers.targets.openflow.protocol import LOCAL, TABLES
+from mininet_scenarios.ovs.collectors import frame_out, settled
 from mininet_scenarios.ovs.frames import (
     FRAME_KINDS,
     HASHED,
@@ -26,9 +27,15 @@ from mininet_scenarios.ovs.frames import (
     checksum,
     marked,
 )
+from mininet_scenarios.ovs.management_socket import (
+    ManagementConnection,
+    RuleKey,
+    generations,
+    packets_by_rule,
+    port_counters,
+)
+from mininet_scenarios.ovs.openvswitch import Database, Port, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import bridge_name
-from mininet_scenarios.ovs.ports_down import PortsDown
-from mininet_scenarios.ovs.rule_counters import RuleKey, generations, packets_by_rule
 from mininet_scenarios.scenario.engine import (
     SILENT,
     Deviation,
@@ -39,7 +46,7 @@ from mininet_scenarios.scenario.engine import (
     Progress,
 )
 from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
-from mininet_scenarios.traffic.link_shares import link_shares, sent_by_port
+from mininet_scenarios.verdict.predict import Prediction, crossed
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
 
 FLOWS_AGAIN, MOST_ROUNDS = 64, 7
@@ -365,3 +372,105 @@ def _part(group: GroupRules, port: int, of: Sequence[int]) -> float:
     """The part of amounts, one a bucket, that the buckets of a port have."""
     chosen = sum(n for p, n in zip(group.port, of, strict=True) if p == port)
     return chosen / max(sum(of), 1)
+
+
+UNEVEN_HASH = 0.03
+"""The part of a share that it may be off: hash values do not divide by every number of ports."""
+
+
+def sent_by_port(ovs: PrivateOvs, bridges: dict[str, int], known: Prediction) -> NDArray[np.int64]:
+    """int64[S, ports + 1]: packets that have left each switch by each port.
+
+    Args:
+        ovs: runs the bridges.
+        bridges: the switch that each is.
+        known: of the build.
+
+    Raises:
+        OpenVSwitchError: a bridge does not answer.
+    """
+    counted = known.by_port(np.zeros(known.arcs, np.int64))
+    for bridge, rows in port_counters(ovs.folder, bridges).items():
+        rows = rows[rows["port"] < counted.shape[1]]
+        counted[bridges[bridge], rows["port"]] = rows["sent_packets"]
+    return counted
+
+
+def link_shares(
+    known: Prediction, hosts: HostSample, flows: Flows, seen: NDArray[np.int64], sigmas: float
+) -> Findings:
+    """Whether every link carried as many of the flows as their shares say, but for chance.
+
+    Args:
+        known: where packets go.
+        hosts: the ends of flows.
+        flows: with how many packets of different ports each had for a rate.
+        seen: int64[S, ports + 1], packets out of each port meanwhile.
+        sigmas: standard deviations that a count may be off.
+    """
+    arc, flow, share, _ = crossed(known, hosts, flows)
+    place, part = np.unique(arc * len(flows.rate) + flow, return_inverse=True)
+    chance = np.bincount(part, share)
+    arc, flow = np.divmod(place, len(flows.rate))
+    amount, arcs = flows.rate[flow], known.arcs
+    mean = known.by_port(np.bincount(arc, amount * chance, arcs))
+    variance = known.by_port(np.bincount(arc, amount * chance * (1 - chance), arcs))
+    off = np.abs(seen - mean) > sigmas * np.sqrt(variance) + 1 + UNEVEN_HASH * mean
+    wiring, wrong = known.build.wiring, list[Deviation]()
+    switch, link = np.nonzero(wiring.far >= 0)
+    for s, k in zip(switch.tolist(), link.tolist(), strict=True):
+        port = int(wiring.port[s, k])
+        if off[s, port]:
+            where = f"{wiring.names[s]} → {wiring.names[wiring.far[s, k]]}"
+            wrong.append((where, f"about {mean[s, port]:.0f} packets", f"{seen[s, port]}"))
+    return Findings(len(switch), tuple(wrong))
+
+
+SwitchPort = tuple[int, int]
+"""A switch, and the number of one of its ports."""
+
+
+class PortsDown:
+    """The ports that are away, none at first. `port` gives the row of a port in the database."""
+
+    def __init__(self, ovs: PrivateOvs, port: Callable[[int, int], Port]) -> None:
+        self.ovs, self.port = ovs, port
+        self.database = Database(ovs.socket)
+        self.connections: dict[int, ManagementConnection] = {}
+        self.down: frozenset[SwitchPort] = frozenset()
+
+    def close(self) -> None:
+        """Give all ports back, and hang up."""
+        self.put_down(())
+        for connection in self.connections.values():
+            connection.socket.close()
+        self.connections.clear()
+
+    def put_down(self, ports: Iterable[SwitchPort]) -> None:
+        """Let just these ports be away; returns when they are.
+
+        Raises:
+            OpenVSwitchError: Open vSwitch refused it.
+        """
+        wanted = frozenset(ports)
+        back, away = sorted(self.down - wanted), sorted(wanted - self.down)
+        self.down = wanted
+        if back:
+            rows = ((bridge_name(v), self.port(v, p)) for v, p in back)
+            self.database.add_ports(rows, alone=bool(wanted))
+        if away:
+            names = ((bridge_name(v), self.port(v, p).name) for v, p in away)
+            self.database.remove_ports(names, alone=True)
+
+    def inject(self, frames: Iterable[tuple[int, int, bytes]]) -> None:
+        """Send frames through the tables of switches, as if they had come in on these ports.
+
+        Raises:
+            OpenVSwitchError: a switch refused one, or does not answer.
+        """
+        for switch, port, data in frames:
+            if switch not in self.connections:
+                socket = self.ovs.folder / f"{bridge_name(switch)}.mgmt"
+                self.connections[switch] = ManagementConnection(socket)
+            self.connections[switch].outgoing += frame_out(data, TABLES, port)
+        settled(list(self.connections.values()))

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load
-from mininet_scenarios.ovs.collecting import Collectors
+from mininet_scenarios.ovs.collectors import Collectors
 from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric

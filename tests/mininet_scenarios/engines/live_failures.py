@@ -19,8 +19,8 @@ from itertools import permutations
 
 import numpy as np
 
+from mininet_scenarios.engines.inner_child import OPEN_FILES
 from mininet_scenarios.engines.mininet_child import PACKETS, MininetChild
-from mininet_scenarios.machine.serving import OPEN_FILES
 
 CLONE_NEWNET, SO_RCVBUFFORCE = 0x40000000, 33
 LIBC = ctypes.CDLL(None, use_errno=True)

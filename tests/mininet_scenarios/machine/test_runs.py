@@ -148,17 +148,17 @@ def test_what_is_short_is_told_at_once(compiled):
     build = compiled(5)
     hosts = HostSample.of(build)
     wanted = resources.needed(build, hosts)
-    resources.require(build, hosts, here=wanted)
+    resources.require_resources(build, hosts, here=wanted)
     none = resources.Amounts(10, 10, 10, 10)
     with pytest.raises(InputError) as error:
-        resources.require(build, hosts, here=none)
+        resources.require_resources(build, hosts, here=none)
     told = {problem.required: problem.todo for problem in error.value.problems}
     assert len(told) == 4
     assert f"{wanted.files:,} open files per process" in told
     table = "62 entries in the neighbour tables of all namespaces (gc_thresh3)"
     assert told[table] == "as root: sysctl -w net.ipv4.neigh.default.gc_thresh3=62"
     with pytest.raises(InputError, match=f"{wanted.memory:,} MB of memory, given 1; a smaller"):
-        resources.require(build, hosts, here=replace(wanted, memory=1))
+        resources.require_resources(build, hosts, here=replace(wanted, memory=1))
 
 
 def test_needs_grow_with_the_fabric(compiled):

@@ -9,7 +9,7 @@ from compilers.targets.openflow.protocol import MessageType, message
 from compilers.wiring.addressing import format_mac
 from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
 from mininet_scenarios.ovs.management_socket import headers
-from mininet_scenarios.ovs.ovsdb import BridgeRow, Port
+from mininet_scenarios.ovs.openvswitch import BridgeRow, Port
 from mininet_scenarios.scenario.engine import HostSample
 
 

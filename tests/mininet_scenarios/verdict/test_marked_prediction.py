@@ -11,7 +11,7 @@ import pytest
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import MARKED_NUMBER
 from mininet_scenarios.scenario.engine import Flows, HostSample, LinkChange, Outage
-from mininet_scenarios.traffic.link_shares import link_shares
+from mininet_scenarios.traffic.rule_exercise import link_shares
 from mininet_scenarios.verdict.predict import Prediction, carry, crossed
 from mininet_scenarios.verdict.rule_set import RuleSet
 from tests.compilers.readers.emitted import IDENTITY
