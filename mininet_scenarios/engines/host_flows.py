@@ -121,11 +121,6 @@ Flow = tuple[int, int, float]
 """From host, to host, Mb/s."""
 
 
-def ends(network: FabricNetwork) -> list[tuple[int, str]]:
-    """What a probe takes of each host: a process in its namespace, and its address."""
-    return [(host.pid, network.address(i, 4)) for i, host in enumerate(network.hosts)]
-
-
 def carry_udp(network: FabricNetwork, flows: Sequence[Flow], seconds: float) -> list[float]:
     """Mb/s that arrived in the second half of the time, when queues are as full as they get.
 
@@ -135,7 +130,7 @@ def carry_udp(network: FabricNetwork, flows: Sequence[Flow], seconds: float) -> 
     frames = np.maximum(1, np.round(LARGEST_PAYLOAD * rates / rates.max()))
     interval = LARGEST_PAYLOAD * 8 / 1e6 / float(rates.max())
     pairs = [(s, d) for s, d, _ in flows]
-    probe = ProbeProcess(ends(network), pairs, interval, frames.astype(int).tolist())
+    probe = ProbeProcess(network.ends(), pairs, interval, frames.astype(int).tolist())
     sleep(seconds)
     probed = decode(probe.stop())
     half = float(probed.sent.mean())

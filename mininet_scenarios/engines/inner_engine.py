@@ -20,9 +20,6 @@ from compilers.targets.target_lookup import target
 from mininet_scenarios.machine.preflight import namespaces, require_routers
 from mininet_scenarios.machine.runs import add_process
 from mininet_scenarios.scenario.engine import (
-    SILENT,
-    BuildChange,
-    ControllerChange,
     Counts,
     Diversion,
     Engine,
@@ -32,9 +29,6 @@ from mininet_scenarios.scenario.engine import (
     Flows,
     HostPair,
     HostSample,
-    LinkChange,
-    Miswire,
-    NodeChange,
     Probed,
     Progress,
     Setup,
@@ -53,7 +47,7 @@ class Job:
 
     hosts is how many of each switch's hosts take part, None for all. scratch is a folder that is to
     go even when the outer process is killed, "" for none. rate is `Setup.rate`,
-    record `Setup.record` and running the folder of the first build of several, "" for none.
+    record `Setup.record`, and folders those of several builds, the first one first.
     """
 
     build: str
@@ -64,7 +58,7 @@ class Job:
     scratch: str
     rate: float | None = None
     record: str = ""
-    running: str = ""
+    folders: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, setup: Setup) -> Job:
@@ -79,7 +73,7 @@ class Job:
             scratch=work if setup.temporary else "",
             rate=setup.rate,
             record=str(setup.record or ""),
-            running=str(setup.folders[0].resolve()) if setup.folders else "",
+            folders=tuple(str(folder.resolve()) for folder in setup.folders),
         )
 
 
@@ -157,6 +151,7 @@ class InnerEngine(Engine):
     """An engine that asks the process of a module inside to do what it is asked itself."""
 
     child: str
+    starts = "start {:,} switches with {:,} links, and their hosts"
 
     def __init__(self, setup: Setup) -> None:
         self.build, self.setup = setup.build, setup
@@ -180,21 +175,30 @@ class InnerEngine(Engine):
         """Put the group back."""
         self.inner.call("restore")
 
+    def start(self, step: Step) -> None:
+        """Start the inner process, and in it all the rest."""
+        switches, links = self.build.tables.switches, self.build.topology.graph.size
+        with step("start", self.starts.format(switches, links)) as progress:
+            self.inner.start()
+            self.inner.call("start", progress=progress)
+        what = f"program {switches} switches through {self.setup.framework}"
+        with step("program", what) as progress:
+            self.inner.call("program", self.setup.patience, progress=progress)
+
+    def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
+        """Send inside; a file takes the arrays there and back."""
+        file = Path(self.inner.job.logs) / "round.npz"
+        with file.open("wb") as out:
+            np.save(out, counts)
+        self.inner.call("send", str(file), version, progress=progress)
+        with np.load(file) as seen:
+            found = tuple(seen[name] for name in seen.files)
+        file.unlink()
+        return found
+
     def apply(self, event: Event) -> None:
         """Let it happen inside."""
-        match event:
-            case LinkChange(links, up):
-                self.inner.call("links", links, up)
-            case NodeChange(switches, up):
-                self.inner.call("nodes", switches, up)
-            case Miswire(one, other, repaired):
-                self.inner.call("swap", one, other, repaired)
-            case ControllerChange(running, round):
-                self.inner.call("run_controller", running, round)
-            case BuildChange(build):
-                self.inner.call("move", str(self.setup.folders[build].resolve()))
-            case _:
-                super().apply(event)
+        self.inner.call("apply", type(event).__name__, astuple(event))
 
     def settle(self, patience: float) -> str:
         """Wait for the controller, where one runs, and for the switches."""
@@ -224,33 +228,6 @@ class MininetEngine(InnerEngine):
 
     name, child = "mininet", "mininet_child"
 
-    def start(self, step: Step) -> None:
-        """Start the inner process, and in it all the rest."""
-        switches, links = self.build.tables.switches, self.build.topology.graph.size
-        with step(
-            "start", f"start {switches} switches with {links} links, and their hosts"
-        ) as told:
-            self.inner.start()
-            self.inner.call("start", progress=told)
-        with step("program", f"program {switches} switches through {self.setup.framework}") as told:
-            self.inner.call("program", self.setup.patience, progress=told)
-
-    def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
-        """Ping inside, and put the answers into arrays."""
-        requests = [[*pair, int(counts[pair])] for pair in map(tuple, np.argwhere(counts).tolist())]
-        result = self.inner.call("send", requests, version, progress=progress)
-        replies = np.zeros_like(counts)
-        shortest, longest = np.full_like(counts, SILENT), np.full_like(counts, SILENT)
-        for here, there, count, least, most in result["answers"]:
-            replies[here, there] = count
-            shortest[there, here], longest[there, here] = least, most
-        loads = np.zeros(
-            (len(self.build.wiring.names), self.build.wiring.cables().shape[1]), np.int64
-        )
-        for switch, port, count in result["loads"]:
-            loads[switch, port] = count
-        return replies, shortest, longest, loads
-
     def carry(
         self,
         hosts: Sequence[str],
@@ -262,12 +239,9 @@ class MininetEngine(InnerEngine):
         number = self.numbers(hosts)
         parts = number[flows.source], number[flows.destination], flows.rate
         ends = zip(*(part.tolist() for part in parts), strict=True)
-        found = self.inner.call("carry", list(ends), flows.protocol, flows.parallel, seconds)
-        loads = np.zeros(self.build.wiring.cables().shape)
-        for switch, port, rate in found["loads"]:
-            loads[switch, port] = rate
-        rates = dict(zip(self.build.wiring.names, loads, strict=True))
-        return Throughput(np.array(found["rates"]), rates)
+        asked = list(ends), flows.protocol, flows.parallel, seconds
+        rates, loads = map(np.array, self.inner.call("carry", *asked))
+        return Throughput(rates, dict(zip(self.build.wiring.names, loads, strict=True)))
 
     def prompt(self, terminal: str) -> None:
         """Let whoever sits at a terminal look around; Ctrl-C ends a command, not the network."""
@@ -285,33 +259,14 @@ class FabricEngine(InnerEngine):
     """One Open vSwitch with a bridge per switch, and the controller, in namespaces of their own."""
 
     name, child = "ovs-fabric", "fabric_child"
-
-    def start(self, step: Step) -> None:
-        """Start the inner process, and in it all the rest."""
-        switches, links = self.build.tables.switches, self.build.topology.graph.size
-        with step("start", f"start {switches:,} bridges with {links:,} cables") as told:
-            self.inner.start()
-            self.inner.call("start", progress=told)
-        with step("program", f"program {switches} switches through {self.setup.framework}") as told:
-            self.inner.call("program", self.setup.patience, progress=told)
-
-    def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
-        """Let the collectors send, and answer what arrives."""
-        file = Path(self.inner.job.logs) / "round.npz"
-        with file.open("wb") as out:
-            np.save(out, counts)
-        self.inner.call("send", str(file), version, progress=progress)
-        with np.load(file) as seen:
-            found = tuple(seen[name] for name in ("replies", "shortest", "longest", "loads"))
-        file.unlink()
-        return found
+    starts = "start {:,} bridges with {:,} cables"
 
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """As Open vSwitch traces them."""
         return tuple(map(tuple, self.inner.call("paths", self.ends(pairs).tolist())))
 
 
-class RoutedEngine(MininetEngine):
+class RoutedEngine(InnerEngine):
     """Every switch is a network namespace whose kernel forwards; hosts as in Mininet's engine."""
 
     child = "routed_child"

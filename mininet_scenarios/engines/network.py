@@ -136,14 +136,6 @@ class FabricNetwork(HostAddresses):
             host.configured()
         ovsdb.Database(self.ovs.socket).add_bridges(bridge.row() for bridge in self.net.switches)
 
-    def set_link(self, vertex: int, link: int, up: bool) -> None:
-        """Take a link of a switch down or up again, at both of its ends."""
-        wiring = self.build.wiring
-        far = int(wiring.far[vertex, link])
-        ends = (vertex, int(wiring.port[vertex, link])), (far, int(wiring.far_port[vertex, link]))
-        state = "up" if up else "down"
-        self.batch([f"link set {port_interface(*end)} {state}" for end in ends])
-
     @property
     def interfaces(self) -> set[str]:
         """The names of all interfaces at switches."""

@@ -39,9 +39,9 @@ class ControllerProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.folder, self.moving = Path(job["build"]), False
         self.source = self.before = self.folder
-        if job.get("running"):
+        if job.get("folders"):
             self.folder = self.logs / "current"
-            self.source = self.before = Path(job["running"])
+            self.source = self.before = Path(job["folders"][0])
             self._put(self.source)
 
     @property

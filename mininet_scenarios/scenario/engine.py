@@ -274,6 +274,7 @@ ENGINE_NEEDS: dict[type, Ability] = {
     BuildChange: "build",
 }
 """The ability that `apply` takes for each event."""
+EVENTS = {kind.__name__: kind for kind in ENGINE_NEEDS}
 
 
 @dataclass(frozen=True, slots=True)
