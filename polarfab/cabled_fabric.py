@@ -95,7 +95,7 @@ class CabledFabric(ABC):
 
         Args:
             site: of everything; the fabric's name without it.
-            role: of every switch; cassettes are of the role `cassette`.
+            role: of every switch; panels have `cassette` or `patch panel`.
             target: whose names ports have; "" for the inventory's.
 
         Raises:
