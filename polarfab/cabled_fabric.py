@@ -1,4 +1,4 @@
-"""A fabric as hardware: its cables, what others are told of it, what is really plugged."""
+"""A fabric as hardware: its cables, its files for other systems, what is really plugged."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class CabledFabric(ABC):
         """The hardware as files for NetBox's imports, name to text, in the order to import them.
 
         Args:
-            site: that everything stands in; the fabric's name without it.
+            site: of everything; the fabric's name without it.
             role: of every switch; panels have `cassette` or `patch panel`.
             target: whose names ports have; "" for the inventory's.
 

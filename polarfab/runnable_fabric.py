@@ -169,7 +169,7 @@ class RunnableFabric(ABC):
         interval: float = 0.1,
         pairs: int = 0,
     ) -> Emulated:
-        """Bring it up, let every host send to every other, move to `new`, see that nobody loses.
+        """Bring it up, let every host send to every other, move to `new`, count lost packets.
 
         Args:
             new: what the switches are to hold.

@@ -48,7 +48,7 @@ def test_a_dry_run_from_tables(polarfab, build, tmp_path: Path) -> None:
     assert (code, out) == (0, "# 3\nno ip route 10.0.0.1/32 Ethernet9 192.0.2.7\n")
     assert err == "12 switches without a file: 0, 1, 2, …\n"
     assert len(json.loads(polarfab(*words, "--dry-run", "--json")[1])["unread"]) == 12
-    assert "goes with --dry-run" in polarfab(*words)[2]
+    assert "--tables needs --dry-run" in polarfab(*words)[2]
     code, _, err = polarfab(*words[:-2], "--dry-run", "--from", tmp_path / "tables")
     assert (code, "required a build folder" in err) == (2, True)
 
