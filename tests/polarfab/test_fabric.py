@@ -151,8 +151,8 @@ def test_a_fabric_of_nothing_is_refused() -> None:
 def test_words_that_are_none_are_refused(fabric: Fabric, tmp_path: Path) -> None:
     calls = {
         "failures: required some of link, node, .*given links": lambda: fabric.verify(["links"]),
-        "form: required one of svg, html, given png": lambda: polarfab.draw(fabric, "png"),
-        "given fr; did you mean frr": lambda: fabric.render("fr", tmp_path / "out"),
+        "form: required one of svg, html, given png": lambda: fabric.draw("png"),
+        "given frrr; did you mean frr": lambda: fabric.render("frrr", tmp_path / "out"),
         "required templates of target frr": lambda: fabric.render(
             "frr", tmp_path / "out", templates=str(tmp_path / "none")
         ),
