@@ -14,6 +14,7 @@ import pytest
 
 import polarfab
 from compilers.entry_points import FUNCTIONS, registered
+from compilers.evaluation.fabric_counts import FabricCounts
 from polarfab.fabric import Fabric
 
 ROOT = Path(__file__).parents[2]
@@ -100,6 +101,9 @@ def test_a_mapping_and_a_file_give_the_same_tables(fabric: Fabric, tmp_path: Pat
     one, two = fabric.build.tables, other.build.tables
     assert np.array_equal(one.routes.egress, two.routes.egress)
     assert np.array_equal(one.classes.port, two.classes.port)
+    # The identity of a build tells its inputs apart: a file and a mapping have other digests.
+    counts = FabricCounts.of(fabric.build), FabricCounts.of(other.build)
+    assert counts[0] == dataclasses.replace(counts[1], build=fabric.build.identity)
 
 
 def test_an_inventory_of_one_s_own(tmp_path: Path) -> None:
@@ -151,7 +155,7 @@ def test_a_fabric_of_nothing_is_refused() -> None:
 def test_words_that_are_none_are_refused(fabric: Fabric, tmp_path: Path) -> None:
     calls = {
         "failures: required some of link, node, .*given links": lambda: fabric.verify(["links"]),
-        "form: required one of svg, html, given png": lambda: fabric.draw("png"),
+        "form: required one of svg, html, given png": lambda: polarfab.draw(fabric, "png"),
         "given frrr; did you mean frr": lambda: fabric.render("frrr", tmp_path / "out"),
         "required templates of target frr": lambda: fabric.render(
             "frr", tmp_path / "out", templates=str(tmp_path / "none")
