@@ -236,14 +236,22 @@ def metrics() -> Iterator[str]:
     yield _head("Metrics", "What a controller with `--http` gives to Prometheus at `/metrics`.")
     yield "| metric | what |\n|---|---|\n"
     text = (ROOT / "controller/management/metrics.py").read_text()
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    loops = [loop for loop in ast.walk(tree) if isinstance(loop, ast.For)]
+    within = {
+        id(each)
+        for loop in loops
+        if "'_counter'" in "".join(map(ast.dump, loop.body))
+        for each in ast.walk(loop.iter)
+    }
+    for node in ast.walk(tree):
         words = [
             each.value
             for each in (node.args if isinstance(node, ast.Call) else getattr(node, "elts", []))
             if isinstance(each, ast.Constant) and isinstance(each.value, str)
         ]
-        if len(words) == 2 and re.fullmatch(r"[a-z_]+", words[0]) and words[1].endswith("."):
-            counts = any(word in ast.dump(node) for word in ("CounterMetricFamily", "_counter"))
+        if len(words) > 1 and re.fullmatch(r"[a-z_]+", words[0]) and words[1].endswith("."):
+            counts = id(node) in within or "'_counter'" in ast.dump(node)
             total = "_total" if counts else ""
             yield f"| `polarfab_{words[0].removeprefix('polarfab_')}{total}` | {words[1]} |\n"
 

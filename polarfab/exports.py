@@ -40,8 +40,8 @@ def netbox(
 
     Args:
         fabric: from its spec.
-        site: that everything stands in; the fabric's name without it.
-        role: of every switch; cassettes are of the role `cassette`.
+        site: of everything; the fabric's name without it.
+        role: of every switch; panels have `cassette` or `patch panel`.
         target: whose names ports have; "" for the inventory's.
 
     Raises:

@@ -59,8 +59,8 @@ class Fabric:
         """The fabric of a fabric.yaml (`-`: standard input), or of the same keys in a mapping.
 
         Args:
-            spec: the file, or what stands in it.
-            inventory: an inventory.yaml, or what stands in it, in place of what the spec names.
+            spec: the file, or its content.
+            inventory: an inventory.yaml, or its content, in place of what the spec names.
 
         Raises:
             InputError: every mistake in either.
@@ -438,7 +438,7 @@ class Fabric:
     def plan(
         self, new: Fabric, mixtures: int = 2, seed: int = 0, progress: Progress | None = None
     ) -> MoveReport:
-        """What a move of the running fabric to a new one changes, and the proof that nobody loses.
+        """What a move to a new fabric changes, and the proof that no packet is lost.
 
         Args:
             new: what the switches shall hold.

@@ -60,7 +60,7 @@ def rehearse(
     interval: float = 0.1,
     pairs: int = 0,
 ) -> Emulated:
-    """Bring a fabric up, let every host send to every other, move to `new`, see that nobody loses.
+    """Bring a fabric up, let every host send to every other, move to `new`, count lost packets.
 
     Args:
         fabric: what the switches hold.

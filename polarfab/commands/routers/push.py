@@ -118,9 +118,9 @@ def command(
     from polarfab.fabric import Fabric
 
     if files and not dry_run:
-        raise click.UsageError("--tables goes with --dry-run: nothing is sent to tables in files")
+        raise click.UsageError("--tables needs --dry-run: nothing is sent to tables in files")
     if files and old:
-        raise click.UsageError("--from goes with switches, not with --tables")
+        raise click.UsageError("--from is for switches, not for --tables")
     fabric = Fabric.load(folder)
     if files:
         with progress("comparing") as bar:

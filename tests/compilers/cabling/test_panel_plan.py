@@ -90,8 +90,11 @@ def wanted(plan):
     return {tuple(x): tuple(y) for a, b in pairs for x, y in ((a, b), (b, a))}
 
 
+MORE = [pytest.param(q, marks=pytest.mark.long) for q in (19, 23, 25, 27, 29)]
+
+
 @pytest.mark.parametrize("trunk", ["mpo8", "mpo24"])
-@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17])
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, *MORE])
 def test_fans_have_one_type_and_straight_trunks(q, trunk):
     plan = planned(q=q, trunk=trunk)
     assert led(plan) == wanted(plan)
@@ -113,7 +116,7 @@ def test_large_fans_have_one_type_and_straight_trunks(q):
         assert counts["plugs_of_direct_cables"] == 31_744
 
 
-@pytest.mark.parametrize("q", [4, 8, 16])
+@pytest.mark.parametrize("q", [4, 8, 16, pytest.param(32, marks=pytest.mark.long)])
 def test_stars_have_one_type_and_reversed_trunks(q):
     plan = planned(q=q, layout="stars")
     assert led(plan) == wanted(plan)
@@ -130,6 +133,7 @@ def test_stars_have_one_type_and_reversed_trunks(q):
     [
         *((q, "inductive-quad", degree) for q in (2, 3, 4, 5, 8) for degree in (3, 4, 7)),
         (11, "inductive-quad", 3),
+        *(pytest.param(q, "inductive-quad", 3, marks=pytest.mark.long) for q in (13, 16, 17)),
         (5, "bdf", 5),
     ],
 )

@@ -112,6 +112,19 @@ def test_links_lead_where_they_are_planned(given):
     assert counts["types"] == 1
 
 
+def test_labels_begin_with_the_plane():
+    rows = rows_of(Fabric.from_spec(patched(q=3, rack=8) | {"planes": 2}).cables())
+    assert {row["label"][:4] for row in rows} == {f"P{p}-{kind}" for p in (1, 2) for kind in "RTC"}
+
+
+def test_a_fabric_in_one_rack_has_cables_alone():
+    schedule = Fabric.from_spec(patched(q=2, rack=100)).cables()
+    rows = rows_of(schedule)
+    assert [row["kind"] for row in rows] == ["cable"] * 9
+    assert followed(rows, ()) == wanted(schedule.plans[0])
+    assert schedule.plans[0].summary()["plugs"] == 18
+
+
 def test_trunks_are_as_few_as_their_positions_allow():
     plan = planned(q=7, rack=8)
     racks = np.sort(plan.cables.hardware.rack[plan.cables.ends], axis=1)
@@ -251,6 +264,8 @@ def test_netbox_finds_every_link_and_all_comes_back(given, tmp_path):
     before = place_fabric(load_fabric(fabric))
     assert paths(tmp_path / "one") == links(before)
     assert read_netbox([tmp_path / "one"]).left_out == 0
+    devices = (tmp_path / "one" / "devices.csv").read_text()
+    assert ",patch panel,Generic,patch panel " in devices
     imported(tmp_path / "one", tmp_path / "new.yaml")
     (tmp_path / "new.yaml").replace(tmp_path / "inventory.yaml")
     after = place_fabric(load_fabric(fabric))
