@@ -113,12 +113,12 @@ def test_links_lead_where_they_are_planned(given):
 
 
 def test_labels_begin_with_the_plane():
-    rows = rows_of(Fabric.from_spec(patched(q=3, rack=8) | {"planes": 2}).cables())
+    rows = rows_of(cables(Fabric.from_spec(patched(q=3, rack=8) | {"planes": 2})))
     assert {row["label"][:4] for row in rows} == {f"P{p}-{kind}" for p in (1, 2) for kind in "RTC"}
 
 
 def test_a_fabric_in_one_rack_has_cables_alone():
-    schedule = Fabric.from_spec(patched(q=2, rack=100)).cables()
+    schedule = cables(Fabric.from_spec(patched(q=2, rack=100)))
     rows = rows_of(schedule)
     assert [row["kind"] for row in rows] == ["cable"] * 9
     assert followed(rows, ()) == wanted(schedule.plans[0])
