@@ -19,6 +19,7 @@ import click
 from click.testing import CliRunner
 
 import polarfab
+from compilers.entry_points import FUNCTIONS, registered
 from compilers.spec.fabric_file import schema
 from compilers.spec.target_names import target_names
 from compilers.tables.build import Build
@@ -136,11 +137,12 @@ def api() -> Iterator[str]:
     """The public names of the package, with signatures and docstrings."""
     yield _head(
         "Python API",
-        "Every public name of `import polarfab`; [Python](python.md) shows them at work.",
+        "Every public name of `import polarfab`, those of extensions included; "
+        "[Python](python.md) shows them at work.",
     )
-    for name in polarfab.__all__:
+    for name in [*polarfab.__all__, *registered(FUNCTIONS)]:
         thing = getattr(polarfab, name)
-        yield f"## {name}\n\n"
+        yield f"## {name}\n\nIn `{thing.__module__}`.\n\n"
         yield from _documented(thing, f"polarfab.{name}")
         if name == "Fabric":
             for method, value in inspect.getmembers(thing):

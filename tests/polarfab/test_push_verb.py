@@ -12,6 +12,7 @@ from controller.devices.device_push import PushWay, _shorthand
 from controller.devices.push_report import PushedSwitch, PushReport
 from polarfab.commands.routers.push import _print
 from polarfab.fabric import Fabric
+from polarfab.switches import push
 from tests.compilers.audit.device_tables import eos, rendered, write
 
 
@@ -153,7 +154,7 @@ case "$1" in *route*) echo '{routes}';; ip*) echo '[]';; esac
 def test_progress_counts_every_round(build) -> None:
     seen = []
     way = PushWay("false", dry=True)
-    found = Fabric.load(build).push("linux", way, progress=lambda *step: seen.append(step))
+    found = push(Fabric.load(build), "linux", way, progress=lambda *step: seen.append(step))
     assert not found.good
     assert sorted(seen) == [(done, 13) for done in range(1, 14)]
 
