@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from compilers.choices import EngineName, FrameworkName
 from compilers.planes import compile_planes
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
@@ -43,7 +42,7 @@ from mininet_scenarios.run.plan import Observer, Plan, Silent, WrongTables
 from mininet_scenarios.run.plan import plan as make_plan
 from mininet_scenarios.run.rehearsal import carry_out
 from mininet_scenarios.scenario.engine import Ability, HostSample, Setup
-from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario, load_scenario
+from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario
 from mininet_scenarios.verdict.checks import Check, Happened, Mismatch, PairsReached, Result
 from mininet_scenarios.verdict.report import RehearsalReport
 
@@ -238,33 +237,6 @@ def _provenance() -> dict[str, str]:
         "version": ours,
         "host": f"{gethostname()}, {system}, {cores} core{'s' * (cores != 1)}",
     }
-
-
-def emulate(
-    scenario: str,
-    engine: EngineName | None = None,
-    framework: FrameworkName | None = None,
-    keep: Path | None = None,
-    unverified: bool = False,
-    observer: Observer | None = None,
-) -> Emulated:
-    """Bring a scenario up, prove that a wrong table would be seen, check every pair and every link.
-
-    Args:
-        scenario: the name of one that comes with polarfab, a scenario file, or a build folder.
-        engine: what to run on, None for what the scenario says.
-        framework: of the controller, `ryu` or `os-ken`; None for what the scenario says.
-        keep: the folder where the build and all logs stay.
-        unverified: run tables that verification has found wrong too.
-        observer: is told of each step.
-
-    Raises:
-        InputError: the scenario or its fabric is wrong, or the machine lacks something.
-        WrongTables: verification has not passed on a build.
-        EngineError: an engine could not do its part.
-    """
-    loaded = chosen(load_scenario(scenario), engine, framework)
-    return run_planes(Emulation(loaded, keep, unverified, observer=observer or Silent()))
 
 
 def run_planes(emulation: Emulation) -> Emulated:

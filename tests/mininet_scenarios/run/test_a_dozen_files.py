@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from mininet_scenarios import __path__ as room
-from mininet_scenarios.run.emulation import emulate
+from polarfab import emulate
 
 MOST = 12
 SCENARIO = """\
