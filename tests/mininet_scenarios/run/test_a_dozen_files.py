@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from mininet_scenarios import __path__ as room
-from polarfab import emulate
+from mininet_scenarios.run.emulation import Emulation, chosen, run_planes
+from mininet_scenarios.scenario.scenario_file import load_scenario
 
 MOST = 12
 SCENARIO = """\
@@ -37,7 +38,7 @@ def test_a_scenario_passes_a_dozen_files_at_most(tmp_path):
 
     sys.setprofile(note)
     try:
-        found = emulate(str(file), engine="model")
+        found = run_planes(Emulation(chosen(load_scenario(str(file)), "model", None)))
     finally:
         sys.setprofile(None)
     assert found.passed, found.as_dict()["checks"]
