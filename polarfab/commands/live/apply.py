@@ -67,12 +67,12 @@ def command(
             state = controller.client().roll_back(str(folder or ""), report)
             identity = str(state.get("to") or state.get("build"))
         else:
-            from polarfab import switches
             from polarfab.fabric import Fabric
+            from polarfab.switches import apply
 
             fabric = Fabric.load(folder)
             say_caveats(fabric)
-            state = switches.apply(
+            state = apply(
                 fabric,
                 controller.url,
                 controller.token_file,

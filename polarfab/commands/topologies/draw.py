@@ -105,7 +105,7 @@ def command(
         write_file(output, plotted(_panels(plot, subjects), form))
         _tell(f"{plot} plotted in {output}", {"plot": plot}, output, as_json)
         return
-    from polarfab import drawing
+    from polarfab.drawing import chart, draw
     from polarfab.fabric import Fabric
 
     if len(subjects) != 1:
@@ -116,18 +116,16 @@ def command(
         build, topology = fabric.build.identity, fabric.topology
         title = f"{fabric.name}: {topology.title()}"
         if show == "fabric":
-            picture = drawing.draw(fabric, picture_form, layout_name, marked)
+            picture = draw(fabric, picture_form, layout_name, marked)
         else:
             before = Fabric.load(old) if old else None
             with progress(f"drawing {show}") as report:
                 given = fabric, show, picture_form
-                picture = drawing.chart(
-                    *given, pattern=pattern or "", before=before, progress=report
-                )
+                picture = chart(*given, pattern=pattern or "", before=before, progress=report)
     elif show == "fabric":
         topology = chosen_topology(subjects[0], words, "draw")
         build, title = None, topology.title()
-        picture = drawing.draw(topology, picture_form, layout_name, marked)
+        picture = draw(topology, picture_form, layout_name, marked)
     else:
         todo = "write one with: polarfab init lab"
         raise InputError.of(f"a fabric.yaml or a build for --show {show}", subjects[0], todo)
