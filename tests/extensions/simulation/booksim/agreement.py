@@ -1,9 +1,9 @@
 """How well our simulator and BookSim agree: points of both as CSV, and a table for the manual.
 
 `python -m tests.extensions.simulation.booksim.agreement CHECKOUT`, a checkout of IntelLabs/PolarFly
-at `program.COMMIT`, builds BookSim and adds the points that `agreement.csv` lacks; a program that
-is built will do, too. Then, and without it, the table of the manual is written. Delete lines to
-have them measured again.
+at `program.COMMIT`, builds BookSim and adds the points that `agreement.csv` lacks, on all cores; a
+program that is built will do, too. Then, and without it, the table of the manual is written. Delete
+lines to have them measured again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -29,6 +30,8 @@ PAGE = Path(__file__).parents[4] / "docs/how-to/simulate.md"
 NETWORKS = {
     "PolarFly q = 5": ({"family": "polarfly", "q": 5}, 3),
     "PolarFly q = 7": ({"family": "polarfly", "q": 7}, 4),
+    "PolarFly q = 9": ({"family": "polarfly", "q": 9}, 5),
+    "PolarFly q = 13": ({"family": "polarfly", "q": 13}, 7),
     "Slim Fly q = 5": ({"family": "slimfly", "q": 5}, 4),
     "Dragonfly h = 2": ({"family": "dragonfly", "h": 2, "a": 4}, 2),
     "PolarStar IQ q = 3": (
@@ -48,6 +51,10 @@ HEAD = "| network, traffic, routes | load | BookSim, seed 1 | packets | flits |"
 FULL = 100.0
 """A load is above saturation where the mean latency is more cycles."""
 STEP = 0.01
+WHOLE = (0, round(1 / STEP) + 1)
+"""Steps between which saturation is looked for."""
+AROUND = 10
+"""Steps below and above the saturation of our packets among which BookSim's is looked for first."""
 
 
 class Case(NamedTuple):
@@ -70,7 +77,7 @@ class Agreement(NamedTuple):
 
 
 def _cases() -> Iterator[Case]:
-    q5, q7 = "PolarFly q = 5", "PolarFly q = 7"
+    q5 = "PolarFly q = 5"
     for routes, loads in (
         ("MIN", (0.1, 0.5, 0.7)),
         ("VAL", (0.1, 0.3, 0.4)),
@@ -82,12 +89,15 @@ def _cases() -> Iterator[Case]:
     yield from (Case(q5, "uniform", routes, 0.3, link=10) for routes in ROUTES)
     for pattern in ("complement", "transpose", "hotspot", "shuffle", "reverse"):
         yield Case(q5, pattern, "MIN", 0.1)
-    for network in ("Slim Fly q = 5", "Dragonfly h = 2", "PolarStar IQ q = 3"):
-        yield Case(network, "uniform", "MIN", 0.3)
-    yield from (Case(q5, "uniform", routes, 0) for routes in ROUTES)
+    for network in NETWORKS:
+        for routes in ROUTES if "PolarFly" in network else ("MIN", "VAL", "UGAL"):
+            if network != q5:
+                yield Case(network, "uniform", routes, 0.3)
+            yield Case(network, "uniform", routes, 0)
+    for q in (7, 9, 13):
+        for routes, load in (("MIN", 0.7), ("VAL", 0.4), ("UGAL", 0.7), ("UGAL_PF", 0.7)):
+            yield Case(f"PolarFly q = {q}", "uniform", routes, load)
     yield Case(q5, "perm2hop", "UGAL_PF", 0)
-    yield from (Case(q7, "uniform", routes, 0.4) for routes in ROUTES)
-    yield from (Case(q7, "uniform", routes, 0) for routes in ROUTES)
 
 
 CASES = tuple(_cases())
@@ -113,30 +123,35 @@ def ours(case: Case, level: str) -> float:
     """Our mean latency, or the saturation."""
     network, traffic, settings = prepared(case)
 
-    def point(load: float) -> LoadPoint:
-        return simulate(network, traffic, replace(settings, loads=(load,), level=level)).points[0]
+    def latency(load: float) -> float | None:
+        asked = replace(settings, loads=(load,), level=level)
+        return simulate(network, traffic, asked).points[0].mean_latency
 
-    return _found(case, lambda load: point(load).mean_latency)
+    return _found(case, latency, *WHOLE)
 
 
 def theirs(case: Case, booksim: Path) -> float:
     """BookSim's."""
-    routes = ROUTES[case.routes][0]
-    run = partial(program.run, booksim, *prepared(case), routes)
-    return _found(case, lambda load: run(load).latency)
+    run = partial(program.run, booksim, *prepared(case), ROUTES[case.routes][0])
+    near = 0 if case.load else round(ours(case, "packet") / STEP)
+    below, above = max(near - AROUND, 0), near + AROUND
+    return _found(case, lambda load: run(load).latency, below, above)
 
 
-def _found(case: Case, latency: Callable[[float], float | None]) -> float:
+def _found(case: Case, latency: Callable[[float], float | None], below: int, above: int) -> float:
+    """The latency at the load of the case, or the last load below saturation, between two steps."""
     if case.load:
         found = latency(case.load)
         assert found is not None, case
         return round(found, 2)
-    below, above = 0, round(1 / STEP) + 1
+    ends = below, above
     while above - below > 1:
         middle = (below + above) // 2
         found = latency(middle * STEP)
         full = found is None or found > FULL
         below, above = (below, middle) if full else (middle, above)
+    if ends != WHOLE and (below == ends[0] or above == ends[1]):
+        return _found(case, latency, *WHOLE)
     return round(below * STEP, 2)
 
 
@@ -152,13 +167,21 @@ def read() -> dict[Case, Agreement]:
 
 
 def measure(booksim: Path) -> None:
-    """Add what is not there."""
+    """Add what is not there, the long ones first."""
     known = read()
-    for case in CASES:
-        if case not in known:
-            values = theirs(case, booksim), *(ours(case, level) for level in LEVELS)
+    with ProcessPoolExecutor() as pool:
+        asked = {
+            pool.submit(_measured, case, booksim): case
+            for case in sorted(CASES, key=lambda case: (case.load, len(case.network)))
+            if case not in known
+        }
+        for done in as_completed(asked):
             with FILE.open("a", newline="") as stream:
-                csv.writer(stream, lineterminator="\n").writerow([*case, *values])
+                csv.writer(stream, lineterminator="\n").writerow([*asked[done], *done.result()])
+
+
+def _measured(case: Case, booksim: Path) -> tuple[float, ...]:
+    return theirs(case, booksim), *(ours(case, level) for level in LEVELS)
 
 
 def table() -> str:
