@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from extensions.simulation.build_simulation import network_for
 from extensions.simulation.latency_curve import simulate
-from extensions.simulation.load_point import LEVELS, LoadPoint, SimulationSettings
+from extensions.simulation.load_point import LEVELS, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from polarfab.fabric import Fabric
 from tests.extensions.simulation.booksim import program
