@@ -260,7 +260,7 @@ WORKS: dict[str, Work] = {
         "simulating a load",
         lambda size: 80 * size.switches**2 + 4000 * size.ends,
         lambda size: 5e-3 * size.ends,
-        "take a smaller fabric, or fewer hosts a switch: --hosts",
+        "take a smaller fabric, or fewer hosts a switch: --hosts-per-node",
     ),
     "render": Work(
         "rendering",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.cabling.cable_plan import numbered, too_long
+from compilers.cabling.cable_plan import Cabled, numbered, too_long
 from compilers.cabling.panel_plan import panel_plan
 from compilers.cabling.phases import Stage, installed
 from compilers.capacity import over_capacity
@@ -105,15 +105,37 @@ def compile_placed(
     Raises:
         InputError: every problem of the pass at once.
     """
+    made = _installed(placed, stage, beside)
+    for each in made.passes:
+        made = each(made)
+    assert made.build is not None  # noqa: S101
+    return made.build
+
+
+def cabled(placed: Placed) -> Cabled:
+    """A fabric on its hardware as its build has it, without tables.
+
+    Raises:
+        InputError: every problem of the pass at once.
+    """
+    made = _installed(placed, None, None)
+    assert made.addressing is not None  # noqa: S101
+    return Cabled(
+        name=placed.loaded.spec.name,
+        topology=made.topology,
+        wiring=made.wiring,
+        hardware=made.hardware,
+        addressing=made.addressing,
+    )
+
+
+def _installed(placed: Placed, stage: Stage | None, beside: Build | None) -> Stages:
     routing = affordable(placed.loaded.spec, placed.inventory)
     there = placed.inventory, placed.topology, placed.wiring
     made = Stages(placed, stage, beside, routing, *there)
     for each in PLACED:
         made = each(made)
-    for each in made.passes:
-        made = each(made)
-    assert made.build is not None  # noqa: S101
-    return made.build
+    return made
 
 
 def with_hardware(made: Stages) -> Stages:

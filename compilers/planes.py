@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from compilers.cabling.cable_plan import Cabled
 from compilers.cabling.phases import Stage
 from compilers.estimates import beyond_memory
-from compilers.pipeline import compile_placed
+from compilers.pipeline import cabled, compile_placed
 from compilers.policy_support import beyond_targets
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
@@ -35,6 +36,17 @@ def compile_planes(loaded: LoadedFabric, stage: Stage | None = None) -> tuple[Bu
             builds.append(compile_placed(placed, stage, builds[0] if builds else None))
     loaded.refuse(_shared_numbers(builds))
     return tuple(builds)
+
+
+def cabled_planes(loaded: LoadedFabric) -> tuple[Cabled, ...]:
+    """Every plane with its cables, without tables.
+
+    Raises:
+        InputError: the inventory cannot hold a plane.
+    """
+    loaded.refuse(beyond_memory(loaded.spec))
+    with loaded.reported(beyond_targets(loaded.spec)):
+        return tuple(map(cabled, each_plane(loaded)))
 
 
 def _shared_numbers(builds: Sequence[Build]) -> Iterator[Finding]:

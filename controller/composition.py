@@ -90,7 +90,7 @@ class Controller:
         self.entrance: Entrance | None = None
         if ours:
             tls = TlsFiles(settings.tls) if settings.tls else None
-            self.entrance = Entrance(room, tls, fabric.rejected)
+            self.entrance = Entrance(room, tls, fabric.rejected, fabric.heard)
             listening.use(framework, self.entrance)
         self.api: Api | None = None
         self._socket = _api_socket(settings, fabric.tell)

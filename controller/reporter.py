@@ -56,15 +56,11 @@ class Reporter:
             InputError: the status file cannot be written.
         """
         self._spoke = self.clock()
-        try:
-            self._status()
-        except OSError as error:
-            raise InputError.of(
-                file=str(self.status_file),
-                key="--status-file",
-                required="a file that can be written",
-                given=error.strerror or str(error),
-            ) from error
+        self._kept_status()
+        self._due = 0.0
+        if self._unwritable:
+            required, file = "a file that can be written", str(self.status_file)
+            raise InputError.of(required, self._unwritable, file=file, key="--status-file")
         if not self.as_json:
             self._say(
                 f"{where}; build {current.identity}, {current.switches} switches expected;"
@@ -104,12 +100,8 @@ class Reporter:
             self._counted = done
         elif self.clock() - self._spoke > REMIND and not fabric.complete:
             self._spoke = self.clock()
-            if not self._follows():
+            if self.state().role["role"] != "follower":  # else another one expects them
                 yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
-
-    def _follows(self) -> bool:
-        """Whether no switches are expected here, because another controller leads."""
-        return self.state().role["role"] == "follower"
 
     def _kept_status(self) -> list[Event]:
         """Write the status if it is due: with every event, before its line is printed, but that of

@@ -52,11 +52,6 @@ class Address:
             todo="for example 127.0.0.1:6653",
         )
 
-    @property
-    def loopback(self) -> bool:
-        """Whether only this machine can connect."""
-        return _loopback(self.host)
-
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
@@ -189,7 +184,7 @@ class StoreGroup:
 class Damping:
     """Damping of flapping links. Times in seconds.
 
-    With the defaults, a link is suppressed at its third failure within half a minute and used again
+    With the defaults, a link is suppressed at its third failure within 15 seconds and used again
     after 15 to 60 seconds without another.
     """
 
@@ -308,7 +303,7 @@ class Settings:
                 (self.listen if listener else None, "impersonate a switch"),
                 (self.http, "read everything, including tokens"),
             )
-            if address and not address.loopback and not self.tls
+            if address and not _loopback(address.host) and not self.tls
         ]
         if problems:
             raise InputError(problems)

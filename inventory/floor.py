@@ -76,6 +76,19 @@ class Cabling(Model):
     fibre_cores: Annotated[Whole, Field(ge=1, le=10_000)] | None = None
 
 
+Layout = Literal[
+    "fans",
+    "stars",
+    "supernodes",
+    "clusters",
+    "subplanes",
+    "parallels",
+    "groups",
+    "rows",
+    "partition",
+]
+
+
 class Placement(Model):
     """Placement of clusters (of PolarFly, or PolarStar supernodes) in racks.
 
@@ -86,9 +99,7 @@ class Placement(Model):
     (`filled`).
     """
 
-    layout: Literal["fans", "stars", "supernodes", "clusters", "subplanes", "partition"] | None = (
-        None
-    )
+    layout: Layout | None = None
     order: Literal["listed", "shortest"] = "listed"
     modules: Literal["spread", "filled"] = "spread"
 

@@ -11,7 +11,7 @@ from inventory.floor import Cable, Cabling, DeadLink, Generate, Rack, SharedRisk
 from inventory.library import library_names, library_type
 from inventory.model import Node, NodeType, PortBlock
 from inventory.names import NAME
-from inventory.panel_types import Panels
+from inventory.panel_types import PATCH_PORTS, Panels
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
 Data = Mapping[str, Any]
@@ -51,6 +51,8 @@ def _cassettes(data: Data) -> Iterator[Finding]:
         if fault := kind.fault():
             todo = "a lane and where it leads are one to one"
             yield Finding(("panels", "types", name, "front"), *fault, todo)
+    if panels and (fault := panels.patch_fault()):
+        yield Finding(("panels", "patch"), *fault, did_you_mean(fault[1], PATCH_PORTS))
 
 
 def _listed(data: Data, word: str) -> Iterator[tuple[int, object]]:

@@ -14,8 +14,6 @@ from inventory.values import Guid, Line, Mac, Model, Name, Whole, refusal
 
 COLUMNS = ("name", "switch", "port", "mac", "guid", "rack", "unit")
 SYNONYMS = {"host": "name", "hostname": "name", "node": "switch"}
-ALIKE = 0.75
-"""How much the head of an unknown column is like one that was meant: others are passed over."""
 
 
 class Host(Model):
@@ -110,7 +108,7 @@ def _columns(heads: Sequence[str]) -> list[str]:
     known = [word if word in COLUMNS else "" for word in words]
     wrong, meant = [], []
     for head, word in zip(heads, words, strict=True):
-        if word not in COLUMNS and (near := nearest(word, COLUMNS, ALIKE)):
+        if word not in COLUMNS and (near := nearest(word, COLUMNS)):
             wrong.append(f"a column that is called {near}, or has another name: it is {head}")
             meant.append(near)
     lacking = [word for word in ("name", "switch") if word not in (*known, *meant)]

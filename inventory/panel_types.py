@@ -1,4 +1,4 @@
-"""Passive panels as values: the trunk between cassettes, and types of cassettes in stock."""
+"""Passive panels as values: the trunk between them, and types of cassettes and patch panels."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from pydantic import AfterValidator, Field
 
 from inventory.values import NAMED, Line, Model, Name, Place, refusal
 
+SINGLE = "single"
+"""The trunk that is a cable of its own for each link."""
 TRUNK_FIBRES = {"mpo8": 8, "mpo12": 12, "mpo16": 16, "mpo24": 24}
 """The library of trunks: fibres by name."""
-Trunk = Literal["mpo8", "mpo12", "mpo16", "mpo24"]
+Trunk = Literal["single", "mpo8", "mpo12", "mpo16", "mpo24"]
+PATCH_PORTS = {"patch-24": 24, "patch-48": 48, "patch-96": 96, "patch-144": 144}
+"""The library of patch panels: ports in front by name."""
 LANE = re.compile(r"([TF])([1-9][0-9]{0,3})\.([1-9][0-9]{0,3})|-")
 
 
@@ -26,11 +30,19 @@ def _lanes(text: str) -> str:
 Lanes = Annotated[Place, AfterValidator(_lanes)]
 
 
+def straight_through(ports: int, room: int) -> tuple[str, ...]:
+    """The front ports of a patch panel: one lane each, to the next position of trunks of `room`."""
+    each = min(ports, room)
+    words = (f"T{i // each + 1}.{i % each + 1}" for i in range(ports // each * each))
+    return (*words, *("-" for _ in range(ports % each)))
+
+
 class CassetteType(Model):
     """A fixed shuffle: a text for each port in front, a word in it for each lane.
 
     `T1.2` leads to position 2 of the trunk port 1 behind, `F1.2` to lane 2 of the front port 1,
-    which leads back; `-` is dark. A lane and a position are one link's fibres.
+    which leads back; `-` is dark. A lane and a position are one link's fibres. A patch panel has
+    one lane at each port in front.
     """
 
     front: Annotated[tuple[Lanes, ...], Field(min_length=1)]
@@ -54,12 +66,32 @@ class CassetteType(Model):
 
 
 class Panels(Model):
-    """Cassettes that the links of each cluster run through.
+    """Cassettes that the links of each cluster run through, or patch panels of each rack.
 
     Every switch has a ribbon to its own front port, a lane for each of its links in the order of
     their ports. Behind are trunks to the cassettes of other clusters. With `types`, each cassette
     is one of them; without, `polarfab cables BUILD --format cassettes` says which are needed.
+
+    With `patch`, a name of the library or of `types`, every link to another rack has a cord to a
+    port of its own at a patch panel of that type, and so at its other end.
     """
 
     trunk: Trunk = "mpo24"
+    patch: Name | None = None
     types: dict[Name, CassetteType] = Field(default_factory=dict, json_schema_extra=NAMED)
+
+    def patch_fault(self) -> tuple[str, str] | None:
+        """What is required of the type that `patch` names, and given."""
+        if self.patch is None or (self.patch in PATCH_PORTS and self.patch not in self.types):
+            return None
+        if self.patch not in self.types:
+            return f"a type of panels.types, or {', '.join(PATCH_PORTS)}", self.patch
+        front = self.types[self.patch].front
+        if wrong := [text for text in front if " " in text or text[0] == "F"]:
+            return "one lane at each port in front of a patch panel, such as T1.1", wrong[0]
+        taken = [tuple(map(int, text[1:].split("."))) for text in front if text != "-"]
+        trunks, places = (len({place[i] for place in taken}) for i in (0, 1))
+        whole = {(t, k) for t in range(1, trunks + 1) for k in range(1, places + 1)}
+        if not taken or {*taken} != whole:
+            return "T1.1, T1.2, … and as many positions of each trunk port", front[0]
+        return None

@@ -118,18 +118,20 @@ class Refused(InputError):
         return type(self), (self.findings,)
 
 
-MISSPELT = 0.6
-"""How much a word is like one of few that was meant: tcsh is another shell than zsh."""
+MISSPELT = 0.7
+"""How much a word is like one that was meant: tcsh is another shell than zsh, ls no verb."""
 
 
-def nearest(word: str, words: Iterable[str], alike: float = 0.5) -> str:
-    """The member of `words` most like `word`, or "" where none is as much `alike`, from 0 to 1."""
-    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=alike)), "")
+def nearest(word: str, words: Iterable[str]) -> str:
+    """The member of `words` most like `word`, or "" where none is as much alike as `MISSPELT`."""
+    known = {each.casefold(): each for each in words}
+    found = difflib.get_close_matches(word.casefold(), known, n=1, cutoff=MISSPELT)
+    return known[found[0]] if found else ""
 
 
-def did_you_mean(word: str, words: Iterable[str], otherwise: str = "", alike: float = 0.5) -> str:
+def did_you_mean(word: str, words: Iterable[str], otherwise: str = "") -> str:
     """`did you mean …?` where a word is like one of `words`, else `otherwise`."""
-    meant = nearest(word, words, alike)
+    meant = nearest(word, words)
     return f"did you mean {meant}?" if meant else otherwise
 
 

@@ -122,7 +122,7 @@ def bent(start: Point, end: Point) -> str:
 
 def cassettes(fabric: polarfab.Fabric) -> str:
     """Two fans' cassettes from lanes in front to trunks behind, and the trunk between them."""
-    (plan,) = fabric.cables().plans()
+    (plan,) = fabric.cables().plans
     one, other = (plan.names.index(f"fan{n}-P1") for n in (1, 2))
     shared = int(np.flatnonzero((plan.ends == [one, other]).all(axis=1))[0])
     drawn = []

@@ -24,7 +24,7 @@ from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
 SHOWN = (
-    "polarfab init lab --family polarfly --q 7",
+    "polarfab init lab polarfly --q 7",
     "polarfab compile lab/fabric.yaml -o build",
     "polarfab explain build n9 n18",
     "make demo",

@@ -1,4 +1,4 @@
-"""Reference pages, made from the code: verbs, keys of files, Python, targets, metrics, JSON."""
+"""Reference pages, made from the code: verbs, keys, Python, targets, metrics, events, JSON."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import chdir
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 from click.testing import CliRunner
@@ -20,7 +21,13 @@ from click.testing import CliRunner
 import polarfab
 from compilers.spec.fabric_file import schema
 from compilers.spec.target_names import target_names
+from compilers.tables.build import Build
+from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.target_lookup import target
+from controller.management import action_log
+from controller.switches import events as switch_events
+from controller.switches.events import Event
+from extensions.load_balancing import adaptation
 from polarfab.cli import cli
 
 ROOT = Path(__file__).parents[1]
@@ -34,6 +41,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/api.md", "".join(api())
     yield "reference/variables.md", "".join(variables())
     yield "reference/metrics.md", "".join(metrics())
+    yield "reference/events.md", "".join(events())
     yield "reference/json.md", "".join(json_forms())
 
 
@@ -163,11 +171,13 @@ def _signature(thing: Callable[..., Any]) -> str:
 
 
 def variables() -> Iterator[str]:
-    """Of each target: options, and the variables of its templates."""
+    """Of each target: options, and the variables of its templates; the types of these."""
     yield _head(
         "Options and variables of targets",
-        "What `--set` takes, and what templates of your own may use.",
+        "What `--set` takes, and what templates of your own may use: `vars`, `fabric`, for a "
+        "switch `facts`, and what each target adds.",
     )
+    kinds: dict[str, type] = {}
     for name in target_names():
         system = target(name)
         yield f"## {name}\n\nWrites {system.summary}.\n\n"
@@ -179,11 +189,40 @@ def variables() -> Iterator[str]:
             yield "\n"
         for kind in dict.fromkeys(system.files.values()):
             files = ", ".join(f"`{file}`" for file, of in system.files.items() if of is kind)
-            yield f"Variables of {files}:\n\n| variable | type |\n|---|---|\n"
-            yield from (
-                f"| `{field.name}` | `{_cell(str(field.type))}` |\n" for field in fields(kind)
-            )
-            yield "\n"
+            about = _plain(inspect.getdoc(kind) or "")
+            yield f"**{files}**: {about}\n\n{''.join(_fields(kind, kinds))}\n"
+    yield "## Types\n\n"
+    _named(NodeFacts | FabricFacts, kinds)
+    done: set[str] = set()
+    while left := sorted(kinds.keys() - done):
+        for name in left:
+            done.add(name)
+            about = _plain(inspect.getdoc(kinds[name]) or "")
+            yield f"### {name}\n\n{about}\n\n{''.join(_fields(kinds[name], kinds))}\n"
+
+
+def _fields(kind: type, kinds: dict[str, type]) -> Iterator[str]:
+    """The table of a dataclass; dataclasses among its types are added to `kinds`."""
+    yield "| variable | type |\n|---|---|\n"
+    for field, value in get_type_hints(kind).items():
+        _named(value, kinds)
+        (written,) = [str(f.type) for f in fields(kind) if f.name == field] or [""]
+        if written:
+            yield f"| `{field}` | `{_cell(written)}` |\n"
+    for name, value in inspect.getmembers(kind):
+        what = (inspect.getdoc(value) or "").split("\n")[0]
+        if isinstance(value, property) and not name.startswith("_"):
+            yield f"| `{name}` | {_cell(what)} |\n"
+        elif inspect.isfunction(value) and not name.startswith("_"):
+            yield f"| `{name}{_signature(value)}` | {_cell(what)} |\n"
+
+
+def _named(value: Any, kinds: dict[str, type]) -> None:
+    """Add the dataclasses that a type names, but for the build itself."""
+    if isinstance(value, type) and is_dataclass(value) and value is not Build:
+        kinds.setdefault(value.__name__, value)
+    for inner in get_args(value):
+        _named(inner, kinds)
 
 
 def _cell(text: str) -> str:
@@ -207,19 +246,73 @@ def metrics() -> Iterator[str]:
             yield f"| `polarfab_{words[0].removeprefix('polarfab_')}{total}` | {words[1]} |\n"
 
 
+ABOUT_EVENTS = """\
+`polarfab controller --json` prints each event as a JSON object on a line of its own, and
+`GET /api/events` ([management](../how-to/management.md)) lists them, each with its `number`.
+
+| field | what |
+|---|---|
+| `event` | its kind |
+| `at` | when it happened: seconds since the epoch (UTC), to the millisecond |
+| `node` | a switch, a link, a build or an address |
+| `text` | details; may be empty |
+| those of its kind | below: programs should read these rather than `node` and `text` |
+
+Nodes and ports have their names, datapath ids are 16 hexadecimal digits, a build is its identity,
+and times are seconds. Of `refused` and `error`, `error_type` and `error_code` are those of the
+first OpenFlow error (OpenFlow 1.3.5, §7.4.4), null where the switch sent none; `entry` is the part
+of the program that it answers, `errors` how many there were.
+
+Without `--json` an event is a line of text. Of more than five of a kind at once five have a line
+each and the others share one; `connected`, `programmed` and `complete` are counted."""
+JSON_TYPES = {str: "text", int: "integer", float: "number", type(None): "null"}
+
+
+def events() -> Iterator[str]:
+    """Every kind of event of the controller, with its fields."""
+    yield _head("Events", ABOUT_EVENTS)
+    yield "| event | what has happened | fields |\n|---|---|---|\n"
+    for kind in event_kinds():
+        hints = get_type_hints(kind)
+        own = [f"`{each.name}` {_json_type(hints[each.name])}" for each in fields(kind)[1:]]
+        yield f"| `{kind.kind}` | {' '.join((kind.__doc__ or '').split())} | {', '.join(own)} |\n"
+
+
+def event_kinds() -> Iterator[type[Event]]:
+    """The kinds of events, in the order of the code."""
+    for module in (switch_events, action_log, adaptation):
+        for kind in vars(module).values():
+            own = isinstance(kind, type) and kind.__module__ == module.__name__
+            if own and issubclass(kind, Event) and hasattr(kind, "kind"):
+                yield kind
+
+
+def _json_type(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return "text"
+    if get_origin(hint) is UnionType:
+        return " or ".join(map(_json_type, get_args(hint)))
+    if get_origin(hint) is tuple:
+        return f"list of {_json_type(get_args(hint)[0])}"
+    if is_dataclass(hint):
+        parts = get_type_hints(hint).items()
+        return "{" + ", ".join(f"`{name}` {_json_type(part)}" for name, part in parts) + "}"
+    return JSON_TYPES[hint]
+
+
 JSON_OF = (
     "compile fabric.yaml -o build",
     "verify build",
     "explain build n0 n2",
-    "paths build n0 n2",
-    "localise build",
+    "hosts paths build n0 n2",
+    "hosts localise build",
     "render build --target eos -o out",
     "cables build",
     "throughput build --pattern uniform",
     "expand build --clusters quadric:1 -o larger",
     "plan larger --from build",
-    "diff build larger",
-    "fsck build",
+    "diff larger --from build",
+    "folder fsck build",
     "targets frr",
     "design --radix 8",
     "draw build -o lab.svg",
@@ -237,7 +330,8 @@ def json_forms() -> Iterator[str]:
             if not result.stdout.startswith(("{", "[")):
                 raise RuntimeError(f"polarfab {words}: {result.output} {result.exception!r}")
             form = json.dumps(shape(json.loads(result.stdout)), indent=2, ensure_ascii=False)
-            yield f"## {words.split()[0]}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
+            verb = re.match(r"((hosts|folder) )?\w+", words)[0]  # type: ignore[index]
+            yield f"## {verb}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
 
 
 def shape(value: Any) -> Any:

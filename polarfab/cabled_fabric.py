@@ -24,6 +24,7 @@ class CabledFabric(ABC):
     """The part of `Fabric` about cables, and files for other programs."""
 
     loaded: LoadedFabric | None
+    compiled: tuple[Build, ...]
 
     @property
     @abstractmethod
@@ -49,33 +50,39 @@ class CabledFabric(ABC):
     def cables(self, phases: int = 8, phase: int = 0, rack: str = "") -> CableSchedule:
         """The cable schedule of all planes; `.text("csv")` and so on is what people print.
 
+        A fabric from its spec is not compiled for it.
+
         Args:
             phases: how many phases the installation has at most.
             phase: only the cables of this phase, from 1; 0 for all.
             rack: only the cables with an end in the rack of this name.
 
         Raises:
-            InputError: there is no such phase or rack.
+            InputError: there is no such phase or rack, or the inventory cannot hold the fabric.
         """
         from compilers.cabling.cable_schedule import CableSchedule
+        from compilers.planes import cabled_planes
 
+        if self.loaded and not self.compiled:
+            return CableSchedule.of(cabled_planes(self.loaded), phases, phase, rack)
         return CableSchedule.of(self.builds, phases, phase, rack)
 
     def through(self, links: Iterable[tuple[int, int]]) -> list[str]:
-        """For each link, by its vertices, the plugs, cassettes and trunks from one to the other.
+        """For each link, by its vertices, the plugs, panels and trunks from one to the other.
 
         Parallel cables are listed one by one.
 
         Raises:
-            InputError: links are asked for, and none run through cassettes or shuffled fibres.
+            InputError: links are asked for, and none run through panels or shuffled fibres.
         """
         from compilers.cabling.cable_plan import cables_of, hardware_of
-        from compilers.cabling.panel_plan import layer1, panel_plan
+        from compilers.cabling.panel_plan import layer1, panel_plan, require_whole
 
         if not (asked := list(links)):
             return []
         build = self.build
         known = hardware_of(build)
+        require_whole(known)
         plan = panel_plan(build.topology, build.wiring, known)
         if plan is None and not any(facts.plug for facts in known.types):
             todo = "add `panels: {trunk: mpo24}` to the inventory, or `shuffle` to a node type"

@@ -61,6 +61,8 @@ class Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the verb's module."""
+        if cmd_name == "help":
+            return _help
         command = verb(cmd_name)
         for each in command.commands.values() if isinstance(command, click.Group) else [command]:
             if "--quiet" not in {word for option in each.params for word in option.opts}:
@@ -68,7 +70,7 @@ class Verbs(click.Group):
             for param in each.params:
                 be_strict(param)
             if ctx.resilient_parsing:
-                from polarfab.commands.upkeep.completion import ready_for_completion
+                from polarfab.completion import ready_for_completion
 
                 ready_for_completion(each)
         return command
@@ -95,12 +97,39 @@ class Verbs(click.Group):
                 formatter.write_dl(more)
 
 
+@click.command("help")
+@click.argument("words", metavar="[VERB]...", nargs=-1)
+@click.pass_context
+def _help(context: click.Context, words: tuple[str, ...]) -> None:
+    """Show what a verb does, as `polarfab VERB --help`."""
+    context.find_root().command.main([*words, "--help"], "polarfab", standalone_mode=False)
+
+
+def _print_completion(context: click.Context, _option: click.Parameter, shell: str | None) -> None:
+    """Print the script, and say where it belongs."""
+    if shell and not context.resilient_parsing:
+        from polarfab.completion import FILES, script
+
+        click.echo(script(context.command, shell))
+        say(f"it belongs into {FILES[shell]}")
+        context.exit()
+
+
 @click.group(
     cls=Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with:  polarfab init lab && polarfab compile lab/fabric.yaml -o build",
+    epilog="`polarfab help VERB` shows what a verb takes. Start with:\n\n\b\n"
+    "    polarfab init lab && polarfab compile lab/fabric.yaml -o build",
 )
-@click.version_option(__version__, prog_name="polarfab")
+@click.version_option(__version__, "-V", "--version", prog_name="polarfab")
+@click.option(
+    "--completion",
+    type=click.Choice(["bash", "zsh", "fish"]),
+    is_eager=True,
+    expose_value=False,
+    callback=_print_completion,
+    help="Print the completion script of a shell and exit.",
+)
 def cli() -> None:
     """Compile a low-diameter fabric: PolarFly spec and hardware inventory to forwarding tables
     that are proved to forward, and emit them.

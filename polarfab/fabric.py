@@ -105,12 +105,12 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """
         from tempfile import TemporaryDirectory
 
-        from controller.management.client import Client
         from controller.rollout.build_archive import unpack
+        from polarfab.controller_client import Client
 
         with TemporaryDirectory() as name:
             folder = Path(name) / "running"
-            unpack(Client.to(url, "--to", token_file, authority).read("build"), folder)
+            unpack(Client.to(url, "--to", token_file, authority).ask("build"), folder)
             return cls.of(cls.load(folder).build)
 
     def __repr__(self) -> str:
@@ -358,7 +358,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         from compilers.proof.explanation import explain, find_failures, find_switch
 
         build = self.build
-        ends = find_switch(build, source), find_switch(build, destination)
+        ends = find_switch(build, source, "SRC"), find_switch(build, destination, "DST")
         dead = [element for word in fail for element in find_failures(build, word)]
         return explain(build, *ends, dead)
 

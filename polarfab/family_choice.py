@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import reduce
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from inventory.problems import InputError, Problem, did_you_mean
+from polarfab.shared_options import shared, together
 
 if TYPE_CHECKING:
     from compilers.topology.labelled_graph import Topology
     from polarfab.fabric import Fabric
 
-Verb = Callable[..., Any]
-
-PARAMETERS: dict[str, dict[str, Any]] = {
-    "q": {"type": int, "help": "Order of the field, a prime power."},
-    "supernode": {"metavar": "KIND", "help": "PolarStar: inductive-quad, paley or complete."},
-    "degree": {"type": int, "help": "PolarStar: degree of the supernode."},
-}
+parameter_options = together(shared("--q"), shared("--supernode"), shared("--degree"))
+"""The parameters of the families that are compiled."""
 
 
-def parameter_options(verb: Verb) -> Verb:
-    """The options --q, --supernode and --degree."""
-    options = (click.option(f"--{name}", **facts) for name, facts in PARAMETERS.items())
-    return reduce(lambda made, option: option(made), reversed([*options]), verb)
-
-
-def graph_options(verb: Verb) -> Verb:
-    """FAMILY|FABRIC|BUILD, then NAME=VALUE words, and the options of a family's parameters."""
-    words = click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
-    subject = click.argument("subject", metavar="FAMILY|FABRIC|BUILD")
-    return subject(words(parameter_options(verb)))
+graph_options = together(
+    click.argument("subject", metavar="FAMILY|FABRIC|BUILD"),
+    click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]..."),
+    parameter_options,
+)
+"""A family with its parameters, in words or options, a fabric.yaml or a build."""
 
 
 def given_parameters(words: tuple[str, ...], **options: int | str | None) -> dict[str, Any]:

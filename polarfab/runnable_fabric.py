@@ -137,8 +137,8 @@ class RunnableFabric(ABC):
         Raises:
             InputError: it does not answer, or refuses.
         """
-        from controller.management.client import Client
         from controller.rollout.build_archive import pack
+        from polarfab.controller_client import Client
 
         with self.usable(unverified) as fabric:
             client = Client.to(url, "--to", token_file, authority)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import reduce
+from functools import reduce, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -18,8 +18,12 @@ from compilers.spec.target_names import SHIPPED, meant_target, target_names
 from controller import API
 from inventory.problems import InputError
 
+if TYPE_CHECKING:
+    from polarfab.controller_client import Client
+
 V = TypeVar("V", bound=Callable[..., Any])
 Decorator = Callable[[V], V]
+Decorated = Callable[..., Any]
 
 HTTP = f"http://{API}"
 """Where a controller's management API usually is."""
@@ -115,101 +119,177 @@ def complete_target(_ctx: click.Context, _param: click.Parameter, incomplete: st
     return [name for name in target_names() if name.startswith(incomplete)]
 
 
+class Words(click.Group):
+    """A verb of several words, in the order of the work."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The words as they were given."""
+        return [*self.commands]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Each word with the whole first sentence of its help."""
+        with formatter.section("Commands"):
+            rows = [(word, one.get_short_help_str(200)) for word, one in self.commands.items()]
+            formatter.write_dl(rows)
+
+
+class Format(click.Choice[str]):
+    """One of a verb's own formats."""
+
+    def __repr__(self) -> str:
+        return "Format"
+
+
+SHARED: dict[str, dict[str, Any]] = {
+    "--output": {"type": click.Path(path_type=Path), "help": "Where to write"},
+    "--target": {
+        "metavar": "TARGET",
+        "callback": known_target,
+        "shell_complete": complete_target,
+        "help": "The system, as `polarfab targets` lists them",
+    },
+    "--set": {
+        "metavar": "NAME=VALUE",
+        "multiple": True,
+        "help": "An option of the target; again for more",
+    },
+    "--accept": {
+        "metavar": "TEXT",
+        "multiple": True,
+        "help": "Statements that begin so, or a file, come from templates of your own; again for "
+        "more",
+    },
+    "--node": {"multiple": True, "help": "Only this switch; again for more"},
+    "--from": {
+        "metavar": "OLDBUILD",
+        "type": click.Path(path_type=Path),
+        "help": "The old build",
+    },
+    "--cables-of": {
+        "metavar": "BUILD",
+        "type": click.Path(path_type=Path),
+        "help": "An earlier build: its cables and hosts stay where they are, but for ports that "
+        "are disabled now",
+    },
+    "--to": {"metavar": "URL", "help": f"The controller's management API  [default: {HTTP}]"},
+    "--token-file": {"type": _READ, "help": "A file with a token a line"},
+    "--ca": {"type": _READ, "help": "The authority of the controller's certificate (PEM)"},
+    "--fail": {
+        "metavar": "A-B|NODE|GROUP",
+        "multiple": True,
+        "help": "Show what happens while the link between two nodes, a node, or what shares a risk "
+        "(module:NODE/MODULE, cage:NODE/PORT, rack:RACK, trunk:RACK-RACK, risk:NAME) is down",
+    },
+    "--pattern": {"metavar": "PATTERN", "help": "The traffic"},
+    "--hosts-per-node": {
+        "type": click.IntRange(0, 1024),
+        "help": "Hosts per switch; else as in the build, and 1 where there is none",
+    },
+    "--q": {"type": int, "help": "Order of the field, a prime power"},
+    "--supernode": {"metavar": "KIND", "help": "PolarStar: inductive-quad, paley or complete"},
+    "--degree": {"type": int, "help": "PolarStar: degree of the supernode"},
+    "--phase": {"type": click.IntRange(1), "help": "A phase of the installation"},
+    "--phases": {
+        "type": click.IntRange(1),
+        "help": "Phases of the installation  [default: 8]",
+    },
+    "--engine": {
+        "type": click.Choice(["auto", "mininet", "ovs-fabric", "linux", "frr", "model"]),
+        "help": "What to run on; auto is Mininet where it can run",
+    },
+    "--framework": {
+        "type": click.Choice(["ryu", "os-ken"]),
+        "help": "The controller's framework",
+    },
+    "--scheduler": {
+        "metavar": "ADDRESS",
+        "default": "",
+        "help": "Have the workers of this Dask scheduler share the work, not this machine's cores",
+    },
+    "--seed": {
+        "type": click.IntRange(0),
+        "default": 0,
+        "show_default": True,
+        "help": "Of chance",
+    },
+    "--unverified": {"is_flag": True, "help": "Take a build that verify has not passed on"},
+    "--quick": {"is_flag": True, "help": "Leave out what takes long"},
+    "--name": {"help": "The name"},
+}
+"""The options that several verbs take, by their first words."""
+
+
+def shared(name: str, more: str = "", *other: str, **facts: Any) -> Decorator[Any]:
+    """An option of `SHARED`, what it means for this verb, and the parameter's name or short name.
+
+    `usual` is taken where nothing is given; click's `default` would be another option's.
+    """
+    declared = {**SHARED[name], **facts}
+    usual = declared.pop("usual", None)
+    if usual is not None:
+        declared["callback"] = lambda _context, _option, value: usual if value is None else value
+        more += f"  [default: {usual}]"
+    text = "".join([declared.pop("help"), "; " * bool(more.strip()), more])
+    words, sign, default = text.partition("  [")
+    return click.option(name, *other, help=f"{words.rstrip(';. ')}.{sign}{default}", **declared)
+
+
+def output_option(what: str, **facts: Any) -> Decorator[Any]:
+    """-o, the file or folder that a verb writes."""
+    return shared("--output", what, "-o", **facts)
+
+
+def format_option(*names: str, what: str = "else a table") -> Decorator[Any]:
+    """--format, one of these names."""
+    text = f"The format: {', '.join(names)}; {what}."
+    return click.option("--format", "form", type=Format(names), metavar="FORMAT", help=text)
+
+
 def target_options(
     required: bool = False, more: str = "", rendered: bool = False
 ) -> Decorator[Any]:
     """--target and --set NAME=VALUE; `rendered`: the files or routes are there already."""
     return together(
-        click.option(
-            "--target",
-            metavar="TARGET",
-            required=required,
-            callback=known_target,
-            shell_complete=complete_target,
-            help=f"The system, as `polarfab targets` lists them{more and f'; {more}'}.",
-        ),
-        set_option("; the same as at `render`" if rendered else ""),
+        shared("--target", more, required=required),
+        shared("--set", "the same as at `render`" if rendered else "", "words"),
     )
 
 
-def set_option(more: str = "", of: str = "the target") -> Decorator[Any]:
-    """--set NAME=VALUE."""
-    return click.option(
-        "--set",
-        "words",
-        metavar="NAME=VALUE",
-        multiple=True,
-        help=f"An option of {of}; again for more{more}.",
+class Controller(NamedTuple):
+    """How a running controller is reached."""
+
+    url: str
+    token_file: Path | None
+    authority: Path | None
+    named: bool = True
+
+    def client(self) -> Client:
+        """A client of its management API.
+
+        Raises:
+            InputError: the URL is not http or https, or a file cannot be used.
+        """
+        from polarfab.controller_client import Client
+
+        return Client.to(self.url, "--to", self.token_file, self.authority)
+
+
+def controller_options(verb: V) -> Decorated:
+    """--to, --token-file and --ca, as one `Controller`."""
+
+    @wraps(verb)
+    def reached(
+        *given: Any, url: str | None, token_file: Path | None, authority: Path | None, **more: Any
+    ) -> Any:
+        controller = Controller(url or HTTP, token_file, authority, url is not None)
+        return verb(*given, controller=controller, **more)
+
+    options: Decorator[Decorated] = together(
+        shared("--to", "", "url"),
+        shared("--token-file", "the first is sent"),
+        shared("--ca", "for https", "authority"),
     )
-
-
-fail_option = click.option(
-    "--fail",
-    "failures",
-    metavar="A-B|NODE|GROUP",
-    multiple=True,
-    help="Show what happens while the link between two nodes, a node, or what shares a risk "
-    "(module:NODE/MODULE, cage:NODE/PORT, rack:RACK, trunk:RACK-RACK, risk:NAME) is down.",
-)
-only_nodes = click.option(
-    "--node", "names", multiple=True, help="Only this switch; again for more."
-)
-accept_option = click.option(
-    "--accept",
-    metavar="TEXT",
-    multiple=True,
-    help="Statements that begin so, or a file, come from templates of your own; again for more.",
-)
-
-scheduler_option = click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    default="",
-    help="Have the workers of this Dask scheduler share the work, not this machine's cores.",
-)
-
-
-def unverified_option(more: str = "") -> Decorator[Any]:
-    """--unverified, and what that means for the verb."""
-    text = f"Take a build that verify has not passed on{more and f': {more}'}."
-    return click.option("--unverified", is_flag=True, help=text)
-
-
-phases_option = click.option(
-    "--phases", type=click.IntRange(1), help="Phases of the installation.  [default: 8]"
-)
-
-
-def controller_url(usual: str | None = HTTP, more: str = "") -> Decorator[Any]:
-    """--to URL."""
-    return click.option(
-        "--to",
-        "url",
-        metavar="URL",
-        default=usual,
-        show_default=True,
-        help=f"The controller's management API{more and f'; {more}'}.",
-    )
-
-
-token_file = click.option(
-    "--token-file",
-    type=_READ,
-    help="A file whose first line is a token that the controller accepts.",
-)
-authority = click.option(
-    "--ca",
-    "authority",
-    type=_READ,
-    help="The authority of the controller's certificate (PEM), for https.",
-)
-
-
-framework_option = click.option(
-    "--framework",
-    type=click.Choice(["ryu", "os-ken"]),
-    help="The controller's framework; Ryu when both are installed.",
-)
+    return options(reached)
 
 
 def _report_place(_ctx: click.Context, _param: click.Parameter, place: Path | None) -> Path | None:

@@ -13,7 +13,7 @@ import click
 
 from compilers.entry_points import VERBS as GROUP
 from compilers.entry_points import broken, load, registered
-from inventory.problems import MISSPELT, InputError, did_you_mean
+from inventory.problems import InputError, did_you_mean
 
 
 class Section(NamedTuple):
@@ -31,7 +31,6 @@ SECTIONS = (
         {
             "design": "Which fabrics can be built: sizes, efficiency, cost; the papers' tables.",
             "analyse": "Distances, paths, load, bisection, resilience, growth of a fabric.",
-            "topology": "Print a fabric graph: edges, json, graphml, dot, booksim.",
             "draw": "The fabric as a picture or an interactive page, and plots.",
         },
     ),
@@ -40,7 +39,7 @@ SECTIONS = (
         "builds",
         {
             "init": "A fabric.yaml and an inventory.yaml that fit each other, to start from.",
-            "validate": "Every problem of a fabric.yaml and its inventory; nothing is built.",
+            "check": "A spec before it is compiled; cables and routes of switches, as they are.",
             "compile": "Spec and inventory to verified tables in a build folder.",
             "verify": "Walk every ordered pair through a build's tables.",
             "explain": "The paths between two nodes, hop by hop, with ports.",
@@ -54,7 +53,6 @@ SECTIONS = (
         {
             "cables": "Cable schedule, labels, bill of materials, install phases.",
             "inventory": "Import and export NetBox and Nautobot data.",
-            "check-wiring": "Neighbour tables against the plan, and the smallest repair.",
             "expand": "The larger fabric, and only what must be added.",
         },
     ),
@@ -65,14 +63,13 @@ SECTIONS = (
             "targets": "The systems that render can write for: what they can do, their options.",
             "render": "Write every switch's configuration for a target.",
             "push": "Have routers hold the build's routes: read, add, take away, prove, save.",
-            "check-routes": "Routing tables of switches against the build: missing, stale, wrong.",
         },
     ),
     Section(
-        "Run jobs on it",
+        "Give it to other programs",
         "hosts",
         {
-            "export": "For schedulers: which hosts are near. For network simulators: the routes.",
+            "export": "The graph; files for schedulers, collective libraries and simulators.",
         },
     ),
     Section(
@@ -83,8 +80,7 @@ SECTIONS = (
             "status": "How the fabric of a running controller is.",
             "drain": "Route around a node, a link or a module for a while, then use it again.",
             "plan": "What a move between two builds changes, in which rounds; that nobody loses.",
-            "apply": "Move a running fabric to another build, without losing a packet.",
-            "confirm": "Keep the build that a running fabric has on trial.",
+            "apply": "Move a running fabric to another build, keep it, or go back.",
         },
     ),
     Section(
@@ -96,13 +92,10 @@ SECTIONS = (
         },
     ),
     Section(
-        "Look after folders, and polarfab",
+        "Look after folders",
         "upkeep",
         {
-            "fsck": "A build or rendered folder, every file against its digest.",
-            "rollback": "Put back the build before the one that is there, or that a fabric holds.",
-            "gc": "Remove what killed processes left beside builds and renders.",
-            "completion": "Print the completion script of a shell.",
+            "folder": "Check a folder, put its last build back, remove what killed processes left.",
         },
     ),
 )
@@ -134,7 +127,7 @@ def verb(name: str) -> click.Command:
         command: click.Command = module.command
         return command
     if name not in registered(GROUP):
-        todo = did_you_mean(name, verb_names(), "polarfab --help lists them", MISSPELT)
+        todo = did_you_mean(name, verb_names(), "polarfab --help lists them")
         raise InputError.of("a verb", name, todo)
     entry = registered(GROUP)[name][0]
     if not isinstance(found := load(entry), click.Command):

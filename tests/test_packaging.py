@@ -184,7 +184,7 @@ def test_without_extras_a_topology_loads_little(python, desk):
     assert re.search(r"\b\d+\.\d+\.\d+", run(polarfab, "--version", cwd=desk).stdout)
     topology = run(
         *(python, "-X", "importtime", polarfab),
-        *("topology", "polarfly", "--q", "3", "--format", "edges"),
+        *("export", "polarfly", "--q", "3"),
         cwd=desk,
     )
     edges = [tuple(map(int, line.split())) for line in topology.stdout.splitlines()]

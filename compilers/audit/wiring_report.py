@@ -66,8 +66,7 @@ class WiringReport:
         name = " and ".join(build.name for build in builds)
         starts = tuple(accumulate((len(b.wiring.names) for b in builds[:-1]), initial=0))
         known = builds[0].hardware if len(builds) == 1 else None
-        whole = known and not len(known.cable_number)
-        plan = panel_plan(builds[0].topology, wiring, known) if known and whole else None
+        plan = panel_plan(builds[0].topology, wiring, known) if known else None
         return cls(name, check(wiring, wired, types), PortFinder(wiring, types), starts, plan)
 
     @property
@@ -113,7 +112,10 @@ class WiringReport:
         }
 
     def exchanged(self) -> list[str]:
-        """A sentence for each two trunks in each other's place: all links seen of both say so."""
+        """A sentence for each two trunks in each other's place: all links seen of both say so.
+
+        Of patch panels a trunk of one link says nothing, as its cord may be in another's place.
+        """
         if self.plan is None:
             return []
         plan, cables = self.plan, self.plan.cables
@@ -123,6 +125,7 @@ class WiringReport:
         number += cables.socket[:, None]
         trunk = dict(zip(number.ravel().tolist(), np.repeat(plan.trunk, 2).tolist(), strict=True))
         right = {trunk.get(pair[0], -1) for pair in self.audit.right}
+        links = np.bincount(plan.trunk[plan.trunk >= 0])
         met: dict[int, set[int]] = defaultdict(set)
         for a, b in self.audit.misplaced | self.audit.extra:
             one, other = trunk.get(a, -1), trunk.get(b, -1)
@@ -133,7 +136,7 @@ class WiringReport:
             for one, others in sorted(met.items())
             for other in others
             if 0 <= one < other and others == {other} and met[other] == {one}
-            if not right & {one, other}
+            if not (right & {one, other} or (plan.patch and links[[one, other]].max() == 1))
         ]
 
     def adopted(self) -> Adopted:

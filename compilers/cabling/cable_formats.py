@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from compilers.cabling.bill import Item
-from compilers.cabling.cable_plan import distance, shelved
+from compilers.cabling.cable_plan import Cabled, distance, shelved
 from compilers.cabling.phases import Phases
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Row, Rows, host_name
 from compilers.tables.build import Build
@@ -30,7 +30,7 @@ def as_csv(rows: Iterable[Row], through: Iterable[str] | None = None) -> Iterato
     return as_table((*CABLE_COLUMNS, "through"), longer)
 
 
-def as_host_csv(parts: Iterable[tuple[Build, Rows]]) -> Iterator[str]:
+def as_host_csv(parts: Iterable[tuple[Build | Cabled, Rows]]) -> Iterator[str]:
     """The cables to the hosts of each plane as CSV."""
     rows = (host_rows(build, rows.cables.hardware, rows.phases) for build, rows in parts)
     return as_table(HOST_COLUMNS, chain.from_iterable(rows))
@@ -121,7 +121,7 @@ HOST_COLUMNS = (
 )
 
 
-def host_rows(build: Build, known: Hardware, phases: Phases) -> Iterator[Row]:
+def host_rows(build: Build | Cabled, known: Hardware, phases: Phases) -> Iterator[Row]:
     """Rows of `HOST_COLUMNS`, rack by rack in the order of the phases.
 
     The type and length are empty if no cable in stock is long enough; if the host's rack is

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.addressing import Addressing
 from compilers.wiring.hardware import Hardware, hardware
 from compilers.wiring.placement import clusters
 from compilers.wiring.wiring import Wiring, generated_inventory
@@ -21,6 +23,17 @@ from inventory.problems import Finding, InputError, Refused, shown
 
 MOST_PARALLEL = 16
 UNIT_METRES = 0.04445  # IEC 60297: a rack unit is 1.75 inches
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class Cabled:
+    """What cables need of a fabric that has no tables yet, in the words of a `Build`."""
+
+    name: str
+    topology: Topology
+    wiring: Wiring
+    hardware: Hardware | None
+    addressing: Addressing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +105,7 @@ def by_port(known: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
     return table
 
 
-def hardware_of(build: Build) -> Hardware:
+def hardware_of(build: Build | Cabled) -> Hardware:
     """The build's hardware; generated, if it was compiled without inventory.
 
     Raises:

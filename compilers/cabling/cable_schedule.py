@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
+from functools import cached_property
 from itertools import chain, compress, zip_longest
 from typing import Any
 
@@ -12,9 +13,9 @@ import numpy as np
 
 from compilers.cabling import cable_formats as formats
 from compilers.cabling.bill import Item, bill
-from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
+from compilers.cabling.cable_plan import Cabled, Cables, cables_of, hardware_of
 from compilers.cabling.netbox_cables import as_netbox
-from compilers.cabling.panel_plan import CORD_COLUMNS, PanelPlan, panel_plan
+from compilers.cabling.panel_plan import CORD_COLUMNS, PanelPlan, panel_plan, require_whole
 from compilers.cabling.phases import PHASES, connected_pairs, phases_of, working_pairs
 from compilers.cabling.schedule_columns import Row, Rows
 from compilers.tables.build import Build
@@ -27,24 +28,24 @@ CABLE_FORMATS = (
 BILL = ("kind", "name", "detail", "quantity")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CableSchedule:
     """Cables between the nodes of a fabric.
 
     parts: the build and selected cables of each plane. rack: only what ends in it; "" for all.
     """
 
-    parts: tuple[tuple[Build, Rows], ...]
+    parts: tuple[tuple[Build | Cabled, Rows], ...]
     rack: str = ""
 
     @classmethod
     def of(
-        cls, builds: Sequence[Build], phases: int = PHASES, phase: int = 0, rack: str = ""
+        cls, builds: Sequence[Build | Cabled], phases: int = PHASES, phase: int = 0, rack: str = ""
     ) -> CableSchedule:
         """The schedule of these planes.
 
         Args:
-            builds: one a plane.
+            builds: one a plane, with or without tables.
             phases: the most phases of the installation.
             phase: only the cables of this phase, from 1; 0 for all.
             rack: only the cables with an end in the rack of this name; "" for all.
@@ -72,50 +73,55 @@ class CableSchedule:
         """`<CableSchedule lab: 228 cables>`."""
         return f"<CableSchedule {self.name}: {len(self):,} cables>"
 
-    def bill(self) -> list[Item]:
-        """The bill of materials; through panels, their cords and trunks in place of cables."""
-        items = bill(*((build.wiring, rows.cables) for build, rows in self.parts))
-        plans = self.plans()
-        bought = [item for plan in plans for item in plan.items()]
-        return [i for i in items if not plans or i.kind not in ("cable", "fibre")] + bought
-
-    def plans(self) -> list[PanelPlan]:
-        """How the links of each plane run through cassettes, where they do."""
+    @cached_property
+    def plans(self) -> tuple[PanelPlan, ...]:
+        """How the links of each plane run through panels; none where links are missing."""
         found = (
             panel_plan(build.topology, build.wiring, rows.cables.hardware)
             for build, rows in self.parts
         )
-        return [plan for plan in found if plan]
+        return tuple(plan for plan in found if plan)
 
-    def _whole_plans(self) -> list[PanelPlan]:
-        """Those plans; none where links are missing, whose cables are listed all the same."""
-        missing = any(len(rows.cables.hardware.cable_number) for _, rows in self.parts)
-        return [] if missing else self.plans()
+    def bill(self) -> list[Item]:
+        """The bill of materials; through panels, their cords and trunks in place of cables."""
+        items = bill(*((build.wiring, rows.cables) for build, rows in self.parts))
+        plans = self._whole_plans()
+        bought = [item for plan in plans for item in plan.items()]
+        return [i for i in items if not plans or i.kind not in ("cable", "fibre")] + bought
 
-    def _cords(self, plans: list[PanelPlan]) -> Iterator[tuple[Any, ...]]:
+    def _whole_plans(self) -> tuple[PanelPlan, ...]:
+        """Those plans.
+
+        Raises:
+            InputError: links are missing.
+        """
+        for _, rows in self.parts:
+            require_whole(rows.cables.hardware)
+        return self.plans
+
+    def _cords(self) -> Iterator[tuple[Any, ...]]:
         """The cords of selected cables, each in the phase of its first one."""
         a, b = (CORD_COLUMNS.index(f"{end}_rack") for end in "ab")
-        for plan, (_, rows) in zip(plans, self.parts, strict=False):
+        for plan, (_, rows) in zip(self._whole_plans(), self.parts, strict=False):
             chosen = np.isin(plan.first_cables(rows.phases.cable), rows.which)
             for row in compress(plan.cords(), chosen):
                 if self.rack in ("", row[a], row[b]):
                     yield row
 
-    def _panels(self) -> list[PanelPlan]:
-        """Those plans.
+    def _require_panels(self) -> None:
+        """Refuse a fabric without panels.
 
         Raises:
-            InputError: there are none.
+            InputError: there are none, or links are missing.
         """
-        if not (plans := self.plans()):
+        if not self._whole_plans():
             todo = "add `panels: {trunk: mpo24}` to the inventory and compile"
             raise InputError.of("a fabric with panels", self.name, todo, key="format")
-        return plans
 
     def summaries(self) -> list[dict[str, Any]]:
         """Counts of cables, bundles and phases of each plane."""
         found = [_summary(*part) for part in self.parts]
-        for summary, plan, (_, rows) in zip(found, self._whole_plans(), self.parts, strict=False):
+        for summary, plan, (_, rows) in zip(found, self.plans, self.parts, strict=False):
             summary["panels"] = plan.summary()
             for entry in summary["phases"]:
                 entry |= plan.of_phase(rows.phases, entry["phase"])
@@ -129,22 +135,22 @@ class CableSchedule:
         """
         if form not in (*CABLE_FORMATS, "json"):
             raise InputError.of(", ".join((*CABLE_FORMATS, "json")), form, key="format")
+        if form in ("panels", "cassettes"):
+            self._require_panels()
         if form == "panels":
-            return formats.as_table(CORD_COLUMNS, self._cords(self._panels()))
+            return formats.as_table(CORD_COLUMNS, self._cords())
         if form == "cassettes":
             return iter([self._cassettes()])
         if form == "labels":
-            plans = self.plans()
-            cords = PanelPlan.labels(self._cords(plans))
-            labels = cords if plans else formats.labels_of_rows(self)
+            through = self._whole_plans()
+            labels = PanelPlan.labels(self._cords()) if through else formats.labels_of_rows(self)
             return formats.as_labels(labels, f"{self.name}: cable labels")
         if form == "bom":
             return formats.as_bill(self.bill())
         if form == "hosts":
             return formats.as_host_csv(self.parts)
         if form == "netbox":
-            plans = self.plans()
-            return as_netbox(zip_longest((rows for _, rows in self.parts), plans))
+            return as_netbox(zip_longest((rows for _, rows in self.parts), self._whole_plans()))
         if form == "csv":
             return formats.as_csv(self, self._through())
         if form == "json":
@@ -155,18 +161,16 @@ class CableSchedule:
         """YAML for an inventory: the types of cassettes that the planes need."""
         import yaml
 
-        types: dict[str, Any] = {}
-        for plan in self._panels():
-            types |= plan.cassettes()["panels"]["types"]
-        found = {"panels": {"trunk": self._panels()[0].trunk_name, "types": types}}
+        found, *others = (plan.cassettes() for plan in self.plans)
+        for other in others:
+            found["panels"]["types"] |= other["panels"]["types"]
         return yaml.safe_dump(found, sort_keys=False, width=1000)
 
     def _through(self) -> Iterator[str] | None:
         """What each selected cable runs through, in their order; None where none has panels."""
-        plans = self._whole_plans()
-        if len(plans) < len(self.parts):
+        if len(self.plans) < len(self.parts):
             return None
-        parts = zip(plans, self.parts, strict=True)
+        parts = zip(self.plans, self.parts, strict=True)
         return (plan.through(e) for plan, (_, rows) in parts for e in rows.which.tolist())
 
     def _json(self) -> Iterator[str]:
@@ -182,21 +186,23 @@ class CableSchedule:
         yield "\n  ]\n}\n"
 
 
-def _rows(build: Build, phases: int, phase: int) -> Rows:
+def _rows(build: Build | Cabled, phases: int, phase: int) -> Rows:
     cables = cables_of(build.wiring, hardware_of(build))
     plan = phases_of(build.topology.graph, cables, phases)
     if phase > plan.count:
-        raise InputError.of(f"a phase from 1 to {plan.count}", str(phase), key="phase")
+        raise InputError.of(f"a phase from 1 to {plan.count}", str(phase), key="--phase")
     return Rows.of(build.wiring, cables, plan, phase)
 
 
-def _in_rack(parts: tuple[tuple[Build, Rows], ...], name: str) -> tuple[tuple[Build, Rows], ...]:
+def _in_rack(
+    parts: tuple[tuple[Build | Cabled, Rows], ...], name: str
+) -> tuple[tuple[Build | Cabled, Rows], ...]:
     """The planes with a rack of this name, and their cables that end in it."""
     racks = [rows.cables.hardware.rack_names for _, rows in parts]
     if not any(name in names for names in racks):
         known = [word for names in racks for word in names]
         todo = did_you_mean(name, known, f"the racks are {known[0]} to {known[-1]}")
-        raise InputError.of("the name of a rack", name, todo, key="rack")
+        raise InputError.of("the name of a rack", name, todo, key="--rack")
     return tuple(
         (build, rows.of_rack(names.index(name)))
         for (build, rows), names in zip(parts, racks, strict=True)
@@ -204,16 +210,18 @@ def _in_rack(parts: tuple[tuple[Build, Rows], ...], name: str) -> tuple[tuple[Bu
     )
 
 
-def _summary(build: Build, rows: Rows) -> dict[str, Any]:
+def _summary(build: Build | Cabled, rows: Rows) -> dict[str, Any]:
+    """The counts of a plane; without tables neither the build nor which pairs work."""
     cables, plan = rows.cables, rows.phases
     sizes, count = np.unique(cables.bundles.cables, return_counts=True)
     new = np.bincount(plan.cable, minlength=plan.count + 1)[1:]
     names = cables.hardware.rack_names
-    working = working_pairs(build, plan)
-    connected = connected_pairs(build.topology.graph, plan)
+    pairs = {"connected_pairs": connected_pairs(build.topology.graph, plan)}
+    if isinstance(build, Build):
+        pairs = {"working_pairs": working_pairs(build, plan), **pairs}
     return {
         "fabric": build.name,
-        "build": build.identity,
+        **({"build": build.identity} if isinstance(build, Build) else {}),
         "cables": len(cables),
         "metres": float(cables.length.sum()),
         "loose": int((cables.bundle < 0).sum()),
@@ -224,8 +232,7 @@ def _summary(build: Build, rows: Rows) -> dict[str, Any]:
                 "phase": p + 1,
                 "racks": [names[r] for r in np.flatnonzero(plan.rack == p + 1)],
                 "cables": int(new[p]),
-                "working_pairs": int(working[p]),
-                "connected_pairs": int(connected[p]),
+                **{word: int(count[p]) for word, count in pairs.items()},
             }
             for p in range(plan.count)
         ],

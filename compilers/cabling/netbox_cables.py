@@ -36,7 +36,7 @@ def as_netbox(
 
 def _entries(rows: Rows, plan: PanelPlan | None, dead: Collection[frozenset[str]]) -> Iterator[Row]:
     kinds = {kind["name"]: kind for kind in rows.cables.kinds()}
-    cords, ribbon = (list(plan.cords()), plan.ribbon()) if plan else ([], np.empty((0, 2)))
+    cords = list(plan.cords()) if plan else []
 
     def facts(cord: Row) -> tuple[Row, Row]:
         """Medium, and label, colour and length of a ribbon or trunk."""
@@ -47,7 +47,7 @@ def _entries(rows: Rows, plan: PanelPlan | None, dead: Collection[frozenset[str]
     for e, row in zip(rows.which.tolist(), rows, strict=True):
         a, a_port, b, b_port = (row[i] for i in ENDS)
         status = "decommissioning" if frozenset((a, b)) in dead else "planned"
-        if plan is None:
+        if plan is None or plan.panel[e, 0] < 0:
             bundle = row[AT["bundle"]]
             yield (
                 *(a, INTERFACE, a_port, b, INTERFACE, b_port),
@@ -59,14 +59,14 @@ def _entries(rows: Rows, plan: PanelPlan | None, dead: Collection[frozenset[str]
         inside = plan.trunk[e] < 0
         for s, (node, port) in enumerate(((a, a_port), (b, b_port))):
             name, rear = lane_port(lanes[s], lanes[1 - s] if inside else None)
-            media, rest = facts(cords[ribbon[e, s]])
+            media, rest = facts(cords[plan.cord[e, s]])
             kind = "dcim.rearport" if rear else "dcim.frontport"
             panel = plan.names[plan.panel[e, s]]
             text = f"lane of link {row[AT['label']]}"
             yield (node, INTERFACE, port, panel, kind, name, *media, status, *rest, text)
     if plan:
-        chosen = np.isin(plan.first_cables(rows.phases.cable), rows.which)[-len(plan.ends) :]
-        yield from _trunks(plan, chosen, [facts(cord) for cord in cords[-len(plan.ends) :]])
+        chosen = np.isin(plan.first_cables(rows.phases.cable), rows.which)[plan.at[1]]
+        yield from _trunks(plan, chosen, [facts(cord) for cord in cords[plan.at[1]]])
 
 
 def _trunks(

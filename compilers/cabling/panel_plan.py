@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from itertools import zip_longest
+from itertools import chain, pairwise, zip_longest
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,15 @@ from numpy.typing import NDArray
 
 from compilers.cabling.bill import Item
 from compilers.cabling.cable_plan import Cables, by_port, cables_of, distance, shelved
+from compilers.cabling.patch_panels import patched
 from compilers.cabling.phases import Phases
+from compilers.cabling.schedule_columns import labels_of
 from compilers.cabling.shuffle import Numbers, Shuffle, shuffle
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import added_clusters
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring, of_plane
-from inventory.panel_types import TRUNK_FIBRES
+from inventory.panel_types import SINGLE, TRUNK_FIBRES, straight_through
 from inventory.problems import Finding, InputError, Refused
 
 CORD_COLUMNS = (
@@ -53,8 +55,18 @@ class PanelPlan(Shuffle):
 
     def __repr__(self) -> str:
         """`<PanelPlan: 8 cassettes of 2 types, 28 trunks>`."""
-        counts = f"{len(self.names):,} cassettes of {len(self.types)} types"
+        counts = f"{len(self.names):,} {self.words[0]}s of {len(self.types)} types"
         return f"<PanelPlan: {counts}, {len(self.ends):,} trunks>"
+
+    @property
+    def patch(self) -> bool:
+        """Whether the panels are patch panels."""
+        return bool(self.cables.hardware.panels[0].patch)
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What a panel is called, and what leads from a switch to it."""
+        return ("patch panel", "cord") if self.patch else ("cassette", "ribbon")
 
     @property
     def trunk_name(self) -> str:
@@ -64,7 +76,7 @@ class PanelPlan(Shuffle):
     @property
     def room(self) -> int:
         """How many links a trunk holds."""
-        return TRUNK_FIBRES[self.trunk_name] // self.fibres
+        return max(1, TRUNK_FIBRES.get(self.trunk_name, 0) // self.fibres)
 
     def trunk_label(self, trunk: int) -> str:
         """`T0012`; `P2-T0012` with several planes."""
@@ -76,10 +88,12 @@ class PanelPlan(Shuffle):
 
     def through(self, cable: int, backwards: bool = False) -> str:
         """What a link runs through: cassette, front port.lane, trunk:position, cassette, …."""
+        if self.panel[cable, 0] < 0:
+            return ""
         ends = (1, 0) if backwards else (0, 1)
         near, far = (
             f"{self.names[self.panel[cable, s]]} {self.front[cable, s] + 1}"
-            f".{self.lane[cable, s] + 1}"
+            + f".{self.lane[cable, s] + 1}" * (not self.patch)
             for s in ends
         )
         trunk = int(self.trunk[cable])
@@ -106,7 +120,8 @@ class PanelPlan(Shuffle):
     def cassettes(self) -> dict[str, Any]:
         """`panels` of an inventory, with the types that are needed."""
         types = {name: {"front": list(rows)} for name, rows in self.types}
-        return {"panels": {"trunk": self.trunk_name, "types": types}}
+        patch = {"patch": self.types[0][0]} if self.patch else {}
+        return {"panels": {"trunk": self.trunk_name, **patch, "types": types}}
 
     def of_types(self) -> PanelPlan:
         """The plan with the names of the inventory's types, where cassettes are of these."""
@@ -125,60 +140,72 @@ class PanelPlan(Shuffle):
             if needed not in given:
                 yield _unknown(self.names[int(np.argmax(self.kind == t))], needed, given)
 
-    def ribbon(self) -> Numbers:
-        """int64[E, 2]: the ribbon at both ends of each link, the place of its cord in `cords`."""
-        at = np.stack((self.panel.ravel(), self.front.ravel(), self.cables.ends.ravel()))
-        found: Numbers = np.unique(at, axis=1, return_inverse=True)[1].reshape(-1, 2)
-        return found
+    @property
+    def loose(self) -> Numbers:
+        """int64[n]: the links that are a cable from switch to switch."""
+        return np.flatnonzero(self.panel[:, 0] < 0)
+
+    @property
+    def at(self) -> tuple[slice, slice, slice]:
+        """Where `cords` has ribbons, or cords to patch panels, then trunks, then cables."""
+        ribbons = int(self.cord.max(initial=-1)) + 1
+        ends = (0, ribbons, ribbons + len(self.ends), ribbons + len(self.ends) + len(self.loose))
+        first, trunks, cables = (slice(*pair) for pair in pairwise(ends))
+        return first, trunks, cables
 
     def first_cables(self, phase: NDArray[np.integer]) -> Numbers:
         """Of each cord in the order of `cords` the cable in it that is plugged in first."""
-        between = np.flatnonzero(self.trunk >= 0)
-        ribbon = self.ribbon().ravel()
-        cable = np.concatenate((np.repeat(np.arange(len(self.cables)), 2), between))
-        cord = np.concatenate((ribbon, ribbon.max(initial=-1) + 1 + self.trunk[between]))
+        between, loose = np.flatnonzero(self.trunk >= 0), self.loose
+        ribboned = np.flatnonzero(self.panel[:, 0] >= 0)
+        _, trunks, cables = self.at
+        cable = np.concatenate((np.repeat(ribboned, 2), between, loose))
+        others = trunks.start + self.trunk[between], cables.start + np.arange(len(loose))
+        cord = np.concatenate((self.cord[ribboned].ravel(), *others))
         last = np.argsort(-phase[cable].astype(np.int64), kind="stable")
-        found = np.zeros(int(cord.max(initial=-1)) + 1, np.int64)
+        found = np.zeros(cables.stop, np.int64)
         found[cord[last]] = cable[last]
         return found
 
     def of_phase(self, phases: Phases, phase: int) -> dict[str, list[str]]:
-        """The names of the cassettes, ribbons and trunks of a phase of the installation."""
-        cassettes = np.flatnonzero(phases.rack[self.rack] == phase).tolist()
-        cords = phases.cable[self.first_cables(phases.cable)] == phase
-        ribbons = np.flatnonzero(cords[: len(cords) - len(self.ends)]).tolist()
-        trunks = np.flatnonzero(cords[len(cords) - len(self.ends) :]).tolist()
+        """The names of the panels, ribbons and trunks of a phase of the installation."""
+        panels = np.flatnonzero(phases.rack[self.rack] == phase).tolist()
+        plugged = phases.cable[self.first_cables(phases.cable)] == phase
+        ribbons, trunks = (np.flatnonzero(plugged[part]).tolist() for part in self.at[:2])
+        noun, cord = self.words
         return {
-            "cassettes": [self.names[p] for p in cassettes],
-            "ribbons": [self.ribbon_label(i) for i in ribbons],
+            f"{noun.replace(' ', '_')}s": [self.names[p] for p in panels],
+            f"{cord}s": [self.ribbon_label(i) for i in ribbons],
             "trunks": [self.trunk_label(t) for t in trunks],
         }
 
-    def _ribbons(self) -> tuple[Numbers, ...]:
-        """Of each ribbon the cassette, front port, switch, and links."""
-        _, first, count = np.unique(self.ribbon(), return_index=True, return_counts=True)
-        switch = self.cables.ends.ravel()[first].astype(np.int64)
-        return self.panel.ravel()[first], self.front.ravel()[first], switch, count
+    def _halves(self) -> tuple[Numbers, Numbers]:
+        """The first and last of the link ends in each ribbon, 2e and 2e + 1 of link e, by lanes."""
+        cord = self.cord.ravel()
+        by = np.lexsort((self.lane.ravel(), cord))[np.count_nonzero(cord < 0) :]
+        starts = np.flatnonzero(np.diff(cord[by], prepend=-1))
+        return by[starts], by[np.append(starts, len(by))[1:] - 1]
 
     def cords(self) -> Iterator[tuple[Any, ...]]:
-        """Rows of `CORD_COLUMNS`: what is plugged by hand, ribbons and then trunks."""
+        """Rows of `CORD_COLUMNS`: what is plugged by hand, ribbons, trunks, and then cables."""
         known, wiring = self.cables.hardware, self.wiring
-        panel, front, switch, links = self._ribbons()
         types = [self.types[kind][0] for kind in self.kind.tolist()]
-        last: dict[tuple[int, int], tuple[str, str]] = {}
-        by = np.stack((self.cables.ends, self.panel, self.lane, self.cables.ports)).reshape(4, -1)
-        for v, p, _, port in sorted(by.T.tolist()):
-            name = plug_name(wiring, self.cables, v, port)
-            last[v, p] = last.get((v, p), (name, ""))[0], name
-        racks: Numbers = np.stack((known.rack[switch], self.rack[panel]), axis=1).astype(np.int64)
+        first, last = self._halves()
+        each = (self.cables.ends, self.panel, self.front, self.lane)
+        switch, panel, front, lane = (x.ravel()[first].astype(np.int64) for x in each)
+        links = self.lane.ravel()[last] - lane + 1
+        racks = np.stack((known.rack[switch], self.rack[panel]), axis=1).astype(np.int64)
         kind, length = self._stock(racks, known.unit[switch])
-        for i, (v, p, f) in enumerate(
-            zip(switch.tolist(), panel.tolist(), front.tolist(), strict=True)
-        ):
+        for i, (v, p, f) in enumerate(np.stack((switch, panel, front), axis=1).tolist()):
+            plugs = (plug_name(wiring, self.cables, int(half)) for half in (first[i], last[i]))
+            ports = " to ".join(dict.fromkeys(plugs))
             yield (
                 self.ribbon_label(i),
-                *("ribbon", known.rack_names[racks[i, 0]], wiring.names[v]),
-                " to ".join(last[v, p]),
+                *(
+                    self.words[1],
+                    known.rack_names[racks[i, 0]],
+                    wiring.names[v],
+                    ports,
+                ),
                 *(known.rack_names[racks[i, 1]], self.names[p], f"F{f + 1}"),
                 *(wiring.type_names[wiring.node_type[v]], types[p], int(links[i]), ""),
                 *(kind[i], length[i]),
@@ -194,6 +221,21 @@ class PanelPlan(Shuffle):
                 *(f"T{i + 1}", known.rack_names[racks[t, 1]], self.names[b], f"T{k + 1}"),
                 *(types[a], types[b], int(links[t])),
                 *("reversed" if self.turned[t] else "straight", kind[t], length[t]),
+            )
+        yield from self._loose_cables()
+
+    def _loose_cables(self) -> Iterator[tuple[Any, ...]]:
+        known, wiring, loose = self.cables.hardware, self.wiring, self.loose
+        names = [entry["name"] for entry in self.cables.kinds()]
+        for e, label in zip(loose.tolist(), labels_of(self.cables, loose), strict=True):
+            u, v = self.cables.ends[e].tolist()
+            plugs = (plug_name(wiring, self.cables, 2 * e + s) for s in (0, 1))
+            ends = zip((u, v), plugs, strict=True)
+            places = ((known.rack_names[known.rack[n]], wiring.names[n], plug) for n, plug in ends)
+            yield (
+                *(label, "cable", *chain.from_iterable(places)),
+                *(wiring.type_names[wiring.node_type[n]] for n in (u, v)),
+                *(1, "", names[self.cables.kind[e]], float(self.cables.length[e])),
             )
 
     @staticmethod
@@ -233,14 +275,16 @@ class PanelPlan(Shuffle):
             plural = "s" * (len(behind) != 1)
             detail = f"{len(rows)} ports in front, {len(behind)} trunk{plural} behind"
             quantity = int((self.kind == t).sum())
-            yield Item("cassette", name, f"{parts.get(name, '')} {detail}".strip(), quantity)
-        at = {word: i for i, word in enumerate(CORD_COLUMNS)}
-        made = Counter[tuple[str, str]]()
+            yield Item(self.words[0], name, f"{parts.get(name, '')} {detail}".strip(), quantity)
+        made = Counter[tuple[str, str, str]]()
         for row in self.cords():
-            detail = f"{row[at['turned']]} {row[at['length_m']]:g} m".strip()
-            made[row[at["kind"]], detail] += -(-row[at["links"]] // self.room)
-        for (kind, detail), quantity in sorted(made.items()):
-            yield Item(kind, self.trunk_name, detail, quantity)
+            cord = dict(zip(CORD_COLUMNS, row, strict=True))
+            fibres = cord["kind"] in ("ribbon", "trunk") and self.trunk_name != SINGLE
+            name = self.trunk_name if fibres else cord["type"]
+            detail = f"{cord['turned']} {cord['length_m']:g} m".strip()
+            made[cord["kind"], name, detail] += -(-cord["links"] // self.room)
+        for item, quantity in sorted(made.items()):
+            yield Item(*item, quantity)
 
     def summary(self) -> dict[str, Any]:
         """Counts beside direct cables, and beside a non-blocking fat tree of equal hosts.
@@ -248,57 +292,85 @@ class PanelPlan(Shuffle):
         The fat tree has two levels, of the least even radix r with r²/2 hosts at least, and a cable
         a host above its leaves. A plug is one end; a ribbon of several trunks' fibres has as many.
         """
-        *_, links = self._ribbons()
+        first, last = self._halves()
+        links = self.lane.ravel()[last] - self.lane.ravel()[first] + 1
         ribbons, trunks = int((-(-links // self.room)).sum()), len(self.ends)
         hosts = int(np.count_nonzero(self.wiring.host_port))
-        return {
+        found = {
             "trunk": self.trunk_name,
-            "cassettes": len(self.names),
+            self.words[0].replace(" ", "_") + "s": len(self.names),
             "types": len(self.types),
             "least_types": self.least,
             "trunks": trunks,
             "reversed_trunks": int(self.turned.sum()),
-            "ribbons": ribbons,
-            "plugs": 2 * (ribbons + trunks),
+            self.words[1] + "s": ribbons,
+            "cables": len(self.loose),
+            "plugs": 2 * (ribbons + trunks + len(self.loose)),
             "plugs_of_direct_cables": 2 * len(self.cables),
             "plugs_with_single_ports": len(self.cables) * 2 + ribbons + 2 * trunks,
             "hosts": hosts,
             "fat_tree_radix": 2 * int(np.ceil((hosts / 2) ** 0.5)),
             "fat_tree_plugs": 2 * hosts,
         }
+        unlike = (
+            ("least_types", "reversed_trunks", "plugs_with_single_ports")
+            if self.patch
+            else ("cables",)
+        )
+        return {word: count for word, count in found.items() if word not in unlike}
 
 
-def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan | None:
-    """The cassettes, trunks and lanes of a fabric; None where its links run through no cassette.
+def require_whole(known: Hardware) -> None:
+    """Refuse panels of a fabric in which links are missing.
 
     Raises:
         InputError: links or switches are missing.
-        Refused: a link needs more fibres than a trunk has.
     """
-    if not known.panels:
-        return None
-    if len(known.cable_number):
+    if known.panels and len(known.cable_number):
         given, todo = "one with links missing", "compile it without them for the panels"
         raise InputError.of("a whole fabric for panels", given, todo, key="panels")
+
+
+def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan | None:
+    """The panels, trunks and lanes of a fabric; None where its links run through no panel.
+
+    None, too, where links are missing.
+
+    Raises:
+        Refused: a link needs more fibres than a trunk has, or a patch panel has behind a port.
+    """
+    if not known.panels or len(known.cable_number):
+        return None
     cables = cables_of(wiring, known)
     stage = topology.coordinates[:, -1].astype(np.int64)
     if not added_clusters(topology)[1]:
         stage = np.zeros(topology.graph.order, np.int64)
     fibres = int(known.cabling["cores"] * max(cables.lanes(wiring).max(initial=1), 1))
-    trunk = known.panels[0].trunk
-    if not (room := TRUNK_FIBRES[trunk] // fibres):
+    given = known.panels[0]
+    room = 1 if given.trunk == SINGLE else TRUNK_FIBRES[given.trunk] // fibres
+    if not room:
         required = f"a trunk of {fibres} fibres at least, as a link has"
-        raise Refused(Finding(("panels", "trunk"), required, trunk, "name a larger one"))
-    kind = wiring.node_type[cables.ends]
-    place = by_port(known, wiring, "plug")
-    plug = place[kind, cables.ports] * place.shape[1] + cables.ports
-    found = shuffle(cables, plug, stage, room)
-    seat = np.lexsort((known.unit, known.rack, known.cluster))
-    rack = known.rack[seat[np.searchsorted(known.cluster[seat], found.home)]].astype(np.int64)
+        raise Refused(Finding(("panels", "trunk"), required, given.trunk, "name a larger one"))
+    if given.patch:
+        front = given.front or straight_through(given.patch[0], room)
+        found = patched(cables, stage, given.name, front)
+        most = max(int(text.split(".")[1]) for text in front if text != "-")
+        if most > room:
+            required = f"at most {room} positions at a port behind, as trunk {given.trunk} holds"
+            raise Refused(Finding(("panels", "types", given.name, "front"), required, str(most)))
+        rack, stems = found.home, known.rack_names
+    else:
+        kind = wiring.node_type[cables.ends]
+        place = by_port(known, wiring, "plug")
+        plug = place[kind, cables.ports] * place.shape[1] + cables.ports
+        found = shuffle(cables, plug, stage, room)
+        seat = np.lexsort((known.unit, known.rack, known.cluster))
+        rack = known.rack[seat[np.searchsorted(known.cluster[seat], found.home)]].astype(np.int64)
+        stems = tuple(f"{of_plane(known.plane)}{name}" for name in known.cluster_names)
     count, names = Counter[int](), list[str]()
     for c in found.home.tolist():
         count[c] += 1
-        names.append(f"{of_plane(known.plane)}{known.cluster_names[c]}-P{count[c]}")
+        names.append(f"{stems[c]}-P{count[c]}")
     own = {
         "cables": cables,
         "wiring": wiring,
@@ -307,23 +379,29 @@ def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan
         "fibres": fibres,
     }
     whole: dict[str, Any] = {f.name: getattr(found, f.name) for f in fields(found)} | own
-    return PanelPlan(**whole).of_types()
+    return PanelPlan(**whole) if given.patch else PanelPlan(**whole).of_types()
 
 
 def layer1(wiring: Wiring, cables: Cables, plan: PanelPlan | None, u: int, v: int) -> Iterator[str]:
     """A line for each cable of a link: port, what it runs through, and port."""
     for e in np.flatnonzero((np.sort(cables.ends, axis=1) == sorted((u, v))).all(axis=1)).tolist():
         back = int(cables.ends[e, 0]) != u
-        ends = zip((u, v), cables.ports[e, :: -1 if back else 1].tolist(), strict=True)
-        near, far = (f"{wiring.names[n]} {plug_name(wiring, cables, n, p)}" for n, p in ends)
-        yield " > ".join((near, *([plan.through(e, back)] if plan else ()), far))
+        halves = zip((u, v), (2 * e + back, 2 * e + 1 - back), strict=True)
+        near, far = (f"{wiring.names[n]} {plug_name(wiring, cables, h)}" for n, h in halves)
+        yield " > ".join(filter(None, (near, plan.through(e, back) if plan else "", far)))
 
 
-def plug_name(wiring: Wiring, cables: Cables, vertex: int, port: int) -> str:
-    """A port, and in brackets its connector and lane where fibres are shuffled inside the box."""
-    facts = cables.hardware.types[wiring.node_type[vertex]]
-    inside = facts.plug and facts.plug[port - 1]
-    return wiring.port_name(vertex, port) + f" ({facts.label[port - 1]})" * bool(inside)
+def plug_name(wiring: Wiring, cables: Cables, half: int) -> str:
+    """The socket at an end of a cable, 2e or 2e + 1 of cable e.
+
+    In brackets its connector and lane, where fibres are shuffled inside the box.
+    """
+    cable, end = divmod(half, 2)
+    port = int(cables.ports[cable, end]) - 1
+    facts = cables.hardware.types[wiring.node_type[cables.ends[cable, end]]]
+    inside = facts.plug and facts.plug[port]
+    name: str = facts.sockets[port][cables.socket[cable]]
+    return name + f" ({facts.label[port]})" * bool(inside)
 
 
 def _unknown(cassette: str, needed: tuple[str, ...], given: dict[tuple[str, ...], str]) -> Finding:

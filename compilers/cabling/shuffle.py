@@ -29,18 +29,21 @@ BEFORE = -2
 class Shuffle:
     """The ways of E links through C cassettes and T trunks; all from 0.
 
-    home: int64[C], the cluster of each; kind: int64[C], the type of each, an index into types.
-    types: by name the words of each front port (`inventory.panel_types.CassetteType`). panel,
-    front, lane: int64[E, 2], at both ends of a link. trunk: int64[E], -1 inside a cassette;
-    position: int64[E, 2], on the trunk at both ends. ends, sockets: int64[T, 2], the cassettes of a
-    trunk and its port behind each. turned: bool[T], position k leads to the k-th from the last one
-    used. least: that any numbering of the same clusters needs as many types.
+    home: int64[C], the cluster of each, of a patch panel the rack; kind: int64[C], the type of
+    each, an index into types. types: by name the words of each front port
+    (`inventory.panel_types.CassetteType`). panel, front, lane, cord: int64[E, 2], at both ends of a
+    link, -1 where it is a cable by itself; cord: the number of the ribbon or cord. trunk: int64[E],
+    -1 inside a cassette; position: int64[E, 2], on the trunk at both ends. ends, sockets:
+    int64[T, 2], the cassettes of a trunk and its port behind each. turned: bool[T], position k
+    leads to the k-th from the last one used. least: that any numbering of the same clusters needs
+    as many types.
     """
 
     home: Numbers
     panel: Numbers
     front: Numbers
     lane: Numbers
+    cord: Numbers
     trunk: Numbers
     position: Numbers
     ends: Numbers
@@ -85,7 +88,7 @@ def shuffle(cables: Cables, plug: Numbers, stage: Numbers, room: int) -> Shuffle
         which = np.repeat(np.arange(len(sizes)), sizes)
         halves = alike[of]
         chunk[halves] = which[order[halves]]
-        position[halves] = _place(which)[order[halves]]
+        position[halves] = place_in(which)[order[halves]]
 
     low = near < far
     first = np.cumsum(np.where(low, trunks, 0)) - np.where(low, trunks, 0)
@@ -116,6 +119,7 @@ def shuffle(cables: Cables, plug: Numbers, stage: Numbers, room: int) -> Shuffle
         panel=panel.reshape(-1, 2),
         front=front.reshape(-1, 2),
         lane=lane.reshape(-1, 2),
+        cord=_number(np.stack((panel, front, cables.ends.ravel()), axis=1)).reshape(-1, 2),
         trunk=on_trunk[0, ::2],
         position=on_trunk[1].reshape(-1, 2),
         ends=ends,
@@ -140,10 +144,10 @@ def _lanes(
     home, panel = np.unique(known.cluster[switch] + clusters * step, return_inverse=True)
     seat = np.lexsort((known.unit, known.rack, known.cluster))
     place = np.empty(len(seat), np.int64)
-    place[seat] = _place(known.cluster[seat])
+    place[seat] = place_in(known.cluster[seat])
     line = np.lexsort((np.repeat(cables.socket, 2), plug.ravel(), step, switch))
     lane = np.empty(len(switch), np.int64)
-    lane[line] = _place(np.unique(np.stack((switch, step)), axis=1, return_inverse=True)[1][line])
+    lane[line] = place_in(np.unique(np.stack((switch, step)), axis=1, return_inverse=True)[1][line])
     return (home % clusters).astype(np.int64), panel.ravel(), place[switch], lane
 
 
@@ -246,11 +250,11 @@ def chunks(links: int, room: int, turned: bool) -> list[int]:
 def _ranked(of: Numbers, *keys: Numbers) -> Numbers:
     """The place of each half in its connector, by the first key and then the others."""
     by, place = np.lexsort((*keys[::-1], of)), np.empty(len(of), np.int64)
-    place[by] = _place(of[by])
+    place[by] = place_in(of[by])
     return place
 
 
-def _place(group: NDArray[np.integer]) -> Numbers:
+def place_in(group: NDArray[np.integer]) -> Numbers:
     """int64[n]: the place of each in its group, where these come one after the other."""
     starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
     return np.arange(len(group)) - np.repeat(starts, np.diff([*starts, len(group)]))
@@ -258,7 +262,7 @@ def _place(group: NDArray[np.integer]) -> Numbers:
 
 def _rows(group: Numbers, value: Numbers, count: int) -> Numbers:
     """int64[count, n]: the values of each group, which come one after the other, in a row."""
-    place = _place(group)
+    place = place_in(group)
     table = np.full((count, int(place.max(initial=0)) + 1), BEFORE)
     table[group, place] = value
     return table

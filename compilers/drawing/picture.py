@@ -116,7 +116,7 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
         raise InputError.of(
             required=f"at most {MOST_PICTURE_NODES:,} nodes in a picture",
             given=f"{topology.graph.order:,}",
-            todo="write the graph for a tool of your own: polarfab topology --format",
+            todo="write the graph for a tool of your own: polarfab export --format",
         )
     racks = grouping(subject, layout_name, marked)
     written = subject.wiring.names if topology.graph.order <= SMALL else ()

@@ -97,10 +97,10 @@ def rack_chart(build: Build) -> Chart:
         todo = "take the schedule: polarfab cables --format csv"
         raise InputError.of(required, f"{len(known.rack_names):,}", todo)
     cables, floor = cables_of(build.wiring, known), Floor.of(known)
-    plan = None if len(known.cable_number) else panel_plan(build.topology, build.wiring, known)
+    plan = panel_plan(build.topology, build.wiring, known)
     names, racks = known.rack_names, len(known.rack_names)
     right, bottom = floor.end
-    signs, keys = _legend(build, len(plan.names) if plan else 0, bottom + 24)
+    signs, keys = _legend(build, plan, bottom + 24)
     shapes = [*_hosts(known, floor), *_nodes(build, known, floor), *signs]
     if plan:
         shapes.append(_cassettes(plan, floor))
@@ -224,16 +224,16 @@ def _names(build: Build, known: Hardware, floor: Floor) -> Iterator[Label]:
             yield Label(x + wide / 2, y + high / 2 + 0.5, short, "node-name" + " absent" * absent)
 
 
-def _legend(build: Build, cassettes: int, top: int) -> tuple[list[Shape], list[Label]]:
-    """The kinds of vertices, cassettes and the nodes without cables, below each other."""
+def _legend(build: Build, plan: PanelPlan | None, top: int) -> tuple[list[Shape], list[Label]]:
+    """The kinds of vertices, panels and the nodes without cables, below each other."""
     kinds, bare = build.topology.kinds, _bare(build)
     counts = np.bincount(build.topology.kind[~bare], minlength=len(kinds))
     entries = [
         (f"n{kind}", kind_words(kinds[kind], int(counts[kind])))
         for kind in np.flatnonzero(counts).tolist()
     ]
-    if cassettes:
-        entries.append((CASSETTE, f"cassettes ({cassettes:,})"))
+    if plan:
+        entries.append((CASSETTE, f"{plan.words[0]}s ({len(plan.names):,})"))
     if bare.any():
         entries.append(("bare", f"missing or planned ({np.count_nonzero(bare):,})"))
     shapes, labels = [], []

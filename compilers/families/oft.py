@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from compilers.families.pn import sided
+from compilers.families.pn import parallels, sided
 from compilers.topology.adjacency import Graph
 from compilers.topology.family import Design, Family
 from compilers.topology.field import LARGEST_Q, prime_power
 from compilers.topology.labelled_graph import Parameters, Topology
-from compilers.topology.polarity import check_q, lines, order
+from compilers.topology.polarity import check_q, headings, lines, order
 from inventory.problems import Problem
 
 
@@ -77,6 +78,16 @@ class OrthogonalFatTree(Family):
     def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool]:
         """See `compilers.routing.marked_spread`: twins have the same neighbours."""
         return (int(parameters["q"]) + 1) / (2 * hosts), True
+
+    def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
+        """Parallel classes."""
+        return {"parallels": parallels}
+
+    def headings(self, topology: Topology) -> NDArray[np.int32] | None:
+        """The same in all racks of parallel classes."""
+        q, graph = int(topology.parameters["q"]), topology.graph
+        whole = graph.size == 2 * order(q) * (q + 1)
+        return headings(q, graph.padded()) if whole else None
 
     def routes(self, topology: Topology) -> Any:
         """See `compilers.routing.plane_minimal`."""

@@ -16,7 +16,17 @@ from compilers.topology.family import Design, Family, Modules
 from compilers.topology.field import LARGEST_Q, field, prime_power
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
-from compilers.topology.polarity import check_q, index, lines, order, points
+from compilers.topology.polarity import (
+    affine,
+    check_q,
+    headings,
+    index,
+    lines,
+    order,
+    points,
+    quadrics,
+    scaled,
+)
 from inventory.problems import Problem
 
 
@@ -94,11 +104,43 @@ class ProjectiveNetwork(Family):
         q = int(topology.parameters["q"])
         return {"subplanes": subplane_racks} if isqrt(q) ** 2 == q else {}
 
+    def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
+        """Parallel classes."""
+        return {"parallels": parallels}
+
+    def headings(self, topology: Topology) -> NDArray[np.int32] | None:
+        """The same in all racks of parallel classes."""
+        q, graph = int(topology.parameters["q"]), topology.graph
+        whole = graph.size == order(q) * (q + 1)
+        return headings(q, graph.padded()) if whole else None
+
 
 def sided(q: int, sides: int) -> NDArray[np.int32]:
     """int32[sides · N, 4]: the number of a side, and the vector of each point on it."""
     side = np.repeat(np.arange(sides, dtype=np.int32), order(q))
     return np.column_stack((side, np.tile(points(q), (sides, 1))))
+
+
+def parallels(topology: Topology, start: int | None) -> Layout:
+    """Racks of parallel classes: the points (t, w), with the point where they meet at infinity.
+
+    So the lines (t, w), with theirs, and a further column of points. In the affine coordinates of
+    `polarity.affine` point (t, w) is on line (s, v) where w + v = -(s - t)², for even q where
+    w + v = st, so racks are the same inside and see each other by s - t, or s/t, alone; of even q
+    that of t = 0 differs. The point and line P0 have a rack of their own.
+    """
+    q = int(topology.parameters["q"])
+    t, w, member = affine(q, start)
+    copies = topology.graph.order // order(q)
+    first = quadrics(q)[0] if start is None else start
+    rack = np.where(np.arange(order(q)) == first, 0, t + 1)
+    place = np.where(member, scaled(q, t, w), q) + (q + 1) * np.arange(copies)[:, None]
+    position = np.where(rack == 0, np.arange(copies)[:, None], place)
+    names = ("infinity", *(f"parallel{s}" for s in range(1, q + 1)))
+    none = np.full(q + 1, -1, np.int32)
+    kind = (np.arange(q + 1) > 0).astype(np.uint8)
+    racks = np.tile(rack, copies).astype(np.int32), position.ravel().astype(np.int32)
+    return Layout("parallels", *racks, ("infinity", "parallel"), kind, names, none)
 
 
 def subplanes(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from compilers.topology import polarity
 from compilers.topology.family import Design, Family, Modules
-from compilers.topology.field import field, prime_power
+from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
 from compilers.topology.polarity import (
@@ -21,6 +21,7 @@ from compilers.topology.polarity import (
     cross,
     order,
     points,
+    scaled,
     structure,
 )
 from inventory.problems import InputError, Problem
@@ -137,6 +138,12 @@ class PolarFly(Family):
         even = int(topology.parameters["q"]) % 2 == 0
         return {"fans": fans, "stars": stars} if even else {"fans": fans}
 
+    def headings(self, topology: Topology) -> NDArray[np.int32] | None:
+        """The same in all fans."""
+        if not polarity.is_whole(topology):
+            return None
+        return polarity.headings(_q(topology), topology.graph.padded())
+
 
 def polarity_utilisation(q: int) -> float:
     """The u of ER_q: arcs at a quadric carry 2q pairs, all others 2q - 1 (Theorem 3.10)."""
@@ -187,12 +194,10 @@ def fans(topology: Topology, start: int | None) -> Layout:
     near = topology.graph.neighbours(first)
     centres = near[~np.isin(near, nucleus)]
     rack = _around(topology, centres)
-    t, w, _ = affine(topology, first)
+    t, w, _ = affine(q, first)
+    label = scaled(q, t, w)
     if q % 2:
-        label = np.where(rack == 0, t, w)
-    else:
-        over = field(q).inv[np.where(t, t, 1)]
-        label = field(q).mul[w, field(q).mul[over, over]]
+        label = np.where(rack == 0, t, label)
     label[first] = q
     return _layout(
         "fans",
@@ -240,7 +245,7 @@ def stars(topology: Topology, start: int | None) -> Layout:
     return _layout(
         "stars",
         rack,
-        affine(topology)[0],
+        affine(q)[0],
         kinds=("nucleus", "star"),
         names=("nucleus", *(f"star{i}" for i in range(1, q + 2))),
         centre=np.concatenate((nucleus, quadrics)),

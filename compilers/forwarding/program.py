@@ -54,7 +54,7 @@ def program_of(build: Build, only: int | None = None, *, shares: bool = True) ->
     marks, side = build.marks and shares, sides(build.topology)
     onward = np.zeros((switches if marks else 0, links, links), np.bool_)
     if only is None:
-        far_link = _far_links(wiring, link_at)
+        far_link = far_links(wiring, link_at)
         cable, cables = cable_numbers(far, far_link)
         for place, usable in onward_links(wiring) if marks else ():
             onward[place] = usable
@@ -100,7 +100,7 @@ def egress_classes(build: Build, destinations: NDArray[np.int64], fib: Fib | Non
     return np.ascontiguousarray(number.T)
 
 
-def _far_links(wiring: Wiring, link_at: NDArray[np.int16]) -> NDArray[np.int16]:
+def far_links(wiring: Wiring, link_at: NDArray[np.int16]) -> NDArray[np.int16]:
     """int16[S, K]: the number of each link at its far end, -1 where there is none.
 
     link_at: of `links_by_port`.

@@ -285,7 +285,7 @@ def _hop(build: Build, switch: int, after: int, channel: int) -> Hop:
     )
 
 
-def find_switch(build: Build, given: str | int) -> int:
+def find_switch(build: Build, given: str | int, key: str = "") -> int:
     """The vertex of a node's name, a vertex number, a host's name or an address.
 
     Raises:
@@ -303,6 +303,7 @@ def find_switch(build: Build, given: str | int) -> int:
     raise InputError.of(
         required="a node, a vertex number, a host or an address of the fabric",
         given=word,
+        key=key,
         todo=did_you_mean(
             word, wiring.names + wiring.host_names, f"vertices are 0..{len(wiring.names) - 1}"
         ),

@@ -20,6 +20,7 @@ from compilers.readers.emitted_forwarding import (
     EmittedSwitch,
     OwnAddress,
     Port,
+    without_mark,
 )
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.expected_forwarding import ALL, Ability
@@ -122,6 +123,7 @@ class EmittedCheck:
         """The number of a port that a text names, -1 where the switch has none of that name."""
         w = self.build.wiring
         names = w.port_names[int(w.node_type[vertex])]
+        port = without_mark(port)
         if isinstance(port, int):
             return port if 0 < port <= len(names) else -1
         return names.index(port) + 1 if port in names else -1
@@ -168,6 +170,7 @@ class EmittedCheck:
                     own
                     for v, own in owned.get(hop.address, ())
                     if v == far
+                    and (hop.port == without_mark(hop.port)) is (own.port == without_mark(own.port))
                     and (
                         not hop.address.startswith(LINK_LOCAL)
                         or self.port_number(far, own.port) == far_port

@@ -170,9 +170,17 @@ def canonical(chain: Chain, in_port: Port) -> Chain:
     return tuple(result)
 
 
+WITH_A_MARK = " with a mark"
+
+
 def with_mark(port: str) -> str:
     """An interface, for packets that are marked before: no interface has a blank in its name."""
-    return f"{port} with a mark"
+    return f"{port}{WITH_A_MARK}"
+
+
+def without_mark(port: Port) -> Port:
+    """The interface of `with_mark`, or of others."""
+    return port if isinstance(port, int) else port.removesuffix(WITH_A_MARK)
 
 
 VIA = "via "

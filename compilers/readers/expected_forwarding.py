@@ -350,6 +350,27 @@ def _spread_tables(build: Build, vertex: int) -> Iterator[Value]:
             yield port, *pool, *ports
 
 
+def _stages(build: Build, vertex: int) -> Iterator[Value]:
+    yield from ((port, "3") for port, _ in _onward(build, vertex))
+
+
+def _staged(build: Build, vertex: int) -> Iterator[Value]:
+    """By the port where packets come in marked: the pools onward, neighbours by the links there."""
+    a, w = build.addressing, build.wiring
+    yield from _spread_tables(build, vertex)
+    ports = [port for port, _ in _onward(build, vertex)]
+    for port, far in zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True):
+        if far >= 0 and build.topology.endpoints[far]:
+            yield from ((came, str(a.network(far)), port) for came in ports)
+            if a.ipv6:
+                yield from ((came, str(a.network6(far)), port) for came in ports)
+
+
+def _staged_hosts(build: Build, vertex: int) -> Iterator[Value]:
+    for port, _ in _onward(build, vertex):
+        yield from ((port, *address) for address in _host_routes(build, vertex))
+
+
 def _marked_devices(build: Build, vertex: int) -> Iterator[Value]:
     w = build.wiring
     mac, address = format_mac(0x025046800001 + vertex), f"fe80::1:0:{vertex + 1:x}"
@@ -423,6 +444,9 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "side": _sides,
     "marked device": _marked_devices,
     "onward": _spread_tables,
+    "stage": _stages,
+    "staged": _staged,
+    "staged host": _staged_hosts,
     "thrown on": _thrown,
     "shared class": _shared_classes,
     "identity": _identity,
@@ -444,8 +468,10 @@ fabric port, what metadata is there, the MAC address of packets that stay marked
 hash, the ports that packets marked before go on by. neighbour: a prefix to which marked packets are
 not spread. side: a prefix, and on which of two sides it is. marked device: a fabric port, MAC
 address and address of the device over it; onward: the port, the pool that is spread, the ports;
-thrown on: a prefix that goes as in transit. shared class: one whose ways packets from anywhere
-share, and the basis of the hash. identity: its first 12
-digits. far end: port, node, port there. discard: of each family, the smallest network that holds
-all blocks. Others: see `CARRIED` and `FACTS`.
+thrown on: a prefix that goes as in transit. stage: a fabric port with a VRF of its own for marked
+packets, their VLAN; staged: the port, a prefix of that VRF, the ports that share it; staged host:
+the port, an address that is found in the VRF of the hosts. shared class: one whose ways packets
+from anywhere share, and the basis of the hash. identity: its first 12 digits. far end: port, node,
+port there. discard: of each family, the smallest network that holds all blocks. Others: see
+`CARRIED` and `FACTS`.
 """

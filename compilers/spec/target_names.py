@@ -21,6 +21,7 @@ VENDORS = {
     "cisco": "nxos",
     "cumulus": "nvue",
     "juniper": "junos",
+    "nexus": "nxos",
     "nokia": "srlinux",
     "nvidia": "nvue",
     "openvswitch": "ovs",

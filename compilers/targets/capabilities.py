@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +32,14 @@ class Capabilities:
     """A target's limits a switch; None is no limit of its own.
 
     features: its abilities, in the words of `compilers.spec.features`. rows counts route rows
-    of one address family, groups the classes, or whatever the target makes of them.
+    of one address family, groups the classes, or whatever the target makes of them. why: by ability
+    the reason for which it is missing.
     """
 
     features: frozenset[str] = frozenset()
     rows: int | None = None
     groups: int | None = None
+    why: Mapping[str, str] = field(default_factory=dict)
 
     def require(self, build: Build, target: str, groups: int | None = None) -> None:
         """Pass when the target can do all that the build asks for.
@@ -73,11 +76,14 @@ class Capabilities:
                     for name, need in needs.items()
                     if need <= self.features and name != given and not _refused(name, build)
                 ]
+                reasons = [self.why[each] for each in sorted(missing) if each in self.why]
                 problems.append(
                     Problem(
                         key=key,
                         required=f"{' or '.join(able)}, as target {target} cannot do "
-                        f"{' and '.join(sorted(missing))}",
+                        f"{' and '.join(sorted(missing))}"
+                        + f" ({'; '.join(reasons)})"
+                        * bool(reasons),
                         given=given,
                         todo="change the fabric's policy or choose another target",
                     )

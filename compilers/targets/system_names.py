@@ -1,7 +1,7 @@
 """The names that a system has for nodes and ports: what is rendered, and what devices print.
 
-One table for every direction: `render` and `explain --target` write its names, `check-wiring`,
-`check-routes` and `push` understand them.
+One table for every direction: `render` and `explain --target` write its names, `check wiring`,
+`check routes` and `push` understand them.
 """
 
 from __future__ import annotations

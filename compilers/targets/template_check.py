@@ -23,7 +23,7 @@ from templates.sandbox import limited, require_inside
 Variables = Mapping[str, frozenset[str]]
 """The variables of each file of a target."""
 REFERENCES = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
-SEE = "see the page of the target in docs/"
+SEE = "see Options and variables of targets in the manual"
 
 
 def own_templates(

@@ -260,6 +260,17 @@ class Family(ABC):
         """
         return {}
 
+    def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
+        """Further racks, which few types of cassettes serve: the first where none are named."""
+        return {}
+
+    def headings(self, topology: Topology) -> NDArray[np.int32] | None:  # noqa: ARG002
+        """int32[N, K]: numbers of each vertex' links, the same in racks that are alike.
+
+        None where no order of links makes racks alike.
+        """
+        return None
+
     def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
         """Mean hops from a node with hosts to another, by formula; None where none is known.
 

@@ -72,11 +72,12 @@ def layout(topology: Topology, name: str = "", start: int | None = None) -> Layo
     Raises:
         InputError: the topology has no such layout, or the start is not a quadric.
     """
-    known = layouts(topology)
-    if not known or (name and name not in known):
+    family = family_of(topology.family)
+    known = {**family.layouts(topology), **family.cassette_layouts(topology)}
+    if (name or not layouts(topology)) and name not in known:
         required = ", ".join(known) or "a family with racks: polarfly, polarstar, pn of square q"
         raise InputError.of(required, given=name or topology.title(), key="layout")
-    made: Layout = family_of(topology.family).layouts(topology)[name or known[0]](topology, start)
+    made: Layout = known[name or layouts(topology)[0]](topology, start)
     return made
 
 

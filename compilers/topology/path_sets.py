@@ -8,7 +8,7 @@ Path i of a set belongs to entropy value i. First come edge-disjoint paths, the 
 planes ahead; then paths that use first and last links equally often. A pair always gets the same
 set, and pairs begin at different links, so that short sets load all of them.
 
-Switches are numbered as `polarfab topology` numbers them, from 0, for every prime power q up to
+Switches are numbered as `polarfab export` numbers them, from 0, for every prime power q up to
 1,024; carriers reach to q = 191. The file needs Python 3.10 and imports nothing of polarfab.
 """
 

@@ -139,68 +139,81 @@ def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:
     return Graph(offsets=offsets, targets=targets), quadric
 
 
+def _dot(q: int, v: NDArray[np.int32], u: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[…]: the dot product of vectors, int32[…, 3]."""
+    f = field(q)
+    x, y, z = np.moveaxis(f.mul[v, u], -1, 0)
+    found: NDArray[np.int32] = f.add[f.add[x, y], z]
+    return found
+
+
+def quadrics(q: int) -> NDArray[np.int32]:
+    """The points orthogonal to themselves, ascending."""
+    at = points(q)
+    return np.flatnonzero(_dot(q, at, at) == 0).astype(np.int32)
+
+
 def affine(
-    topology: Topology, start: int | None = None
+    q: int, start: int | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """Affine coordinates of a whole PolarFly: t and w, int32[N], and bool[N], which have both.
+    """Affine coordinates of ER_q: t and w, int32[N], and bool[N], which have both.
 
     In the chart from a quadric P0 (start, or the first), another P1 and R = P0×P1, a vertex that is
     neither centre nor P0 is (t, w), in fan t. For odd q (t, w) and (s, v) are joined where
     w + v = -(s - t)², for even q where w + v = st; centre t and all (t, w) are joined, and P0 and
     all centres. A centre has the t of its fan and w = 0.
     """
-    q = int(topology.parameters["q"])
     f, at = field(q), points(q)
-    far = topology.graph.padded()
-    quadrics = topology.of_kind("W").astype(np.int32)
-    first = quadrics[:1] if start is None else np.array([start], np.int32)
-    second = quadrics[quadrics != first][:1]
+    known = quadrics(q)
+    first = known[:1] if start is None else np.array([start], np.int32)
+    second = known[known != first][:1]
     zero, one, pole = (at[v][0] for v in (first, second, cross(q, first, second)))
-
-    def dot(v: NDArray[np.int32], u: NDArray[np.int32]) -> NDArray[np.int32]:
-        x, y, z = np.moveaxis(f.mul[v, u], -1, 0)
-        found: NDArray[np.int32] = f.add[f.add[x, y], z]
-        return found
-
-    beta, rho = dot(zero, one), dot(pole, pole)
-    a, b, c = dot(at, zero), dot(at, pole), dot(at, one)
-    t = f.mul[f.mul[b, f.inv[rho]], f.mul[beta, f.inv[a]]]
-    w = f.mul[f.mul[beta, f.inv[rho]], f.mul[c, f.inv[a]]]
+    ratio = f.mul[_dot(q, zero, one), f.inv[_dot(q, pole, pole)]]
+    a, b, c = (_dot(q, at, each) for each in (zero, pole, one))
+    w = f.mul[ratio, f.mul[c, f.inv[a]]]
+    t = np.where(a, f.mul[ratio, f.mul[b, f.inv[a]]], f.neg[f.mul[c, f.inv[b]]])
     if q % 2:
         w = f.neg[f.add[f.add[w, w], f.mul[t, t]]]
-    member = a != 0
-    t = np.where(member, t, np.where(member[far], t[far], 0).max(axis=1))
-    return t.astype(np.int32), np.where(member, w, 0).astype(np.int32), member
+    return t.astype(np.int32), np.where(a, w, 0).astype(np.int32), a != 0
 
 
-def headings(topology: Topology) -> NDArray[np.int32]:
-    """int32[N, K]: numbers of each vertex' links, in a whole PolarFly the same in all its fans.
+def scaled(q: int, t: NDArray[np.int32], w: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The place of (t, w) in its fan, by which all fans are the same inside: w, for even q w/t²."""
+    f = field(q)
+    over = f.inv[np.where(t, t, 1)]
+    place: NDArray[np.int32] = w if q % 2 else f.mul[w, f.mul[over, over]]
+    return place
+
+
+def headings(q: int, far: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[N, K]: numbers of each vertex' links, the same in all fans.
 
     In affine coordinates a link from (t, w) to (s, v) is known by s - t, for even q by s/t, and one
     from centre t to (t, w) by w, for even q by w/t², from P0 to centre t by t: number 0 for 0,
-    1 + i for the i-th power of the primitive element, and q for one to a centre or P0. Triangles
-    are alike in all fans, too: links s - t and -w/(s - t), or r and r' with 1/r + 1/r' = 1.
+    1 + i for the i-th power of the primitive element, q for one to a centre or P0, and q + 1 from
+    P0 to P0. Triangles are alike in all fans, too: links s - t and -w/(s - t), or r and r' with
+    1/r + 1/r' = 1.
 
-    In other graphs it is the link's index.
+    Args:
+        q: the order of the field.
+        far: the neighbours, -1 beyond the last. PN and OFT have ER_q's points two and three times:
+            links to the third are q + 2 higher.
     """
-    far = topology.graph.padded()
-    if not is_whole(topology):
-        return np.broadcast_to(np.arange(far.shape[1], dtype=np.int32), far.shape)
-    q = int(topology.parameters["q"])
     f = field(q)
-    t, w, member = affine(topology)
-    here, there = t[:, None], t[far]
-    if q % 2:
-        seen, inside = f.add[there, f.neg[here]], w[far]
-    else:
-        over = np.where(here, f.inv[here], 1)
-        seen, inside = f.mul[there, over], f.mul[w[far], f.mul[over, over]]
-    first = topology.of_kind("W")[0]
+    copy, there = np.divmod(far, order(q))
+    here = np.arange(len(far))[:, None] % order(q)
+    t, w, member = affine(q)
+    over = f.inv[np.where(t, t, 1)][here]
+    seen = f.add[t[there], f.neg[t[here]]] if q % 2 else f.mul[t[there], over]
     log = np.zeros(q, np.int32)
     log[powers(q)] = np.arange(1, q)
-    number = np.where(member[far], log[np.where(member[:, None], seen, inside)], q)
-    number[first] = log[there[first]]
-    return np.where(far < 0, q + 1, number).astype(np.int32)
+    inside = scaled(q, np.broadcast_to(t[here], far.shape), w[there])
+    number = np.where(member[there], log[np.where(member[here], seen, inside)], q)
+    first = quadrics(q)[0]
+    number = np.where(here == first, np.where(there == first, q + 1, log[t[there]]), number)
+    third = (q + 2) * (copy == 2)
+    absent = int(third.max(initial=0)) + q + 1
+    return np.where(far < 0, absent, number + third).astype(np.int32)
 
 
 def check_q(q: int | str) -> list[Problem]:

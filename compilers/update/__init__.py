@@ -1,1 +1,1 @@
-"""Moving a running fabric between two builds without losing a packet (docs/how-to/plan.md)."""
+"""Moving a running fabric between two builds without losing a packet (docs/how-to/move.md)."""

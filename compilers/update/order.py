@@ -3,7 +3,7 @@
 A *cell* is a switch and a destination. A row may change once, for every destination that it
 covers, the cell that its new next hop leads to does what the new tables say. So a cell's level is
 the number of cells on its new path, itself included, that differ from the old tables; rows change
-level by level, and rows of one level in any order (docs/how-to/plan.md has the proof).
+level by level, and rows of one level in any order (docs/how-to/move.md has the proof).
 
 A row of an aggregate changes all destinations at once that it serves before and after, so it comes
 no sooner than the last of them. A destination that gets a row of its own has one beforehand, which

@@ -2,7 +2,7 @@
 
 In round 0 groups are put right, and packets from hosts keep to the minimal ports of the classes
 that change; then routes change; in the last round these packets get their alternates back, and
-groups that nothing uses go (docs/how-to/plan.md). What all classes concerned do before and after is
+groups that nothing uses go (docs/how-to/move.md). What all classes concerned do before and after is
 compared role by role, and what differs is encoded.
 """
 

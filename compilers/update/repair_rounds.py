@@ -1,7 +1,7 @@
 """From the tables of one repair to those of the next: the rows and classes that differ, in rounds.
 
 Both repairs say where they differ from the build, so nothing else is looked at. The order is that
-of `compilers.update.order` (docs/how-to/plan.md has the proof): a row changes after those that its
+of `compilers.update.order` (docs/how-to/move.md has the proof): a row changes after those that its
 packets meet next. Rows of aggregates only come and go here, they never lead elsewhere: one that
 goes is the last to, and one that comes back does so before its members lose the rows that they had
 meanwhile. Where packets are shared at every hop, classes have in between the ways that they have

@@ -2,7 +2,7 @@
 
 A state is one of the borders between rounds, or a mixture inside a round in which each switch has
 carried it out or has not. In every state every packet between switches that both builds have is
-walked, and two things are looked at on the way, from which the rest follows (docs/how-to/plan.md):
+walked, and two things are looked at on the way, from which the rest follows (docs/how-to/move.md):
 a new cell leads to a new one, and no packet is sent back to where it came from. Packets that carry
 an intermediate are drawn only while all rows are old, or all are new, so that what is walked there
 are their legs.

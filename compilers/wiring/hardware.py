@@ -126,12 +126,16 @@ class ListedRisk:
 
 @dataclass(frozen=True, slots=True)
 class CassetteFacts:
-    """A type of cassette (`inventory.panel_types`), and the library's trunk that all have."""
+    """A type of cassette (`inventory.panel_types`), and the trunk that all have.
+
+    patch: of a patch panel how many ports it has in front; front: () for one of the library.
+    """
 
     name: str
     trunk: str
     front: tuple[str, ...]
     part_number: str
+    patch: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -237,6 +241,13 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0
 
 
 def _cassettes(panels: Panels) -> tuple[CassetteFacts, ...]:
+    from inventory.panel_types import PATCH_PORTS
+
+    if panels.patch:
+        own = panels.types.get(panels.patch)
+        front, number = (own.front, own.part_number or "") if own else ((), "")
+        ports = len(front) or PATCH_PORTS[panels.patch]
+        return (CassetteFacts(panels.patch, panels.trunk, front, number, (ports,)),)
     known = panels.types.items()
     given = (CassetteFacts(n, panels.trunk, t.front, t.part_number or "") for n, t in known)
     return tuple(given) or (CassetteFacts("", panels.trunk, (), ""),)

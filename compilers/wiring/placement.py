@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.installed import Installed
+from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts
 from compilers.topology.partition import partition
@@ -55,10 +56,17 @@ def clusters_of(topology: Topology, inventory: Inventory) -> Layout:
         InputError: the topology has no layout of this name.
     """
     if inventory.placement.layout != PARTITION:
-        return clusters(topology, inventory.placement.layout or "")
+        return clusters(topology, _layout_name(topology, inventory))
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     at = {node.vertex: index[node.rack] for node in inventory.nodes if node.rack is not None}
     return _parts([at[v] for v in range(topology.graph.order)], tuple(index))
+
+
+def _layout_name(topology: Topology, inventory: Inventory) -> str:
+    """What the inventory names, else a layout for cassettes, else "" for the family's usual one."""
+    if inventory.placement.layout is None and inventory.panels and not inventory.panels.patch:
+        return next(iter(family_of(topology.family).cassette_layouts(topology)), "")
+    return inventory.placement.layout or ""
 
 
 def _parts(rack: Sequence[int] | NDArray[np.int32], names: tuple[str, ...]) -> Layout:
@@ -216,7 +224,7 @@ def rack_places(inventory: Inventory) -> NDArray[np.float64]:
 
 def _clusters(topology: Topology, inventory: Inventory) -> Layout:
     with _said_of(("placement", "layout")):
-        return clusters(topology, inventory.placement.layout or "")
+        return clusters(topology, _layout_name(topology, inventory))
 
 
 @contextmanager

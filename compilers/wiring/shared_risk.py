@@ -122,7 +122,7 @@ def find(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGroup:
         return RiskGroup(word, switches=(vertex[word],))
     if word.partition(":")[0] in GROUP_KINDS:
         return find_group(wiring, hardware, word)
-    todo = did_you_mean(word, names, "polarfab topology lists the links")
+    todo = did_you_mean(word, names, "polarfab export lists the links")
     for cut in (i for i, sign in enumerate(word) if sign == "-"):
         one, other = vertex.get(word[:cut]), vertex.get(word[cut + 1 :])
         if one is None or other is None:

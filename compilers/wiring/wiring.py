@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.installed import Installed
+from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.polarity import headings, is_whole
+from compilers.topology.polarity import is_whole
 from compilers.wiring.fixed_cables import pins_of, pins_of_hosts, unequal_ports, with_installed
 from compilers.wiring.port_assignment import (
     Pins,
@@ -290,10 +291,15 @@ def _groups(
     """Links by the rack at their other end; all in one group where the inventory has no racks."""
     far = topology.graph.padded()
     spread = inventory.placement.modules == "spread" and not _made_up(inventory)
-    heading = headings(topology) if spread else None
-    if inventory.panels and is_whole(topology):  # lanes of ribbons are alike in alike racks
-        single, number = PortGroups.single(far), headings(topology)
-        return replace(single, order=np.argsort(number, axis=1), heading=heading)
+    cassettes = inventory.panels and not inventory.panels.patch
+    numbered = family_of(topology.family).headings(topology) if spread or cassettes else None
+    heading = None
+    if spread:
+        places = np.broadcast_to(np.arange(far.shape[1], dtype=np.int32), far.shape)
+        heading = numbered if is_whole(topology) else places
+    if cassettes and numbered is not None:  # lanes of ribbons are alike in alike racks
+        single = PortGroups.single(far)
+        return replace(single, order=np.argsort(numbered, axis=1), heading=heading)
     if not inventory.racks:
         return replace(PortGroups.single(far), heading=heading)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}

@@ -35,6 +35,7 @@ from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING, weighs
+from compilers.targets.routed.p2p_links import P2pTarget
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.system_names import SystemNames, hostname
 from compilers.targets.target import Progress
@@ -144,6 +145,10 @@ class DevicePush:
         if none := sorted(self.way.overrule - kind.overrules):
             todo = f"target {self.target} keeps what others set there: take it away by hand"
             raise InputError.of(", ".join(sorted(kind.overrules)), none[0], todo, key="--overrule")
+        if self.build.marks and isinstance(system, P2pTarget):
+            required = "another balance: push configures no VRF for each link"
+            todo = "load the rendered files (docs/targets/routers.md#ansible)"
+            raise InputError.of(required, self.build.balance, todo, key="routing.balance")
         builds = (self.build, *(self.old or ())[:1])
         pools = [pool for build in builds for pool in fabric_pools(build.addressing)]
         self.pools = tuple(dict.fromkeys(pools))

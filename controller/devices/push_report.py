@@ -88,10 +88,21 @@ def typed_push(report: RouteReport) -> PushReport:
         by_switch.setdefault(one.switch, []).append(one)
     found = []
     hosts = getattr(target(report.target), "vrf", "")
+    if marked := [one for one in report.differences if _marked(one)][:1]:
+        required = "routes of packets without marks: nobody types those of a VRF for each link"
+        todo = "load the rendered file of the switch"
+        given = f"{marked[0].prefix} in table {marked[0].table} at {marked[0].switch}"
+        raise InputError.of(required, given, todo, key="--tables")
     for node, differences in by_switch.items():
         lines = typed(report.target, differences, hosts)
         found.append(PushedSwitch(node, "to do", lines.add, lines.remove, (), tuple(differences)))
     return PushReport(report.target, tuple(found), report.unread)
+
+
+def _marked(one: RouteDifference) -> bool:
+    """Whether a next hop is over a subinterface, or it is a route of what came in over one."""
+    over = (port for choices in (one.wanted, one.found) for hops in choices for _, port, _ in hops)
+    return "marked" in one.table or any("." in port for port in over)
 
 
 def named(differences: Sequence[RouteDifference]) -> str:

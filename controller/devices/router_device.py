@@ -1,6 +1,6 @@
 """Routers: what is to be typed on one, typed, proved, saved; and the plain Linux kernel as one.
 
-On Linux, files are in ETC/polarfab, as Ansible puts them (docs/targets/automation.md).
+On Linux, files are in ETC/polarfab, as Ansible puts them (docs/targets/routers.md).
 """
 
 from __future__ import annotations

@@ -1,25 +1,7 @@
 """The HTTP API, a WSGI application: anyone who can connect may read; the rest needs a token.
 
-| method and path | what |
-|---|---|
-| GET / | the status page of `templates/status_page/` |
-| GET /api/health | the fabric in a few numbers; 503 if it is dead or lacks a switch |
-| GET /api/state | each switch, each dead link once, the busiest ports |
-| GET /api/floor | racks, switches and links, which do not change |
-| GET /api/events?after=N | the events after event N |
-| GET /api/drift | foreign rows, and how many rows were corrected |
-| GET /api/paths?from=A&to=B | the paths between two switches or hosts |
-| GET /api/move | the progress of the last move |
-| GET /api/history | the builds that the fabric held |
-| GET /api/build | the running build, a ZIP file of its folder; role `read` |
-| GET /api/actions | who asked for what; role `read` |
-| POST /api/reconcile | read all switches again, or only {"node": name}; role `operate` |
-| POST /api/drain | route around {"what": node, link or group} until ended; role `operate` |
-| POST /api/undrain | end that; role `operate` |
-| POST /api/apply | move to the build in the body, a ZIP file; role `apply` |
-| POST /api/confirm | keep the build that is on trial; role `apply` |
-| POST /api/rollback | move to the build before, or to {"build": identity}; role `apply` |
-| GET /metrics | for Prometheus |
+`_GET` and `_POST` have its paths, and the roles of tokens that may post; docs/how-to/management.md
+says what each does.
 """
 
 from __future__ import annotations
@@ -165,10 +147,17 @@ class Api:
             }
         )
 
-    def reconcile(self, request: _Request) -> Response:
+    def change(self, request: _Request, role: Role, method: str, *words: bool) -> Response:
+        """What changes something is for who may do so, and for the leader."""
+        actor = self._authorise(request, role)
+        found = self.overview.look().role
+        if found["role"] != "leader":
+            raise Conflict(f"send changes to the controller that leads: {found['leader']}")
+        response: Response = getattr(self, method)(request, actor, *words)
+        return response
+
+    def reconcile(self, request: _Request, actor: Actor) -> Response:
         """Read switches again and undo changes that others made."""
-        actor = self._authorise(request, "operate")
-        self._lead()
         fabric, node = self.fabric, _body(request).get("node")
         if node is not None and node not in fabric.names:
             raise NotFound(f"node: there is no node {node!r}")
@@ -180,24 +169,15 @@ class Api:
                 fabric.present[vertex].wait()
         return _json({"switches": len(chosen)}, 202)
 
-    def drain(self, request: _Request) -> Response:
-        """Route around a node, a link or a group."""
-        return self._drained(request, "drain")
-
-    def undrain(self, request: _Request) -> Response:
-        """Use it again."""
-        return self._drained(request, "undrain")
-
-    def _drained(self, request: _Request, action: str) -> Response:
-        actor = self._authorise(request, "operate")
-        self._lead()
+    def drain(self, request: _Request, actor: Actor, ends: bool) -> Response:
+        """Route around a node, a link or a group, or use it again."""
         what = _body(request).get("what")
         if not isinstance(what, str):
             raise BadRequest("what: required a node, a link or a group, such as module:NODE/MODULE")
         if self.keeper is None:
             raise ServiceUnavailable("this controller does not repair")
-        with self.actions.asked(actor, action, what):
-            answer = self.keeper.drain(what, action == "undrain", self.breathe)
+        with self.actions.asked(actor, "undrain" if ends else "drain", what):
+            answer = self.keeper.drain(what, ends, self.breathe)
         self._remember()
         return _json(answer, 202)
 
@@ -226,10 +206,8 @@ class Api:
         """The builds that the fabric held, the newest last."""
         return _json(self._moves.history.past() if self._moves.history else [])
 
-    def apply(self, request: _Request) -> Response:
+    def apply(self, request: _Request, actor: Actor) -> Response:
         """Move to the build in the body, round by round."""
-        actor = self._authorise(request, "apply")
-        self._lead()
         request.max_content_length = MOST_BUILD
         accept_loss, unverified = (
             request.args.get(word) == "1" for word in ("accept_loss", "unverified")
@@ -240,18 +218,14 @@ class Api:
             self._moves.move(target, accept_loss, actor.name, within)
         return _json(self._moves.progress(), 202)
 
-    def confirm(self, request: _Request) -> Response:
+    def confirm(self, _: _Request, actor: Actor) -> Response:
         """Keep the build that is on trial."""
-        actor = self._authorise(request, "apply")
-        self._lead()
         with self.actions.asked(actor, "confirm", self.fabric.identity):
             self._moves.confirm()
         return _json(self._moves.progress())
 
-    def rollback(self, request: _Request) -> Response:
+    def rollback(self, request: _Request, actor: Actor) -> Response:
         """Move to an earlier build, round by round."""
-        actor = self._authorise(request, "apply")
-        self._lead()
         build = _body(request).get("build", "")
         if not isinstance(build, str):
             raise BadRequest("build: required the identity of a build")
@@ -284,12 +258,6 @@ class Api:
             tell(TokensKept(name, str(error)))
         else:
             tell(TokensLoaded(name, len(self.tokens.known)))
-
-    def _lead(self) -> None:
-        """Leave changes to the leader."""
-        found = self.overview.look().role
-        if found["role"] != "leader":
-            raise Conflict(f"send changes to the controller that leads: {found['leader']}")
 
     def _authorise(self, request: _Request, role: Role) -> Actor:
         if not self.tokens.known:
@@ -327,14 +295,19 @@ _GET = {
     "/api/history": ("history",),
     "/api/actions": ("past_actions",),
 }
-_POST = {
-    f"/api/{name}": (name,)
-    for name in ("reconcile", "apply", "confirm", "rollback", "drain", "undrain")
+_POST: dict[str, tuple[Any, ...]] = {
+    "/api/reconcile": ("operate", "reconcile"),
+    "/api/drain": ("operate", "drain", False),
+    "/api/undrain": ("operate", "drain", True),
+    **{f"/api/{name}": ("apply", name) for name in ("apply", "confirm", "rollback")},
 }
 _ROUTES = Map(
     [
         *(Rule(path, endpoint=words, methods=["GET"]) for path, words in _GET.items()),
-        *(Rule(path, endpoint=words, methods=["POST"]) for path, words in _POST.items()),
+        *(
+            Rule(path, endpoint=("change", *words), methods=["POST"])
+            for path, words in _POST.items()
+        ),
     ],
     strict_slashes=False,
 )

@@ -14,26 +14,9 @@ from compilers.tables.build import Build
 from compilers.wiring.placement import clusters
 from controller.management.action_log import ActionTaken
 from controller.state import State
-from controller.switches.events import (
-    BuildLoaded,
-    DriftFound,
-    Event,
-    LinkDown,
-    LinkReused,
-    LinkSuppressed,
-    LinkUp,
-    ProgramForgotten,
-    ProgramRefused,
-    SwitchConnected,
-    SwitchLeft,
-    SwitchProgrammed,
-)
+from controller.switches.events import BuildLoaded, Event, LinkEvent, StateEvent
 from controller.switches.switch import AMISS
 
-Switched = (
-    SwitchConnected | SwitchProgrammed | DriftFound | ProgramForgotten | ProgramRefused | SwitchLeft
-)
-"""Events that tell the state of a switch."""
 KEPT = 1000
 """The number of events kept."""
 BUSIEST = 12
@@ -89,18 +72,9 @@ class Overview:
         return self.health(state) | {
             "now": round(self.wall(), 3),
             "switches": [
-                {
-                    "name": one.name,
-                    "datapath_id": f"{one.datapath_id:016x}",
-                    "peer": one.peer,
-                    "state": in_words(one.state),
-                    "drained": one.drained,
-                    "error": one.error,
-                    "foreign": one.foreign,
-                    "shadowed": one.shadowed,
-                    "audited": one.audited,
-                    "age": self._age_of(one.name),
-                }
+                one._asdict()
+                | {"datapath_id": f"{one.datapath_id:016x}", "state": in_words(one.state)}
+                | {"age": self._age_of(one.name)}
                 for one in state.switches
             ],
             "links": [link | self._died(link["node"], link["port"]) for link in dead_links(state)],
@@ -150,9 +124,9 @@ class Overview:
 
 def _places(event: Event) -> list[tuple[str, str]]:
     """The switch, or the ends of the link, whose state an event tells; port "" is the switch."""
-    if isinstance(event, Switched):
+    if isinstance(event, StateEvent):
         return [(event.switch, "")]
-    if isinstance(event, LinkDown | LinkUp | LinkSuppressed | LinkReused):
+    if isinstance(event, LinkEvent):
         return [(event.switch, event.port), (event.far_switch, event.far_port)]
     return []
 

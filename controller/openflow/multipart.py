@@ -35,14 +35,10 @@ def request(kind: Multipart, xid: int, body: bytes = b"") -> bytes:
     return message(MessageType.MULTIPART_REQUEST, xid, MULTIPART.pack(kind=kind) + body)
 
 
-def flows_wanted() -> bytes:
-    """The body of a request for all flows of all tables."""
-    match = {"match_type": OXM_MATCH, "match_length": MATCH.size}
-    return FLOW_REQUEST.pack(table=ALL_TABLES, out_port=ANY, out_group=ANY, **match)
-
-
-def flows_counted(cookie: int, mask: int) -> bytes:
-    """The body of a request for the number of flows of all tables with cookies like this."""
+def flows_wanted(cookie: int = 0, mask: int = 0) -> bytes:
+    """The body of a request for flows of all tables, or for their number: those with cookies like
+    this under the mask, by default all.
+    """
     match = {"match_type": OXM_MATCH, "match_length": MATCH.size}
     return FLOW_REQUEST.pack(
         table=ALL_TABLES, out_port=ANY, out_group=ANY, cookie=cookie, cookie_mask=mask, **match

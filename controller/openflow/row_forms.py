@@ -26,16 +26,19 @@ from compilers.targets.openflow.protocol import (
     padded,
 )
 
-Form = tuple[bytes, ...]
+Field = tuple[int, int, int]
+"""Class, number and length in bytes of a field."""
+Match = tuple[tuple[Field, bytes, bytes], ...]
+"""The value and the mask of each field, in order."""
 
 
-def place(row: bytes) -> tuple[int, int, Form]:
+def place(row: bytes) -> tuple[int, int, Match]:
     """What tells a row from others of a switch: its table, priority and match."""
     head, fields, _ = split(row)
     return head.table, head.priority, _fields(head, fields)
 
 
-def row(row: bytes) -> tuple[bytes, Form, Form]:
+def row(row: bytes) -> tuple[bytes, Match, tuple[bytes, ...]]:
     """The row with its fields and instructions in one order."""
     head, fields, instructions = split(row)
     done = (whole for _, whole in listed(instructions, TYPED))
@@ -73,35 +76,28 @@ def match_fields(body: bytes) -> Iterator[tuple[bytes, bytes]]:
         place = end
 
 
-def _fields(head: Any, fields: bytes) -> Form:
-    body = fields[: head.match_length - MATCH.size]
-    return tuple(sorted(filter(None, map(_unmasked, match_fields(body)))))
-
-
-def _unmasked(field: tuple[bytes, bytes]) -> bytes:
-    """A field without a mask of ones; nothing of one that is masked out.
+def _fields(head: Any, fields: bytes) -> Match:
+    """The fields of a match, but those that are masked out.
 
     Raises:
-        Malformed: the mask is not as long as the value.
+        Malformed: a mask is not as long as its value.
     """
-    header, value = field
-    oxm = OXM.read(header)
-    if not oxm.field & 1 or oxm.space == EXPERIMENTER_CLASS:
-        return header + value
-    if len(value) % 2:
-        raise Malformed("a field whose mask has another length than its value")
-    value, mask = value[: len(value) // 2], value[len(value) // 2 :]
-    if not any(mask):
-        return b""
-    if all(byte == 0xFF for byte in mask):
-        return OXM.pack(space=oxm.space, field=oxm.field - 1, length=len(value)) + value
-    return header + bytes(a & b for a, b in zip(value, mask, strict=True)) + mask
+    found = []
+    for header, value in match_fields(fields[: head.match_length - MATCH.size]):
+        oxm = OXM.read(header)
+        mask = b"\xff" * len(value)
+        if oxm.field & 1 and oxm.space != EXPERIMENTER_CLASS:
+            if len(value) % 2:
+                raise Malformed("a field whose mask has another length than its value")
+            value, mask = value[: len(value) // 2], value[len(value) // 2 :]
+            value = bytes(a & b for a, b in zip(value, mask, strict=True))
+        if any(mask):
+            found.append(((oxm.space, oxm.field >> 1, len(value)), value, mask))
+    return tuple(sorted(found))
 
 
 ROWS_AT_ONCE = 64
 """Foreign rows that are compared with all of ours at once, which bounds the memory used."""
-Fields = tuple[tuple[int, int, int], ...]
-"""Class, number and length in bytes of each field of a match, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +108,13 @@ class _Alike:
     """
 
     table: int
-    fields: Fields
+    fields: tuple[Field, ...]
     rows: list[bytes]
     priority: NDArray[np.int64]
     value: NDArray[np.uint8]
     mask: NDArray[np.uint8]
 
-    def columns(self, chosen: list[tuple[int, int, int]]) -> list[int]:
+    def columns(self, chosen: list[Field]) -> list[int]:
         """The bytes of these fields in `value` and `mask`."""
         starts = dict(zip(self.fields, np.cumsum([0, *(f[2] for f in self.fields)]), strict=False))
         return [int(starts[field]) + i for field in chosen for i in range(field[2])]
@@ -160,14 +156,13 @@ def _over(other: _Alike, one: _Alike) -> NDArray[np.bool_]:
 
 def _alike(rows: Iterable[bytes]) -> list[_Alike]:
     """Rows by table and fields of their matches."""
-    groups: dict[tuple[int, Fields], list[tuple[bytes, int, bytes, bytes]]] = {}
+    groups: dict[tuple[int, tuple[Field, ...]], list[tuple[bytes, int, bytes, bytes]]] = {}
     for row in rows:
-        head, body, _ = split(row)
-        parts = sorted(map(_masked, match_fields(body[: head.match_length - MATCH.size])))
-        key = head.table, tuple(field for field, _, _ in parts)
-        value = b"".join(value for _, value, _ in parts)
-        mask = b"".join(mask for _, _, mask in parts)
-        groups.setdefault(key, []).append((row, head.priority, value, mask))
+        table, priority, match = place(row)
+        key = table, tuple(field for field, _, _ in match)
+        value = b"".join(value for _, value, _ in match)
+        mask = b"".join(mask for _, _, mask in match)
+        groups.setdefault(key, []).append((row, priority, value, mask))
     return [
         _Alike(
             table,
@@ -179,16 +174,6 @@ def _alike(rows: Iterable[bytes]) -> list[_Alike]:
         )
         for (table, fields), found in groups.items()
     ]
-
-
-def _masked(field: tuple[bytes, bytes]) -> tuple[tuple[int, int, int], bytes, bytes]:
-    """A field's class, number and length, its value and its mask."""
-    header, value = field
-    oxm = OXM.read(header)
-    mask = b"\xff" * len(value)
-    if oxm.field & 1:
-        value, mask = value[: len(value) // 2], value[len(value) // 2 :]
-    return (oxm.space, oxm.field >> 1, len(value)), value, mask
 
 
 def _bytes(rows: list[bytes]) -> NDArray[np.uint8]:

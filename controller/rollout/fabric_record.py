@@ -2,7 +2,7 @@
 
 A controller records each round before it starts it. If it dies, every switch is at the recorded
 round or the one before (when going back: the one after), a mixture in which no packet is lost
-(docs/how-to/plan.md), and its successor continues from there. The store is a file beside the build
+(docs/how-to/move.md), and its successor continues from there. The store is a file beside the build
 folder (`MoveJournal`), or that of several controllers (`controller.cluster.shared_record`).
 """
 

@@ -11,6 +11,7 @@ from time import time
 from typing import Any
 
 from compilers.tables.build import Build
+from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import COOKIE_SHIFT
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import plan
@@ -27,7 +28,6 @@ from controller.switches.events import (
     TrialOver,
 )
 from controller.switches.session import LiveFabric
-from controller.upkeep.live_programs import LivePrograms
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError, Problem
 
@@ -232,7 +232,7 @@ class Mover:
         if trial and chosen != trial.before:
             self.trial = None
         try:
-            self._load(target, by)
+            self._move(target, accept_loss=True, by=by, all_or_none=False)
         except InputError:
             self.trial = trial
             raise
@@ -254,9 +254,6 @@ class Mover:
                 safe.
         """
         self.require_settled()
-        self._load(target, by)
-
-    def _load(self, target: Current, by: str) -> None:
         self._move(target, accept_loss=True, by=by, all_or_none=False)
 
     def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
@@ -421,7 +418,7 @@ class Mover:
 
 def _standing(current: Current) -> Build | None:
     """The build with its current tables: repaired, and with shifted weights."""
-    return current.programs.build if isinstance(current.programs, LivePrograms) else current.build
+    return current.programs.build if isinstance(current.programs, Encoder) else current.build
 
 
 def refusal(found: PairLoss) -> Problem:

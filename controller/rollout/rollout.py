@@ -5,7 +5,7 @@ programs, or, where that is asked for, without those that do not: they get no tr
 brought to each round by reading them. One that is away and has transit is waited for. Then each
 round is sent to all switches; the next follows when all have confirmed it and packets have had time
 to leave the links. At the first refusal, lost switch or timeout the rounds are undone in reverse
-order, with the same pauses, and the old build stays. docs/how-to/plan.md explains why no packet is
+order, with the same pauses, and the old build stays. docs/how-to/move.md explains why no packet is
 lost either way.
 """
 
@@ -130,7 +130,7 @@ class Rollout:
     reason: str = field(init=False, default="")
     _before: Current = field(init=False)
     _round_programs: RoundPrograms = field(init=False)
-    _avoided: frozenset[int] = field(init=False, default=frozenset())
+    _carries: frozenset[int] = field(init=False)
     _amiss: frozenset[int] = field(init=False, default=frozenset())
     _out: frozenset[int] = field(init=False, default=frozenset())
     _rounds: Rounds = field(init=False)
@@ -143,8 +143,7 @@ class Rollout:
         self._before, self._round_programs = self.fabric.current, RoundPrograms(self.programs)
         self._rounds = Rounds(self.fabric, self._answered, self._rests, MOVES_AT_ONCE)
         self._since = self.fabric.clock()
-        if upkeep := self.fabric.upkeep:
-            self._avoided = frozenset(filter(upkeep.avoids, self._round_programs.node))
+        self._carries = frozenset(filter(self.fabric.upkeep.carries, self._round_programs.node))
         there = self.fabric.present
         self._amiss = frozenset(v for v in there if self.fabric.state(v) in AMISS)
         if self.begun is not None:
@@ -227,10 +226,8 @@ class Rollout:
 
     def _carrying(self, vertices: Iterable[int]) -> list[int]:
         """Those of these switches that the move's tables lead traffic through."""
-        if self.fabric.upkeep is None:
-            return []
         old = len(self.programs.update.old.wiring.names)
-        return sorted(v for v in vertices if v < old and v not in self._avoided)
+        return sorted(v for v in self._carries.intersection(vertices) if v < old)
 
     def _cannot(self) -> None:
         """The move cannot begin after reading, or has to be undone."""

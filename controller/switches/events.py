@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from time import time
 from typing import Any, ClassVar, Literal, dataclass_transform
 
@@ -30,20 +30,21 @@ class Event:
     @property
     def node(self) -> str:
         """The object of the event: a switch, a link, a build or an address."""
-        return self.subject.format_map(asdict(self))
+        return self.subject.format_map(vars(self))
 
     @property
     def text(self) -> str:
         """The details as text; may be empty."""
-        return self.detail.format_map(asdict(self))
+        return self.detail.format_map(vars(self))
 
     def __str__(self) -> str:
-        return self.line.format_map(asdict(self) | {"node": self.node, "text": self.text})
+        return self.line.format_map(vars(self) | {"node": self.node, "text": self.text})
 
     def record(self) -> dict[str, Any]:
         """The event as JSON: `event`, `at`, `node`, `text` and the fields of its kind."""
         head = {"event": self.kind, "at": round(self.at, 3), "node": self.node, "text": self.text}
-        return head | {name: value for name, value in asdict(self).items() if name != "at"}
+        own = (one.name for one in fields(self) if one.name != "at")
+        return head | {name: getattr(self, name) for name in own}
 
 
 # Switches
@@ -57,7 +58,11 @@ class SwitchEvent(Event):
     switch: str
 
 
-class SwitchConnected(SwitchEvent):
+class StateEvent(SwitchEvent):
+    """A switch is in another state from now on."""
+
+
+class SwitchConnected(StateEvent):
     """A switch of the build has connected, or is read again because a build was loaded."""
 
     kind = "connected"
@@ -66,7 +71,7 @@ class SwitchConnected(SwitchEvent):
     peer: str
 
 
-class SwitchProgrammed(SwitchEvent):
+class SwitchProgrammed(StateEvent):
     """A switch holds its program; seconds since it connected, null if it was only read again."""
 
     kind = "programmed"
@@ -90,7 +95,7 @@ class FaultReport(SwitchEvent):
     errors: int = 0
 
 
-class ProgramRefused(FaultReport):
+class ProgramRefused(FaultReport, StateEvent):
     """A switch has refused its program and keeps what it had; it gets no transit."""
 
     kind = "refused"
@@ -134,7 +139,7 @@ class RowsShadowed(SwitchEvent):
     priority: int
 
 
-class DriftFound(SwitchEvent):
+class DriftFound(StateEvent):
     """A switch in sync no longer holds its program, and gets it again: rows and groups that were
     missing, altered, or too many.
     """
@@ -148,7 +153,7 @@ class DriftFound(SwitchEvent):
     removed: int
 
 
-class ProgramForgotten(SwitchEvent):
+class ProgramForgotten(StateEvent):
     """A switch confirms its program and, as it was read so many times in a row, does not hold it:
     it gets no transit until it does. Rows and groups that were missing, altered, or too many.
     """
@@ -166,7 +171,7 @@ class ProgramForgotten(SwitchEvent):
     removed: int
 
 
-class SwitchLeft(SwitchEvent):
+class SwitchLeft(StateEvent):
     """The connection of a switch has ended."""
 
     kind = "left"
@@ -265,28 +270,37 @@ class TokenRefused(PeerEvent):
 # The controller itself
 
 
-class TokensLoaded(Event):
+class FileEvent(Event):
+    """An event of a file."""
+
+    subject = "{file}"
+
+    file: str
+
+
+class FileFault(FileEvent):
+    """A file cannot be used."""
+
+    detail = "{reason}"
+
+    reason: str
+
+
+class TokensLoaded(FileEvent):
     """The token file was read again, and has so many tokens."""
 
     kind = "tokens"
-    subject = "{file}"
     detail = "{tokens}"
     line = "tokens were read again, {text} in {node}"
 
-    file: str
     tokens: int
 
 
-class TokensKept(Event):
+class TokensKept(FileFault):
     """The token file was read again and cannot be used: the tokens before stay."""
 
     kind = "tokens-kept"
-    subject = "{file}"
-    detail = "{reason}"
     line = "the tokens known stay, the file cannot be used: {text}"
-
-    file: str
-    reason: str
 
 
 class ControllerEnded(Event):
@@ -311,26 +325,18 @@ class BugFound(Event):
     reason: str
 
 
-class CertificatesLoaded(Event):
+class CertificatesLoaded(FileEvent):
     """TLS files have changed and are used for new connections."""
 
     kind = "certificates"
-    subject = "{file}"
     line = "new certificates are in use: {node}"
 
-    file: str
 
-
-class CertificatesKept(Event):
+class CertificatesKept(FileFault):
     """TLS files have changed and cannot be used: the ones before stay in use."""
 
     kind = "certificates-kept"
-    subject = "{file}"
-    detail = "{reason}"
     line = "the certificates in use stay, the new ones cannot be used: {text}"
-
-    file: str
-    reason: str
 
 
 # Builds and moves between them
@@ -404,16 +410,11 @@ class BuildInherited(BuildEvent):
     folder_build: str
 
 
-class JournalDamaged(Event):
+class JournalDamaged(FileFault):
     """The record of the fabric cannot be read: the switches are read, and it is put aside then."""
 
     kind = "journal-damaged"
-    subject = "{file}"
-    detail = "{reason}"
     line = "{node} is damaged ({text}); switches are read, nothing is changed"
-
-    file: str
-    reason: str
 
 
 class BuildSurveyed(BuildEvent):
@@ -461,16 +462,11 @@ class ApiClosed(Event):
     reason: str
 
 
-class FileUnwritable(Event):
+class FileUnwritable(FileFault):
     """A file or folder of the controller cannot be written."""
 
     kind = "status"
-    subject = "{file}"
-    detail = "{reason}"
     line = "cannot write {node}: {text}"
-
-    file: str
-    reason: str
 
 
 class LinkEvent(Event):

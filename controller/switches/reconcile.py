@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -98,22 +97,22 @@ class Difference:
     shadowing: tuple[tuple[int, int], ...] = ()
 
 
-COUNTED = multipart.flows_counted(OURS, COOKIE_MASK)
+COUNTED = multipart.flows_wanted(OURS, COOKIE_MASK)
 """The body of a request for the number of our rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many of our rows a switch holds, and a digest of all its groups of ours."""
+    """How many of our rows a switch holds, and a hash of all its groups of ours."""
 
     rows: int
-    groups: bytes
+    groups: int
 
     @classmethod
     def of(cls, program: FlowProgram) -> Total:
         """What a switch with this program tells."""
-        groups = {n: g for block in program.groups for n, g in _groups(block, GROUP_MOD, BUNDLED)}
-        return cls(sum(map(len, program.flows)), _digest(groups))
+        groups = (g for block in program.groups for g in _groups(block, GROUP_MOD, BUNDLED))
+        return cls(sum(map(len, program.flows)), hash(frozenset(groups)))
 
     @classmethod
     def read(cls, counted: bytes, groups: bytes) -> Total:
@@ -122,7 +121,8 @@ class Total:
         Raises:
             Malformed: they cannot be read.
         """
-        return cls(AGGREGATE_STATS.read(counted).flows, _digest(_described(groups)))
+        ours = (one for one in _described(groups).items() if 0 < one[0] <= OUR_GROUPS)
+        return cls(AGGREGATE_STATS.read(counted).flows, hash(frozenset(ours)))
 
 
 def held(flows: bytes, groups: bytes) -> Held:
@@ -203,15 +203,6 @@ def _described(groups: bytes) -> dict[int, bytes]:
     """The groups of a switch by number, as it describes them."""
     blocks = multipart.blocks(groups, GROUP_DESC.size)
     return {number: form for block in blocks for number, form in _groups(block, GROUP_DESC)}
-
-
-def _digest(groups: dict[int, bytes]) -> bytes:
-    """A digest of those groups that are ours."""
-    found = blake2b(digest_size=16)
-    for number in sorted(groups):
-        if 0 < number <= OUR_GROUPS:
-            found.update(b"%d:%d:" % (number, len(groups[number])) + groups[number])
-    return found.digest()
 
 
 def _groups(block: Block, layout: WireLayout, place: int = 0) -> Iterator[tuple[int, bytes]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from compilers.targets.openflow.protocol import MessageType, header
 from controller.openflow.messages import Error, Names, SessionXid
@@ -66,11 +66,14 @@ all be one busy process, and longer for a switch that carries out a change, by a
 bytes of it: a thousand rows."""
 
 
-class Upkeep(Protocol):
-    """Who watches a fabric and adapts its programs (`controller.upkeep.repair_keeper`)."""
+class Upkeep:
+    """Who watches a fabric and adapts its programs, as `controller.upkeep.repair_keeper`; this one
+    does nothing.
+    """
 
     def adopt(self, current: Current) -> Current:
         """A build is being loaded; returns it, or a replacement."""
+        return current
 
     def arrived(self, vertex: int) -> None:
         """A switch has connected."""
@@ -90,8 +93,9 @@ class Upkeep(Protocol):
     def left(self, vertex: int) -> None:
         """A switch has left."""
 
-    def avoids(self, vertex: int) -> bool:
-        """Whether traffic is routed around a switch."""
+    def carries(self, vertex: int) -> bool:  # noqa: ARG002
+        """Whether it is known that traffic is routed through a switch."""
+        return False
 
     def tick(self) -> None:
         """Time passes."""
@@ -113,7 +117,7 @@ class LiveFabric:
     error_names: Names
     foreign: ForeignRows = "keep"
     clock: Callable[[], float] = monotonic
-    upkeep: Upkeep | None = None
+    upkeep: Upkeep = field(default_factory=Upkeep)
     survey: dict[int, int | None] | None = None
     errors: dict[str, str] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
@@ -200,7 +204,7 @@ class LiveFabric:
             self._alive(switch)
         elif kind in _ANSWERS:
             switch.talk.received(message)
-        elif self.upkeep is None or self.present.get(switch.vertex) is not switch:
+        elif self.present.get(switch.vertex) is not switch:
             return
         elif kind == MessageType.PORT_STATUS:
             self.upkeep.port_status(switch.vertex, message)
@@ -239,8 +243,7 @@ class LiveFabric:
             del self._retries[key]
             if key in self._switches and self._switches[key].state in AMISS:
                 self._switches[key].wait()
-        if self.upkeep:
-            self.upkeep.tick()
+        self.upkeep.tick()
 
     def _look_for_silence(self) -> None:
         """Ask those that have said nothing for a while, and cut off who does not answer."""
@@ -278,7 +281,7 @@ class LiveFabric:
 
         silent: it is one of a move, in which switches hold two builds: no event tells of it.
         """
-        self.current = self.upkeep.adopt(current) if self.upkeep else current
+        self.current = self.upkeep.adopt(current)
         self._admission.most = most_at_once(self.expected)
         self._programmed.clear()
         self.present.clear()
@@ -311,9 +314,7 @@ class LiveFabric:
         self._programmed.discard(vertex)
         self.tell(DriftFound(self.names[vertex], found.added, found.changed, found.removed))
         if switch.drifted():
-            switch.forget()
-            self.forgets(switch, found)
-            self.turn_over(switch)
+            switch.forget(found)
         else:
             switch.wait()
 
@@ -384,8 +385,7 @@ class LiveFabric:
         self._began = now if self._began is None else self._began
         number = f"{switch.datapath_id:016x}"
         self.tell(SwitchConnected(self.names[vertex], number, switch.peer))
-        if self.upkeep:
-            self.upkeep.arrived(vertex)
+        self.upkeep.arrived(vertex)
         switch.wait()
 
     def _one_less(self, switch: Switch) -> None:
@@ -395,8 +395,7 @@ class LiveFabric:
             return
         del self.present[vertex]
         self._programmed.discard(vertex)
-        if self.upkeep:
-            self.upkeep.left(vertex)
+        self.upkeep.left(vertex)
         claims = self._claims.take(vertex)
         if claims is None:
             self.tell(SwitchLeft(self.names[vertex]))
@@ -429,8 +428,7 @@ class LiveFabric:
 
     def described(self, switch: Switch, ports: bytes) -> None:
         """A switch has described its ports."""
-        vertex = self._place_of(switch)
-        if vertex is not None and self.upkeep:
+        if (vertex := self._place_of(switch)) is not None:
             self.upkeep.described(vertex, ports)
 
     def compared(self, switch: Switch, found: Difference, corrects: bool) -> None:
@@ -467,8 +465,7 @@ class LiveFabric:
         self.errors.pop(name, None)
         now, since = self.clock(), self._connected.pop(vertex, None)
         self.tell(SwitchProgrammed(name, None if since is None else now - since))
-        if self.upkeep:
-            self.upkeep.fit(vertex, True)
+        self.upkeep.fit(vertex, True)
         if self.complete:
             seconds = now - (now if self._began is None else self._began)
             self._began = None
@@ -493,8 +490,7 @@ class LiveFabric:
 
     def _unfit(self, vertex: int) -> None:
         self._programmed.discard(vertex)
-        if self.upkeep:
-            self.upkeep.fit(vertex, False)
+        self.upkeep.fit(vertex, False)
 
     def turn_over(self, switch: Switch) -> None:
         """Another switch may be read and programmed; this one is read again if it is amiss."""
@@ -519,7 +515,7 @@ class LiveFabric:
         if error.timed_out:
             self.tell(BundleGivenUp(name))
         elif switch.state == "in sync" and name not in self.errors:
-            self._note(ProgrammedFault, switch.vertex, Outcome(True, error, 1))
+            self._note(ProgrammedFault, switch.vertex, Outcome(True, (error,), 1))
 
     def _note(self, kind: type[FaultReport], vertex: int, outcome: Outcome | None) -> None:
         """Report what a switch refuses; None if it does not say what it holds."""

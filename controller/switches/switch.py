@@ -314,7 +314,7 @@ class Switch:
             self._sync()
             return
         if self._total is not None and self.drifted():
-            self._forgets(found)
+            self.forget(found)
             return
         self._before = held if self._before is None else self._before
         self._sent = 0
@@ -397,7 +397,7 @@ class Switch:
             if not known or reconcile.Total.read(counted or b"", groups or b"") != self._total:
                 self.read()
             elif self.drifts >= MOST_DRIFTS:
-                self._forgets()
+                self.forget()
             else:
                 self._sync()
 
@@ -414,16 +414,12 @@ class Switch:
             self.owner.synced(self)
         self._end_turn()
 
-    def _forgets(self, found: reconcile.Difference | None = None) -> None:
-        """It is not in sync before a later reading finds its program untouched."""
-        self.forget()
+    def forget(self, found: reconcile.Difference | None = None) -> None:
+        """It is taken not to keep what it is given, until a later reading finds that untouched."""
+        self.state, self._before, self._total, self._timeouts = "drifting", None, None, 0
         if found:
             self.owner.forgets(self, found)
         self._end_turn()
-
-    def forget(self) -> None:
-        """It is taken not to keep what it is given."""
-        self.state, self._before, self._total, self._timeouts = "drifting", None, None, 0
 
     def _refuse(self, outcome: Outcome | None) -> None:
         self.state = "unknown" if outcome is None else "refused"

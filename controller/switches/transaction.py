@@ -42,42 +42,25 @@ class Outcome:
     """The result of a transaction.
 
     committed: the switch has confirmed it. Otherwise the switch is unchanged, unless it left (lost)
-    after the commit was sent, or has no bundles: then its state is unknown. error is the first of
-    `errors` errors; kinds: the first of each kind. text: why nothing was sent, instead of an error.
+    after the commit was sent, or has no bundles: then its state is unknown. kinds: of `errors`
+    errors the first of each kind. text: why nothing was sent, instead of an error.
     """
 
     committed: bool
-    error: Error | None = None
+    kinds: tuple[Error, ...] = ()
     errors: int = 0
     lost: bool = False
-    kinds: tuple[Error, ...] = ()
     text: str = ""
+
+    @property
+    def error(self) -> Error | None:
+        """The first error."""
+        return self.kinds[0] if self.kinds else None
 
     @property
     def timed_out(self) -> bool:
         """Whether a busy switch has given the bundle up: it may take another one."""
         return any(error.timed_out for error in self.kinds)
-
-
-@dataclass(slots=True)
-class Refusals:
-    """The errors that a switch reports of one change; of a kind only the first is kept.
-
-    A kind is type and code, and what the refused message is about: kind of row and role.
-    """
-
-    count: int = 0
-    _kinds: dict[tuple[int, int, int], Error] = field(default_factory=dict)
-
-    def add(self, error: Error) -> None:
-        """One more."""
-        self.count += 1
-        self._kinds.setdefault((error.type, error.code, error.xid >> rows.ROLE_SHIFT), error)
-
-    def outcome(self, committed: bool, lost: bool = False) -> Outcome:
-        """The result of the change."""
-        kinds = tuple(self._kinds.values())
-        return Outcome(committed, kinds[0] if kinds else None, self.count, lost, kinds)
 
 
 Done = Callable[[Outcome], None]
@@ -89,7 +72,8 @@ class Change:
     """A change in progress. number: even, and unique among a connection's changes.
 
     parts: bundled adds. bundled: whether they are sent as a bundle. over: whether it has ended.
-    size: the bytes of all parts, once it has started.
+    size: the bytes of all parts, once it has started. Of errors of one kind, which is type and
+    code, and what the refused message is about (kind of row and role), the first is kept.
     """
 
     number: int
@@ -99,7 +83,8 @@ class Change:
     over: bool = False
     size: int = 0
     _left: deque[Sequence[bytes]] = field(default_factory=deque)
-    _refusals: Refusals = field(default_factory=Refusals)
+    _kinds: dict[tuple[int, int, int], Error] = field(default_factory=dict)
+    _errors: int = 0
     _step: int = -1
     _confirmed: bool = False
 
@@ -116,7 +101,8 @@ class Change:
 
     def error(self, error: Error) -> bytes:
         """The switch has reported an error; returns the bytes to send."""
-        self._refusals.add(error)
+        self._errors += 1
+        self._kinds.setdefault((error.type, error.code, error.xid >> ROLE_SHIFT), error)
         return self._answered() if error.xid == self._awaited else b""
 
     def received(self, message: bytes) -> bytes:
@@ -129,7 +115,7 @@ class Change:
 
     def lost(self) -> None:
         """The connection has ended."""
-        self._finish(self._refusals.outcome(False, lost=True))
+        self._finish(False, lost=True)
 
     @property
     def _awaited(self) -> int:
@@ -143,16 +129,16 @@ class Change:
 
     def _answered(self) -> bytes:
         """The switch has handled everything sent, or refuses the barrier itself."""
-        if self._left and not self._refusals.count:
+        if self._left and not self._errors:
             return b"".join(self._next())
-        good = self._confirmed and not self._refusals.count
-        self._finish(self._refusals.outcome(good))
+        good = self._confirmed and not self._errors
+        self._finish(good)
         return DISCARD if self.bundled and not good else b""
 
-    def _finish(self, outcome: Outcome) -> None:
+    def _finish(self, committed: bool, lost: bool = False) -> None:
         if not self.over:
             self.over = True
-            self.done(outcome)
+            self.done(Outcome(committed, tuple(self._kinds.values()), self._errors, lost))
 
 
 FIRST, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)

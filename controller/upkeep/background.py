@@ -23,25 +23,22 @@ Start = Callable[[Callable[[], Any]], "Future[Any]"]
 def at_once(work: Callable[[], Any]) -> Future[Any]:
     """Compute here and now."""
     future: Future[Any] = Future()
-    try:
-        future.set_result(work())
-    except Exception as error:
-        future.set_exception(error)
+    _compute(work, future)
     return future
 
 
 def in_thread(work: Callable[[], Any]) -> Future[Any]:
     """Compute in a thread, which ends with the process."""
     future: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    Thread(target=run, daemon=True, name="upkeep").start()
+    Thread(target=_compute, args=(work, future), daemon=True, name="upkeep").start()
     return future
+
+
+def _compute(work: Callable[[], Any], future: Future[Any]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:
+        future.set_exception(error)
 
 
 @dataclass(slots=True)

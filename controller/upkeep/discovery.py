@@ -7,12 +7,18 @@ one that never received any may not pass it on: of their links nothing can be to
 whose ports are not there. A port that receives from another end than planned is miswired; the
 as-wired check (`compilers.audit`) finds the moves that mend it. Foreign, forged and old frames and
 frames of hosts are ignored.
+
+Frames are of IEEE 802.1AB, §8, with datapath id and port number in the same places as in Ryu and
+os-ken. The signature is in an organisationally specific TLV (§8.6) under a locally administered
+identifier.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from hashlib import blake2b
+from hmac import compare_digest
 from secrets import token_bytes
 
 import numpy as np
@@ -20,8 +26,9 @@ from numpy.typing import NDArray
 
 from compilers.audit.resolve import PortFinder, Wired, likeliest
 from compilers.audit.wiring_audit import WiringAudit, check
+from compilers.forwarding.program import cable_numbers, far_links, links_by_port
+from compilers.targets.openflow.protocol import WireLayout
 from compilers.wiring.wiring import Wiring
-from controller.openflow import lldp
 from controller.openflow.messages import packet_in, packets_out
 from controller.settings import LINK_RATE
 
@@ -30,6 +37,26 @@ LEAST_PERIOD = 2.0
 MISSED = 3
 """Turns without a frame after which a cable counts as gone."""
 NEVER_SEEN = -np.inf
+
+ETHERTYPE = 0x88CC
+NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
+"""No bridge forwards it (§7.1): a frame that arrives has crossed one cable."""
+OUI, SIGNED = bytes.fromhex("025046"), 1
+SIGNATURE = 16
+LOCAL, COMPONENT = 7, 2
+FRAME = WireLayout(
+    "to 6s, source 6s, ethertype H",
+    "chassis H, chassis_kind B, switch 21s",
+    "port_id H, port_kind B, port L",
+    "life H, seconds H",
+    f"token H, oui 3s, token_kind B, round L, signature {SIGNATURE}s",
+    "2x",
+)
+"""A frame: chassis, port, time to live, our TLV, and the end TLV, which is 0."""
+TLVS = {"chassis": (1, 22), "port_id": (2, 5), "life": (3, 2), "token": (127, 8 + SIGNATURE)}
+"""The types of the TLVs (§8.5), and the bytes of their values."""
+SIGNED_BYTES = FRAME.size - SIGNATURE - 2
+"""All bytes before the signature are signed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,19 +74,13 @@ class LinkEnds:
     @classmethod
     def of(cls, wiring: Wiring) -> LinkEnds:
         """Number the links of a wiring by their first end."""
-        far, port = wiring.far, wiring.port
-        place = np.full((len(far), int(max(port.max(), wiring.far_port.max())) + 1), -1)
-        switch, link = np.nonzero(far >= 0)
-        place[switch, port[switch, link]] = link
-        other = far[switch, link].astype(np.int64)
-        back = place[other, wiring.far_port[switch, link]]
-        first = switch < other
-        ends = np.stack((np.column_stack((switch, link)), np.column_stack((other, back))), axis=1)
-        ends = ends[first]
-        number = np.full(far.shape, len(ends), np.int64)
-        for side in (0, 1):
-            number[ends[:, side, 0], ends[:, side, 1]] = np.arange(len(ends))
-        return cls(number, ends, place)
+        far, (switch, link) = wiring.far, wiring.links()
+        place = links_by_port(far, wiring.port)
+        back = far_links(wiring, place)
+        number, count = cable_numbers(far, back)
+        ends = np.stack((switch, link, far[switch, link], back[switch, link]), axis=1)
+        number = np.where(number < 0, count, number)
+        return cls(*(x.astype(np.int64) for x in (number, ends.reshape(-1, 2, 2), place)))
 
 
 class Discovery:
@@ -129,7 +150,7 @@ class Discovery:
     def received(self, vertex: int, message: bytes, now: float) -> bool:
         """A packet-in has arrived; returns whether it was one of our valid frames."""
         port, frame = packet_in(message)
-        found = lldp.read(frame, self._key)
+        found = read_frame(frame, self._key)
         if found is None:
             return False
         datapath_id, sender, round_ = found
@@ -191,5 +212,47 @@ class Discovery:
         ports = self._there[vertex]
         seconds = min(0xFFFF, round(self.age) + 1)
         datapath_id = int(self.wiring.datapath_id[vertex])
-        made = lldp.frames(datapath_id, ports, int(self._round[vertex]), seconds, self._key)
+        made = frames(datapath_id, ports, int(self._round[vertex]), seconds, self._key)
         return packets_out(ports, made)
+
+
+def frames(
+    datapath_id: int, ports: NDArray[np.integer], round_: int, seconds: int, key: bytes
+) -> NDArray[np.uint8]:
+    """uint8[n, 80]: a frame for each port of a switch.
+
+    Args:
+        datapath_id: of the switch.
+        ports: int[n], port numbers.
+        round_: a number that grows; it dates the frames.
+        seconds: the frames' time to live.
+        key: the signing key.
+    """
+    result: NDArray[np.void] = np.zeros(len(ports), FRAME.dtype)
+    result["to"], result["ethertype"] = NEAREST_BRIDGE, ETHERTYPE
+    result["source"] = OUI + (datapath_id & 0xFFFFFF).to_bytes(3, "big")
+    for name, (kind, size) in TLVS.items():
+        result[name] = kind << 9 | size  # 7 and 9 bits (§8.4)
+    result["chassis_kind"], result["switch"] = LOCAL, b"dpid:%016x" % datapath_id
+    result["port_kind"], result["port"] = COMPONENT, ports
+    result["seconds"] = seconds
+    result["oui"], result["token_kind"], result["round"] = OUI, SIGNED, round_
+    signatures = b"".join(_signature(frame.tobytes(), key) for frame in result)
+    result["signature"] = np.frombuffer(signatures, FRAME.dtype["signature"])
+    return result.view(np.uint8).reshape(len(ports), FRAME.size)
+
+
+def read_frame(frame: bytes | memoryview, key: bytes) -> tuple[int, int, int] | None:
+    """The datapath id, port and round of a frame signed with this key; else None."""
+    data = bytes(frame[: FRAME.size])
+    if len(data) < FRAME.size or not data.startswith(NEAREST_BRIDGE):
+        return None
+    said = FRAME.read(data)
+    if not compare_digest(said.signature, _signature(data, key)):
+        return None
+    return int(said.switch.removeprefix(b"dpid:"), 16), said.port, said.round
+
+
+def _signature(frame: bytes, key: bytes) -> bytes:
+    """A keyed BLAKE2b (RFC 7693, §2.9), which needs no HMAC."""
+    return blake2b(frame[:SIGNED_BYTES], key=key, digest_size=SIGNATURE).digest()

@@ -1,6 +1,6 @@
 """The keeper of a running fabric: repairs failures, reports miswires, lets weights follow load.
 
-It is the upkeep of a `LiveFabric` and replaces the switches' programs (`live_programs`). One change
+It is the upkeep of a `LiveFabric`: a switch that connects gets the tables that hold now. One change
 of tables is computed and sent at a time; events in the meantime are handled together after it. A
 change of many rows is computed in the background. The keeper pauses while a build is rolled out.
 No I/O.
@@ -23,7 +23,7 @@ from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow.encoder import Encoder
-from compilers.update.repair_messages import Round
+from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds
 from compilers.wiring.shared_risk import find, of_groups
 from controller.settings import Duties
@@ -31,11 +31,11 @@ from controller.switches.connections.sending import SendPriority
 from controller.switches.current import Current
 from controller.switches.events import TablesRepaired
 from controller.switches.rounds import Messages, Rounds
-from controller.switches.session import LiveFabric
+from controller.switches.session import LiveFabric, Upkeep
 from controller.switches.transaction import Outcome
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.link_state import Links
-from controller.upkeep.live_programs import Failures, LivePrograms, TableRepair
+from controller.upkeep.table_repair import Failures, TableRepair
 from inventory.problems import InputError, did_you_mean
 
 ROWS_AT_ONCE = 20_000
@@ -80,7 +80,7 @@ class _Kept:
     """A build under upkeep: its state before failures, and the current one."""
 
     build: Build
-    programs: LivePrograms
+    programs: Encoder
     intact: Intact
     repair: Repaired
     links: Links
@@ -92,7 +92,7 @@ class _Kept:
     report: Callable[[float], TablesRepaired] | None = None
 
 
-class Keeper:
+class Keeper(Upkeep):
     """The keeper of a fabric; create it before switches connect.
 
     start: starts the computation of large repairs and of weights.
@@ -123,10 +123,10 @@ class Keeper:
         """bool[S]: switches that traffic is routed around."""
         return self._need.links.drained
 
-    def avoids(self, vertex: int) -> bool:
-        """Whether traffic is routed around a switch."""
+    def carries(self, vertex: int) -> bool:
+        """Whether traffic is routed through a switch."""
         kept = self._watched(vertex)
-        return kept is not None and bool(kept.links.drained[vertex])
+        return kept is None or not kept.links.drained[vertex]
 
     @property
     def utilisation(self) -> NDArray[np.float64] | None:
@@ -256,9 +256,7 @@ class Keeper:
         self.rounds.forget()
         build, programs = current.build, current.programs
         ours = self._kept is not None and programs is self._kept.programs
-        if isinstance(programs, LivePrograms) and not ours:  # it was current before, as for a move
-            programs = programs.compiled
-        if build is None or not isinstance(programs, Encoder):
+        if ours or build is None or not isinstance(programs, Encoder):
             return current
         before, duties, links = self._kept, self.duties, self._links_of(build)
         if before and links is not before.links and self._expects:
@@ -270,7 +268,7 @@ class Keeper:
         intact = Intact.of(build)
         self._kept = kept = _Kept(
             build=build,
-            programs=LivePrograms(build, programs, discovers=duties.discover),
+            programs=programs.with_tables(build.tables, duties.discover),
             intact=intact,
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
             links=links,
@@ -405,7 +403,7 @@ class Keeper:
         self._leave_out(kept.programs, change)
         return change
 
-    def _leave_out(self, programs: LivePrograms, change: TableRepair) -> None:
+    def _leave_out(self, programs: Encoder, change: TableRepair) -> None:
         """Switches whose rows have got other numbers meanwhile: they are read instead."""
         there = self.fabric.in_sync
         for vertex in there & set().union(*change.rounds):
@@ -446,7 +444,8 @@ class Keeper:
             return
         tables = adaptation.weighting()(kept.repair.tables)
         generations = self._generations(self.fabric.in_sync.intersection(moves[:, 0].tolist()))
-        rounds = kept.programs.messages(tables, RepairRounds.of_classes(moves), generations)
+        change = RepairRounds.of_classes(moves)
+        rounds = repair_messages(kept.programs, tables, change, generations)
         kept.programs.hold(tables)
         self.rounds.send(map(self._messages, rounds))
 
@@ -461,7 +460,4 @@ class Keeper:
 def _same_cables(one: Build, other: Build) -> bool:
     """Whether two builds have the same links, so that link state carries over."""
     a, b = one.wiring, other.wiring
-    return all(
-        np.array_equal(getattr(a, name), getattr(b, name))
-        for name in ("datapath_id", "port", "far", "far_port")
-    )
+    return a.same_ports(b) and np.array_equal(a.datapath_id, b.datapath_id)

@@ -7,8 +7,9 @@ and (0, x, y) and (1, x', y') when y - y' = x·x'.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from compilers.topology.adjacency import Graph
 from compilers.topology.family import Design, Family, Modules, integers
 from compilers.topology.field import field, powers, prime_power, prime_powers_near
 from compilers.topology.labelled_graph import Parameters, Topology
+from compilers.topology.layout import Layout
 from inventory.problems import Problem
 
 SUBGRAPHS = ("S0", "S1")
@@ -85,6 +87,35 @@ def feasible(radix: int) -> Iterator[int]:
             yield q
 
 
+def affine(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The rack and the label of each vertex, int32[N], so that all racks are the same.
+
+    For odd q (0, x, y) has the rack t = x and the label w = y - x²/2, and (1, x, y) the rack t = x
+    and w = -y - x²/2, so two sides are joined where w + v = -(s - t)²/2, as in PolarFly. For even
+    q the labels are y, and (1, x, y) has the rack 1/x: they are joined where w + v = t/s. Links in
+    a group go by differences of labels. Of even q the rack 0 is another one.
+    """
+    f = field(q)
+    side, x, y = np.unravel_index(np.arange(order(q)), (2, q, q))
+    if q % 2 == 0:
+        return np.where(side, f.inv[x], x).astype(np.int32), y.astype(np.int32)
+    half = f.inv[f.add[1, 1]]
+    turned = np.where(side, f.neg[y], y)
+    return x.astype(np.int32), f.add[turned, f.neg[f.mul[half, f.mul[x, x]]]].astype(np.int32)
+
+
+def _over(q: int, t: NDArray[np.int32]) -> NDArray[np.int32]:
+    found: NDArray[np.int32] = field(q).inv[np.where(t, t, 1)]
+    return found
+
+
+def groups(topology: Topology, start: int | None) -> Layout:  # noqa: ARG001
+    """The group (0, x, ·) and one (1, x', ·) a rack: two racks are joined by 2q links."""
+    q = int(topology.parameters["q"])
+    rack, label = affine(q)
+    return Layout.of_one_kind("groups", rack, label + q * topology.kind.astype(np.int32), "group")
+
+
 class SlimFly(Family):
     """The family MMS(q)."""
 
@@ -121,6 +152,25 @@ class SlimFly(Family):
         """Every MMS(q) of degree radix."""
         for q in feasible(radix):
             yield self.design(radix, order(q), 2, {"q": q})
+
+    def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
+        """Two groups a rack."""
+        return {"groups": groups}
+
+    def headings(self, topology: Topology) -> NDArray[np.int32] | None:
+        """The same in all racks; number q + i for a link to the i-th difference in a group."""
+        q, far = int(topology.parameters["q"]), topology.graph.padded()
+        if topology.graph.size * 2 != order(q) * degree(q):
+            return None
+        f = field(q)
+        log = np.zeros(q, np.int32)
+        log[powers(q)] = np.arange(1, q)
+        rack, label = affine(q)
+        here = rack[:, None]
+        seen = f.add[rack[far], f.neg[here]] if q % 2 else f.mul[rack[far], _over(q, here)]
+        inside = q + log[f.add[label[far], f.neg[label[:, None]]]]
+        number = np.where(topology.kind[far] == topology.kind[:, None], inside, log[seen])
+        return np.where(far < 0, 2 * q, number).astype(np.int32)
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
         """Two sides (0, x, ·) and (1, x', ·) in one module, or each in its own."""

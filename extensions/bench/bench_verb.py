@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output.verb_output import json_option, print_json, print_table, say
+from polarfab.output.verb_output import counted, json_option, print_json, print_table, say
+from polarfab.shared_options import Words, shared
 
 if TYPE_CHECKING:
     from extensions.bench.peer_timings import Timing
 
+LOAD = 0.5
+"""Of uniform traffic, at which simulators are timed."""
 SPREAD = "routing: {balance: compact-valiant, protect: link}\n"
 RIGS = Path(__file__).parents[2] / "tests" / "bench"
 """The switches and servers that are measured against; only a checkout has them."""
 
 
-@click.group("bench")
+@click.group("bench", cls=Words)
 def command() -> None:
     """Measure polarfab and its peers on this machine, in one run.
 
@@ -29,9 +32,7 @@ def command() -> None:
 
 
 @command.command("tables")
-@click.option(
-    "--q", type=int, default=31, show_default=True, help="Order of the field, a prime power."
-)
+@shared("--q", usual=31)
 @click.option("--no-peers", is_flag=True, help="Leave out peers: networkx, which is slow.")
 @json_option
 def tables(q: int, no_peers: bool, as_json: bool) -> None:
@@ -103,23 +104,14 @@ def scale(largest: int, time_limit: float, no_peers: bool, as_json: bool) -> Non
 
 
 @command.command("simulate")
-@click.option(
-    "--q", type=int, default=7, show_default=True, help="Order of the field, a prime power."
-)
-@click.option(
-    "--load",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.5,
-    show_default=True,
-    help="Offered, of uniform traffic.",
-)
+@shared("--q", usual=7)
 @click.option(
     "--booksim",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="The program of BookSim 2, compiled with -O3.",
 )
 @json_option
-def simulate(q: int, load: float, booksim: Path | None, as_json: bool) -> None:
+def simulate(q: int, booksim: Path | None, as_json: bool) -> None:
     """Flits over links in a second of one core, (q + 1)/2 hosts a switch, beside BookSim.
 
     Beside SimGrid, too, where it is installed: a host a switch, a packet to each other one in turn.
@@ -131,7 +123,7 @@ def simulate(q: int, load: float, booksim: Path | None, as_json: bool) -> None:
     hosts = (q + 1) // 2
     with _compiled(q) as folder:
         build = read(folder)
-        found = list(simulator_speeds(build, hosts, load, booksim))
+        found = list(simulator_speeds(build, hosts, LOAD, booksim))
         flows = simgrid_speed(build)
     if flows:
         ratio = flows / found[0].flit_hops
@@ -142,28 +134,20 @@ def simulate(q: int, load: float, booksim: Path | None, as_json: bool) -> None:
         print_json([asdict(speed) for speed in found])
         return
     print_table(
-        f"PolarFly q={q}, {hosts} hosts per node, load {load:g}",
+        f"PolarFly q={q}, {counted(hosts, 'host')} per node, load {LOAD:g}",
         ["what", "million flit hops a second", "times the first"],
         [(s.what, float(f"{s.flit_hops / 1e6:.3g}"), round(s.ratio, 1)) for s in found],
     )
 
 
 @command.command("controller")
-@click.option(
-    "--q", type=int, default=31, show_default=True, help="Order of the field, a prime power."
-)
-@click.option(
-    "--framework",
-    "frameworks",
-    type=click.Choice(["ryu", "os-ken"]),
-    multiple=True,
-    help="The controller's framework; both when neither is named.",
-)
+@shared("--q", usual=31)
+@shared("--framework", "else both")
 @click.option(
     "--repeat", type=click.IntRange(1), default=3, show_default=True, help="Take the best of these."
 )
 @json_option
-def controller(q: int, frameworks: tuple[str, ...], repeat: int, as_json: bool) -> None:
+def controller(q: int, framework: str | None, repeat: int, as_json: bool) -> None:
     """Program all switches of PolarFly in one Open vSwitch, beside a bare socket server.
 
     Seconds depend on when switches try to connect again and on what else runs here. Processor time
@@ -176,7 +160,8 @@ def controller(q: int, frameworks: tuple[str, ...], repeat: int, as_json: bool) 
     from tests.bench.push_times import pushes
 
     with _compiled(q) as build:
-        found = list(pushes(build, build.parent, frameworks or ("ryu", "os-ken"), repeat, say))
+        frameworks = (framework,) if framework else ("ryu", "os-ken")
+        found = list(pushes(build, build.parent, frameworks, repeat, say))
     if as_json:
         print_json([asdict(push) for push in found])
         return
@@ -203,9 +188,7 @@ def controller(q: int, frameworks: tuple[str, ...], repeat: int, as_json: bool) 
 
 
 @command.command("repair")
-@click.option(
-    "--q", type=int, default=31, show_default=True, help="Order of the field, a prime power."
-)
+@shared("--q", usual=31)
 @click.option("--spread", is_flag=True, help="With balance: compact-valiant and protect: link.")
 @json_option
 def repair(q: int, spread: bool, as_json: bool) -> None:
@@ -222,9 +205,7 @@ def repair(q: int, spread: bool, as_json: bool) -> None:
 
 
 @command.command("receipt")
-@click.option(
-    "--q", type=int, default=31, show_default=True, help="Order of the field, a prime power."
-)
+@shared("--q", usual=31)
 @click.option("--spread", is_flag=True, help="With balance: compact-valiant and protect: link.")
 @json_option
 def receipt(q: int, spread: bool, as_json: bool) -> None:
@@ -237,9 +218,7 @@ def receipt(q: int, spread: bool, as_json: bool) -> None:
 
 
 @command.command("emulate")
-@click.option(
-    "--q", type=int, default=7, show_default=True, help="Order of the field, a prime power."
-)
+@shared("--q", usual=7)
 @json_option
 def emulate(q: int, as_json: bool) -> None:
     """Start PolarFly, a host per switch, in Mininet as it comes and by our engines.

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from time import process_time
 
 from compilers.tables.build import Build
-from compilers.topology.files.graph_formats import write
+from compilers.topology.files.graph_formats import pieces
 from extensions.simulation.load_point import LEVELS, LoadPoint, SimulationSettings
 from extensions.simulation.measurement import Measurement
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
@@ -85,7 +85,7 @@ def _booksim(
     with TemporaryDirectory(prefix="polarfab-") as name:
         network, config = Path(name, "network"), Path(name, "config")
         with network.open("w") as stream:
-            write(build.topology, "booksim", stream, hosts)
+            stream.writelines(pieces(build.topology, "anynet", hosts))
         words = {
             "network": network,
             "load": load,

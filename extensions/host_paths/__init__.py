@@ -11,10 +11,7 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 ENTRY_POINTS = {
-    "polarfab.verbs": {
-        "paths": "extensions.host_paths.paths_verb:command",
-        "localise": "extensions.host_paths.localise_verb:command",
-    },
+    "polarfab.verbs": {"hosts": "extensions.host_paths.hosts_verb:command"},
     "polarfab.targets": {
         "srv6": "extensions.host_paths.srv6:Srv6",
         "sonic": "extensions.host_paths.sonic_srv6:SonicOfHosts",

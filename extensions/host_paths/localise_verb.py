@@ -1,4 +1,4 @@
-"""`polarfab localise`: probes over all links, and what failed when some are lost."""
+"""`polarfab hosts localise`: probes over all links, and what failed when some are lost."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ from polarfab.output.verb_output import (
     print_table,
     say,
 )
-from polarfab.shared_options import set_option
+from polarfab.shared_options import format_option, shared
 
 if TYPE_CHECKING:
     from extensions.host_paths.localisation import Probing
-
-FORMS = ("table", "json", "csv")
 
 
 @click.command("localise")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("report", metavar="[REPORT]", type=click.Path(path_type=Path), required=False)
-@set_option(of="target srv6")
-@click.option("--format", "form", type=click.Choice(FORMS), help="What to print.")
+@shared("--set", "those of target srv6", "words")
+@format_option("csv")
 @json_option
 def command(
     folder: Path, report: Path | None, words: tuple[str, ...], form: str | None, as_json: bool
@@ -40,8 +38,8 @@ def command(
     candidates that the report cannot tell apart are both named. Ends with 1 if something is down.
 
     \b
-        polarfab localise build --format csv > probes.csv
-        polarfab localise build report.csv      (columns probe,result: 17,lost)
+        polarfab hosts localise build --format csv > probes.csv
+        polarfab hosts localise build report.csv   (columns probe,result: 17,lost)
     """
     from compilers.targets.options import read
     from extensions.host_paths import probing as probing_of
@@ -64,7 +62,7 @@ def command(
     if unknown := len(probing.probes) - found.lost - found.arrived:
         say(f"the report does not tell of {unknown:,} of {len(probing.probes):,} probes")
     if found.found:
-        say(f"paths without it: polarfab paths {folder} SRC DST --fail {found.found}")
+        say(f"paths without it: polarfab hosts paths {folder} SRC DST --fail {found.found}")
     if found.lost:
         raise click.exceptions.Exit(1)
 

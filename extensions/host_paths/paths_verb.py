@@ -1,4 +1,4 @@
-"""`polarfab paths`: the paths that a host chooses from, over all planes."""
+"""`polarfab hosts paths`: the paths that a host chooses from, over all planes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from polarfab.output.verb_output import (
     say_written,
     write_file,
 )
-from polarfab.shared_options import fail_option, set_option
+from polarfab.shared_options import format_option, output_option, shared
 
 if TYPE_CHECKING:
     from compilers.targets.options import Chosen
     from extensions.host_paths.host_path_set import HostPathSet
     from polarfab.fabric import Fabric
 
-FORMS = ("table", "json", "linux", "frr", "fabric", "library")
+FORMS = ("linux", "frr", "fabric", "library")
 
 
 def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:
@@ -61,10 +61,10 @@ def _planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[in
     callback=_planes,
     help="The planes that paths may take, from 1.",
 )
-@fail_option
-@set_option(of="target srv6")
-@click.option("--format", "form", type=click.Choice(FORMS), help="What to write.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File; else stdout.")
+@shared("--fail", "", "failures")
+@shared("--set", "those of target srv6", "words")
+@format_option(*FORMS)
+@output_option("a file; else standard output")
 @json_option
 def command(
     folder: Path,
@@ -100,7 +100,7 @@ def command(
         _write(alone, output)
         return
     if source is None or destination is None:
-        raise click.UsageError("name both ends: polarfab paths BUILD SRC DST")
+        raise click.UsageError("name both ends: polarfab hosts paths BUILD SRC DST")
     from extensions.host_paths import host_paths
 
     found = host_paths(fabric, source, destination, count, planes, failures, options)

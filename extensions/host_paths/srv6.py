@@ -62,7 +62,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Srv6SwitchVariables:
-    """The variables of a switch's templates (docs/targets/srv6.md lists them)."""
+    """The variables of a switch's templates.
+
+    locators: each a prefix and the link to it. hosts: each a prefix and an address.
+    """
 
     switch: StaticSwitch
     identity: str
@@ -76,7 +79,10 @@ class Srv6SwitchVariables:
 
 @dataclass(frozen=True, slots=True)
 class Srv6HostVariables:
-    """The variables of a host's templates (docs/targets/srv6.md lists them)."""
+    """The variables of a host's templates.
+
+    own: its own address, "" with decap=switch. carriers: each an id and a carrier.
+    """
 
     host: str
     identity: str

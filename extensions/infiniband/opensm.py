@@ -43,7 +43,12 @@ HERE = -2
 
 @dataclass(frozen=True, slots=True)
 class OpensmVariables:
-    """The variables of the templates (docs/targets/opensm.md lists them)."""
+    """The variables of the templates, for the whole fabric.
+
+    groups: `name`, `guids` (lines). rules: `source`, `destination`, `lane`. switches: `name`,
+    `guid`, `digits`, `id`, `system`, `ports`, and `cables`, each with `number`, `far`, `far_port`,
+    `name`, `peer`, `system`. hosts: `name`, `guid`, `port_guid`, `id`, `switch`, `node`, `port`.
+    """
 
     identity: str
     folder: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,10 @@ class WeightsShifted(SwitchEvent):
     def text(self) -> str:
         """The parts of 64 and their port, as text."""
         return ", ".join(shift.text for shift in self.shifts)
+
+    def record(self) -> dict[str, Any]:
+        """As JSON, the shifts, too."""
+        return super().record() | {"shifts": [asdict(shift) for shift in self.shifts]}
 
 
 class UgalAdaptation:

@@ -146,7 +146,7 @@ def _unsaid(build: Build) -> Iterator[Problem]:
                 required="priorities, size, cell, cable, reaction, ecn_min, ecn_max and "
                 "ecn_percent, for lossless priorities",
                 given="nothing",
-                todo="take them from the switch's data sheet (docs/reference/hardware.md)",
+                todo="take them from the switch's data sheet (docs/reference/inventory.md)",
             )
             continue
         if types[0].buffer and not _agree(found.priorities, types[0].buffer.priorities):

@@ -17,37 +17,28 @@ from polarfab.output.verb_output import (
     say,
     write_file,
 )
-from polarfab.shared_options import scheduler_option
+from polarfab.shared_options import output_option, shared
 
 COLUMNS = ("name", "shows", "verdict", "why")
 WORDS = {True: "yes", False: "no", None: "undecided"}
 
 
 @click.command("reproduce")
-@click.argument("names", metavar="list|FIGURE…", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every table and figure.")
+@click.argument("names", metavar="list|all|FIGURE…", nargs=-1)
 @click.option("--paper", default="", help="Only those of this paper.")
-@click.option(
-    "--quick", is_flag=True, help="Simulate small sizes, for a look without verdicts; list does."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Write data, pictures and verdicts there; what the same code has left is read.",
-)
+@shared("--quick", "small sizes are simulated, for a look without verdicts; list does")
+@output_option("a folder of data, pictures and verdicts; what the same code has left is read")
 @click.option(
     "--check",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Simulate some points of a points.csv again: do they agree? Exit code 1 if one does not.",
 )
 @click.option("--points", type=click.IntRange(1), default=5, show_default=True, help="Of --check.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
-@scheduler_option
+@shared("--seed")
+@shared("--scheduler")
 @json_option
 def command(
     names: tuple[str, ...],
-    everything: bool,
     paper: str,
     quick: bool,
     output: Path | None,
@@ -65,11 +56,11 @@ def command(
     \b
         polarfab reproduce list
         polarfab reproduce projective-fig7 -o figures
-        polarfab reproduce --all --quick -o figures
+        polarfab reproduce all --quick -o figures
         polarfab reproduce --check figures/points.csv --points 10
     """
     if check:
-        if names or everything or output:
+        if names or output:
             raise InputError.of("a file alone", "figures, too", key="--check")
         _check(check, points, seed, as_json)
         return
@@ -78,11 +69,13 @@ def command(
     from extensions.papers.exhibit_files import files, known_row
 
     listed = names == ("list",)
-    if bool(names) == everything:
+    if not names:
         raise click.UsageError(
-            "name figures, or say --all or list; polarfab reproduce list has the names"
+            "name figures, or say all or list; polarfab reproduce list has the names"
         )
-    chosen = exhibits(paper) if listed or everything else [exhibit(name) for name in names]
+    chosen = (
+        exhibits(paper) if names in (("list",), ("all",)) else [exhibit(name) for name in names]
+    )
     if not (listed or output):
         raise InputError.of("a folder to write to", "none", "such as -o figures", key="--output")
     quick = quick or listed

@@ -84,7 +84,7 @@ def completion_time(
     most = {"ring-allreduce": 2 * count * (count - 1), "all-to-all": count * (count - 1)}
     if most.get(collective, 0) > MOST_MESSAGES:
         given = f"{most[collective]:,} of {count:,} hosts"
-        todo = "take fewer hosts a switch (--hosts), or tree-allreduce"
+        todo = "take fewer hosts a switch (--hosts-per-node), or tree-allreduce"
         raise InputError.of(f"at most {MOST_MESSAGES:,} messages", given, todo, key="--collective")
     made = COLLECTIVES[collective](count)
     packets = max(1, ceil(size * made.part / (settings.packet * FLIT)))

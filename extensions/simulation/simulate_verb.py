@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from inventory.problems import InputError
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
+    counted,
     json_option,
     print_json,
     print_table,
@@ -21,7 +22,7 @@ from polarfab.output.verb_output import (
     warn,
     write_file,
 )
-from polarfab.shared_options import scheduler_option
+from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -31,26 +32,30 @@ if TYPE_CHECKING:
     from extensions.simulation.packet_trace import TraceTimes
     from polarfab.fabric import Fabric
 
-Failures = tuple[tuple[str, str, str, int], ...]
+Failures = tuple[tuple[str, int], ...]
 COLUMNS = ("offered", "accepted", "mean", "median", "p99", "worst", "hops", "links", "buffers")
 INCIDENTS = 2
-MEANT = {
-    "link": "a link as two nodes, such as 3-8",
-    "node": "one node",
-    "group": "what shares a risk, such as module:NODE/MODULE",
-}
 """Where columns come that not all tables have: narrow terminals show the first ones."""
+
+
+def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> Failures:
+    """What goes down, and from which cycle on.
+
+    Raises:
+        InputError: a word has no cycle.
+    """
+    found = [word.rpartition("@") for word in words]
+    for word, (_what, sign, cycle) in zip(words, found, strict=True):
+        if not (sign and cycle.isascii() and cycle.isdigit()):
+            raise InputError.of("A-B, NODE or GROUP, and @CYCLE", word, key="--fail")
+    return tuple((what, int(cycle)) for what, _sign, cycle in found)
 
 
 @click.command("simulate")
 @click.argument(
     "folders", metavar="BUILD…", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option(
-    "--pattern",
-    metavar="PATTERN",
-    help="The traffic; those of throughput.  [default: uniform]",
-)
+@shared("--pattern", "those of throughput, else uniform")
 @click.option(
     "--demand",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -74,7 +79,7 @@ MEANT = {
     help="Of a collective's vector, or of each message; bytes.",
 )
 @click.option("--load", "words", metavar="L,…", default="", help="Offered.  [default: .1,.2,…,1]")
-@click.option("--hosts", type=click.IntRange(1, 1024), help="Hosts per switch; else as built.")
+@shared("--hosts-per-node")
 @click.option(
     "--ways",
     type=click.Choice(["minimal", "emitted", "adaptive", "shortest", "ugal", "valiant"]),
@@ -142,17 +147,8 @@ MEANT = {
     show_default=True,
     help="Cycles; four of them are measured.",
 )
-@click.option(
-    "--fail",
-    "failures",
-    nargs=4,
-    type=(click.Choice(["link", "node", "group"]), str, click.Choice(["at"]), click.IntRange(0)),
-    metavar="link|node|group WHAT at CYCLE",
-    multiple=True,
-    help="A link A-B, a node, or what shares a risk, such as module:NODE/MODULE, goes down then; "
-    "again for more.",
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
+@shared("--fail", "from a cycle on, as in 3-8@2000", "failures", callback=_failures)
+@shared("--seed")
 @click.option(
     "--runs",
     type=click.IntRange(1, 1000),
@@ -160,13 +156,8 @@ MEANT = {
     show_default=True,
     help="Of each load, with the next seeds; figures get 95 % intervals.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Plot it, too: FILE.svg or FILE.png.",
-)
-@scheduler_option
+@output_option("a plot, FILE.svg or FILE.png")
+@shared("--scheduler")
 @json_option
 def command(
     folders: tuple[Path, ...],
@@ -176,7 +167,7 @@ def command(
     trace: Path | None,
     size: int,
     words: str,
-    hosts: int | None,
+    hosts_per_node: int | None,
     ways: tuple[str, ...],
     failures: Failures,
     seed: int,
@@ -194,11 +185,12 @@ def command(
 
     \b
         polarfab simulate build --pattern tornado --load 0.05,0.1,0.15
-        polarfab simulate build --load 0.5 --fail link 3-8 at 2000
+        polarfab simulate build --load 0.5 --fail 3-8@2000
         polarfab simulate polarfly slimfly --ways minimal -o latency.svg
         polarfab simulate build --collective ring-allreduce --size 1048576
     """
     from compilers.estimates import Size
+    from compilers.proof.explanation import find_failures
     from polarfab.commands.builds.throughput import plot_form
     from polarfab.fabric import Fabric
 
@@ -210,14 +202,15 @@ def command(
     if switches["metres"] and switches["link"] != 1:
         raise InputError.of("links of one length or of the cable plan", "both", key="--metres")
     switches["metres"] = switches["metres"] or 0.0
+    hosts = hosts_per_node or 0
     pattern = str(demand) if demand else pattern or "uniform"
     loads = _loads(words)
     form = plot_form(output) if output else ""
     fabrics = [Fabric.load(folder) for folder in folders]
     for fabric in fabrics:
-        _check_failures(fabric, failures)
+        for word, _ in failures:
+            find_failures(fabric.builds[0], word)
         say_time(Size.of_build(fabric.builds[0]), "simulate")
-    fail = [(word, cycle) for _, word, _, cycle in failures]
     asked = [(fabric, {**switches, "ways": way}) for fabric in fabrics for way in ways or (None,)]
     if switches["paths"] == "table" and not {"shortest", "ugal", "valiant"} & {*ways}:
         required = "--ways shortest, ugal or valiant with --paths table"
@@ -231,17 +224,17 @@ def command(
         if beside := [name for name, value in others.items() if value]:
             what = "--collective" if collective else "--trace"
             raise InputError.of(f"{what} without {', '.join(others)}", " and ".join(beside))
-        sizes = (trace, hosts or 0) if trace else (collective, size, hosts or 0)
-        _to_the_end(asked, (*sizes, seed, fail), as_json)
+        sizes = (trace, hosts) if trace else (collective, size, hosts)
+        _to_the_end(asked, (*sizes, seed, failures), as_json)
         return
     from extensions.simulation import simulate
 
     measured = list[MeasuredBuild]()
     for fabric, settings in asked:
         with progress(_doing(settings["level"])) as bar:
-            given = pattern, loads, hosts or 0, seed, fail, bar, scheduler, demand
+            given = pattern, loads, hosts, seed, failures, bar, scheduler, demand
             curves = of_each_plane(fabric, lambda plane: simulate(plane, *given, **settings))  # noqa: B023
-        measured.append(MeasuredBuild(fabric, settings["ways"], hosts or 0, pattern, tuple(curves)))
+        measured.append(MeasuredBuild(fabric, settings["ways"], hosts, pattern, tuple(curves)))
     if output:
         from compilers.drawing.plots import plot
         from extensions.simulation.latency_plot import latencies
@@ -280,7 +273,7 @@ class MeasuredBuild:
         """Of its table and its plot."""
         topology = self.fabric.builds[0].topology.title()
         ways = f", ways {self.ways}" if self.ways else ""
-        return f"{topology}, {self.hosts_per_node} hosts per node, {self.pattern}{ways}"
+        return f"{topology}, {counted(self.hosts_per_node, 'host')} per node, {self.pattern}{ways}"
 
     def report(self) -> dict[str, Any]:
         """For JSON."""
@@ -350,23 +343,6 @@ def _warn_deadlock(build: Build, switches: Iterable[int]) -> None:
     path = " → ".join(build.wiring.names[switch] for switch in switches)
     if path:
         warn(f"deadlock: full buffers wait for each other along {path}")
-
-
-def _check_failures(fabric: Fabric, failures: Failures) -> None:
-    """What goes down is of the kind that is said: a node where a link is meant is a slip."""
-    from compilers.proof.explanation import find_failures
-    from compilers.wiring.shared_risk import GROUP_KINDS
-
-    names = fabric.builds[0].wiring.names
-    for kind, word, _, _ in failures:
-        group = word.partition(":")[0] in GROUP_KINDS
-        meant = "group" if group else "node" if word in names or "-" not in word else "link"
-        if kind != meant:
-            raise InputError.of(MEANT[kind], word, key=f"--fail {kind}")
-        try:
-            find_failures(fabric.builds[0], word)
-        except InputError as error:
-            raise InputError(replace(p, key=f"--fail {kind}") for p in error.problems) from error
 
 
 def _loads(words: str) -> tuple[float, ...]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from inventory.floor import Media
+from inventory.document_errors import part
+from inventory.floor import Cabling, Media
 from inventory.model import NodeType
 from inventory.netbox.device_types import fits, import_type, own_names, slug, type_of
 from inventory.netbox.extras import from_comment
@@ -130,9 +131,10 @@ def _assembled(found: _Found) -> Imported:
                 row.values[name] = own[row.get(name)]
     _types_of_interfaces(found)
     nodes = _nodes(found)
-    kinds: dict[tuple[str, str], dict[str, Any]] = {}
-    cables, left_out = _cables(found, {node["name"] for node in nodes}, kinds)
     sections = _panel_sections(found)
+    kinds = _stock(sections.get("cabling")) if sections else {}
+    stocked = len(kinds)
+    cables, left_out = _cables(found, {node["name"] for node in nodes}, kinds)
     dead = [cable for cable in cables if cable.pop("dead")]
     if found.problems:
         raise InputError(few(found.problems))
@@ -143,7 +145,7 @@ def _assembled(found: _Found) -> Imported:
     parts: dict[str, Any] = {
         "node_types": types,
         "racks": [_rack(row) for row in found.rows["racks"]],
-        "cabling": {"types": list(kinds.values())} if kinds else {},
+        "cabling": {"types": list(kinds.values())} if len(kinds) > stocked else {},
         **sections,
         "nodes": nodes,
         "cables": cables,
@@ -286,6 +288,13 @@ def _links(found: _Found, names: set[str]) -> Iterator[tuple[list[int], Plug, Pl
             if far and far[0] in names:
                 followed.add(far)
                 yield way, near[0], far
+
+
+def _stock(cabling: object) -> dict[tuple[str, str], dict[str, Any]]:
+    """The types of cables of a section `cabling`, of the usual one where it has none."""
+    stock = part(Cabling, cabling or {}) or Cabling()
+    types = (kind.model_dump(mode="json") for kind in reversed(stock.types))
+    return {(kind["media"], kind["colour"] or ""): kind for kind in types}
 
 
 def _panel_sections(found: _Found) -> dict[str, Any]:

@@ -32,13 +32,13 @@ def move_scenario(
         pairs: how many pairs send all the time; 0 is all.
 
     Raises:
-        InputError: OLD is neither, or has mistakes, NEW is no printable path, or there is no such
-            engine or framework.
+        InputError: `old` is neither, or has mistakes, `new` is no printable path, or there is no
+            such engine or framework.
     """
     require_known(engine, framework)
     if not new.isprintable() or not 1 <= len(new) <= LONGEST_PLACE:
         required = f"a path of 1 to {LONGEST_PLACE:,} printable characters"
-        raise InputError.of(required, shown(new), "rename it", key="NEW")
+        raise InputError.of(required, shown(new), "rename it", key="BUILD")
     folder = Path(old) if Path(old).is_dir() else None
     fabric = None if folder else load_fabric(old)
     name = load(folder).name if folder else fabric.spec.name if fabric else ""

@@ -198,7 +198,7 @@ class ControllerChange:
 
 @dataclass(frozen=True, slots=True)
 class BuildChange:
-    """The fabric is to move to a build, by its number, in rounds (docs/how-to/plan.md).
+    """The fabric is to move to a build, by its number, in rounds (docs/how-to/move.md).
 
     Where no controller runs, the next one that is started has that build.
     """

@@ -162,7 +162,7 @@ class Prediction:
         """While the fabric moves to another build: what is promised of every mixture of both.
 
         A pair that both deliver arrives, over no more links than the longest paths of both together
-        (docs/how-to/plan.md); of others nothing is known. Switches are the same by name.
+        (docs/how-to/move.md); of others nothing is known. Switches are the same by name.
         """
         number = {name: v for v, name in enumerate(other.build.wiring.names)}
         vertex = np.array([number.get(name, LOST) for name in self.build.wiring.names])

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING
 
 from polarfab.output.verb_output import say
 
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
-
-
-def cables_of_option() -> Callable[[Any], Any]:
-    """`--cables-of BUILD`."""
-    return click.option(
-        "--cables-of",
-        metavar="BUILD",
-        type=click.Path(path_type=Path),
-        help="An earlier build: its cables and hosts stay where they are, but for ports that are "
-        "disabled now.",
-    )
 
 
 def earlier_build(fabric: Fabric, named: Path | None, output: Path) -> Fabric | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from polarfab.output.verb_output import (
+    painted,
     print_facts,
     print_json,
     print_table,
@@ -140,7 +141,7 @@ def _print(found: Emulated) -> None:
     builds = [("build", " then ".join([facts["build"], *facts.get("moves_to", ())]))]
     exercise = [("rules exercised", rules_in_words(result.exercise))] if result.exercise else []
     slowed = [("probe slowed", "; ".join(result.slowed))] if result.slowed else []
-    print_facts("", [delivered, *hops, *exercise, *builds, *slowed, seconds])
+    print_facts("", [delivered, *hops, *slowed], [*exercise, *builds, seconds])
     for check in result.checks:
         for mismatch in check.mismatches[:SHOWN_MISMATCHES]:
             warn(f"wrong: {check.name}: {mismatch}")
@@ -148,6 +149,6 @@ def _print(found: Emulated) -> None:
             warn(f"wrong: {check.name}: {more:,} more like these")
     took = f"in {result.seconds['all']:.1f} s"
     if result.passed:
-        say(f"{facts['scenario']} passed {took}")
+        say(f"{facts['scenario']} {painted('passed', 'passed')} {took}")
     else:
         warn(f"FAILED: {facts['scenario']} {took}")

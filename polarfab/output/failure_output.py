@@ -17,13 +17,13 @@ from typing import Any
 
 import click
 
-from inventory.problems import MISSPELT, Problem, did_you_mean, few
+from inventory.problems import Problem, did_you_mean, few
 from polarfab.output.verb_output import warn
 
 
 def tell(*problems: Problem) -> int:
     """Print problems, alike ones folded without --verbose; gives the exit code of bad input."""
-    for problem in problems if "--verbose" in sys.argv else few(problems):
+    for problem in problems if {"-v", "--verbose"} & {*sys.argv} else few(problems):
         warn(f"error: {problem}")
     if wants_json(sys.argv):
         order = ("file", "line", "key", "required", "given", "todo")
@@ -42,9 +42,7 @@ def drop_output() -> None:
 
 def wants_json(words: Sequence[str]) -> bool:
     """Whether a verb with these words prints JSON."""
-    options = words[: words.index("--")] if "--" in words else words
-    spaced = " ".join(options).replace("=", " ")
-    return "--json" in options or "--format json" in spaced
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
 
 
 def usage_problem(error: click.ClickException) -> Problem:
@@ -64,11 +62,14 @@ def usage_problem(error: click.ClickException) -> Problem:
             return Problem("an option", error.option_name, _meant(error) or seen)
         case click.BadParameter() if param:
             given = _given(error.message)
-            todo = did_you_mean(given, getattr(param.type, "choices", ()), seen, MISSPELT)
+            todo = did_you_mean(given, getattr(param.type, "choices", ()), seen)
             several = param.nargs > 1 and param.metavar
             wanted = several or _wanted(param.type)
             return Problem(wanted, given, todo, key=_name(param, context))
     text = error.format_message().rstrip(".")
+    if context and (found := re.match(r"No such command '(.*?)'", text)):
+        words = context.command.list_commands(context)
+        return Problem(f"one of {', '.join(words)}", found[1], did_you_mean(found[1], words, seen))
     if found := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", text):
         options = {word for each in context.command.params for word in each.opts} if context else ()
         todo = f"did you mean -o {found[1]}?" if "-o" in options else seen
@@ -80,10 +81,9 @@ def usage_problem(error: click.ClickException) -> Problem:
 def _meant(error: click.NoSuchOption) -> str:
     """The option that was likely meant."""
     verb = error.ctx is not None and error.ctx.parent is not None
-    if not verb and error.option_name in ("--quiet", "--verbose", "--json"):
+    if not verb and error.option_name in ("-q", "-v", "--quiet", "--verbose", "--json"):
         return "it goes behind the verb"
-    short = {"-v": "--verbose", "-q": "--quiet", "-j": "--json"}.get(error.option_name)
-    near = " or ".join([short] if short else sorted(error.possibilities or ()))
+    near = "--json" if error.option_name == "-j" else " or ".join(sorted(error.possibilities or ()))
     return f"did you mean {near}?" if near else ""
 
 

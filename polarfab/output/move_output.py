@@ -30,5 +30,5 @@ def _words(state: dict[str, Any], identity: str) -> str:
     words = f"moved from build {state['from']} to {state['to']} in {state['rounds']} rounds"
     if state["until"]:
         until = strftime("%H:%M:%S", localtime(state["until"]))
-        words += f"; unless polarfab confirm comes before {until} the fabric goes back"
+        words += f"; unless polarfab apply --confirm comes before {until} the fabric goes back"
     return words

@@ -11,8 +11,8 @@ import click
 from polarfab.output.verb_output import volume
 
 NEXT_STEPS: dict[str, tuple[str, ...]] = {
-    "init": ("polarfab validate {folder}/fabric.yaml", "polarfab compile {folder}/fabric.yaml"),
-    "validate": ("polarfab compile {fabric_file}",),
+    "init": ("polarfab check spec {folder}/fabric.yaml", "polarfab compile {folder}/fabric.yaml"),
+    "check spec": ("polarfab compile {fabric_file}",),
     "compile": (
         "polarfab draw {output} -o {output}.html",
         "polarfab cables {output}",
@@ -22,15 +22,18 @@ NEXT_STEPS: dict[str, tuple[str, ...]] = {
     "verify": ("polarfab render {folder} --target frr -o configs", "polarfab controller {folder}"),
     "explain": ("polarfab explain {folder} {source} {destination} --fail NODE",),
     "cables": ("polarfab cables {folder} --format labels -o labels.html",),
-    "expand": ("polarfab plan {output} --from {start}", "polarfab rehearse {start} {output}"),
-    "diff": ("polarfab plan {other} --from {one}",),
+    "expand": (
+        "polarfab plan {output} --from {folder}",
+        "polarfab rehearse {output} --from {folder}",
+    ),
+    "diff": ("polarfab plan {folder} --from {old}",),
     "render": ("polarfab verify {folder} --emitted {output}",),
-    "plan": ("polarfab rehearse {before} {folder}", "polarfab apply {folder}"),
+    "plan": ("polarfab rehearse {folder} --from {old}", "polarfab apply {folder}"),
     "apply": ("polarfab status",),
-    "rehearse": ("polarfab apply {new}",),
-    "rollback": ("polarfab fsck {folder}",),
-    "fsck": ("polarfab verify {folder}",),
-    "gc": ("polarfab fsck {place}",),
+    "rehearse": ("polarfab apply {folder}",),
+    "folder rollback": ("polarfab folder fsck {folder}",),
+    "folder fsck": ("polarfab verify {folder}",),
+    "folder gc": ("polarfab folder fsck {place}",),
 }
 """What follows each verb, with the names of its parameters in braces.
 
@@ -43,7 +46,7 @@ def say_next(context: click.Context) -> None:
     given: dict[str, Any] = context.meta.get("given", {})
     if not sys.stderr.isatty() or volume() < 0 or given.get("as_json"):
         return
-    for line in next_lines(context.invoked_subcommand or "", given):
+    for line in next_lines(context.meta.get("verb", ""), given):
         click.echo(f"next: {line}", err=True)
 
 

@@ -27,11 +27,34 @@ PIPE_WIDTH = 120
 """Columns of what is not a terminal, unless COLUMNS says another number."""
 
 
+RED, GREEN, YELLOW, CYAN = "bold red", "green", "yellow", "cyan"
+COLOURS = {
+    **dict.fromkeys(("pass", "passed", "proved", "in sync", "as built"), GREEN),
+    **dict.fromkeys(("warning", "lost link", "lost host"), YELLOW),
+    **dict.fromkeys(("error", "FAIL", "FAILED", "failed", "wrong", "damaged", "lost"), RED),
+}
+"""Verdicts, and the first words of warnings."""
+NAMES = dict.fromkeys(("name", "node", "switch", "host", "rack", "scenario", "target"), CYAN)
+"""Columns of names. Nothing else is coloured."""
+
+
+def painted(text: str, meaning: str) -> str:
+    """A text in the colour of what it means; none with NO_COLOR, or if there is no terminal.
+
+    `click.echo` takes colours away from what is no terminal.
+    """
+    if meaning not in COLOURS or os.environ.get("NO_COLOR"):
+        return text
+    *bold, colour = COLOURS[meaning].split()
+    return click.style(text, fg=colour, bold=bool(bold) or None)
+
+
 def _louder(step: int) -> Callable[[click.Context, click.Parameter, bool], None]:
     """Set the volume, and keep where the parameters will be for `polarfab.output.next_steps`."""
 
     def remember(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
         context.meta["given"] = context.params
+        context.meta["verb"] = context.command_path.partition(" ")[2]
         if wanted and context.meta.setdefault("volume", step) != step:
             raise click.UsageError("--quiet and --verbose contradict each other; leave one out")
 
@@ -42,7 +65,7 @@ def volume_options() -> list[click.Parameter]:
     """The options --quiet and --verbose."""
     return [
         click.Option(
-            [name],
+            [f"-{name[2]}", name],
             is_flag=True,
             expose_value=False,
             is_eager=True,
@@ -63,14 +86,19 @@ def volume() -> int:
 
 
 def chosen_format(form: str | None, as_json: bool, usual: str = "table") -> str:
-    """The format that --format and --json ask for, the usual one where neither does.
+    """The format that --format asks for, `json` with --json, the usual one with neither.
 
     Raises:
         UsageError: they contradict each other.
     """
-    if as_json and form not in (None, "json"):
-        raise click.UsageError(f"--json is --format json; leave --format {form} or --json out")
+    if as_json and form:
+        raise click.UsageError(f"leave --format {form} or --json out: each is another format")
     return "json" if as_json else form or usual
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 host`, `2 hosts`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def print_json(value: Any) -> None:
@@ -116,7 +144,7 @@ def print_table(
         justify: Any = "right" if right else "left"
         table.add_column(head, justify=justify, overflow="fold", width=width)
     for row in cells:
-        table.add_row(*(_marked(cell) for cell in row[: len(widths)]))
+        table.add_row(*(_marked(*pair) for pair in zip(row, columns[: len(widths)], strict=False)))
     if title:
         console.print(title, style="bold")
     console.print(table)
@@ -126,8 +154,12 @@ def print_table(
         say(f"{more:,} more rows: --verbose prints them, --json has all")
 
 
-def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
-    """Two columns, a name and a value per line, on stdout."""
+def print_facts(
+    title: str, facts: Iterable[tuple[str, object]], more: Iterable[tuple[str, object]] = ()
+) -> None:
+    """Two columns, a name and a value per line, on stdout; with --verbose `more` of them."""
+    facts = list(facts)
+    facts += [each for each in more if volume() > 0 and each[0] not in dict(facts)]
     rows = [(in_words(name), _cell(value)) for name, value in facts]
     if not _print_plain(title, rows):
         _print_folded(title, rows)
@@ -141,7 +173,8 @@ def _print_plain(title: str, rows: Sequence[tuple[str, str]]) -> bool:
         return False
     if title:
         click.echo(click.style(title, bold=True))
-    click.echo("\n".join(texts[1:]))
+    for (one, other), text in zip(rows, texts[1:], strict=True):
+        click.echo(text.replace(other, painted(other, one)) if one in COLOURS else text)
     return True
 
 
@@ -189,11 +222,12 @@ def _cell(value: object) -> str:
     return "–" if value is None else str(value)
 
 
-def _marked(cell: str) -> Any:
-    """A check that has failed stands out; rich leaves colours to terminals, and to NO_COLOR."""
+def _marked(cell: str, column: str) -> Any:
+    """A verdict or a name in its colour; rich leaves colours to terminals, and to NO_COLOR."""
     from rich.text import Text
 
-    return Text(cell, style="bold red") if cell in ("FAIL", "failed") else cell
+    colour = COLOURS.get(cell, "") or NAMES.get(column, "")
+    return Text(cell, style=colour) if colour else cell
 
 
 @contextmanager
@@ -284,7 +318,6 @@ def say(message: str) -> None:
 
 
 def warn(message: str) -> None:
-    """A line on stderr about something wrong, its first word in red on a terminal."""
+    """A line on stderr about something wrong, its first words coloured on a terminal."""
     word, sign, rest = message.partition(":")
-    loud = bool(sign) and " " not in word and "NO_COLOR" not in os.environ
-    click.echo(f"{click.style(word, fg='red', bold=True)}:{rest}" if loud else message, err=True)
+    click.echo(f"{painted(word, word)}{sign}{rest}", err=True)

@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 
+def counts(report: Report) -> list[tuple[str, object]]:
+    """What a newcomer asks of a proof: who is reached, in how many hops, what is proved."""
+    from compilers.proof.proved import Proved
+
+    most, mean = report.max_hops, report.mean_hops
+    found: list[tuple[str, object]] = [
+        ("pairs delivered", f"{report.delivered:,} of {report.pairs:,}"),
+        ("hops", f"at most {most}, {mean:.2f} on average" if mean else most),
+    ]
+    if report.passed:
+        found.append(("proved", Proved.of(report.proved, report.promised)))
+    return found
+
+
 def walks(builds: Sequence[Build], quick: bool) -> str:
     """What verification of these builds is about to do, for the progress bar."""
     from compilers.proof.failures.risk_cases import kind_words

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from compilers.tables.folders.build_folder import load
-from controller.management.client import Client
+from polarfab.controller_client import Client
 from tests.bench.echo_probe import EchoProbe
 from tests.bench.moves_at_size import compiled
 from tests.bench.push_child import HIGHEST, spent

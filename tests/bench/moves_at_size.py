@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from compilers.tables.folders.build_folder import load
-from controller.management.client import Client
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import HostSample
+from polarfab.controller_client import Client
 from tests.bench.push_child import HIGHEST, PATIENT
 from tests.controller.cluster.makers import Etcd, Instance
 from tests.controller.makers import POLARFAB, own_network

@@ -110,7 +110,7 @@ SMALLER = "take a smaller fabric"
         ("channels", lambda f: f.verify(channels=True), "--no-channels"),
         ("throughput", lambda f: f.throughput(["uniform"]), "--pattern"),
         ("throughput flows", lambda f: f.throughput(["tornado"]), "balance: minimal"),
-        ("simulate", lambda f: simulate(f, "tornado", [0.1]), "--hosts"),
+        ("simulate", lambda f: simulate(f, "tornado", [0.1]), "--hosts-per-node"),
         ("render", lambda f: f.render("frr", "out", unverified=True, check=False), "--node"),
     ],
 )
@@ -235,7 +235,7 @@ def test_processes_stay_within_their_estimates(q: int, tmp_path: Path) -> None:
     spec.write_text(f"name: lab\ntopology: {{family: polarfly, q: {q}}}\n")
     made = Size.of_spec(load_fabric(spec).spec)
     works = {
-        "topology": f"topology polarfly --q {q} --json",
+        "topology": f"export polarfly --q {q} --json",
         "compile": f"compile {spec} -o {build}",
         **({"channels": f"verify {build}", "throughput": f"throughput {build}"} if q > 31 else {}),
     }

@@ -8,20 +8,23 @@ from polarfab.verb_list import verb_names
 from tests.polarfab.pages import PAGES, ROOT
 
 EVIDENCE = ROOT / "docs" / "evidence.md"
-TEST = re.compile(r"`((?:tests/[\w./]*)?test_\w+\.py|tests/[\w./]*)`")
+ROOMS = "compilers|extensions|controller|mininet_scenarios|polarfab|inventory|templates|manual"
+NAMED = re.compile(rf"`((?:{ROOMS}|tests)/[a-z\d_./-]+|test_\w+\.py)`")
+"""A file or a folder of the checkout, or a test module by its name alone."""
+RUN = re.compile(
+    r"^([\d-]+), seed (\d+), compilers: (\d+) mutants: (\d+) seen by a test, (\d+) judged harmless,"
+    r" (\d+) not judged, 0 untried, \d+ min, (\d+) of processor time",
+    re.M,
+)
+"""A whole run as `python -m tests.mutants --keep` writes it."""
 FILES = {path.name for path in (ROOT / "tests").rglob("*.py")}
 
 
-def named(text: str) -> list[str]:
-    """Modules and folders of tests that a page names, by their paths or by their names."""
-    return TEST.findall(text)
-
-
-def test_tests_that_pages_name_are_there() -> None:
+def test_files_that_pages_name_are_there() -> None:
     lacking = [
         f"{page.relative_to(ROOT)}: {name}"
         for page in PAGES
-        for name in named(page.read_text())
+        for name in NAMED.findall(page.read_text())
         if not ((ROOT / name).exists() if "/" in name else name in FILES)
     ]
     assert lacking == []
@@ -34,9 +37,19 @@ def test_each_row_of_evidence_can_be_had_again() -> None:
     assert [row for row in bare if not row.startswith("| what |")] == []
 
 
+def test_mutants_are_those_of_the_newest_whole_run() -> None:
+    runs = (ROOT / "tests" / "mutants" / "runs.txt").read_text()
+    day, seed, total, seen, judged, left, spent = RUN.findall(runs)[-1]
+    row = (
+        f"| {seen} of {total}; {judged} judged harmless; {left} open | seed {seed}, compilers, "
+        f"{day}: {spent} minutes of processor time |"
+    )
+    assert row in EVIDENCE.read_text()
+
+
 def again(cell: str) -> bool:
-    """Whether a cell names a test, a module that is run, or a verb."""
+    """Whether a cell names a test, a module that is run, a target of make, or a verb."""
     verbs = re.findall(r"`polarfab (\S+?)[ `]", cell)
-    return bool(named(cell) or "`python -m tests." in cell or verbs) and set(verbs) <= {
-        *verb_names()
-    }
+    return bool(
+        NAMED.findall(cell) or re.search("`(python -m tests[.]|make )", cell) or verbs
+    ) and set(verbs) <= {*verb_names()}

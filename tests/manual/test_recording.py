@@ -70,7 +70,7 @@ def test_without_motion_the_last_screen_stands() -> None:
 
 
 def test_what_a_command_prints_is_recorded(tmp_path: Path) -> None:
-    session = recorded("polarfab init lab --family polarfly --q 2", tmp_path)
+    session = recorded("polarfab init lab polarfly --q 2", tmp_path)
     assert [line for _, line in session.lines] == [
         "written: lab/fabric.yaml",
         "written: lab/inventory.yaml",

@@ -54,6 +54,15 @@ def test_paths_are_drawn_over_the_fabric() -> None:
     }
 
 
+def test_types_of_variables_are_listed_down_to_the_last(made: dict[str, str]) -> None:
+    page = made["reference/variables.md"]
+    listed = re.findall(r"^### (\w+)$", page, re.M)
+    assert {"NodeFacts", "NodeHost", "FabricFacts", "P2pLink", "BgpPeer", "MarkedPort"} <= {*listed}
+    assert len(listed) == len({*listed})
+    for word in ("far_port", "gateway6", "router_id", "policies(", "marked_mac", "host_interface"):
+        assert f"| `{word}" in page, word
+
+
 def test_fences_are_closed(made: dict[str, str]) -> None:
     for place, text in made.items():
         fences = re.findall(r"^.*```.*$", text, re.M)

@@ -90,11 +90,12 @@ def test_json_of_the_command(polarfab, build):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--rack", "c1"], "rack: required the name of a rack, given c1; did you mean C1?"),
-        (["--phase", "9"], "phase: required a phase from 1 to 8, given 9"),
+        (["--rack", "c1"], "--rack: required the name of a rack, given c1; did you mean C1?"),
+        (["--phase", "9"], "--phase: required a phase from 1 to 8, given 9"),
         (["--json", "--format", "csv"], "leave --format csv or --json out"),
         (["-o", "x.csv"], "say which with --format"),
         (["--format", "csv", "-o", "nowhere/x"], "required a file that can be written"),
+        (["--format", "csv", "-o", "."], "required a file that can be written, given a folder"),
     ],
 )
 def test_wrong_options(polarfab, build, words, message):

@@ -1,4 +1,4 @@
-"""`polarfab check-routes` as an engineer meets it."""
+"""`polarfab check routes` as an engineer meets it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def plan(tmp_path: Path, polarfab) -> tuple[Path, Path]:
 
 def test_as_built(polarfab, plan) -> None:
     build, tables = plan
-    code, out, err = polarfab("check-routes", build, tables)
+    code, out, err = polarfab("check", "routes", build, tables)
     assert (code, err) == (0, "")
     assert "routes as held, target eos" in out
-    assert polarfab("check-routes", build, "--tables", tables, "--json")[0] == 0
+    assert polarfab("check", "routes", build, tables, "--json")[0] == 0
 
 
 def test_a_wrong_next_hop(polarfab, plan) -> None:
@@ -38,11 +38,11 @@ def test_a_wrong_next_hop(polarfab, plan) -> None:
     found["vias"][0]["interface"] = "Ethernet77"
     (tables / "8.json").unlink()
     file.write_text(json.dumps(routes))
-    code, out, err = polarfab("check-routes", build, tables)
+    code, out, err = polarfab("check", "routes", build, tables)
     assert code == 1
     assert "Ethernet77" in out
     assert "1 switch without a file: 8" in err
-    code, out, _ = polarfab("check-routes", build, tables, "--json")
+    code, out, _ = polarfab("check", "routes", build, tables, "--json")
     report = json.loads(out)
     (one,) = report["differences"]
     assert (code, report["next_hop"], report["missing"], report["unread"]) == (1, 1, 0, ["8"])
@@ -55,20 +55,20 @@ def test_a_wrong_next_hop(polarfab, plan) -> None:
 def test_files_of_two_systems(polarfab, plan) -> None:
     build, tables = plan
     (tables / "3.json").write_text('[{"dst": "10.0.0.0/30", "dev": "eth1", "flags": []}]')
-    code, out, err = polarfab("check-routes", build, tables)
+    code, out, err = polarfab("check", "routes", build, tables)
     assert (code, out) == (2, "")
     wanted = "required the tables of one system, given eos (0.json) and linux (3.json); compare"
     assert f"{tables}: {wanted}" in err
-    assert polarfab("check-routes", build, tables, "--target", "eos")[0] == 1
+    assert polarfab("check", "routes", build, tables, "--target", "eos")[0] == 1
 
 
 def test_a_switch_without_routes_tells_no_system(polarfab, plan) -> None:
     build, tables = plan
     (tables / "0.json").write_text("{}")
-    code, out, _ = polarfab("check-routes", build, tables)
+    code, out, _ = polarfab("check", "routes", build, tables)
     assert (code, "target eos" in out) == (1, True)
     (tables / "0.json").write_text("\n")
-    code, out, err = polarfab("check-routes", build, tables)
+    code, out, err = polarfab("check", "routes", build, tables)
     assert (code, out) == (2, "")
     assert "0.json: required routing tables, given an empty file; collect them again" in err
 
@@ -76,13 +76,13 @@ def test_a_switch_without_routes_tells_no_system(polarfab, plan) -> None:
 def test_files_that_are_damaged(polarfab, plan) -> None:
     build, tables = plan
     (tables / "3.json").write_text("{")
-    code, out, err = polarfab("check-routes", build, tables)
+    code, out, err = polarfab("check", "routes", build, tables)
     assert (code, out) == (2, "")
     assert f"{tables / '3.json'}:1: required JSON, given" in err
-    assert polarfab("check-routes", build)[0] == 2
+    assert polarfab("check", "routes", build)[0] == 2
     for missing in (tables / "4.txt", tables / "nowhere"):
         wanted = f"{missing}: required a file or folder of routing tables, given no such file"
-        assert wanted in polarfab("check-routes", build, missing)[2]
+        assert wanted in polarfab("check", "routes", build, missing)[2]
 
 
 def test_explain_calls_nodes_and_ports_as_a_system_does(polarfab, tmp_path):

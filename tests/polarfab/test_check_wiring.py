@@ -1,4 +1,4 @@
-"""`polarfab check-wiring` as an engineer meets it."""
+"""`polarfab check wiring` as an engineer meets it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def table(path: Path, rows: list[list[str]]) -> Path:
 
 def test_as_planned(polarfab, plan, tmp_path: Path) -> None:
     build, _ = plan
-    code, out, err = polarfab("check-wiring", build, tmp_path / "cables.csv")
+    code, out, err = polarfab("check", "wiring", build, tmp_path / "cables.csv")
     assert (code, err) == (0, "")
     assert "moves to repair" in out
 
@@ -50,7 +50,7 @@ def test_two_plugs_of_a_node(polarfab, plan, tmp_path: Path) -> None:
     (one, i), (two, j) = mine[:2]
     one[i + 1], two[j + 1] = two[j + 1], one[i + 1]
     facts = table(tmp_path / "facts.csv", rows)
-    code, out, _ = polarfab("check-wiring", build, facts, "--json")
+    code, out, _ = polarfab("check", "wiring", build, facts, "--json")
     report = json.loads(out)
     assert code == 1
     ports = sorted([one[i + 1], two[j + 1]])
@@ -59,7 +59,7 @@ def test_two_plugs_of_a_node(polarfab, plan, tmp_path: Path) -> None:
     assert sorted([move["a"]["port"], move["b"]["port"]]) == ports
     assert move["text"].endswith("at node n5")
     assert (report["right"], len(report["misplaced"])) == (len(rows) - 2, 2)
-    assert move["text"] in polarfab("check-wiring", build, facts)[1]
+    assert move["text"] in polarfab("check", "wiring", build, facts)[1]
 
 
 def test_taken_as_it_is_wired(polarfab, plan, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_taken_as_it_is_wired(polarfab, plan, tmp_path: Path) -> None:
     other = {x: y, y: x}
     turned = [[other.get(a, a), p, other.get(b, b), r] for a, p, b, r in rows]
     facts = table(tmp_path / "facts.csv", turned)
-    assert polarfab("check-wiring", build, facts, "--as-wired", tmp_path / "cables.yaml")[0] == 1
+    assert polarfab("check", "wiring", build, facts, "--as-wired", tmp_path / "cables.yaml")[0] == 1
     text = (tmp_path / "cables.yaml").read_text()
     inventory = INVENTORY
     for name, place in ((x, y), (y, x)):
@@ -81,7 +81,7 @@ def test_taken_as_it_is_wired(polarfab, plan, tmp_path: Path) -> None:
     (tmp_path / "inventory.yaml").write_text(inventory + text)
     again = tmp_path / "again"
     assert polarfab("compile", tmp_path / "fabric.yaml", "-o", again)[0] == 0
-    assert polarfab("check-wiring", again, facts)[0] == 0
+    assert polarfab("check", "wiring", again, facts)[0] == 0
 
 
 def ends(rows: list[list[str]]) -> set[frozenset[str]]:
@@ -102,7 +102,9 @@ def test_links_that_changed(polarfab, plan, tmp_path: Path) -> None:
     one[2:], two[2:] = two[2:], one[2:]
     facts = table(tmp_path / "facts.csv", rows[1:])
     gone = before - ends(rows[1:])
-    code, _, err = polarfab("check-wiring", build, facts, "--as-wired", tmp_path / "as-wired.yaml")
+    code, _, err = polarfab(
+        "check", "wiring", build, facts, "--as-wired", tmp_path / "as-wired.yaml"
+    )
     assert code == 1
     assert "3 links of the fabric are not there: they are in dead_links" in err
     assert "2 cables join what the fabric does not, the first n" in err
@@ -116,7 +118,7 @@ def test_links_that_changed(polarfab, plan, tmp_path: Path) -> None:
     wired = {frozenset(((r[0], r[1]), (r[2], r[3]))) for r in rows[1:]}
     for c in left:
         assert frozenset(((c["a_node"], c["a_port"]), (c["b_node"], c["b_port"]))) in wired
-    code, out, _ = polarfab("check-wiring", again, facts, "--json")
+    code, out, _ = polarfab("check", "wiring", again, facts, "--json")
     report = json.loads(out)
     assert code == 1
     assert [move["kind"] for move in report["moves"]] == ["remove", "remove"]
@@ -127,7 +129,7 @@ def test_a_second_cable_for_a_link(polarfab, plan, tmp_path: Path) -> None:
     twice = [rows[0][0], "Ethernet6", rows[0][2], "Ethernet6"]
     facts = table(tmp_path / "facts.csv", [twice, *rows])
     out = tmp_path / "as-wired.yaml"
-    code, _, err = polarfab("check-wiring", build, facts, "--as-wired", out)
+    code, _, err = polarfab("check", "wiring", build, facts, "--as-wired", out)
     assert code == 1
     assert "1 cables join what the fabric does not" in err
     assert "dead_links" not in out.read_text()
@@ -139,7 +141,7 @@ def test_missing_extra_and_moved(polarfab, plan, tmp_path: Path) -> None:
     gone = rows.pop(0)
     rows[0][1] = "Ethernet6"
     facts = table(tmp_path / "facts.csv", [*rows, ["n1", "Ethernet5", "n2", "Ethernet5"]])
-    report = json.loads(polarfab("check-wiring", build, facts, "--json")[1])
+    report = json.loads(polarfab("check", "wiring", build, facts, "--json")[1])
     assert sorted(move["kind"] for move in report["moves"]) == ["add", "move", "remove"]
     assert [[e["a"]["node"], e["b"]["node"]] for e in report["extra"]] == [["n1", "n2"]]
     assert {report["missing"][0][end]["node"] for end in "ab"} == {gone[0], gone[2]}
@@ -151,7 +153,9 @@ def test_racked_the_other_way_round(polarfab, plan, tmp_path: Path) -> None:
     one, two = [n for n in degree if degree[n] == 4][:2]
     other = {one: two, two: one}
     turned = [[other.get(a, a), p, other.get(b, b), r] for a, p, b, r in rows]
-    code, out, _ = polarfab("check-wiring", build, table(tmp_path / "facts.csv", turned), "--quiet")
+    code, out, _ = polarfab(
+        "check", "wiring", build, table(tmp_path / "facts.csv", turned), "--quiet"
+    )
     assert code == 1
     assert f"{one}, {two} are in each other's place" in out
 
@@ -163,7 +167,7 @@ def test_guids_labels_and_addresses_name_nodes(polarfab, plan, tmp_path: Path) -
         [f"192.0.2.{number[a]}", p.replace("Ethernet", "P"), f"0x{number[b]:016X}", r]
         for a, p, b, r in rows
     ]
-    assert polarfab("check-wiring", build, table(tmp_path / "facts.csv", half))[0] == 0
+    assert polarfab("check", "wiring", build, table(tmp_path / "facts.csv", half))[0] == 0
     lines: list[str] = []
     for i in range(13):
         lines.append(f'Switch\t6 "S-{i + 1:016x}"\t\t# "sw" base port 0 lid {i} lmc 0')
@@ -172,13 +176,13 @@ def test_guids_labels_and_addresses_name_nodes(polarfab, plan, tmp_path: Path) -
                 if near == f"n{i}":
                     lines.append(f'[{port[8:]}]\t"S-{number[far]:016x}"[{far_port[8:]}]\t\t# "sw"')
     (tmp_path / "ib.txt").write_text("\n".join(lines))
-    assert polarfab("check-wiring", build, tmp_path / "ib.txt")[0] == 0
+    assert polarfab("check", "wiring", build, tmp_path / "ib.txt")[0] == 0
 
 
 def test_tables_of_another_fabric(polarfab, plan, tmp_path: Path) -> None:
     build, _ = plan
     facts = table(tmp_path / "facts.csv", [["spine1", "1", "spine2", "1"]])
-    code, _, err = polarfab("check-wiring", build, facts)
+    code, _, err = polarfab("check", "wiring", build, facts)
     assert code == 2
     assert "required a table of a node of this build: n0, n1, n2, …, given none" in err
 
@@ -191,13 +195,13 @@ def test_a_stranger_in_the_place_of_a_planned_cable(polarfab, plan, tmp_path: Pa
     far = row[2 - end]
     kept = [one for one in rows if far not in one]
     facts = table(tmp_path / "facts.csv", [*kept, [*row[end : end + 2], "printer", "1"]])
-    code, out, _ = polarfab("check-wiring", build, facts, "--quiet")
+    code, out, _ = polarfab("check", "wiring", build, facts, "--quiet")
     where = f"{far} {row[3 - end]}"
     assert (code, f"printer at n5 {row[end + 1]}, whose cable should lead to {where}" in out) == (
         1,
         True,
     )
-    report = json.loads(polarfab("check-wiring", build, facts, "--json")[1])
+    report = json.loads(polarfab("check", "wiring", build, facts, "--json")[1])
     assert (report["missing"], report["moves"]) == ([], [])
     assert report["strangers"][0]["planned"] == {"node": far, "port": row[3 - end]}
 
@@ -218,7 +222,7 @@ def test_trunks_are_swapped_before_any_move(polarfab, tmp_path: Path) -> None:
         for word in ends:
             one[word], other[word] = other[word], one[word]
     plan = [[row[word] for word in COLUMNS] for row in rows]
-    code, out, _ = polarfab("check-wiring", build, table(facts, plan), "--quiet")
+    code, out, _ = polarfab("check", "wiring", build, table(facts, plan), "--quiet")
     assert code == 1
     said = ("trunks T0020", "check again before any move below", "repair, in this order")
     assert sorted(said, key=out.index) == list(said)

@@ -40,7 +40,9 @@ def test_a_build_of_another_fabric_is_not_replaced_without_a_word(polarfab, tmp_
     for number, name in enumerate(("lab", "lab", "hall")):
         file.write_text(f"name: {name}\ntopology: {{family: polarfly, q: {2 + number}}}\n")
         code, _, err = polarfab("compile", file, "-o", build)
-        held = f"{build} held a build of fabric lab; polarfab rollback {build} puts it back\n"
+        held = (
+            f"{build} held a build of fabric lab; polarfab folder rollback {build} puts it back\n"
+        )
         assert (code, held in err) == (0, name == "hall")
 
 
@@ -52,13 +54,13 @@ def test_a_wrong_verb_suggests_the_near_one(polarfab) -> None:
 
 @pytest.mark.parametrize("q", [3, 7, 13])
 def test_edges_hash_as_in_the_vectors(polarfab, q: int) -> None:
-    code, out, _ = polarfab("topology", "polarfly", "--q", q, "--format", "edges")
+    code, out, _ = polarfab("export", "polarfly", "--q", q)
     assert code == 0
     assert hashlib.sha256(out.encode()).hexdigest() == VECTORS[str(q)]["edge_sha256"]
 
 
 def test_topology_says_which_prime_powers_are_near(polarfab) -> None:
-    code, out, err = polarfab("topology", "polarfly", "--q", 6)
+    code, out, err = polarfab("export", "polarfly", "--q", 6)
     assert (code, out) == (2, "")
     assert (
         err == "error: q: required a prime power from 2 to 1024, given 6; the nearest are 5 and 7\n"
@@ -66,7 +68,7 @@ def test_topology_says_which_prime_powers_are_near(polarfab) -> None:
 
 
 def test_topology_suggests_the_family(polarfab) -> None:
-    code, _, err = polarfab("topology", "polarfli", "--q", 7)
+    code, _, err = polarfab("export", "polarfli", "--q", 7)
     assert code == 2
     assert "did you mean polarfly?" in err
 
@@ -161,10 +163,10 @@ def test_draw_as_json(polarfab, lab: Path, tmp_path: Path) -> None:
 
 
 def test_topology_as_json(polarfab) -> None:
-    wanted = polarfab("topology", "polarfly", "--q", 3, "--format", "json")
+    wanted = polarfab("export", "polarfly", "--q", 3, "--json")
     assert json.loads(wanted[1])["nodes"] == 13
-    assert polarfab("topology", "polarfly", "--q", 3, "--json") == wanted
-    code, _, err = polarfab("topology", "polarfly", "--q", 3, "--json", "--format", "dot")
+    assert polarfab("export", "polarfly", "--q", 3, "--json") == wanted
+    code, _, err = polarfab("export", "polarfly", "--q", 3, "--json", "--format", "dot")
     assert (code, "leave --format dot or --json out" in err) == (2, True)
 
 
@@ -176,9 +178,11 @@ def test_explain_takes_names_addresses_and_hosts(polarfab, lab: Path, tmp_path: 
         for source in ("9", "h9", "10.0.0.37", "10.0.0.38")
     }
     assert len(seen) == 1
-    code, _, err = polarfab("explain", build, "h188", "h18")
-    assert code == 2
-    assert "did you mean h18?" in err
+    for words, argument in ((("h188", "h18"), "SRC"), (("h18", "h188"), "DST")):
+        code, _, err = polarfab("explain", build, *words)
+        assert code == 2
+        assert f"{argument}: required a node" in err
+        assert "given h188; did you mean h18?" in err
 
 
 def test_compile_from_stdin(lab: Path, tmp_path: Path) -> None:
@@ -233,7 +237,7 @@ def test_our_bug_is_one_message_and_a_file(polarfab, monkeypatch: pytest.MonkeyP
         raise RuntimeError("the walls moved")
 
     monkeypatch.setattr(compilers.topology.families, "build_topology", broken)
-    code, _, err = polarfab("topology", "polarfly", "--q", 3, "--json")
+    code, _, err = polarfab("export", "polarfly", "--q", 3, "--json")
     assert code == 3
     assert "Traceback" not in err
     assert "RuntimeError: the walls moved" in err
@@ -244,7 +248,7 @@ def test_our_bug_is_one_message_and_a_file(polarfab, monkeypatch: pytest.MonkeyP
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
     run = subprocess.run(
-        ["sh", "-c", f"{sys.executable} -m polarfab topology polarfly --q 31 | head -1"],
+        ["sh", "-c", f"{sys.executable} -m polarfab export polarfly --q 31 | head -1"],
         capture_output=True,
         text=True,
     )
@@ -255,7 +259,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     ("words", "never"),
     [
         (["--help"], ["numpy", "pydantic", "rich", "yaml"]),
-        (["topology", "polarfly", "--q", "3"], ["galois", "numba", "networkx", "pydantic", "rich"]),
+        (["export", "polarfly", "--q", "3"], ["galois", "numba", "networkx", "pydantic", "rich"]),
         (["design", "--radix", "32", "--json"], ["galois", "numba", "pydantic", "rich", "scipy"]),
     ],
 )
@@ -294,7 +298,7 @@ class Interrupt:
             exec("signal.raise_signal(signal.SIGINT)")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Interrupt())
-sys.argv = ["polarfab", "topology", "polarfly", "--q", "3"]
+sys.argv = ["polarfab", "export", "polarfly", "--q", "3"]
 from polarfab.__main__ import main
 main()
 """

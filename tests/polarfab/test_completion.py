@@ -12,12 +12,12 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SHELLS = {
-    "bash": (["bash", "--norc", "--noprofile", "-i"], 'eval "$(polarfab completion bash)"'),
+    "bash": (["bash", "--norc", "--noprofile", "-i"], 'eval "$(polarfab --completion bash)"'),
     "zsh": (
         ["zsh", "--no-rcs", "-i"],
-        'autoload -U compinit; compinit -D; eval "$(polarfab completion zsh)"',
+        'autoload -U compinit; compinit -D; eval "$(polarfab --completion zsh)"',
     ),
-    "fish": (["fish", "--no-config", "--interactive"], "polarfab completion fish | source"),
+    "fish": (["fish", "--no-config", "--interactive"], "polarfab --completion fish | source"),
 }
 TYPED = {
     "polarfab verif": "polarfab verify",
@@ -101,7 +101,7 @@ def test_a_tab_in_a_real_shell(desk, shell):
 
 
 TOLD = {
-    "polarfab co": ["compile", "controller", "confirm", "completion"],
+    "polarfab co": ["compile", "controller"],
     "polarfab --v": ["--version"],
     "polarfab verify la": ["lab-build"],
     "polarfab verify x": ["dir,x"],
@@ -126,8 +126,8 @@ print(*sys.modules)
 
 
 NAMES = {
-    "polarfab init lab --family po": ["polarfly", "polarstar"],
-    "polarfab topology po": ["polarfly", "polarstar"],
+    "polarfab init lab po": ["polarfly", "polarstar"],
+    "polarfab export po": ["polarfly", "polarstar"],
     "polarfab draw l": ["lab-build"],
     "polarfab draw polarstar --supernode pa": ["paley"],
     "polarfab draw lab-build --pattern to": ["tornado"],

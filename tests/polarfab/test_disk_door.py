@@ -129,7 +129,7 @@ def test_a_build_keeps_what_is_not_its_own(made: Path, run: Run, tmp_path: Path)
         assert (build / "arrays/mine.npy").read_text() == "no array"
         assert (build / "notes.txt").stat().st_ino == inode
         assert not (tmp_path / ".b.last/notes.txt").exists()
-        assert run("rollback", build)[0] == 0
+        assert run("folder", "rollback", build)[0] == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == [".b.last", "b", "g.yaml"]
 
 
@@ -311,14 +311,14 @@ def test_an_empty_word_is_no_place(
         (["verify", "b", "--method", ""], "given an empty word"),
         (["compile", "f", "--phase", ""], "given an empty word"),
         (["analyse", ""], "given an empty word"),
-        (["topology", ""], "given an empty word"),
+        (["export", ""], "given an empty word"),
         (["inventory", "export", ""], "given an empty word"),
-        (["expand", "", "--whole", "fan:1"], "given an empty word"),
+        (["expand", "", "--from", "fan:1"], "given an empty word"),
         (["analyse", "polarfly", "--q", "2", "--what", ""], "--what: required a value, given an"),
         (["verify", "b", "--scheduler", ""], "--scheduler: required a value, given an empty"),
         (["controller", "b", "--http", ""], "--http: required a value, given an empty word"),
         (["simulate", "b", "--trace", "."], "--trace: required a file that is there, given .;"),
-        (["simulate", "b", "--fail", "link"], "--fail: required 4 words, given fewer; --help"),
+        (["simulate", "b", "--fail"], "--fail: required a value, given none; --help"),
         (["compile", "f", "-o"], "-o: required a value, given none; --help shows what it takes"),
         (["compile", "f", "--quiet", "--verbose"], "contradict each other"),
     ],
@@ -348,9 +348,11 @@ def test_an_edited_manifest_is_refused(made: Path, run: Run, tmp_path: Path) -> 
     run("compile", made / "f.yaml", "-o", tmp_path / "b")
     manifest = tmp_path / "b/manifest.json"
     manifest.write_text(manifest.read_text().replace('"lab"', '"lob"'))
-    for verb in (["trees"], ["cables"], ["explain", "0", "1"], ["paths", "--format", "json"]):
-        code, _, err = run(verb[0], tmp_path / "b", *verb[1:])
-        assert (code, "manifest.json" in err) == (2, True), verb
+    for words in ("trees", "cables", "explain {} 0 1", "hosts paths {} --format linux"):
+        there = str(tmp_path / "b")
+        called = words.format(there) if "{}" in words else f"{words} {there}"
+        code, _, err = run(*called.split())
+        assert (code, "manifest.json" in err) == (2, True), words
     for verb in ("throughput", "plan"):
         words = ["--from", made / "b"] if verb == "plan" else []
         assert run(verb, tmp_path / "b", *words)[0] == 2, verb
@@ -386,13 +388,13 @@ def test_a_damaged_mark_is_none(made: Path, run: Run, tmp_path: Path, harm: str)
         ["controller", build],
         ["emulate", build, "--engine", "model"],
         ["plan", build, "--from", made / "b"],
-        ["rehearse", made / "b", build, "--engine", "model"],
+        ["rehearse", build, "--from", made / "b", "--engine", "model"],
     ):
         code, _, err = run(*words)
         assert (code, "a build that has passed polarfab verify" in err) == (2, True), (words, err)
     code, said, _ = run("explain", build, "0", "1")
     assert (code, proved in said) == (0, False)
-    code, _, err = run("fsck", build)
+    code, _, err = run("folder", "fsck", build)
     assert (code, "verified.json" in err) == (1, True)
 
 

@@ -15,13 +15,13 @@ from tests.polarfab.conftest import Run
         ("build --pattern tornado", "--pattern belongs to --show load"),
         ("build --show load --from build", "--from belongs to --show rounds"),
         (
-            "build --show racks --rack A1",
-            "--pair or --fail belongs to --show fabric",
+            "build --show racks --mark A1",
+            "--mark belongs to --show fabric",
         ),
         ("build --show rounds", "--from: required the build that the switches hold"),
         ("build --show load --pattern tornadoo", "did you mean tornado?"),
         ("--plot moore --show load", "--plot and --show exclude each other"),
-        ("--plot moore --rack A1", "--pair or --fail belongs to --show fabric"),
+        ("--plot moore --mark A1", "--mark belongs to --show fabric"),
         ("polarfly --q 3 --show load", "required a fabric.yaml or a build for --show load"),
     ],
 )

@@ -172,7 +172,7 @@ def test_a_page_of_real_hardware_says_where_a_node_stands(
 def test_typing_racks_and_escape(browser: Chrome, polarfab_verb, tmp_path: Path) -> None:
     page = tmp_path / "star.html"
     words = ["polarstar", "--q", "3", "--supernode", "inductive-quad", "--degree", "3"]
-    assert polarfab_verb(*words, "--pair", "0,1", "-o", page)[0] == 0
+    assert polarfab_verb(*words, "--mark", "0,1", "-o", page)[0] == 0
     open_page(browser, page)
     assert Select(browser.find_element(By.ID, "rack")).first_selected_option.text == "supernode0"
     Select(browser.find_element(By.ID, "other")).select_by_visible_text("supernode2")
@@ -261,8 +261,8 @@ def test_ports_in_their_order_and_zoom_by_keyboard(
         ),
         (["polarfly", "--q", 6, "-o", "er7.svg"], "the nearest are 5 and 7"),
         (
-            ["polarfly", "--q", 7, "--pair", "1", "-o", "er7.svg"],
-            "required two racks or clusters, as in 0,3",
+            ["polarfly", "--q", 7, "--mark", "1,2,3", "-o", "er7.svg"],
+            "--mark: required at most two racks or clusters, as in 0,3, given 1,2,3",
         ),
         (["polarfly", "--q", 7, "--layout", "stars", "-o", "er7.svg"], "layout: required fans"),
         (["polarfly", "--q", 7, "-o", "none/er7.svg"], "required a file that can be written"),

@@ -17,11 +17,11 @@ POLARFAB = [sys.executable, "-m", "polarfab"]
 ROOT = Path(__file__).parents[2]
 VERBS = {
     "cables": [],
-    "check-wiring": ["FACTS"],
-    "check-routes": ["FACTS"],
+    "check wiring": ["FACTS"],
+    "check routes": ["FACTS"],
     "explain": ["0", "1"],
-    "paths": ["0", "1"],
-    "localise": [],
+    "hosts paths": ["0", "1"],
+    "hosts localise": [],
     "draw": ["-o", "OUT.svg"],
     "expand": ["--clusters", "quadric:1"],
     "throughput": [],
@@ -52,11 +52,11 @@ def test_a_damaged_array_is_refused_by_every_verb(polarfab, build: Path) -> None
         for verb, more in VERBS.items():
             places = {"BUILD": build, "FACTS": build.parent / "facts", "OUT": build.parent / "out"}
             words = [places.get(word, word) for word in more]
-            code, out, err = polarfab(verb, build, *words)
+            code, out, err = polarfab(*verb.split(), build, *words)
             assert (code, out) == (2, ""), verb
             assert f"{file}: required the file as it was compiled" in err, verb
             assert "compile the build again" in err, verb
-        code, out, err = polarfab("fsck", build, "--json")
+        code, out, err = polarfab("folder", "fsck", build, "--json")
         assert (code, json.loads(out)["verified"]) == (1, False)
 
 

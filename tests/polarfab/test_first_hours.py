@@ -77,7 +77,7 @@ def test_push_says_what_a_switch_without_an_address_lacks(polarfab: Run, lab: Pa
     code, _, err = polarfab("push", lab, "--target", "frr", "--dry-run", "--run", ssh)
     assert code == 1
     assert "required a `management` address in the inventory, given none for 0 and others" in err
-    assert err.endswith("add it, or compare saved tables: polarfab check-routes\n")
+    assert err.endswith("add it, or compare saved tables: polarfab check routes\n")
 
 
 def test_the_manual_names_what_there_is() -> None:
@@ -108,16 +108,16 @@ def test_two_words_of_drain_are_answered_with_the_option(polarfab: Run, lab: Pat
 
 
 def test_gc_of_nothing_is_an_error(polarfab: Run, tmp_path: Path) -> None:
-    code, _, err = polarfab("gc", tmp_path / "nowhere")
+    code, _, err = polarfab("folder", "gc", tmp_path / "nowhere")
     assert (code, "nothing of this name" in err) == (2, True)
-    assert polarfab("gc", tmp_path)[0] == 0
+    assert polarfab("folder", "gc", tmp_path)[0] == 0
 
 
 def test_paths_over_alternates_are_called_paths(polarfab: Run, tmp_path: Path) -> None:
     text = "name: lab\ntopology: {family: polarfly, q: 3}\nrouting: {balance: compact-valiant}\n"
     (tmp_path / "fabric.yaml").write_text(text)
     assert polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b", "--quick")[0] == 0
-    code, out, _ = polarfab("verify", tmp_path / "b", "--quick")
+    code, out, _ = polarfab("verify", tmp_path / "b", "--quick", "--verbose")
     assert (code, "paths with alternates, not delivered" in out, "strays" in out) == (
         0,
         True,

@@ -32,8 +32,8 @@ VERBS = {
     "render": ["render", "BUILD", "--target", "ovs", "-o", "OUT/ovs", "--unverified"],
     "plan": ["plan", "SOUND", "--from", "BUILD"],
     "throughput": ["throughput", "BUILD", "--pattern", "uniform"],
-    "expand": ["expand", "BUILD", "--whole", "SOUND"],
-    "fsck": ["fsck", "BUILD", "--json"],
+    "expand": ["expand", "SOUND", "--from", "BUILD"],
+    "fsck": ["folder", "fsck", "BUILD", "--json"],
 }
 SAME = ("cables", "hosts", "draw", "render", "explain")
 """Verbs whose output tells whether they used another table."""

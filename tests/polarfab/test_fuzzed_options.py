@@ -19,13 +19,18 @@ from tests.fuzzing import running, ten_minutes
 from tests.polarfab.conftest import Run
 
 VERBS = {
-    **{"design": [], "analyse": ["polarfly", "--q", "2"], "topology": ["polarfly", "--q", "2"]},
-    **{"draw": ["b", "-o", "out/x.svg"], "init": ["out/i", "--family", "polarfly", "--q", "2"]},
-    **{"validate": ["f.yaml"], "compile": ["f.yaml", "-o", "out/b"], "verify": ["b"]},
-    **{"explain": ["b", "0", "3"], "throughput": ["b"], "diff": ["b", "b"], "cables": ["b"]},
+    **{"design": [], "analyse": ["polarfly", "--q", "2"], "export": ["polarfly", "--q", "2"]},
+    **{"draw": ["b", "-o", "out/x.svg"], "init": ["out/i", "polarfly", "--q", "2"]},
+    **{"check spec": ["f.yaml"], "compile": ["f.yaml", "-o", "out/b"], "verify": ["b"]},
+    **{
+        "explain": ["b", "0", "3"],
+        "throughput": ["b"],
+        "diff": ["b", "--from", "b"],
+        "cables": ["b"],
+    },
     **{"render": ["b", "--target", "frr", "-o", "out/r"], "plan": ["b", "--from", "b"]},
-    **{"fsck": ["b"], "targets": [], "paths": ["b"], "trees": ["b"], "gc": ["b"]},
-    **{"export": ["b"], "expand": ["b"], "rollback": ["b"]},
+    **{"folder fsck": ["b"], "targets": [], "hosts paths": ["b"], "trees": ["b"]},
+    **{"folder gc": ["b"], "expand": ["b"], "folder rollback": ["b"]},
 }
 """Each verb with good words; b is a build and f.yaml its fabric."""
 NUMBERS = ["0", "1", "2", "-1", str(2**70), "1.5", "", "x", "nan"]
@@ -69,9 +74,16 @@ def options(command: click.Command) -> Iterator[Option]:
             yield name, *WORDS
 
 
+def named(words: str) -> click.Command:
+    """The command of a verb, or of a word of a group."""
+    name, _, word = words.partition(" ")
+    command = verb(name)
+    return command.commands[word] if isinstance(command, click.Group) else command
+
+
 def cases() -> list[tuple[str, Option, Option]]:
     """Every pair of options of every verb."""
-    return [(name, *pair) for name in VERBS for pair in combinations(options(verb(name)), 2)]
+    return [(name, *pair) for name in VERBS for pair in combinations(options(named(name)), 2)]
 
 
 def fuzz(chosen: list[tuple[str, Option, Option]], run: Run, seed: int) -> None:
@@ -79,7 +91,7 @@ def fuzz(chosen: list[tuple[str, Option, Option]], run: Run, seed: int) -> None:
     files = [Path("f.yaml"), *Path("b").rglob("*")]
     kept = {path: path.read_bytes() for path in files if path.is_file()}
     for name, *pair in chosen:
-        words = [name, *VERBS[name]]
+        words = [*name.split(), *VERBS[name]]
         for option, *values in pair:
             words += [option, chance.choice(values)] if values else [option]
         shutil.rmtree("out", ignore_errors=True)
@@ -133,7 +145,7 @@ def test_ten_minutes_of_options(here: Run) -> None:
         Path("out").mkdir()
         Path("f.yaml").write_bytes(spec)
         name, *pair = chance.choice(every)
-        words = [name, *VERBS[name]]
+        words = [*name.split(), *VERBS[name]]
         for option, *values in pair:
             words += [option, chance.choice(values)] if values else [option]
         code, _, err = here(*words)

@@ -9,20 +9,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
-from polarfab.output.next_steps import next_lines
-from polarfab.verb_list import verb_names
+from polarfab.output.next_steps import NEXT_STEPS, next_lines
+from polarfab.verb_list import verb
 from tests.polarfab.conftest import Run
 
 FAMILIES = [
-    ("--family", "polarfly", "--q", 3),
-    ("--family", "polarfly", "--q", 4, "--hosts", 3),
-    ("--family", "polarstar", "--q", 3, "--supernode", "complete", "--degree", 2),
-    ("--family", "pn", "--q", 3),
-    ("--family", "oft", "--q", 3),
-    ("--family", "jellyfish", "nodes=12", "degree=3"),
+    ("polarfly", "--q", 3),
+    ("polarfly", "--q", 4, "--hosts-per-node", 3),
+    ("polarstar", "--q", 3, "--supernode", "complete", "--degree", 2),
+    ("pn", "--q", 3),
+    ("oft", "--q", 3),
+    ("jellyfish", "nodes=12", "degree=3"),
 ]
 
 
@@ -33,7 +34,7 @@ def test_init_writes_two_files_that_fit(polarfab: Run, tmp_path: Path, words: tu
     assert err.splitlines() == [
         f"written: {tmp_path}/lab/{name}" for name in ("fabric.yaml", "inventory.yaml")
     ]
-    code, out, err = polarfab("validate", tmp_path / "lab" / "fabric.yaml", "--json")
+    code, out, err = polarfab("check", "spec", tmp_path / "lab" / "fabric.yaml", "--json")
     assert (code, err) == (0, "")
     facts = json.loads(out)
     assert facts["problems"] == 0
@@ -43,19 +44,19 @@ def test_init_writes_two_files_that_fit(polarfab: Run, tmp_path: Path, words: tu
 
 
 def test_what_init_wrote_grows_renders_and_rehearses(polarfab: Run, tmp_path: Path) -> None:
-    assert polarfab("init", tmp_path, "--family", "polarfly", "--q", 3, "--name", "lab")[0] == 0
+    assert polarfab("init", tmp_path, "polarfly", "--q", 3, "--name", "lab")[0] == 0
     build, larger = tmp_path / "build", tmp_path / "larger"
     assert polarfab("compile", tmp_path / "fabric.yaml", "-o", build)[0] == 0
     code, out, _ = polarfab("expand", build, "--clusters", "quadric:1", "-o", larger, "--json")
     assert (code, json.loads(out)["racks_filled"]) == (0, ["A1"])
     for target in ("eos", "sonic", "frr"):
         assert polarfab("render", larger, "--target", target, "-o", tmp_path / target)[0] == 0
-    assert polarfab("rehearse", build, larger, "--engine", "model")[0] == 0
+    assert polarfab("rehearse", larger, "--from", build, "--engine", "model")[0] == 0
 
 
 def test_init_keeps_what_is_there(polarfab: Run, tmp_path: Path) -> None:
     (tmp_path / "inventory.yaml").write_text("mine")
-    code, _, err = polarfab("init", tmp_path, "--family", "polarfly", "--q", 3)
+    code, _, err = polarfab("init", tmp_path, "polarfly", "--q", 3)
     assert (code, err.count("\n")) == (2, 1)
     assert "inventory.yaml: required a new file, given one that is there" in err
     assert (tmp_path / "inventory.yaml").read_text() == "mine"
@@ -111,7 +112,7 @@ def _read(terminal: int) -> bytes:
 def test_init_takes_the_balance_that_fits_the_traffic(
     polarfab: Run, tmp_path: Path, words: tuple, traffic: str, routing: str
 ) -> None:
-    code, _, err = polarfab("init", tmp_path / "lab", "--family", *words, "--traffic", traffic)
+    code, _, err = polarfab("init", tmp_path / "lab", *words, "--traffic", traffic)
     assert code == 0
     text = (tmp_path / "lab" / "fabric.yaml").read_text()
     (line,) = [line for line in text.splitlines() if line.startswith("routing: ")]
@@ -127,7 +128,7 @@ def test_no_terminal_to_ask_at(polarfab: Run, tmp_path: Path) -> None:
     code, _, err = polarfab("init", tmp_path)
     assert code == 2
     assert (
-        "--family: required a family, given none; say one of polarfly, demi-pn, polarstar, pn, oft"
+        "FAMILY: required a family, given none; say one of polarfly, demi-pn, polarstar, pn, oft"
         in err
     )
 
@@ -141,7 +142,7 @@ def test_design_writes_a_fabric(
     code, _, err = polarfab(*words)
     written = [f"written: {folder}/{name}" for name in ("fabric.yaml", "inventory.yaml")]
     assert (code, err.splitlines()) == (0, [*written, "polarfly q=7 with 4 hosts per node"])
-    assert polarfab("validate", folder / "fabric.yaml")[0] == 0
+    assert polarfab("check", "spec", folder / "fabric.yaml")[0] == 0
     assert polarfab(*words)[0] == 2, "never over a file"
     code, _, err = polarfab(
         "design", "--radix", 9, "--baselines", "--family", "slimfly", "--write", tmp_path / "x"
@@ -159,7 +160,7 @@ def test_validate_tells_the_problems_of_both_files_and_builds_nothing(
         "name: lab\ntopology: {family: polarfly, q: 6}\nhosts: 2\ninventory: inventory.yaml\n"
     )
     (tmp_path / "inventory.yaml").write_text("generate: {type: switch-33}\n")
-    code, out, err = polarfab("validate", tmp_path / "fabric.yaml")
+    code, out, err = polarfab("check", "spec", tmp_path / "fabric.yaml")
     assert (code, out) == (2, "")
     for part in ("topology.q: ", "hosts: ", "generate.type: "):
         assert part in err
@@ -174,39 +175,40 @@ def test_validate_tells_of_switches_that_nothing_needs_and_folds_those_short_ali
     nodes = ", ".join(f"{{name: s{i}, type: leaf}}" for i in range(8))
     hardware = "node_types: {{leaf: {{ports: [{{count: {0}}}]}}}}\nnodes: [{1}]\n"
     (tmp_path / "inventory.yaml").write_text(hardware.format(8, nodes))
-    assert json.loads(polarfab("validate", spec, "--json")[1])["spares"] == ["s7"]
+    assert json.loads(polarfab("check", "spec", spec, "--json")[1])["spares"] == ["s7"]
     (tmp_path / "inventory.yaml").write_text(hardware.format(2, nodes))
-    code, _, err = polarfab("validate", spec)
+    code, _, err = polarfab("check", "spec", spec)
     assert (code, err.count("\n")) == (2, 2), "one a shortage, not one a switch"
     assert "and 3 more" in err
 
 
 def test_next_lines_name_verbs_that_there_are() -> None:
-    given = {"folder": "a b", "output": "o", "start": "s", "fabric_file": "f.yaml", "one": "1"}
-    lines = [line for verb in verb_names() for line in next_lines(verb, given)]
+    given = {"folder": "a b", "output": "o", "fabric_file": "f.yaml", "old": "1", "place": "p"}
+    lines = [line for name in NEXT_STEPS for line in next_lines(name, given)]
     assert len(lines) > 8
-    assert all(line.split()[1] in verb_names() for line in lines)
+    for words in [*map(str.split, NEXT_STEPS), *(line.split()[1:] for line in lines)]:
+        command = verb(words[0])
+        assert not isinstance(command, click.Group) or words[1] in command.commands
     assert "polarfab cables o" in lines
     assert "polarfab verify 'a b'" in lines
-    assert next_lines("expand", {"start": "s"}) == [], "nothing was written"
+    assert next_lines("expand", {"folder": "s"}) == [], "nothing was written"
 
 
 def test_racks_of_the_inventory(polarfab: Run, tmp_path: Path) -> None:
-    assert polarfab("init", tmp_path, "--family", "polarfly", "--q", 7, "--name", "lab")[0] == 0
+    assert polarfab("init", tmp_path, "polarfly", "--q", 7, "--name", "lab")[0] == 0
     assert (
         polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "build", "--quick")[0] == 0
     )
     for words, seen in (
-        (("--rack", "A2"), ("3 racks · 84 links leaving A2", "inside a rack", ">B1<")),
+        (("--mark", "A2"), ("3 racks · 84 links leaving A2", "inside a rack", ">B1<")),
         (("--layout", "racks"), ("3 racks<", "between racks")),
-        (("--pair", "A1,A2"), ("84 links between A1 and A2",)),
-        (("--cluster", "fan3"), ("8 clusters (fans) · ", "links leaving fan3", "inside a cluster")),
-        (("--rack", "fan3"), ("links leaving fan3",)),
+        (("--mark", "A1,A2"), ("84 links between A1 and A2",)),
+        (("--mark", "fan3"), ("8 clusters (fans) · ", "links leaving fan3", "inside a cluster")),
     ):
         assert polarfab("draw", tmp_path / "build", *words, "-o", tmp_path / "x.svg")[0] == 0
         text = (tmp_path / "x.svg").read_text()
         assert [part for part in seen if part not in text] == []
-    code, _, err = polarfab("draw", tmp_path / "build", "--rack", "A9", "-o", tmp_path / "x.svg")
+    code, _, err = polarfab("draw", tmp_path / "build", "--mark", "A9", "-o", tmp_path / "x.svg")
     assert code == 2
     assert "required a cluster: quadrics … fan7, or 0..7; or a rack: A1, A2, B1, given A9" in err
     code, _, err = polarfab(
@@ -220,7 +222,7 @@ def test_spare_ports_are_for_growth_where_a_fabric_can_grow(
     polarfab: Run, tmp_path: Path, family: str, grows: bool
 ) -> None:
     given = ["--q", 3, *(["--supernode", "complete", "--degree", 2] if not grows else [])]
-    assert polarfab("init", tmp_path / "lab", "--family", family, *given)[0] == 0
+    assert polarfab("init", tmp_path / "lab", family, *given)[0] == 0
     text = (tmp_path / "lab" / "inventory.yaml").read_text()
     assert ("so that the fabric can grow" in " ".join(text.replace("#", "").split())) == grows
     assert ("free for more" in text) == grows

@@ -92,12 +92,12 @@ def test_plan_and_diff_name_a_host_that_moved(polarfab: Run, tmp_path: Path) -> 
     assert polarfab("compile", with_hosts(tmp_path, CSV), "-o", old)[0] == 0
     swapped = [CSV[1], CSV[0], *CSV[2:]]
     assert polarfab("compile", with_hosts(tmp_path, swapped), "-o", new)[0] == 0
-    code, out, _ = polarfab("diff", old, new, "--json")
+    code, out, _ = polarfab("diff", new, "--from", old, "--json")
     found = json.loads(out)
     assert (code, [move[0] for move in found["hosts_moved"]]) == (1, ["gpu2", "gpu1"])
     was, now = places(Fabric.load(old).build)["gpu1"], places(Fabric.load(new).build)["gpu1"]
     assert found["hosts_moved"][1][1:] == [f"n0 {p}, {ip}, {mac}" for _, p, mac, ip in (was, now)]
-    assert "gpu1" in polarfab("diff", old, new)[1]
+    assert "gpu1" in polarfab("diff", new, "--from", old)[1]
     code, out, _ = polarfab("plan", new, "--from", old)
     assert "2 hosts moved" in out.splitlines()[0]
     assert f"host gpu1 moved: n0 {was[1]}, {was[3]}, {was[2]} to n0 {now[1]}" in out

@@ -151,7 +151,7 @@ def test_parameters_are_the_family_s_and_what_it_must_say(site, tmp_path, words,
 
 
 def test_parameters_on_the_command_line(site):
-    code, out, err = polarfab(site, words=("topology", "circulant", "switches=7", "shape=ring"))
+    code, out, err = polarfab(site, words=("export", "circulant", "switches=7", "shape=ring"))
     assert (code, len(out.splitlines())) == (0, 14), err
 
 

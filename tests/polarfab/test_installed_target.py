@@ -69,7 +69,7 @@ def test_diff_compares_its_files(site, build, tmp_path):
     spec.write_text(f"{FABRIC}hosts_per_node: 2\n")
     code, _, err = polarfab(site, words=("compile", spec, "-o", tmp_path / "b"))
     assert code == 0, err
-    words = "diff", build, tmp_path / "b", "--target", "routetable", "--set", "header=no"
+    words = "diff", tmp_path / "b", "--from", build, "--target", "routetable", "--set", "header=no"
     code, out, err = polarfab(site, words=words)
     assert code == 1, err
     assert "--- a/3/routes.csv" in out

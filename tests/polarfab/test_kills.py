@@ -137,7 +137,7 @@ CASES = {
         lambda root: generations(root / "there"),
     ),
     "rollback": Case(
-        lambda root: ["rollback", f"{root}/there"],
+        lambda root: ["folder", "rollback", f"{root}/there"],
         lambda root: generations(root / "there"),
     ),
     "cables": Case(
@@ -163,9 +163,11 @@ CASES = {
             ("inventory export", "inventory export {root}/{{}}.yaml"),
         )
     },
-    "gc": Case(lambda root: ["gc", f"{root}/there"], lambda root: generations(root / "there")),
+    "gc": Case(
+        lambda root: ["folder", "gc", f"{root}/there"], lambda root: generations(root / "there")
+    ),
     "expand": Case(
-        lambda root: f"expand {root}/part-{{}} --whole {root}/{{}}.yaml -o {root}/grown".split(),
+        lambda root: f"expand {root}/{{}}.yaml --from {root}/part-{{}} -o {root}/grown".split(),
         expanded,
     ),
 }
@@ -221,12 +223,12 @@ def prepared(verb: str, root: Path) -> tuple[list[str], Path, object]:
     kept = root.with_name(f"{root.name}-kept")
     shutil.copytree(root, kept, symlinks=True)
     state = case.state(root)
-    restore(root, kept)  # of what `polarfab gc` is to finish, too
+    restore(root, kept)  # of what `polarfab folder gc` is to finish, too
     return words[1], kept, state
 
 
 def killed_behind_the_exchange(words: list[str]) -> None:
-    """What `polarfab gc` has to finish: the folder that left is not kept yet."""
+    """What `polarfab folder gc` has to finish: the folder that left is not kept yet."""
     if not (child := os.fork()):
         artefact._keep = lambda *_: os._exit(0)
         here(*words)

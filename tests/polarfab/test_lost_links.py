@@ -1,4 +1,4 @@
-"""`validate` and `compile` name the links that disabled ports leave out, and what that costs."""
+"""`check spec` and `compile` name the links that disabled ports leave out, and what that costs."""
 
 import json
 
@@ -22,10 +22,10 @@ def spec(tmp_path):
     return file
 
 
-@pytest.mark.parametrize("verb", ["validate", "compile"])
+@pytest.mark.parametrize("verb", ["check spec", "compile"])
 def test_lost_links_are_named_and_priced(polarfab, spec, tmp_path, verb):
     more = ("-o", tmp_path / "build") if verb == "compile" else ()
-    code, _out, err = polarfab(verb, spec, *more)
+    code, _out, err = polarfab(*verb.split(), spec, *more)
     assert code == 0
     lines = [line for line in err.splitlines() if line.startswith("lost link: n3 ")]
     assert len(lines) == 2
@@ -34,7 +34,7 @@ def test_lost_links_are_named_and_priced(polarfab, spec, tmp_path, verb):
 
 
 def test_json_lists_them(polarfab, spec):
-    code, out, _ = polarfab("validate", spec, "--json")
+    code, out, _ = polarfab("check", "spec", spec, "--json")
     assert (code, len(json.loads(out)["lost_links"])) == (0, 2)
 
 
@@ -73,7 +73,7 @@ def test_real_nodes_come_before_planned_ones(polarfab, tmp_path, order, racked):
         nodes = [n | {"rack": "AB"[n["name"] < "new"]} for n in nodes]
         more["racks"] = RACKS
     spec = described(tmp_path, nodes, **more)
-    code, out, err = polarfab("validate", spec, "--json")
+    code, out, err = polarfab("check", "spec", spec, "--json")
     found = json.loads(out)
     assert (code, found["hosts"], found["lost_hosts"], err) == (0, 26, [], "")
     assert sorted(found["spares"]) == ["new0", "new1", "new2"]
@@ -86,7 +86,7 @@ def test_planned_nodes_of_an_earlier_build_give_way_to_real_ones(polarfab, tmp_p
     assert polarfab("compile", spec, "-o", tmp_path / "build")[0] == 0
     spec = described(tmp_path, PLANNED[:2] + REAL[:12])
     words = spec, "--cables-of", tmp_path / "build", "--json"
-    code, out, _ = polarfab("validate", *words)
+    code, out, _ = polarfab("check", "spec", *words)
     assert (code, json.loads(out)["spares"], json.loads(out)["hosts"]) == (0, ["new1"], 24)
     code, out, _ = polarfab("compile", *words, "-o", tmp_path / "next")
     assert (code, json.loads(out)["hosts"]) == (0, 24)
@@ -94,20 +94,20 @@ def test_planned_nodes_of_an_earlier_build_give_way_to_real_ones(polarfab, tmp_p
 
 def test_a_real_node_with_hosts_and_no_vertex_is_named(polarfab, tmp_path):
     spec = described(tmp_path, [*REAL, {"name": "n13"}])
-    for verb, more in (("validate", ()), ("compile", ("-o", tmp_path / "build"))):
-        _, _, err = polarfab(verb, spec, *more)
+    for verb, more in (("check spec", ()), ("compile", ("-o", tmp_path / "build"))):
+        _, _, err = polarfab(*verb.split(), spec, *more)
         assert "lost host: 2 hosts of n13, which is a spare: 14 nodes are listed" in err
-    assert len(json.loads(polarfab("validate", spec, "--json")[1])["lost_hosts"]) == 1
+    assert len(json.loads(polarfab("check", "spec", spec, "--json")[1])["lost_hosts"]) == 1
 
 
 def test_hosts_at_disabled_ports_are_named(polarfab, tmp_path):
     nodes = [*REAL[:12], {"name": "n12", "disabled_ports": ["h2"]}]
     spec = described(tmp_path, nodes)
-    for verb, more in (("validate", ()), ("compile", ("-o", tmp_path / "build"))):
-        _, _, err = polarfab(verb, spec, *more)
+    for verb, more in (("check spec", ()), ("compile", ("-o", tmp_path / "build"))):
+        _, _, err = polarfab(*verb.split(), spec, *more)
         line = "lost host: h12-1: h2 of n12 is disabled, and no spare port is like it\n"
         assert line in err
-    found = json.loads(polarfab("validate", spec, "--json")[1])
+    found = json.loads(polarfab("check", "spec", spec, "--json")[1])
     assert (found["hosts"], len(found["lost_hosts"]), found["lost_links"]) == (25, 1, [])
 
 
@@ -115,9 +115,9 @@ def test_a_file_may_have_hosts_of_planned_spares(polarfab, tmp_path):
     lines = [f"h{v},{node['name']}" for v, node in enumerate([*REAL, *PLANNED])]
     (tmp_path / "hosts.csv").write_text("\n".join(["name,switch", *lines]))
     spec = described(tmp_path, PLANNED + REAL, hosts="hosts.csv")
-    code, out, err = polarfab("validate", spec, "--json")
+    code, out, err = polarfab("check", "spec", spec, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["hosts"] == 13
     spec = described(tmp_path, [*REAL, {"name": "new0"}, *PLANNED[1:]], hosts="hosts.csv")
-    code, _, err = polarfab("validate", spec)
+    code, _, err = polarfab("check", "spec", spec)
     assert (code, "a node with a vertex as switch, given new0 in line 15" in err) == (2, True)

@@ -71,13 +71,13 @@ def test_plan_wants_one_start(compiled, polarfab):
 
 def test_diff_of_a_build_with_itself(compiled, polarfab):
     build = compiled("a")
-    assert polarfab("diff", build, build)[0] == 0
-    code, out, _ = polarfab("diff", build, build, "--json")
+    assert polarfab("diff", build, "--from", build)[0] == 0
+    code, out, _ = polarfab("diff", build, "--from", build, "--json")
     assert (code, json.loads(out)["differ"]) == (0, False)
 
 
 def test_diff_tells_policy_and_classes(compiled, polarfab):
-    code, out, _ = polarfab("diff", compiled("a"), compiled("b", FULL), "--json")
+    code, out, _ = polarfab("diff", compiled("b", FULL), "--from", compiled("a"), "--json")
     found = json.loads(out)
     assert code == 1
     assert found["facts"]["protect"] == ["none", "link"]
@@ -95,15 +95,15 @@ def test_diff_tells_policy_and_classes(compiled, polarfab):
 
 def test_diff_of_two_sizes(compiled, polarfab):
     small, large = compiled("a"), compiled("b", q=4)
-    code, out, _ = polarfab("diff", small, large, "--json")
+    code, out, _ = polarfab("diff", large, "--from", small, "--json")
     found = json.loads(out)
     assert (code, len(found["nodes_added"]), found["nodes_removed"]) == (1, 8, [])
-    assert polarfab("diff", small, large)[0] == 1
+    assert polarfab("diff", large, "--from", small)[0] == 1
 
 
 def test_diff_of_configurations(compiled, polarfab):
     old, new = compiled("a"), compiled("b", "addressing: {ipv4: 10.9.0.0/16}\n")
-    code, out, _ = polarfab("diff", old, new, "--target", "nxos", "--json")
+    code, out, _ = polarfab("diff", new, "--from", old, "--target", "nxos", "--json")
     files = {file["file"]: file for file in json.loads(out)["files"]}
     assert code == 1
     assert len(files) == 13
@@ -117,12 +117,14 @@ def test_diff_of_configurations(compiled, polarfab):
     assert set(routes) <= set(typed)
     assert any(line.startswith("no ip route 10.0.") for line in typed)
     assert any(line.startswith("ip route 10.0.") for line in gone)
-    assert polarfab("diff", old, new, "--target", "ovs")[1].startswith("--- a/0/flows.txt\n")
+    assert polarfab("diff", new, "--from", old, "--target", "ovs")[1].startswith(
+        "--- a/0/flows.txt\n"
+    )
 
 
 def test_diff_with_options_of_a_target(compiled, polarfab):
     old, new = compiled("a"), compiled("b", FULL)
-    words = "diff", old, new, "--target", "frr"
+    words = "diff", new, "--from", old, "--target", "frr"
     assert " weight " not in polarfab(*words)[1]
     code, out, _ = polarfab(*words, "--set", "version=10.7")
     assert (code, "+ip route 10.0.0.8/30 fe80::5 eth2" in out) == (1, True)
@@ -132,9 +134,9 @@ def test_diff_with_options_of_a_target(compiled, polarfab):
     ):
         code, _, err = polarfab(*words, *wrong)
         assert (code, said in err) == (2, True)
-    code, _, err = polarfab("diff", old, new, "--set", "version=8.4")
+    code, _, err = polarfab("diff", new, "--from", old, "--set", "version=8.4")
     assert (code, "name it with --target" in err) == (2, True)
-    code, _, err = polarfab("diff", old, new, "--target", "eoss")
+    code, _, err = polarfab("diff", new, "--from", old, "--target", "eoss")
     assert (code, "given eoss; did you mean eos?" in err) == (2, True)
 
 

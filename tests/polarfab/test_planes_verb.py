@@ -171,16 +171,16 @@ def test_a_plug_in_the_wrong_plane(
         facts.write_text(head + "".join(",".join(row) + "\n" for row in rows))
 
     told()
-    assert polarfab("check-wiring", build, facts)[0] == 0
+    assert polarfab("check", "wiring", build, facts)[0] == 0
     one = next(row for row in rows if row[0].startswith("p1"))
     two = next(row for row in rows if row[0].startswith("p2"))
     one[2:], two[2:] = two[2:], one[2:]
     told()
-    code, out, _ = polarfab("check-wiring", build, facts, "--json")
+    code, out, _ = polarfab("check", "wiring", build, facts, "--json")
     (move,) = json.loads(out)["moves"]
     assert (code, move["kind"]) == (1, "swap")
     assert move["a"]["node"][:3] != move["b"]["node"][:3]
-    code, out, err = polarfab("check-wiring", build / "plane-1", facts, "--json")
+    code, out, err = polarfab("check", "wiring", build / "plane-1", facts, "--json")
     report = json.loads(out)
     assert code == 1
     assert len(report["missing"]) == 1
@@ -203,13 +203,13 @@ def test_as_wired_holds_all_planes(polarfab: Run, fabric: Path, tmp_path: Path) 
     facts, wired = tmp_path / "facts.csv", tmp_path / "wired.yaml"
     head = "node,port,neighbour,neighbour_port\n"
     facts.write_text(head + "".join(",".join(row) + "\n" for row in rows))
-    code, _, err = polarfab("check-wiring", build, facts, "--as-wired", wired)
+    code, _, err = polarfab("check", "wiring", build, facts, "--as-wired", wired)
     assert code == 1
     assert "1 cables join what the fabric does not, the first p1-n10" in err
     (tmp_path / "i.yaml").write_text("generate: {type: copackaged-4x8}\n" + wired.read_text())
     again = tmp_path / "again"
     assert polarfab("compile", fabric, "-o", again, "--quick")[0] == 0
-    code, out, _ = polarfab("check-wiring", again, facts, "--json")
+    code, out, _ = polarfab("check", "wiring", again, facts, "--json")
     report = json.loads(out)
     assert (report["planned"], report["missing"], len(report["extra"])) == (47, [], 1)
 
@@ -228,7 +228,7 @@ def test_nodes_in_places_of_another_plane_are_told_with_the_plane(
     facts, wired = tmp_path / "facts.csv", tmp_path / "wired.yaml"
     head = "node,port,neighbour,neighbour_port\n"
     facts.write_text(head + "".join(",".join(row) + "\n" for row in rows))
-    polarfab("check-wiring", build, facts, "--as-wired", wired)
+    polarfab("check", "wiring", build, facts, "--as-wired", wired)
     assert "#   p1-3: plane 2, vertex 4\n" in wired.read_text()
     assert "#   p2-4: plane 1, vertex 3\n" in wired.read_text()
 
@@ -272,16 +272,16 @@ def test_diff_and_plan_go_plane_by_plane(polarfab: Run, fabric: Path, tmp_path: 
     text = "generate: {type: copackaged-4x8}\ndead_links: [{a: p2-n0, b: p2-n1}]\n"
     (tmp_path / "i.yaml").write_text(text)
     assert polarfab("compile", fabric, "-o", less, "--quick")[0] == 0
-    code, out, _ = polarfab("diff", whole, less, "--json")
+    code, out, _ = polarfab("diff", less, "--from", whole, "--json")
     report = json.loads(out)
     assert (code, report["differ"]) == (1, True)
     one, two = report["planes"]
     assert (one["fabric"], one["cables_removed"], one["switches"]) == ("lab-p1", [], [])
     assert (two["fabric"], len(two["cables_removed"])) == ("lab-p2", 1)
-    code, out, _ = polarfab("diff", whole, less, "--target", "eos", "--json")
+    code, out, _ = polarfab("diff", less, "--from", whole, "--target", "eos", "--json")
     targets = [(plane["fabric"], plane["target"]) for plane in json.loads(out)["planes"]]
     assert (code, targets) == (1, [("lab-p1", "eos"), ("lab-p2", "eos")])
-    assert polarfab("diff", whole, whole)[0] == 0
+    assert polarfab("diff", whole, "--from", whole)[0] == 0
 
     code, out, _ = polarfab("plan", less, "--from", whole, "--json")
     report = json.loads(out)
@@ -292,7 +292,7 @@ def test_diff_and_plan_go_plane_by_plane(polarfab: Run, fabric: Path, tmp_path: 
     assert "plane lab-p1" in out
     assert "plane lab-p2" in out
     assert err.startswith("lab-p2: ")
-    code, _, err = polarfab("diff", whole, less / "plane-1")
+    code, _, err = polarfab("diff", less / "plane-1", "--from", whole)
     assert code == 2
     assert f"required 2 planes, as in {whole}, given 1 plane; name folders with as many" in err
 
@@ -328,7 +328,7 @@ def test_all_planes_grow(polarfab: Run, fabric: Path, tmp_path: Path) -> None:
     assert len(places) == 2 * 17
     code, out, err = polarfab("plan", larger, "--from", build, "--json")
     assert (code, json.loads(out)["lossless"]) == (0, True), err
-    code, out, err = polarfab("expand", build, "--whole", build, "--json")
+    code, out, err = polarfab("expand", build, "--from", build, "--json")
     assert (code, json.loads(out)["nodes_added"]) == (0, 0), err
 
 
@@ -342,7 +342,7 @@ def test_emulate_takes_all_planes(polarfab: Run, build: Path, fabric: Path, tmp_
     code, out, _ = polarfab("emulate", build, *words)
     assert (code, "all planes, at first" in out) == (0, True)
     assert "all planes, at first" in (tmp_path / "report.html").read_text()
-    code, _, err = polarfab("rehearse", fabric, fabric)
+    code, _, err = polarfab("rehearse", fabric, "--from", fabric)
     assert code == 2
     assert "fabric.yaml:3: planes: required one plane here, given 2; compile it, and name" in err
 

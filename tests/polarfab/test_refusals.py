@@ -53,7 +53,7 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str])
 
 
 def test_a_full_disk_behind_stdout(build: Path) -> None:
-    for words in (("topology", "polarfly", "--q", 31), ("explain", build, 0, 5)):
+    for words in (("export", "polarfly", "--q", 31), ("explain", build, 0, 5)):
         with Path("/dev/full").open("w") as full:
             run = polarfab(*words, stdout=full)
         said = "error: standard output cannot be written: No space left on device\n"
@@ -61,13 +61,13 @@ def test_a_full_disk_behind_stdout(build: Path) -> None:
 
 
 def test_no_stdout_at_all() -> None:
-    words = " ".join([*POLARFAB, "topology", "polarfly", "--q", "3"])
+    words = " ".join([*POLARFAB, "export", "polarfly", "--q", "3"])
     run = subprocess.run(["sh", "-c", f"{words} >&-"], capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_too_little_memory() -> None:
-    words = " ".join([*POLARFAB, "topology", "polarfly", "--q", "1009", "--json"])
+    words = " ".join([*POLARFAB, "export", "polarfly", "--q", "1009", "--json"])
     run = subprocess.run(
         ["sh", "-c", f"ulimit -v 3500000; {words}"], capture_output=True, text=True
     )
@@ -78,7 +78,7 @@ def test_too_little_memory() -> None:
 def test_memory_that_ends_all_the_same(tmp_path: Path) -> None:
     """An estimate can be too low: what the limit then refuses is one message, too."""
     low = "from compilers import memory; memory.available = lambda: 1 << 50"
-    words = [sys.executable, "-c", f"{low}; from polarfab.cli import main; main()", "topology"]
+    words = [sys.executable, "-c", f"{low}; from polarfab.cli import main; main()", "export"]
     command = " ".join(map(shlex.quote, [*words, "polarfly", "--q", "1009", "--json"]))
     run = subprocess.run(
         ["sh", "-c", f"ulimit -v 3500000; {command}"], capture_output=True, text=True, cwd=tmp_path
@@ -134,7 +134,7 @@ def test_render_takes_the_place_of_no_file_and_no_build(run_here, build: Path) -
         wanted = f"error: {place}: required a folder for rendered files, given {what}; name another"
         assert (code, error.startswith(wanted)) == (2, True), error
     assert file.read_text() == "mine"
-    assert run_here("fsck", build, "--quiet")[0] == 0
+    assert run_here("folder", "fsck", build, "--quiet")[0] == 0
 
 
 def test_a_build_behind_a_link_and_from_inside(build: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_build_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_one_link_is_one(build: Path) -> None:
     assert polarfab("explain", build, 0, 1).stdout.startswith("0 to 1: 1 link\n")
-    assert "pairs over 1 link " in polarfab("verify", build, "--quick").stdout
+    assert "pairs over 1 link " in polarfab("verify", build, "--quick", "--verbose").stdout
 
 
 @pytest.mark.parametrize(

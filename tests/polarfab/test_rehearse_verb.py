@@ -20,14 +20,14 @@ def fabrics(tmp_path, monkeypatch):
 
 
 def test_a_move_that_loses_nothing(fabrics, polarfab):
-    ends, report = ("fabric.yaml", "less.yaml"), fabrics / "out"
+    ends, report = ("less.yaml", "--from", "fabric.yaml"), fabrics / "out"
     code, out, err = polarfab("rehearse", *ends, "--engine", "model", "--report", report)
     assert (code, err.count("reported in")) == (0, 3)
     assert "4 rounds, 7 states of 156 pairs of switches; 1 cable goes, which 12 pairs" in out
     assert "probe, build: less.yaml: at most 0 lost a pair" in out
     assert "new build, every pair: delivered" in out
     assert "lab passed in" in err
-    again = "polarfab rehearse fabric.yaml less.yaml --interval 0.1 --pairs 0 --engine model"
+    again = "polarfab rehearse less.yaml --from fabric.yaml --interval 0.1 --pairs 0 --engine model"
     assert again in (report / "report.html").read_text()
 
 
@@ -37,14 +37,14 @@ def test_a_long_path_is_taken_and_one_of_two_lines_is_not(fabrics, polarfab):
         (fabrics / name / "inventory.yaml").write_text("generate: {type: copackaged-4x8}\n")
         (fabrics / name / "f.yaml").write_text(FABRIC.format("inventory.yaml", ""))
         new = fabrics / name / "f.yaml"
-        code, _, err = polarfab("rehearse", "fabric.yaml", new, "--engine", "model")
+        code, _, err = polarfab("rehearse", new, "--from", "fabric.yaml", "--engine", "model")
         assert code == (0 if good else 2), err
-        assert good or "NEW: required a path of 1 to 4,096 printable characters" in err
+        assert good or "BUILD: required a path of 1 to 4,096 printable characters" in err
 
 
 @pytest.mark.usefixtures("fabrics")
 def test_json(polarfab):
-    ends = "fabric.yaml", "less.yaml"
+    ends = "less.yaml", "--from", "fabric.yaml"
     code, out, _ = polarfab("rehearse", *ends, "--engine", "model", "--json", "--interval", "0.05")
     found = json.loads(out)
     assert (code, found["engine"], found["passed"], len(found["moves_to"])) == (0, "model", True, 1)
@@ -57,7 +57,7 @@ def test_build_folders_must_be_verified(fabrics, polarfab):
     for name in ("fabric", "less"):
         done = polarfab("compile", fabrics / f"{name}.yaml", "-o", fabrics / name)
         assert done[0] == 0
-    ends = fabrics / "less", fabrics / "fabric"
+    ends = fabrics / "fabric", "--from", fabrics / "less"
     assert polarfab("rehearse", *ends, "--engine", "model")[0] == 0
     (fabrics / "fabric" / "verified.json").unlink()
     code, _, err = polarfab("rehearse", *ends, "--engine", "model")
@@ -66,15 +66,16 @@ def test_build_folders_must_be_verified(fabrics, polarfab):
 
 
 @pytest.mark.usefixtures("fabrics")
-@pytest.mark.parametrize("words", [("fabric.yaml", "nowhere.yaml"), ("nowhere.yaml", "less.yaml")])
-def test_a_build_that_is_not_there(polarfab, words):
-    code, _, err = polarfab("rehearse", *words, "--engine", "model")
+@pytest.mark.parametrize("ends", [("fabric.yaml", "nowhere.yaml"), ("nowhere.yaml", "less.yaml")])
+def test_a_build_that_is_not_there(polarfab, ends):
+    old, new = ends
+    code, _, err = polarfab("rehearse", new, "--from", old, "--engine", "model")
     assert (code, "nowhere.yaml: required a file to read" in err) == (2, True)
 
 
 def test_renumbered_hosts_cannot_be_rehearsed(fabrics, polarfab):
     (fabrics / "three.yaml").write_text(FABRIC.format("inventory.yaml", "hosts_per_node: 3\n"))
-    code, _, err = polarfab("rehearse", "fabric.yaml", "three.yaml", "--engine", "model")
+    code, _, err = polarfab("rehearse", "three.yaml", "--from", "fabric.yaml", "--engine", "model")
     words = "one without host h0 at its place with its address (13 in all)"
     assert (code, words in err) == (2, True)
 

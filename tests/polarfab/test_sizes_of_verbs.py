@@ -35,12 +35,12 @@ LARGE = {
     "bisection": ["analyse", "oft", "--q", "509", "--what", "bisection"],
     "bisection of pn": ["analyse", "pn", "--q", "509", "--what", "bisection"],
     "picture of pn": ["draw", "pn", "--q", "509", "-o", "x.svg"],
-    "topology q=1021": ["topology", "polarfly", "--q", "1021", "--format", "graphml"],
-    "topology of oft": ["topology", "oft", "--q", "1021"],
-    "dragonfly": ["topology", "dragonfly", "h=1000000000000000"],
+    "graph q=1021": ["export", "polarfly", "--q", "1021", "--format", "graphml"],
+    "graph of oft": ["export", "oft", "--q", "1021"],
+    "dragonfly": ["export", "dragonfly", "h=1000000000000000"],
     "slimfly": ["analyse", "slimfly", "q=1000000000000000003"],
     "jellyfish": ["analyse", "jellyfish", "nodes=1000000000", "degree=4"],
-    "hyperx": ["topology", "hyperx", "sides=99999999999999999999"],
+    "hyperx": ["export", "hyperx", "sides=99999999999999999999"],
 }
 
 
@@ -66,18 +66,19 @@ def at_once(polarfab: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> R
 def test_graphs_that_are_too_large(
     at_once: Run, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if what.startswith("topology"):
+    if what.startswith("graph"):
         monkeypatch.setattr(estimates, "available", lambda: 2 * GB)
     _, _, err = at_once(*LARGE[what])
     assert "required" in err
 
 
 VERBS = {
-    **{verb: [verb, "fabric.yaml"] for verb in ("validate", "analyse", "topology")},
+    **{verb: [verb, "fabric.yaml"] for verb in ("analyse", "export")},
+    "check spec": ["check", "spec", "fabric.yaml"],
     "compile": ["compile", "fabric.yaml", "-o", "out"],
     "draw": ["draw", "fabric.yaml", "-o", "out.svg"],
     "inventory export": ["inventory", "export", "fabric.yaml"],
-    "expand": ["expand", "small", "--whole", "fabric.yaml"],
+    "expand": ["expand", "fabric.yaml", "--from", "small"],
 }
 
 
@@ -86,7 +87,7 @@ VERBS = {
 def test_fabrics_that_are_too_large(
     at_once: Run, verb: str, family: str, polarfab: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if verb in ("topology", "inventory export"):  # the graph of a pn q=509 takes 3 GB
+    if verb in ("export", "inventory export"):  # the graph of a pn q=509 takes 3 GB
         monkeypatch.setattr(estimates, "available", lambda: 2 * GB)
     if verb == "expand":
         Path("small.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
@@ -104,6 +105,6 @@ def test_what_init_would_begin_is_not_too_large(
     at_once: Run, family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimates, "available", lambda: 2 * GB)
-    _, _, err = at_once("init", "lab", "--family", family, "--q", "1021")
+    _, _, err = at_once("init", "lab", family, "--q", "1021")
     assert "given 2.0 GB available; write edges" in err
     assert "here q fits up to" in err

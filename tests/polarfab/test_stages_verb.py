@@ -1,4 +1,4 @@
-"""`compile --phase` and `expand --whole`."""
+"""`compile --phase` and `expand --from`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_verbs(polarfab: Run, tmp_path: Path) -> None:
     some, rest = tmp_path / "some", tmp_path / "rest"
     code, out, err = polarfab("compile", fabric, "--phase", 2, "-o", some, "--json")
     assert (code, json.loads(out)["nodes"]) == (0, 15), err
-    code, out, _ = polarfab("expand", some, "--whole", fabric, "-o", rest, "--json")
+    code, out, _ = polarfab("expand", fabric, "--from", some, "-o", rest, "--json")
     report = json.loads(out)
     assert code == 0
     assert (report["cables_moved"], report["cables_relabelled"]) == (0, 0)
@@ -25,7 +25,7 @@ def test_the_verbs(polarfab: Run, tmp_path: Path) -> None:
     assert len(report["nodes_added"]) == 42
     assert len((tmp_path / "rest-added-cables.csv").read_text().splitlines()) == 1 + 207
     assert (rest / "verified.json").is_file()
-    code, out, _ = polarfab("expand", some, "--whole", rest)
+    code, out, _ = polarfab("expand", rest, "--from", some)
     assert code == 0
     assert "cables moved       0" in out
 
@@ -33,10 +33,13 @@ def test_the_verbs(polarfab: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["compile", "--phase", "9"], "required a phase from 1 to 8, given 9"),
+        (["compile", "--phase", "9"], "--phase: required a phase from 1 to 8, given 9"),
         (["compile", "--phases", "3"], "--phases says of how many phases --phase is one"),
-        (["expand"], "say either --clusters or --whole"),
-        (["expand", "--clusters", "nucleus", "--whole", "x"], "say either --clusters or --whole"),
+        (["expand"], "say either --clusters or --from OLDBUILD"),
+        (
+            ["expand", "--clusters", "nucleus", "--from", "x"],
+            "say either --clusters or --from OLDBUILD",
+        ),
     ],
 )
 def test_wrong_words(polarfab: Run, tmp_path: Path, words: list[str], message: str) -> None:

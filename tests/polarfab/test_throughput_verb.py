@@ -32,18 +32,17 @@ def run(*words: object) -> str:
 
 
 def test_json_has_what_the_build_says(folder: Path) -> None:
-    words = (folder, "--json", "--pattern", "tornado", "--pattern", "uniform")
-    found = json.loads(run(*words))
+    found = json.loads(run(folder, "--json"))
     assert (found["name"], found["hosts_per_node"]) == ("lab", 3)
-    assert [each["pattern"] for each in found["patterns"]] == ["tornado", "uniform"]
+    patterns = {each["pattern"]: each for each in found["patterns"]}
     assert set(found["patterns"][0]["minimal"]) == {"share", "peak", "mean", "hottest"}
-    tornado, uniform = found["patterns"]
+    tornado, uniform = patterns["tornado"], patterns["uniform"]
     assert tornado["minimal"]["share"] < tornado["optimum"] == 1
     assert uniform["optimum"] == 1
     emitted = tornado["as_emitted"]["share"]
     assert tornado["share_of_optimum"] == pytest.approx(emitted / tornado["optimum"])
-    more = json.loads(run(folder, "--json", "--pattern", "tornado", "--hosts", 6))
-    share = found["patterns"][0]["minimal"]["share"]
+    more = json.loads(run(folder, "--json", "--pattern", "tornado", "--hosts-per-node", 6))
+    share = tornado["minimal"]["share"]
     assert more["patterns"][0]["minimal"]["share"] == pytest.approx(share / 2)
 
 
@@ -86,3 +85,7 @@ def test_uneven_hosts_are_said_to_be_taken_as_even(tmp_path, polarfab):
     assert "3 hosts per node, as if every node had as many (1 to 3)" in " ".join(out.split())
     found = Fabric.load(tmp_path / "build").throughput(["uniform"])[0]
     assert (found.as_emitted, found.emitted) == (None, found.minimal)
+    _, out, _ = polarfab(
+        "throughput", tmp_path / "build", "--pattern", "uniform", "--hosts-per-node", 1
+    )
+    assert "polarfly q=2, 1 host per node;" in out

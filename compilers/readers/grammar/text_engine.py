@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -85,6 +85,10 @@ class _Open:
         return self.rule is not None and (self.used or self.ends or self.path == self.text)
 
 
+_Section: TypeAlias = tuple[tuple[str, str], ...]
+"""The fields of a section, and their texts."""
+
+
 class _Run(NamedTuple):
     """Lines of routes that stand together: of a head, the first and the last of the text."""
 
@@ -112,7 +116,7 @@ class TextEngine:
     _only: list[tuple[Verb, Place]] = field(default_factory=list)
     _wanted: list[tuple[str, Place]] = field(default_factory=list)
     _last: str = ""
-    _single: dict[RouteHead, list[tuple[int, str]]] = field(default_factory=dict)
+    _single: dict[tuple[RouteHead, _Section], list[tuple[int, str]]] = field(default_factory=dict)
 
     def read(self, lines: TextLines, *, whole: bool = True) -> None:
         """Read all lines, and tell the actor what they say.
@@ -124,17 +128,19 @@ class TextEngine:
         Raises:
             UnicodeDecodeError: they are no text in UTF-8.
         """
-        label = self._labels(lines)
-        taken = np.zeros(len(label), np.bool_)
-        for run in _runs(label):
-            part = lines[np.arange(run.first, run.last)]
-            if run.head < 0 or not self._taken(self.grammar.heads[run.head], part):
+        taken: dict[tuple[RouteHead, _Section], list[np.ndarray[Any, Any]]] = {}
+        for run in _runs(self._labels(lines)):
+            at = np.arange(run.first, run.last)
+            part = lines[at]
+            if run.head < 0 or not (head := self._head(self.grammar.heads[run.head], part)):
                 for number, text in part:
                     self._line(number, text)
             else:
-                taken[run.first : run.last] = True
-        for number, head in enumerate(self.grammar.heads):
-            self._routes(head, lines[taken & (label == number)])
+                taken.setdefault((head, self._section()), []).append(at)
+        for head, section in dict.fromkeys((*taken, *self._single)):
+            none = np.zeros(0, np.int64)
+            of_head = lines[np.concatenate((none, *taken.get((head, section), ())))]
+            self._routes(head, of_head, section)
         if whole:
             self._end()
 
@@ -148,15 +154,21 @@ class TextEngine:
                     label[lines.beginning(plain)] = -1
         return label
 
-    def _taken(self, head: RouteHead, part: TextLines) -> bool:
-        """Whether a run of routes stands where they belong."""
+    def _head(self, head: RouteHead, part: TextLines) -> RouteHead | None:
+        """The head of this text in the section that a run of routes is in, None: there is none."""
         number, text = next(iter(part))
         self._leave(number, text)
-        if head.section is None:
-            if self._last:
-                self.actor.wrong(number, f"{text}, behind {self._last}")
-            return not self._open
-        return bool(self._open) and self._open[-1].rule is head.section
+        if head.section is None and self._last:
+            self.actor.wrong(number, f"{text}, behind {self._last}")
+        if self._open and self._open[-1].rule is None:
+            return None
+        section = self._open[-1].rule if self._open else None
+        alike = (h for h in self.grammar.heads if h.text == head.text and h.section is section)
+        return next(alike, None)
+
+    def _section(self) -> _Section:
+        """The fields of the section that is open."""
+        return tuple(self._open[-1].fields.items()) if self._open else ()
 
     def _line(self, number: int, line: str) -> None:
         text = line.strip()
@@ -191,7 +203,9 @@ class TextEngine:
         place = Place(number, text, fields)
         self._seen.add((rule, above.key if above else ""))
         if rule.routes:
-            self._one_route(rule, place)
+            head = next(head for head in self.grammar.heads if rule in head.rules)
+            single = self._single.setdefault((head, self._section()), [])
+            single.append((number, text))  # with other blanks before it than a run has
             return
         self._check(rule.checks, place)
         for verb, *words in rule.verbs:
@@ -261,15 +275,10 @@ class TextEngine:
             elif verb in ("only", "iff"):
                 self._only.append(((verb, *["if"] * (verb == "iff"), *words), place))
 
-    def _one_route(self, rule: GrammarRule, place: Place) -> None:
-        """A line of routes that stands where no run does: with other blanks before it."""
-        head = next(head for head in self.grammar.heads if rule in head.rules)
-        self._single.setdefault(head, []).append((place.line, place.text))
-
-    def _routes(self, head: RouteHead, lines: TextLines) -> None:
-        """The routes of a head, each way understood once."""
+    def _routes(self, head: RouteHead, lines: TextLines, section: _Section) -> None:
+        """The routes of a head in a section, each way understood once."""
         parts = [(lines, len(head.text))] if len(lines.number) else []
-        if single := self._single.get(head):
+        if single := self._single.get((head, section)):
             alone = TextLines.of("".join(f"{line}\n" for _, line in single).encode())
             numbers = np.array([number for number, _ in single], np.int64)
             parts.append((alone.numbered(numbers), len(head.text) - head.rules[0].indent))
@@ -282,7 +291,7 @@ class TextEngine:
             for text, line in found.first_lines().items():
                 for rule in head.rules if text else ():
                     if match := _behind_prefix(rule)[0].fullmatch(text):
-                        if key := self._way(rule, match, line):
+                        if key := self._way(rule, match, line, section):
                             keys.setdefault(key[0], {})[text], six[text] = key[1], rule.six
                         break
             odd = found.ways if len(families) > 1 else found.ways.keys() - six.keys()
@@ -292,9 +301,12 @@ class TextEngine:
             for table, texts in keys.items():
                 self.routes.setdefault(table, RouteLines()).absorb(found.reworded(texts))
 
-    def _way(self, rule: GrammarRule, match: re.Match[str], line: int) -> tuple[str, str] | None:
+    def _way(
+        self, rule: GrammarRule, match: re.Match[str], line: int, section: _Section
+    ) -> tuple[str, str] | None:
         """The table and the one text of a way."""
-        fields = {k: v for k, v in match.groupdict().items() if v is not None}
+        own = {k: v for k, v in match.groupdict().items() if v is not None}
+        fields = dict(section) | own
         place = Place(line, match[0], fields)
         self._check(rule.checks, place)
         kind, *more = (_filled([word], fields) for word in _behind_prefix(rule)[1])

@@ -13,8 +13,9 @@ from compilers.readers.route_tables import RouteLines
 from compilers.readers.routers.router_forwarding import far_ends
 from compilers.readers.routers.router_text import DISCARD, RouterText
 
-TRANSIT, ENTERING = "transit", "entering"
-"""The tables of packets from anywhere, and of those that come in in the VRF of hosts."""
+TRANSIT, ENTERING, STAGE = "transit", "entering", "stage "
+"""The tables of packets from anywhere, of those that come in in the VRF of hosts, and of marked
+ones, in front of the name of their VRF."""
 GROUP, ENDS, LAST = "group ", "discard", "last"
 """A way by a group of next hops; two lines of one route that discards, behind all others."""
 INSIDE = " default"
@@ -31,6 +32,7 @@ class RouterActor:
     cages: speed and number of the parts, with their lines. destinations: those that filters look
     for. groups: the next hop of each, DISCARD where it has none. frames: the MTU of IP by port;
     fitting: the same as the port's inner interface says it. commands: those of another language.
+    staged: the VRF, prefix, way and line of routes for marked packets that are read one by one.
     """
 
     router: RouterText
@@ -40,6 +42,7 @@ class RouterActor:
     frames: dict[str, int] = field(default_factory=dict)
     fitting: dict[str, tuple[int, int]] = field(default_factory=dict)
     commands_: list[tuple[int, str]] = field(default_factory=list)
+    staged_: list[tuple[str, str, str, int]] = field(default_factory=list)
 
     def wrong(self, line: int, text: str) -> None:
         """See `GrammarActor.wrong`."""
@@ -128,6 +131,19 @@ class RouterActor:
         """The VRF of hosts is there."""
         self.router.vrf = name
 
+    def stage(self, place: Place, name: str) -> None:  # noqa: ARG002
+        """The VRF of what comes in marked by a link is there."""
+        self.router.stages.setdefault(name, RouteLines())
+
+    def staged(self, place: Place, vrf: str, prefix: str, *words: str) -> None:
+        """A route of such a VRF."""
+        self.staged_.append((vrf, prefix, " ".join(words), place.line))
+
+    def within(self, place: Place, name: str, port: str, tag: str) -> None:
+        """A subinterface: its port, and its VLAN, "" where another statement says it."""
+        found = self.router.interface(name, place.line)
+        found.port, found.tag = port, tag or found.tag
+
     def ingress(self, place: Place, family: str, name: str, unit: str) -> None:  # noqa: ARG002
         """The interface whose packets a filter looks at."""
         self.router.ingress[family] = _unit(name, unit)
@@ -165,6 +181,11 @@ class RouterActor:
                 router.fault(line, f"{gateway} of group {group} is at the end of no link")
         for kind, rows in ((TRANSIT, router.transit), (ENTERING, router.entering)):
             rows.absorb(self._settled(engine.routes.get(kind, RouteLines()), kind))
+        for vrf, prefix, way, line in self.staged_:
+            engine.routes.setdefault(f"{STAGE}{vrf}", RouteLines()).extend([prefix], [way], [line])
+        for vrf, rows in router.stages.items():
+            kind = f"{STAGE}{vrf}"
+            rows.absorb(self._settled(engine.routes.get(kind, RouteLines()), kind))
         router.part_back()
         if len({*router.ingress.values()}) > 1:
             router.fault(1, f"filters at {' and '.join(sorted(router.ingress.values()))}")
@@ -182,7 +203,7 @@ class RouterActor:
             for prefix in ends.keys() ^ last.keys():
                 line = ends.get(prefix) or last[prefix]
                 self.router.fault(line, f"{prefix}, which is discarded, or behind others, alone")
-        hops = {way: self._hops(way, INSIDE * (kind == ENTERING)) for way in found.ways}
+        hops = {way: self._hops(way, INSIDE * (kind != TRANSIT)) for way in found.ways}
         for prefix, way, line in found.rows(*(way for way, some in hops.items() if some is None)):
             self.router.fault(line, f"{prefix} by {way}")
         for prefix, way, line in found.rows(*(w for w in found.ways if w.startswith(GROUP))):

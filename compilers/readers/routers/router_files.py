@@ -136,7 +136,9 @@ def _commands(target: str, engine: TextEngine, actor: RouterActor, line: int, te
     """Read commands for what AVD and NVUE have no key for: routes between VRFs."""
     if LOSSLESS in engine.defined:
         text = re.sub(r"^!$", "", without_priorities(text), flags=re.M)
-    made = [f"vrf {name}" for name in (actor.router.vrf, "default") if name]
+    router = actor.router
+    made = [f"vrf {name}" for name in (router.vrf, *router.stages, "default") if name]
+    made += [f"routing6 {name}" for name in router.stages]
     language = COMMANDS[target]
     inner = TextEngine(grammar(target, language), actor, dict.fromkeys(made, 0))
     lines = TextLines.of(text.encode())

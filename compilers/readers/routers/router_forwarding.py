@@ -15,12 +15,16 @@ from compilers.readers.emitted_forwarding import (
     NextHop,
     OwnAddress,
     found_by,
+    network_text,
+    with_mark,
 )
 from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.routers.router_text import DISCARD, RouterText
 
 SMALL = 4
 """Addresses of a network below which all of them are listed."""
+STAGED = ("stage", "staged", "staged host")
+"""Claims of what is done with marked packets."""
 
 
 def forwarding(router: RouterText, *others: RouterText, recursive: bool = False) -> EmittedSwitch:
@@ -36,16 +40,20 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
         _last_resorts(router, rows)
     transit = _lookup(router, router.transit, ends)
     entering = _lookup(router, router.entering, ends)
-    inside = [name for name, found in router.interfaces.items() if found.vrf]
-    for name in inside:
-        if router.interfaces[name].vrf != router.vrf:
-            router.fault(router.interfaces[name].line, f"{name} is in a VRF that is not there")
+    members = {name: found for name, found in router.interfaces.items() if found.vrf}
+    inside = [name for name, found in members.items() if not found.port]
+    for name, found in members.items():
+        if found.vrf not in (router.stages if found.port else (router.vrf,)):
+            router.fault(found.line, f"{name} is in a VRF that is not there")
+    for vrf in router.stages.keys() - {found.vrf for found in members.values()}:
+        router.fault(0, f"VRF {vrf}, in which no packet comes in")
     if router.entering.ways and not (inside or router.ingress):
         line = min(router.entering.first_lines().values(), default=0)
         router.fault(line, f"routes of VRF {router.vrf}, in which no packet comes in")
     ports = {port for name in (*router.ingress.values(), *inside) for port in router.ports(name)}
     hops = list(_next_hops(router, router.transit, ends))
-    hops += _next_hops(router, router.entering, ends, recursive)
+    for rows in (router.entering, *router.stages.values()):
+        hops += _next_hops(router, rows, ends, recursive)
     file = router.file
     hosts = list(_hosts(router))
     alone = not hosts or any(claim.kind == "loopback" for claim in hosts)
@@ -56,6 +64,7 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
             {
                 "hosts",
                 "port",
+                *STAGED,
                 *(["host route"] if inside else []),
                 *(["loopback"] if alone else []),
                 *router.stated,
@@ -66,10 +75,11 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
             *hosts,
             *_host_routes(router),
             *_ports(router),
+            *_stages(router, ends),
         ],
         next_hops=hops,
         addresses=[
-            OwnAddress(name, address.partition("/")[0], file, line)
+            OwnAddress(_port(router, name), address.partition("/")[0], file, line)
             for name, found in router.interfaces.items()
             for address, line in found.addresses
             if _listed(address)
@@ -88,6 +98,10 @@ def agree(first: RouterText, second: RouterText) -> None:
     """Note in the second file what it says otherwise than the first, where both say the same."""
     for of in (attrgetter("transit"), attrgetter("entering"), attrgetter("back")):
         _agree_on_routes(first, of(first), second, of(second))
+    for vrf in first.stages.keys() | second.stages.keys():
+        routes = (each.stages.get(vrf, RouteLines()) for each in (first, second))
+        own, others = routes
+        _agree_on_routes(first, own, second, others)
     if first.vrf != second.vrf:
         second.fault(0, f"VRF {second.vrf or 'of none'}, in {first.file} {first.vrf or 'none'}")
 
@@ -121,7 +135,9 @@ def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
     """Note in the second file the interfaces that it has otherwise than the first."""
     for name in first.interfaces.keys() | second.interfaces.keys():
         found = [router.interfaces.get(name) for router in (first, second)]
-        facts = [f and (sorted(a for a, _ in f.addresses), f.vlan, f.vrf) for f in found]
+        facts = [
+            f and (sorted(a for a, _ in f.addresses), f.vlan, f.vrf, f.port, f.tag) for f in found
+        ]
         if facts[0] != facts[1]:
             line = found[1].line if found[1] else 0
             second.fault(line, f"interface {name} is not as in {first.file}")
@@ -149,15 +165,30 @@ def _last_resorts(router: RouterText, rows: RouteLines) -> None:
 def _lookup(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:
     """The table of some routes, those of one prefix as one that shares; none where none lead on."""
     ways = {
-        hop: RouteWay(0, 0, ((_interface(hop, ends), 1),)) for hop in rows.ways if hop != DISCARD
+        hop: RouteWay(0, 0, ((_leaves_by(router, hop, ends), 1),))
+        for hop in rows.ways
+        if hop != DISCARD
     }
     return tuple(rows.tables(router.file, ways).values())
 
 
-def _interface(hop: str, ends: dict[str, str]) -> str:
-    """The interface of a next hop, or what is found by its address."""
-    gateway, _, interface = hop.partition(" ")
-    return interface or ends.get(gateway) or found_by(gateway)
+def _leaves_by(router: RouterText, hop: str, ends: dict[str, str]) -> str:
+    """The port of a next hop, with the mark of its subinterface, or what is found by its address.
+
+    One whose VRF is said, and which is no subinterface, leads to no port of the fabric.
+    """
+    gateway, interface, vrf = (*hop.split(" "), "", "")[:3]
+    name = interface or ends.get(gateway, "")
+    found = router.interfaces.get(name)
+    if vrf and not (found and found.port):
+        return f"{name} in {vrf}"
+    return _port(router, name) or found_by(gateway)
+
+
+def _port(router: RouterText, name: str) -> str:
+    """The port of an interface: that of a subinterface is marked."""
+    found = router.interfaces.get(name)
+    return with_mark(found.port) if found and found.port else name
 
 
 def _next_hops(
@@ -165,24 +196,24 @@ def _next_hops(
 ) -> Iterator[NextHop]:
     """Each next hop once, where it is first said; those that nobody can reach are faults."""
     for text, line in rows.first_lines().items():
-        gateway, _, interface = text.partition(" ")
-        if text == DISCARD or (recursive and not interface and gateway not in ends):
+        gateway, interface, vrf = (*text.split(" "), "", "")[:3]
+        found = recursive and not interface and gateway not in ends
+        if text == DISCARD or found or vrf == router.vrf != "":
             continue
         through = ends.get(gateway, interface)
         at_end = gateway in ends and interface in ("", through)
         if not at_end and not _reaches(router, gateway, through, interface):
             router.fault(line, f"no interface has a network with {gateway}")
-        elif router.interfaces[interface or ends[gateway]].vrf:
-            router.fault(
-                line, f"{text} is in VRF {router.vrf}, not where its next hop is looked up"
-            )
+        elif (inside := router.interfaces[through].vrf) != vrf:
+            router.fault(line, f"{text} is in VRF {inside}, not where its next hop is looked up")
         else:
-            yield NextHop(interface or ends[gateway], gateway, router.file, line)
+            yield NextHop(_port(router, through), gateway, router.file, line)
 
 
-def _host_routes(router: RouterText) -> Iterator[Claim]:
-    """The hosts that packets of the default VRF find in the other one."""
-    for prefix, way, line in router.back.rows(*router.back.ways):
+def _to_hosts(router: RouterText, rows: RouteLines) -> Iterator[tuple[str, int]]:
+    """The hosts that these routes find in their VRF, each through itself."""
+    ways = [way for way in rows.ways if way.count(" ") > 1]
+    for prefix, way, line in rows.rows(*ways):
         gateway, interface, vrf = way.split(" ")
         found = router.interfaces.get(interface)
         if prefix not in (f"{gateway}/32", f"{gateway}/128") or not found or found.vrf != vrf:
@@ -190,7 +221,31 @@ def _host_routes(router: RouterText) -> Iterator[Claim]:
         elif not _reaches(router, gateway, interface, interface):
             router.fault(line, f"no interface has a network with {gateway}")
         else:
-            yield Claim("host route", (gateway,), router.file, line)
+            yield gateway, line
+
+
+def _host_routes(router: RouterText) -> Iterator[Claim]:
+    """The hosts that packets of the default VRF find in the other one."""
+    for gateway, line in _to_hosts(router, router.back):
+        yield Claim("host route", (gateway,), router.file, line)
+
+
+def _stages(router: RouterText, ends: dict[str, str]) -> Iterator[Claim]:
+    """What is done with packets that come in marked by each link."""
+    for found in router.interfaces.values():
+        if not found.port:
+            continue
+        port = Interface(found.port)
+        yield Claim("stage", (port, found.tag), router.file, found.line)
+        rows = router.stages.get(found.vrf, RouteLines())
+        for gateway, line in _to_hosts(router, rows):
+            yield Claim("staged host", (port, gateway), router.file, line)
+        by_prefix: dict[str, list[str]] = {}
+        for prefix, way, _ in rows.rows(*(way for way in rows.ways if way.count(" ") < 2)):
+            by_prefix.setdefault(prefix, []).append(_leaves_by(router, way, ends))
+        for prefix, ways in by_prefix.items():
+            ports = map(Interface, sorted(ways))
+            yield Claim("staged", (port, network_text(prefix), *ports), router.file, found.line)
 
 
 def _reaches(router: RouterText, gateway: str, interface: str, named: str) -> bool:
@@ -254,6 +309,8 @@ def _ports(router: RouterText) -> Iterator[Claim]:
             if len({address for address, _ in several}) > 1:
                 address, line = several[-1]
                 router.fault(line, f"{address} on {name}, which has {several[0][0]}")
+        if found.port:
+            continue
         if bool(found.vlan) + bool(found.addresses) + found.unnumbered != 1:
             router.fault(found.line, f"interface {name} is neither routed nor a port of a VLAN")
         if name in router.shared.values() and not router.ports(name):

@@ -23,7 +23,8 @@ class InterfaceText:
     """An interface: the line where it begins, and its addresses with their lines.
 
     vlan: the network that it is a port of, "" where it is none. vrf: the one that it is in, "" for
-    the default one. unnumbered: whether it is routed without any.
+    the default one. unnumbered: whether it is routed without any. port, tag: of a subinterface the
+    port that it is in, and its VLAN on the link.
     """
 
     line: int
@@ -31,6 +32,8 @@ class InterfaceText:
     vlan: str = ""
     vrf: str = ""
     unnumbered: bool = False
+    port: str = ""
+    tag: str = ""
 
 
 @dataclass(slots=True)
@@ -43,6 +46,7 @@ class RouterText:
     routes of packets that come in anywhere; entering: of those that come in on `ingress`, an
     interface by address family, and are in its prefixes, or that come in on an interface of `vrf`,
     the one beside the default one. back: routes of the default VRF with next hops in that one.
+    stages: the routes of VRFs for what comes in marked by a link, by the name of each.
     facts: plain facts by kind, with their lines (`expected_facts`); stated: the kinds that this
     file has to state in full. faults: what is wrong or missing; strange: unknown statements.
     """
@@ -56,6 +60,7 @@ class RouterText:
     ingress: dict[str, str] = field(default_factory=dict)
     vrf: str = ""
     back: RouteLines = field(default_factory=RouteLines)
+    stages: dict[str, RouteLines] = field(default_factory=dict)
     segments: bytes = b""
     facts: list[tuple[str, tuple[str | int, ...], int]] = field(default_factory=list)
     stated: frozenset[str] = frozenset()

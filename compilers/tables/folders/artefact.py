@@ -2,7 +2,8 @@
 
 A part is `.NAME.xxxxxxxx.part` beside NAME, written, flushed, then exchanged with NAME in one step,
 so that NAME is the old one or the new one at every moment. It is locked while it is written, so
-that `polarfab gc` leaves it alone. Devices, pipes and descriptors are written to, never replaced.
+that `polarfab folder gc` leaves it alone. Devices, pipes and descriptors are written to, never
+replaced.
 What is in a folder and is not ours is kept there with its mode, owner and times, or refused by name
 where something of ours would take its place.
 
@@ -188,13 +189,15 @@ def _stream(file: Path) -> BinaryIO | None:
 
 
 def _require_writable(file: Path) -> None:
-    """Pass unless a file is there that nobody may write: a rename would replace it all the same.
+    """Pass unless a folder is there, or a file that nobody may write: a rename would replace it.
 
     Raises:
         OSError: one is.
     """
     with suppress(FileNotFoundError):
         mode = file.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            raise OSError(errno.EISDIR, "a folder")
         if stat.S_ISREG(mode) and not (mode & ANY_WRITES and os.access(file, os.W_OK)):
             raise OSError(errno.EACCES, "a read-only file")
 
@@ -485,7 +488,7 @@ def exchange(new: Path, place: Path) -> None:
 
     Where the file system has no such step it takes three, and between the first and the second
     the old folder is `.NAME.xxxxxxxx.old`; the next command that writes there puts it back, as
-    `polarfab gc` does.
+    `polarfab folder gc` does.
 
     Raises:
         OSError: it cannot be renamed.
@@ -542,7 +545,7 @@ def _new_folders(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _part(place: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
-    """A new part and a descriptor of it; it is locked, so that `polarfab gc` leaves it alone.
+    """A new part and a descriptor of it; locked, so that `polarfab folder gc` leaves it alone.
 
     It is removed at the end; after Ctrl-C as far as that is quick.
     """
@@ -568,7 +571,9 @@ def _part(place: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
         remover.start()
         remover.join(HURRY)
         if remover.is_alive():
-            end.add_note(f"{beside} is not removed yet: polarfab gc {shlex.quote(str(place))}")
+            end.add_note(
+                f"{beside} is not removed yet: polarfab folder gc {shlex.quote(str(place))}"
+            )
         raise
     else:
         remove(beside)

@@ -77,6 +77,8 @@ class FlowProgram:
 class Encoder:
     """The programs of all switches of a build.
 
+    discovers: they have the row that sends LLDP frames to the controller.
+
     Args:
         build: saved, so that it has an identity.
         profiles: of each vertex; None: those of the node types.
@@ -95,18 +97,24 @@ class Encoder:
             int(build.wiring.datapath_id[vertex]): vertex
             for vertex in np.flatnonzero(build.topology.present).tolist()
         }
+        self.discovers = False
         self._pipeline = Pipeline(build, self.profiles)
         self._layout()
 
-    def with_tables(self, tables: Tables) -> Encoder:
+    def with_tables(self, tables: Tables, discovers: bool | None = None) -> Encoder:
         """The encoder of the same build with other tables, as many classes per switch.
 
         Both have the same profiles, now and later.
         """
         other = copy(self)
-        other.build = replace(self.build, tables=tables)
-        other._pipeline = Pipeline(other.build, self.profiles)
+        other.discovers = self.discovers if discovers is None else discovers
+        other.hold(tables)
         return other
+
+    def hold(self, tables: Tables) -> None:
+        """Replace the tables; their class numbers mean the same ports."""
+        self.build = replace(self.build, tables=tables)
+        self._pipeline = Pipeline(self.build, self.profiles)
 
     @property
     def marking(self) -> int:
@@ -141,6 +149,8 @@ class Encoder:
         """
         groups, profile = self._pipeline.groups(vertex), self.profiles[vertex]
         flows = self._answers(vertex, profile)
+        if self.discovers:
+            flows.insert(0, rows.discovery())
         if profile.single:
             flows += self._single_table(vertex, groups, generation)
         else:

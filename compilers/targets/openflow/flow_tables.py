@@ -36,7 +36,7 @@ from inventory.problems import InputError
 
 GENERATIONS = 2
 """A program comes in two generations of class and group numbers, so that two builds can stand in
-one switch side by side while it moves from one to the other (docs/how-to/plan.md)."""
+one switch side by side while it moves from one to the other (docs/how-to/move.md)."""
 GROUP_SPACE = 1024
 """Groups of one generation: 1 to 1,024 are those of generation 0, the next as many of 1."""
 OUR_GROUPS = GENERATIONS * GROUP_SPACE

@@ -7,6 +7,7 @@ are the same on every switch. What differs from switch to switch is a column.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,7 @@ def marker(cookie: int) -> Block:
     return parts.bundled(row, BUNDLE, xid(RowKind.MARKER)).block
 
 
+@cache
 def discovery() -> Block:
     """LLDP frames (IEEE 802.1AB, §7) go to the controller; in programs only while it asks for them.
 

@@ -110,7 +110,14 @@ class GroupText:
 
 @dataclass(frozen=True, slots=True)
 class OvsVariables:
-    """The variables of a switch's templates (docs/targets/openflow.md lists them)."""
+    """The variables of a switch's templates; a route is a prefix, its length and its class.
+
+    marked_mac, carried_mac: of marked packets and of intermediates, "" without them; own_mac: of
+    the switch as an intermediate. entering: whether there are alternates. every_hop: whether
+    transit is shared, too. moves, masks, single: of the profile: ARP answered by moves, metadata
+    under masks, one table. prefixes: the rows of one table. basis: of the hash. intermediates: how
+    many. route_mask: the bits of metadata that routes write.
+    """
 
     node: str
     identity: str

@@ -1,5 +1,5 @@
 """The ansible target: an inventory and a playbook that push another target's files
-(docs/targets/automation.md).
+(docs/targets/routers.md).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CONNECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class AnsibleVariables:
-    """The variables of the templates (docs/targets/automation.md lists them).
+    """The variables of the templates.
 
     files: those of every node.
     """

@@ -1,5 +1,5 @@
 """The containerlab target: the fabric and its hosts as a lab that binds another target's files
-(docs/targets/containerlab.md).
+(docs/targets/routers.md).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _image(what: str) -> Option:
 
 @dataclass(frozen=True, slots=True)
 class ContainerlabVariables:
-    """The variables of the templates (docs/targets/containerlab.md lists them)."""
+    """The variables of the templates; hosts have `name` and `commands`."""
 
     name: str
     identity: str

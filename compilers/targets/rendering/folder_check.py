@@ -33,7 +33,7 @@ class FolderState:
     kind: build or render. builds: identities. files: how many are in order. damaged: problems of
     files. strays: files that nobody listed. verified: whether all builds are marked so, None for a
     render. kept: the identity of the last proved build before, "" where none is kept. parts: what
-    killed processes left, for `polarfab gc`.
+    killed processes left, for `polarfab folder gc`.
     """
 
     folder: Path
@@ -58,7 +58,7 @@ def check_folder(folder: Path) -> FolderState:
     if (folder / RENDERED).is_file():
         return _check_render(folder)
     if is_build(last(folder.resolve())):
-        todo = f"the last proved build is kept: polarfab rollback {folder}"
+        todo = f"the last proved build is kept: polarfab folder rollback {folder}"
     else:
         todo = "name another folder"
     required = "a build, or a folder that render wrote"

@@ -14,7 +14,7 @@ from jinja2.utils import object_type_repr
 
 from compilers.tables.build import Build
 from compilers.tables.folders.artefact import unwritable_folder
-from compilers.targets.template_check import own_templates
+from compilers.targets.template_check import SEE, own_templates
 from compilers.targets.template_variables import UserVariables, names_by_file
 from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
@@ -197,5 +197,5 @@ def _failed(own: Path, name: str, variables: Mapping[str, Any], error: Exception
         if unsafe
         else "a template of the documented variables",
         given=(given or type(error).__name__) + switch,
-        todo=UNSAFE if unsafe else "see the page of the target in docs/",
+        todo=UNSAFE if unsafe else SEE,
     )

@@ -1,9 +1,10 @@
-"""The eos target: a device config, and the same for Arista's AVD (docs/targets/eos.md).
+"""The eos target: a device config, and the same for Arista's AVD (docs/targets/routers.md).
 
 Packets from hosts share ports in VRF `hosts` (`p2p_links`). A member of a route is a line: `ip
 route vrf hosts PREFIX egress-vrf default INTERFACE NEXTHOP`, ECMP in the same or in several egress
 VRFs (EOS user manual, Static Inter-VRF Route, with the multi-agent model only). AVD 6.4 has no key
-for `egress-vrf`, so these lines are in its `eos_cli`.
+for `egress-vrf`, so these lines are in its `eos_cli`. Those of marked packets come in on a
+subinterface in a VRF (EOS user manual, Subinterfaces: `encapsulation dot1q vlan`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, WEIGHTS
+from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
@@ -58,7 +59,7 @@ class Eos(P2pTarget):
     name = "eos"
     summary = "a device config for EOS, and the same for Arista's AVD"
     files = dict.fromkeys(("eos.cfg", "avd.json"), EosVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, WEIGHTS}))
+    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS}))
     hier_config = dict.fromkeys(("eos.cfg",), "ARISTA_EOS")
     interfaces = EOS
     vrf = "hosts"
@@ -119,7 +120,7 @@ def structured(
         "hostname": router.hostname,
         "ip_routing": True,
         "ethernet_interfaces": [
-            port | ({"service_profile": profiles[port["name"]]} if profiles else {})
+            port | ({"service_profile": profiles[port["name"]]} if port["name"] in profiles else {})
             for port in _ethernet(values, speeds)
         ],
         "static_routes": list(_routes(values, 0)),
@@ -139,11 +140,11 @@ def structured(
         shared |= {"shutdown": False} | ({"mtu": router.mtu} if router.mtu else {})
         config["vlans"] = [{"id": VLAN, "name": "hosts"}]
         config["vlan_interfaces"] = [shared | _gateway(values)]
-    if vrf:
+    if made := [*([vrf] if vrf else ()), *(stage.vrf for stage in values.stages)]:
         six = {"ipv6_routing": True} if router.ipv6 else {}
         config["service_routing_protocols_model"] = "multi-agent"
-        here = {"name": vrf, "ip_routing": True, **six}
-        config["vrfs"] = [*config.get("vrfs", []), here]
+        here = [{"name": name, "ip_routing": True, **six} for name in made]
+        config["vrfs"] = [*config.get("vrfs", []), *here]
         config["eos_cli"] = "\n".join(_between_vrfs(values))
     return config | (bgp_structured(values.bgp) if values.bgp else {})
 
@@ -175,6 +176,10 @@ def _ethernet(values: P2pVariables, speeds: dict[str, str]) -> Iterator[dict[str
     for link in values.router.links:
         named = _named(link, speeds)
         yield named | routed | _addresses(link.ipv4, link.ipv6)
+    for stage in values.stages:
+        inside: dict[str, Any] = {"name": stage.interface, "shutdown": False, "vrf": stage.vrf}
+        tagged = {"encapsulation_dot1q": {"vlan": stage.vlan}}
+        yield inside | tagged | _addresses(stage.ipv4, stage.ipv6)
     for host in values.router.hosts:
         named = _named(host, speeds)
         if host.interface == values.router.host_interface:
@@ -219,11 +224,11 @@ def _routes(values: P2pVariables, family: int) -> Iterator[dict[str, Any]]:
 
 def _between_vrfs(values: P2pVariables) -> Iterator[str]:
     """The routes whose next hops are in another VRF, as lines of the configuration."""
-    vrf = values.vrf
-    for word, (*_, entering) in zip(("ip", "ipv6"), values.families(), strict=True):
-        for prefix, ways in entering:
-            head = f"{word} route vrf {vrf} {prefix} egress-vrf default"
-            yield from (" ".join((head, *filter(None, reversed(way)))) for way in ways)
-    for prefix, gateway, interface in values.router.back():
+    for word, vrf, routes in values.between_vrfs():
+        for prefix, ways in routes:
+            for gateway, interface, other in ways:
+                hop = " ".join(filter(None, (interface, gateway)))
+                yield f"{word} route vrf {vrf} {prefix} egress-vrf {other} {hop}"
+    for prefix, gateway, interface in values.router.back() if values.vrf else ():
         word = "ipv6" if ":" in prefix else "ip"
-        yield f"{word} route {prefix} egress-vrf {vrf} {interface} {gateway}"
+        yield f"{word} route {prefix} egress-vrf {values.vrf} {interface} {gateway}"

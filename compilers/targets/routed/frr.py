@@ -84,7 +84,13 @@ UNREACHABLE = 254
 
 @dataclass(frozen=True, slots=True)
 class FrrVariables:
-    """The variables of a switch's templates (docs/targets/frr.md lists them)."""
+    """The variables of a switch's templates.
+
+    seed: of the hash, 0 for any. ipv4_routes, ipv6_routes: prefix, gateway, interface, the rest of
+    the line; `ipv4_routes.lines("ip route {} {} {}{}")` makes all lines at once. ipv4_onward,
+    ipv6_onward: the same, for marked packets. ipv4_discards, ipv6_discards: prefix, table.
+    ipv6_pool: "" without IPv6.
+    """
 
     switch: StaticSwitch
     seed: int

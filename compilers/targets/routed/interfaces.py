@@ -61,6 +61,7 @@ class Interfaces:
     stand in SONiC's platform file. management, vrf: the usual port of management, and its VRF.
     short: how names begin, and what some outputs have in its place. lab: likewise what containerlab
     has for the beginning and for each slash; lab_by_number: it has `eth` and the port's number.
+    inner: likewise what names of subinterfaces have for the beginning.
     """
 
     system: str
@@ -77,6 +78,12 @@ class Interfaces:
     short: tuple[str, str] = ("", "")
     lab: tuple[str, str, str] = ("", "", "/")
     lab_by_number: bool = False
+    inner: tuple[str, str] = ("", "")
+
+    def within(self, name: str, number: int) -> str:
+        """The subinterface of a port, by its number."""
+        begins, other = self.inner
+        return f"{other}{name.removeprefix(begins)}.{number}"
 
     def in_lab(self, name: str, port: int) -> str:
         """The interface that containerlab wires for a port: its name and number on the node."""
@@ -250,5 +257,6 @@ SONIC = Interfaces(
     first=0,
     in_platform_file=True,
     lab_by_number=True,
+    inner=("Ethernet", "Eth"),
 )
 """Without an inventory every fourth number, as on the virtual switch and on ports of four lanes."""

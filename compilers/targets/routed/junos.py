@@ -1,4 +1,4 @@
-"""The junos target: a device config for Junos (docs/targets/junos.md).
+"""The junos target: a device config for Junos (docs/targets/routers.md).
 
 Packets from hosts are looked up in a table of their own by filter-based forwarding: a filter at the
 port of the hosts sends packets for the fabric to a forwarding instance. The port itself stays where
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 
-from compilers.spec.features import AGGREGATES, INGRESS, WEIGHTS
+from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import Chosen
@@ -27,7 +27,10 @@ class Junos(P2pTarget):
     name = "junos"
     summary = "a device config for Junos"
     files = dict.fromkeys(("junos.set",), P2pVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
+    capabilities = Capabilities(
+        frozenset({AGGREGATES, INGRESS, WEIGHTS}),
+        why={MARKS: "not written yet: a tagged unit, a filter and an instance for each link"},
+    )
     interfaces = JUNOS
     vrf = "polarfab"
     not_found = ""

@@ -1,4 +1,4 @@
-"""The linux target: iproute2 batch files, sysctls and a systemd unit (docs/targets/linux.md).
+"""The linux target: iproute2 batch files, sysctls and a systemd unit (docs/targets/frr.md).
 
 A next hop is a nexthop object, one a link, for IPv4 and IPv6 alike; a class that shares entering
 traffic is a group of them. The main table holds the order of ports as routes of rising metric:
@@ -85,7 +85,11 @@ class MarkedHop:
 
 @dataclass(frozen=True, slots=True)
 class LinuxVariables:
-    """The variables of a switch's templates (docs/targets/linux.md lists them)."""
+    """The variables of a switch's templates.
+
+    seed: of the hash, 0 for any. routes: prefix, nexthop, metric, table; `routes.lines("… {} … {}
+    … {} … {}")` makes all lines at once. discards: prefix, table.
+    """
 
     switch: StaticSwitch
     seed: int

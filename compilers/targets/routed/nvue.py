@@ -1,4 +1,4 @@
-"""The nvue target: a startup.yaml of Cumulus Linux up to 5.14 (docs/targets/nvue.md).
+"""The nvue target: a startup.yaml of Cumulus Linux up to 5.14 (docs/targets/routers.md).
 
 Routes and BGP: docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing", "BGP"
 and "Router Policy"; ports: the Cumulus Linux user guide, "Switch Port Attributes"; what 5.15
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-from compilers.spec.features import AGGREGATES
+from compilers.spec.features import AGGREGATES, INGRESS
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.routed.bgp.control_plane import BY_FRR
 from compilers.targets.routed.interfaces import Interfaces
@@ -33,7 +33,9 @@ class Nvue(P2pTarget):
     name = "nvue"
     summary = "a startup.yaml for NVUE on Cumulus Linux 5.9 to 5.14"
     files = dict.fromkeys(("startup.yaml",), P2pVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES}))
+    capabilities = Capabilities(
+        frozenset({AGGREGATES}), why={INGRESS: "its static routes name no VRF of a next hop"}
+    )
     interfaces = CUMULUS
     vrf = "hosts"
     not_found = ""

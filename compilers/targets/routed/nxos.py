@@ -1,15 +1,18 @@
-"""The nxos target: a device config for NX-OS (docs/targets/nxos.md).
+"""The nxos target: a device config for NX-OS (docs/targets/routers.md).
 
 Packets from hosts share ports in VRF `hosts` (`p2p_links`). A member of a route is a line in `vrf
 context hosts`: `ip route PREFIX INTERFACE NEXTHOP vrf default`, the last word the VRF of the next
 hop (Batfish's grammar cisco_nxos/CiscoNxos_static.g4; attribute nhVrf of NX-API's ipv4Nexthop).
+Marked packets come in on a subinterface in a VRF (Interfaces Configuration Guide, "Configuring a
+Subinterface"); the hash has a seed of its own (Unicast Routing Configuration Guide, "Configuring
+Load Sharing in the Unicast FIB": `universal-id`).
 """
 
 from __future__ import annotations
 
 from types import MappingProxyType
 
-from compilers.spec.features import AGGREGATES, INGRESS, WEIGHTS
+from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS
 from compilers.targets.routed.interfaces import NXOS
@@ -22,7 +25,7 @@ class Nxos(P2pTarget):
     name = "nxos"
     summary = "a device config for NX-OS"
     files = dict.fromkeys(("nxos.cfg",), P2pVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
     hier_config = dict.fromkeys(("nxos.cfg",), "CISCO_NXOS")
     interfaces = NXOS
     vrf = "hosts"

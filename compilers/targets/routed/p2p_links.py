@@ -1,7 +1,7 @@
 """Point-to-point links with addresses: for routers whose static routes need the far end's.
 
 Link-local addresses that are the same on every port, and next hops outside of the port's network,
-are not to be had on every system (docs/targets/numbered-links.md), so every link has two addresses
+are not to be had on every system (docs/targets/routers.md), so every link has two addresses
 of its own: a /31 (RFC 3021) and, where the fabric has IPv6, a /127 (RFC 6164). They are the pair of
 number u·P + p of a pool, for the link at port p of vertex u, u the lower of its two vertices
 and P the ports of the widest node type. So they stay when links and nodes go or come.
@@ -15,6 +15,11 @@ prefixes. The route back is one per host in the default VRF, with the host itsel
 every system takes a route to an interface alone on Ethernet (Cisco, Nexus 9000 unicast routing
 guide, static routing), and FRR takes a host route through the host itself, but before 10.6 not the
 whole block through one of its own addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7).
+
+A mark is a VLAN: each link has a subinterface at both ends, with a /31 and a /127 of its own, the
+second half of a /30 and a /126 whose first half the link has. It is in a VRF of its own, the
+`Stage` of packets that come in marked by that link, whose routes spread the fabric's addresses over
+the links onward (`compilers.routing.marked_spread`), all of them in the default VRF.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ from numpy.typing import NDArray
 from compilers.readers.bgp.bgp_files import read_speaker
 from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.router_files import read_router
+from compilers.routing.marked_spread import onward_ports
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
@@ -61,6 +67,8 @@ from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import ANY, DISCARD, MAIN, Choices, RouteTables, comparable
 
 LINKS, LINKS6 = "links", "links6"
+HOSTS = "hosts"
+"""How the VRF of hosts is called, behind what a system wants in front."""
 P2P_UNREACHABLE = 254
 """The distance of the route that discards addresses without another: the last that is usable."""
 ONLY_BGP = {
@@ -71,12 +79,15 @@ ONLY_BGP = {
 """Options that are for eBGP alone, and why."""
 VLAN = 2
 """Of the host ports of a switch that has several."""
+MARK_VLAN = 3
+"""Of marked packets, on every link."""
+DEFAULT = "default"
 ETHERNET_HEADER = 14
 """Bytes that some systems count in the MTU of a port."""
 Route = tuple[str, str, str]
 """Prefix, gateway and interface. No class of its own: a fabric has millions."""
-SharedRoute = tuple[str, tuple[tuple[str, str], ...]]
-"""A prefix, and the gateways and interfaces that share what enters the fabric for it."""
+SharedRoute = tuple[str, tuple[Route, ...]]
+"""A prefix, and the next hops that share packets for it: gateway, interface, and VRF of that."""
 
 
 def _accepts(kind: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
@@ -121,6 +132,25 @@ class P2pLink:
     ipv6: str
     gateway6: str
     port: PhysicalPort
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What packets meet that come in marked by a link: a subinterface over its port, in a VRF.
+
+    ipv4, ipv6: its addresses with their lengths; gateway4, gateway6: those at the other end.
+    ipv4_routes, ipv6_routes: those of the VRF; the last ones lead to the router's own hosts.
+    """
+
+    interface: str
+    vlan: int
+    vrf: str
+    ipv4: str
+    gateway4: str
+    ipv6: str
+    gateway6: str
+    ipv4_routes: list[SharedRoute]
+    ipv6_routes: list[SharedRoute]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +209,16 @@ class P2pRouter:
 
 @dataclass(frozen=True, slots=True)
 class P2pVariables:
-    """The variables of a router's templates (docs/targets/numbered-links.md lists them).
+    """The variables of a router's templates; a route is a prefix, a gateway and an interface.
 
     vlan: of the host ports where there are several; unreachable: the distance of the route that
     discards what no other route is for. base: management, time and logs. ipv4_pool,
     ipv6_pool: the smallest network that holds the fabric's blocks; "" and no routes without IPv6.
 
     vrf: that of the hosts, where packets from them share ports, else "". ipv4_entering,
-    ipv6_entering: its routes, each a prefix and its (gateway, interface) pairs.
+    ipv6_entering: its routes, each a prefix and its next hops: gateway, interface, and its VRF.
+    stages: of marked packets, by link. seed: the switch's own of its hash, where packets are
+    shared again that another switch has shared; else 0.
 
     bgp: in the place of static routes.
     """
@@ -203,12 +235,22 @@ class P2pVariables:
     vrf: str
     ipv4_entering: list[SharedRoute]
     ipv6_entering: list[SharedRoute]
+    stages: list[Stage]
+    seed: int
     bgp: BgpSpeaker | None
 
     def families(self) -> Iterator[tuple[str, str, list[Route], list[SharedRoute]]]:
         """The name, the pool, the routes and those of entering packets of each address family."""
         yield "ipv4", self.ipv4_pool, self.ipv4_routes, self.ipv4_entering
         yield "ipv6", self.ipv6_pool, self.ipv6_routes, self.ipv6_entering
+
+    def between_vrfs(self) -> Iterator[tuple[str, str, list[SharedRoute]]]:
+        """By the word of an address family and a VRF the routes with next hops in others."""
+        yield "ip", self.vrf, self.ipv4_entering
+        yield "ipv6", self.vrf, self.ipv6_entering
+        for stage in self.stages:
+            yield "ip", stage.vrf, stage.ipv4_routes
+            yield "ipv6", stage.vrf, stage.ipv6_routes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,6 +283,7 @@ class P2pFabric:
         routed = RoutedFabric.of(build, interfaces)
         pools = IPv4Network(chosen[LINKS]), IPv6Network(chosen[LINKS6])
         pair = link_pairs(build)
+        needed = _addresses_a_link(build) * (int(pair.max()) + 1)
         names = SystemNames.of(build, hostname)
         numbered = chosen.get(UNNUMBERED, OFF) == OFF
         if problems := [
@@ -248,11 +291,11 @@ class P2pFabric:
                 build.wiring.host_names, "nodes.hosts", "it stands in the description of a port"
             ),
             *_alike(build, names.nodes),
-            *(_pools(build, pools, pair) if numbered else ()),
+            *(_pools(build, pools, needed) if numbered else ()),
         ]:
             raise InputError(few(problems))
         plane = ControlPlane.of(routed, chosen)
-        if problems := list(_reached(plane, pools, pair)) if numbered else []:
+        if problems := list(_reached(plane, pools, needed)) if numbered else []:
             raise InputError(few(problems))
         return cls(routed, interfaces, names, *pools, pair, vrf, plane, numbered)
 
@@ -289,7 +332,7 @@ class P2pFabric:
         columns = (c[vertex][there].tolist() for c in (w.port, w.far, w.far_port, self.pair))
         links = {}
         for port, far, far_port, pair in zip(*columns, strict=True):
-            own = 2 * pair + (vertex > far)
+            own = self._offset(pair) + (vertex > far)
             other = own ^ 1
             links[port] = P2pLink(
                 interface=w.port_name(vertex, port),
@@ -301,6 +344,61 @@ class P2pFabric:
                 port=self.routed.port(vertex, port),
             )
         return links
+
+    def _offset(self, pair: int) -> int:
+        """Where the addresses of a link are in a pool; those for marked packets are behind them."""
+        return pair * _addresses_a_link(self.routed.build)
+
+    def stages(self, vertex: int, links: Mapping[int, P2pLink]) -> dict[int, Stage]:
+        """By port what packets meet that come in marked there."""
+        w = self.routed.build.wiring
+        if not self.routed.build.marks:
+            return {}
+        six = self.routed.build.addressing.ipv6 is not None
+        onward = dict(zip(w.port[vertex].tolist(), onward_ports(w, vertex).tolist(), strict=True))
+        ends = zip(*(c[vertex].tolist() for c in (w.port, w.far, self.pair)), strict=True)
+        found = {}
+        for port, far, pair in ends:
+            if port not in links:
+                continue
+            own = self._offset(pair) + 2 + (vertex > far)
+            routes = [
+                list(self._staged(vertex, family, onward[port], links))
+                for family in range(len(self.routed.prefixes))
+            ]
+            found[port] = Stage(
+                interface=self.interfaces.within(links[port].interface, MARK_VLAN),
+                vlan=MARK_VLAN,
+                vrf=self._stage_vrf(port),
+                ipv4=f"{self._ipv4(own)}/31",
+                gateway4=self._ipv4(own ^ 1),
+                ipv6=f"{self._ipv6(own)}/127" if six else "",
+                gateway6=self._ipv6(own ^ 1) if six else "",
+                ipv4_routes=routes[0],
+                ipv6_routes=[*routes, []][1],
+            )
+        return found
+
+    def _stage_vrf(self, port: int) -> str:
+        return f"{self.vrf.removesuffix(HOSTS)}marked{port}"
+
+    def _staged(
+        self, vertex: int, family: int, onward: list[int], links: Mapping[int, P2pLink]
+    ) -> Iterator[SharedRoute]:
+        """The routes of a stage: all onward, neighbours as in transit, hosts by their VRF."""
+        routed, build = self.routed, self.routed.build
+        hops = {p: ((k.gateway4, k.gateway6)[family], k.interface) for p, k in links.items()}
+        yield routed.pools()[family], tuple((*hops[p], DEFAULT) for p in onward if p)
+        minimal = build.tables.classes.port[vertex, :, None].astype(np.int64)
+        transit = routed.table(vertex, family, minimal, hops)
+        far = build.wiring.far[vertex]
+        near = far[(far >= 0) & build.topology.endpoints[far]]
+        for prefix in (routed.prefixes[family][v] for v in near.tolist()):
+            (((gateway, interface, _),),) = transit[prefix]
+            yield prefix, ((gateway, interface, DEFAULT),)
+        for prefix, gateway, interface in self.router(vertex).back():
+            if (":" in prefix) == bool(family):
+                yield prefix, ((gateway, interface, self.vrf),)
 
     def routes_held(self, vertex: int, between: bool = True) -> RouteTables:
         """The routes of a router as it holds them, by VRF.
@@ -321,6 +419,10 @@ class P2pFabric:
         if between and self.vrf in held:
             back = self.router(vertex).back()
             held[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in back}
+        for stage in self.stages(vertex, links).values():
+            routes = (*stage.ipv4_routes, *stage.ipv6_routes)
+            found = {prefix: (tuple((*way[:2], 1) for way in ways),) for prefix, ways in routes}
+            held[stage.vrf] = comparable(found)
         return held
 
     def _ipv4(self, offset: int) -> str:
@@ -334,12 +436,17 @@ class P2pFabric:
         routed, links, plane = self.routed, self.links(vertex), self.plane
         families = range(len(routed.prefixes))
         tables = [self._tables(vertex, family, links, plane) for family in families]
+        stages = self.stages(vertex, links)
+        of_stages = {stage.interface: stage.vrf for stage in stages.values()}
         routes: list[list[Route]] = [
             [(prefix, via, port) for prefix, (((via, port, _), *_),) in minimal.items()]
             for minimal, _ in tables
         ]
         entering: list[list[SharedRoute]] = [
-            [(prefix, tuple(hop[:2] for hop in hops)) for prefix, (hops,) in inside.items()]
+            [
+                (prefix, tuple((via, port, of_stages.get(port, DEFAULT)) for via, port, _ in hops))
+                for prefix, (hops,) in inside.items()
+            ]
             for _, inside in tables
         ]
         ends = {port: (k.gateway4, k.gateway6) for port, k in links.items()}
@@ -359,6 +466,8 @@ class P2pFabric:
             vrf=self.vrf if entering[0] else "",
             ipv4_entering=entering[0],
             ipv6_entering=[*entering, []][1],
+            stages=list(stages.values()),
+            seed=vertex + 1 if stages else 0,
             bgp=plane.at(vertex, ends if self.numbered else None) if plane else None,
         )
 
@@ -384,7 +493,11 @@ class P2pFabric:
             return minimal, {}
         order[shares] = SHARED
         if plane is None or not plane.via:
-            return minimal, routed.table(vertex, family, order, hops)
+            marked = {
+                port: ((stage.gateway4, stage.gateway6)[family], stage.interface)
+                for port, stage in self.stages(vertex, links).items()
+            }
+            return minimal, routed.table(vertex, family, order, hops, marked)
         inside = routed.table(vertex, family, order, plane.next_hops(vertex, family))
         # A VRF does not fall through to what BGP finds.
         prefix, egress = routed.routes(vertex)
@@ -479,13 +592,18 @@ def link_pairs(build: Build) -> NDArray[np.int64]:
     return np.where(w.far >= 0, first * widest + port, -1)
 
 
+def _addresses_a_link(build: Build) -> int:
+    """Of each family: those of its two ends, and for marked packets as many again."""
+    return 4 if build.marks else 2
+
+
 def _reached(
     plane: ControlPlane | None,
     pools: tuple[IPv4Network | IPv6Network, ...],
-    pair: NDArray[np.int64],
+    needed: int,
 ) -> Iterator[Problem]:
     """Pools of next hops with addresses that links have."""
-    last = 2 * int(pair.max()) + 1
+    last = needed - 1
     for name, via, links in zip(VIA, plane.via if plane else (), pools, strict=False):
         if via[0] in links and int(via[0]) - int(links[0]) <= last:
             yield Problem("addresses apart from those of links", f"{via}", key=f"{SET} {name}")
@@ -512,13 +630,11 @@ def _alike(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
     return problems
 
 
-def _pools(
-    build: Build, pools: tuple[IPv4Network, IPv6Network], pair: NDArray[np.int64]
-) -> Iterator[Problem]:
+def _pools(build: Build, pools: tuple[IPv4Network, IPv6Network], needed: int) -> Iterator[Problem]:
     """Pools of links that are too small, or hold addresses of others."""
     (pool, pool6), hosts = pools, build.addressing
     given = {LINKS: (pool, hosts.ipv4)} | {LINKS6: (pool6, hosts.ipv6)}
-    return pool_problems(build, given, 2 * (int(pair.max()) + 1), "links")
+    return pool_problems(build, given, needed, "links")
 
 
 def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Problem]:
@@ -526,6 +642,8 @@ def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Pr
 
     Each VRF has a route to every other prefix and to every host of the switch. A class that shares
     its traffic takes an ECMP group per address family: its members have the family's addresses.
+    The VRF of a link's marked packets has a route and a group that spread them, and routes to every
+    neighbour and host.
 
     Args:
         build: whose node types.
@@ -540,13 +658,19 @@ def beyond_tables(build: Build, target: str, found: bool = False) -> Iterator[Pr
     ports: Numbers = np.concatenate((c.port[..., None], c.alternate), axis=2)
     members: Numbers = np.count_nonzero(c.weight * (ports > 0), axis=2)
     others = build.tables.routes.rows() - 1
+    near = np.count_nonzero((w.far >= 0) & build.topology.endpoints[w.far], axis=1)
+    entered = hosts > 0
+    stages = np.count_nonzero(w.far >= 0, axis=1) * build.marks
+    rows = others * (1 + found + entered) + 2 * hosts + stages * (1 + near + hosts)
+    groups = entered * (members > 1).sum(axis=1) + stages
+    width = np.maximum(entered * members.max(axis=1, initial=0), stages - 1)
     needed = {
-        "lpm_rows": ("routes in two VRFs", ((others + hosts) * 2 + others * found) * families),
-        "groups": ("ECMP groups", (members > 1).sum(axis=1) * families),
-        "ecmp_width": ("members per ECMP group", members.max(axis=1, initial=0)),
+        "lpm_rows": (f"routes in {'all' if build.marks else 'two'} VRFs", rows * families),
+        "groups": ("ECMP groups", groups * families),
+        "ecmp_width": ("members per ECMP group", width),
     }
     for t, node_type in enumerate(build.hardware.types):
-        here = (w.node_type == t) & (hosts > 0)
+        here = (w.node_type == t) & (entered | (stages > 0))
         for word, limit in node_type.limits.items():
             what, count = needed[word]
             over = here & (count > limit)

@@ -1,4 +1,4 @@
-"""The sonic target: config_db.json, frr.conf for the split-unified mode (docs/targets/sonic.md).
+"""The sonic target: config_db.json, frr.conf for the split-unified mode (docs/targets/routers.md).
 
 The static routes stand in both: in STATIC_ROUTE, which bgpcfgd hands to FRR, and in frr.conf with
 the tag that bgpcfgd gives routes it doesn't advertise, so that both name the same routes.
@@ -6,7 +6,10 @@ the tag that bgpcfgd gives routes it doesn't advertise, so that both name the sa
 Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_links`): `nexthop`, `ifname` and
 `nexthop-vrf` of a route are lists of one length (sonic-static-route.yang, bgpcfgd's
 managers_static_rt.py). A name of a VRF begins with `Vrf`, one `advertise` stands for all members,
-and no entry of a list is empty.
+and no entry of a list is empty. Marked packets come in on a subinterface in a VRF, whose name is
+the short one of the kernel, so that its VLAN is said (sonic-vlan-sub-interface.yang; SONiC
+doc/subport/sonic-sub-port-intf-hld.md, 2.1). Each switch has a seed of its own for the hash, as far
+as 16 of them go (sonic-buildimage, dockers/docker-orchagent/switch.json.j2).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, WEIGHTS
+from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
@@ -32,6 +35,7 @@ from compilers.targets.routed.p2p_links import (
     P2pRouter,
     P2pTarget,
     P2pVariables,
+    Route,
 )
 from compilers.targets.template_variables import shown
 
@@ -40,6 +44,7 @@ Entry = dict[str, str]
 Table = dict[str, Entry]
 MEGABITS = 1000
 FEC = {"rs": "rs", "fc": "fc", "off": "none"}
+SEEDS = 16
 UNADVERTISED = 2
 """The tag that bgpcfgd gives routes with `advertise: false`."""
 
@@ -58,7 +63,7 @@ class Sonic(P2pTarget):
     name = "sonic"
     summary = "config_db.json for SONiC, and frr.conf for the split-unified mode"
     files = dict.fromkeys(("config_db.json", "frr.conf"), SonicVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, WEIGHTS}))
+    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHTS}))
     interfaces = SONIC
     vrf = "Vrf-hosts"
     not_found = ""
@@ -110,6 +115,8 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
         "type": "LeafRouter",
         "docker_routing_config_mode": "split-unified",
     }
+    if values.seed:
+        metadata["ecmp_hash_seed"] = str(values.seed % SEEDS)
     if values.bgp and values.bgp.bfd:  # without it no bfdd is started (supervisord.conf.j2)
         metadata["frr_mgmt_framework_config"] = "true"
     tables: dict[str, Table] = {
@@ -117,8 +124,9 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
         **_base(values.base),
         "PORT": dict(_ports(router)),
         "BREAKOUT_CFG": {p.cage: {"brkout_mode": p.mode} for p in router.cages if p.mode},
-        "VRF": {values.vrf: {}} if values.vrf else {},
+        "VRF": {vrf: {} for vrf in (values.vrf, *(s.vrf for s in values.stages)) if vrf},
         "INTERFACE": dict(_interfaces(values)),
+        "VLAN_SUB_INTERFACE": dict(_subinterfaces(values)),
         "STATIC_ROUTE": dict(_routes(values)),
         **_hosts(values),
     }
@@ -161,6 +169,14 @@ def _interfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
         yield from _gateway(values)
 
 
+def _subinterfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    for stage in values.stages:
+        inside = {"vlan": str(stage.vlan), "admin_status": "up"}
+        addressed = dict(_addressed(stage.interface, stage.vrf, stage.ipv4, stage.ipv6))
+        addressed[stage.interface] |= inside
+        yield from addressed.items()
+
+
 def _hosts(values: P2pVariables) -> dict[str, Table]:
     """The tables of a switch without hosts, or with several of them in one network."""
     router = values.router
@@ -193,26 +209,27 @@ def _addressed(name: str, vrf: str, *addresses: str) -> Iterator[tuple[str, Entr
 
 def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
     vrf = values.vrf
-    for _, pool, routes, entering in values.families():
+    for _, pool, routes, _ in values.families():
         if pool:
             nowhere = {"blackhole": "true", "distance": str(P2P_UNREACHABLE), "advertise": "false"}
             yield from ((f"{name}|{pool}", nowhere) for name in ("default", vrf) if name)
         for prefix, gateway, interface in routes:
             way = {"nexthop": gateway, "ifname": interface, "advertise": "false"}
             yield f"default|{prefix}", way
-        known = {ways: _between_vrfs(ways, "default") for _, ways in entering}
-        yield from ((f"{vrf}|{prefix}", known[ways]) for prefix, ways in entering)
+    for _, name, shared in values.between_vrfs():
+        known = {ways: _between_vrfs(ways) for _, ways in shared}
+        yield from ((f"{name}|{prefix}", known[ways]) for prefix, ways in shared)
     for prefix, gateway, interface in values.router.back() if vrf else ():
-        yield f"default|{prefix}", _between_vrfs([(gateway, interface)], vrf)
+        yield f"default|{prefix}", _between_vrfs([(gateway, interface, vrf)])
 
 
-def _between_vrfs(ways: Sequence[tuple[str, str]], vrf: str) -> Entry:
-    """The entry of a route whose next hops are in another VRF."""
-    gateways, interfaces = zip(*ways, strict=True)
+def _between_vrfs(ways: Sequence[Route]) -> Entry:
+    """The entry of a route whose next hops, each with its VRF, are in others."""
+    gateways, interfaces, vrfs = zip(*ways, strict=True)
     named = {"ifname": ",".join(interfaces)} if all(interfaces) else {}
     return {
         "nexthop": ",".join(gateways),
         **named,
-        "nexthop-vrf": ",".join([vrf] * len(ways)),
+        "nexthop-vrf": ",".join(vrfs),
         "advertise": "false",
     }

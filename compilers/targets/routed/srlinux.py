@@ -1,4 +1,4 @@
-"""The srlinux target: a device config in the system's models (RFC 7951; docs/targets/srlinux.md).
+"""The srlinux target: a device config in the system's models (RFC 7951; docs/targets/routers.md).
 
 A next hop group per link and address family, and routes that name it.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compilers.spec.features import AGGREGATES
+from compilers.spec.features import AGGREGATES, INGRESS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
@@ -54,8 +54,8 @@ class Srlinux(P2pTarget):
     name = "srlinux"
     summary = "a device config for SR Linux, as JSON of its models"
     files = dict.fromkeys(("srlinux.json",), SrlinuxVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES)
     not_found = "a next hop of it names no network instance"
+    capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES, why={INGRESS: not_found})
     interfaces = SRLINUX
 
     def require(self, build: Build, chosen: Chosen) -> None:

@@ -188,7 +188,7 @@ def _latency(words: list[str], place: int) -> bool:
 
 
 def _json(file: TextFile) -> Iterator[Entry]:
-    """Node-link or adjacency data, `polarfab topology`'s own, SST's, or a list of links."""
+    """Node-link or adjacency data, `polarfab export`'s own, SST's, or a list of links."""
     try:
         data: Any = json.loads(file.text)
     except (json.JSONDecodeError, RecursionError) as error:

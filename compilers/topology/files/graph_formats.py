@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import TextIO
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -18,14 +17,13 @@ from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError, did_you_mean
 
 
-def write(topology: Topology, format: str, stream: TextIO, hosts_per_node: int = 1) -> None:
-    """Write `topology` to `stream` in a format of `GRAPH_FORMATS`.
+def pieces(topology: Topology, format: str, hosts_per_node: int = 1) -> Iterator[str]:
+    """`topology` in a format of `GRAPH_FORMATS`, as text in pieces.
 
     Args:
         topology: the fabric graph.
         format: a key of `GRAPH_FORMATS`.
-        stream: anything with `write`.
-        hosts_per_node: hosts at each endpoint, for `booksim`, which lists them.
+        hosts_per_node: hosts at each endpoint, for `anynet`, which lists them.
 
     Raises:
         InputError: the format is unknown.
@@ -34,10 +32,9 @@ def write(topology: Topology, format: str, stream: TextIO, hosts_per_node: int =
         todo = did_you_mean(format, GRAPH_FORMATS)
         known = ", ".join(GRAPH_FORMATS)
         raise InputError.of(key="format", required=known, given=format, todo=todo)
-    booksim = format == "booksim"
-    pieces = _booksim(topology, hosts_per_node) if booksim else GRAPH_FORMATS[format](topology)
-    for piece in pieces:
-        stream.write(piece)
+    if format == "anynet":
+        return _anynet(topology, hosts_per_node)
+    return GRAPH_FORMATS[format](topology)
 
 
 def _edges(topology: Topology) -> Iterator[str]:
@@ -142,7 +139,7 @@ def _dot(topology: Topology) -> Iterator[str]:
     yield "}\n"
 
 
-def _booksim(topology: Topology, hosts_per_node: int = 1) -> Iterator[str]:
+def _anynet(topology: Topology, hosts_per_node: int = 1) -> Iterator[str]:
     """BookSim's anynet: one line per router with its hosts and links; each link stands once."""
     graph = topology.graph
     host = 0
@@ -161,6 +158,6 @@ GRAPH_FORMATS: dict[str, Callable[[Topology], Iterator[str]]] = {
     "json": _json,
     "graphml": _graphml,
     "dot": _dot,
-    "booksim": _booksim,
+    "anynet": _anynet,
     "node-link": _node_link,
 }

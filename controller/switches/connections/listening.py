@@ -23,14 +23,10 @@ BACKLOG = 4096
 """Connections that may wait to be accepted: all switches of a fabric connect at once."""
 HELLO_PATIENCE = 10.0
 """Seconds that a TLS handshake may take, and as many until the peer has identified itself."""
-MOST_BETWEEN = 1.0
-"""Seconds between two ticks that count at most: while we do other work, no peer is silent."""
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept that pass when other connections end."""
 EXHAUSTED_PAUSE = 0.1
 """Seconds until the next attempt to accept after such an error."""
-
-
 OTHER_FILES = 128
 """Open files besides connections of switches: HTTP clients, the store, logs, what Python opens."""
 LEAST_HALF_OPEN, MOST_HALF_OPEN = 64, 1024
@@ -49,9 +45,6 @@ class HalfOpen:
         self._most, self._clock = most, clock
         self._since: dict[str, dict[Hashable, float]] = {}
         self._host: dict[Hashable, str] = {}
-
-    def __len__(self) -> int:
-        return len(self._host)
 
     def enter(self, key: Hashable, host: str) -> Hashable | None:
         """Add a connection; returns the one that has to give way to it, which is out already."""
@@ -86,13 +79,15 @@ class HalfOpen:
 class Entrance:
     """The connections that were accepted, from the first byte to the last.
 
-    most: how many of them may be half-open. tls: None for plain text.
+    most: how many of them may be half-open. tls: None for plain text. heard: the clock by which
+    peers are silent.
     """
 
-    def __init__(self, most: int, tls: TlsFiles | None, rejected: RejectedPeers) -> None:
+    def __init__(
+        self, most: int, tls: TlsFiles | None, rejected: RejectedPeers, heard: Callable[[], float]
+    ) -> None:
         self.tls, self._rejected = tls, rejected
-        self._listened, self._ticked = 0.0, rejected.clock()
-        self._half_open = HalfOpen(most, lambda: self._listened)
+        self._half_open = HalfOpen(most, heard)
         self._served: dict[Any, Any] = {}
         self._begun: set[Any] = set()
         self._certificates: dict[Any, Any] = {}
@@ -119,9 +114,6 @@ class Entrance:
 
     def tick(self) -> None:
         """Time passes: end connections whose peers do not identify themselves."""
-        now = self._rejected.clock()
-        self._listened += min(now - self._ticked, MOST_BETWEEN)
-        self._ticked = now
         for address in self._half_open.late(2 * HELLO_PATIENCE if self.tls else HELLO_PATIENCE):
             self._end(address, UnnamedPeer, f"it was silent for {HELLO_PATIENCE:.0f} s")
 

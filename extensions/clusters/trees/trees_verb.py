@@ -18,13 +18,14 @@ from polarfab.output.verb_output import (
     write_file,
     write_files,
 )
+from polarfab.shared_options import format_option, output_option, shared
 
 if TYPE_CHECKING:
     from compilers.choices import TreeKind
     from extensions.clusters.trees.allreduce_time import AllreduceTime
     from extensions.clusters.trees.tree_set import TreeSet
 
-TREE_FORMS = ("table", "json", "openflow", "msccl")
+TREE_FORMS = ("openflow", "msccl")
 
 
 @click.command("trees")
@@ -44,20 +45,9 @@ TREE_FORMS = ("table", "json", "openflow", "msccl")
     multiple=True,
     help="Only the branches from --root to this switch (multicast); again for more.",
 )
-@click.option(
-    "--fail",
-    "failures",
-    metavar="A-B|NODE",
-    multiple=True,
-    help="Show what happens while the link between two nodes, or a node, is down.",
-)
-@click.option("--format", "form", type=click.Choice(TREE_FORMS), help="What to write.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Folder of openflow's files, or msccl's file.",
-)
+@shared("--fail", "", "failures")
+@format_option(*TREE_FORMS)
+@output_option("a folder for openflow, a file for msccl")
 @json_option
 def command(
     folder: Path,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output.earlier_build import cables_of_option, earlier_build
+from polarfab.output.earlier_build import earlier_build
 from polarfab.output.loss_output import warn_of_losses
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
@@ -21,8 +21,8 @@ from polarfab.output.verb_output import (
     say,
     volume,
 )
-from polarfab.output.verification_output import stop_if_wrong, walks
-from polarfab.shared_options import phases_option
+from polarfab.output.verification_output import counts, stop_if_wrong, walks
+from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
     from compilers.proof.verification import Verification
@@ -33,21 +33,12 @@ if TYPE_CHECKING:
 
 @click.command("compile")
 @click.argument("fabric_file", metavar="FABRIC", type=click.Path(allow_dash=True))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    default=Path("build"),
-    show_default=True,
-    help="The build folder; an earlier build there is replaced when all went well.",
-)
+@output_option("a build is replaced when all went well", usual=Path("build"))
 @click.option("--no-verify", is_flag=True, help="Leave the walk over all pairs to `verify`.")
-@click.option(
-    "--quick", is_flag=True, help="Try no failures: leave those of `protect` to `verify`."
-)
-@cables_of_option()
-@click.option("--phase", type=click.IntRange(1), help="Tables for what is there after a phase.")
-@phases_option
+@shared("--quick", "no failures are tried: those of `protect` are left to `verify`")
+@shared("--cables-of")
+@shared("--phase", "tables for what is there after it")
+@shared("--phases")
 @json_option
 def command(
     fabric_file: str,
@@ -113,9 +104,19 @@ def command(
     elif as_json:
         print_json(facts[0] | where)
     elif volume() >= 0:
-        print_facts(f"{fabric.name}: {fabric.topology.title()}", (facts[0] | where).items())
+        title = f"{fabric.name}: {fabric.topology.title()}"
+        print_facts(title, _first(facts[0], reports[0], where), (facts[0] | where).items())
     for build, report in zip(fabric.builds, found.reports if found else (), strict=False):
         stop_if_wrong(build, report)
+
+
+def _first(
+    facts: dict[str, Any], report: Report | None, where: dict[str, Any]
+) -> list[tuple[str, object]]:
+    """What a newcomer asks; the rest is for --verbose."""
+    found = [("hosts", facts["hosts"]), ("switches", facts["nodes"]), ("links", facts["links"])]
+    proved = counts(report) if report else [("verified", facts["verified"])]
+    return [*found, *proved, ("folder", f"{where['folder']}, in {where['seconds']} s")]
 
 
 def _say_replaced(before: str, name: str, output: Path) -> None:
@@ -124,7 +125,7 @@ def _say_replaced(before: str, name: str, output: Path) -> None:
 
     if before not in ("", name):
         kept = fabric_in(last(output.resolve())) == before
-        back = f"polarfab rollback {output} puts it back" if kept else "it was not verified"
+        back = f"polarfab folder rollback {output} puts it back" if kept else "it was not verified"
         say(f"{output} held a build of fabric {before}; {back}")
 
 

@@ -18,7 +18,7 @@ from polarfab.output.verb_output import (
     progress,
     say,
 )
-from polarfab.shared_options import target_options
+from polarfab.shared_options import shared, target_options
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 @click.command("diff")
-@click.argument("one", metavar="BUILD_A", type=click.Path(path_type=Path))
-@click.argument("other", metavar="BUILD_B", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@shared("--from", "", "old", required=True)
 @target_options(more="compare what `render` writes for it")
 @json_option
 def command(
-    one: Path, other: Path, target: str | None, words: tuple[str, ...], as_json: bool
+    folder: Path, old: Path, target: str | None, words: tuple[str, ...], as_json: bool
 ) -> None:
-    """Show what BUILD_B has that BUILD_A has not, and the other way round.
+    """Show what BUILD has that OLDBUILD has not, and the other way round.
 
     Inputs, policy, nodes, hosts, cables from port to port; for each switch rows by network and
     next hop, and classes by what they do. With --target the files that `render` writes, as unified
@@ -46,11 +46,11 @@ def command(
     if words and not target:
         raise click.UsageError("--set is for a target: name it with --target")
     options = read(words)
-    pairs = side_by_side(Fabric.load(one), Fabric.load(other))
+    pairs = side_by_side(Fabric.load(old), Fabric.load(folder))
     names = [new.name for _, new in pairs]
     reports = [
-        _texts(old.build, new.build, target, options) if target else as_dict(old.build, new.build)
-        for old, new in pairs
+        _texts(one.build, new.build, target, options) if target else as_dict(one.build, new.build)
+        for one, new in pairs
     ]
     differ = any(report["differ"] for report in reports)
     if as_json:

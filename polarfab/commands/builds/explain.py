@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output.verb_output import json_option, print_json, print_table, warn
-from polarfab.shared_options import complete_target, fail_option, known_target
+from polarfab.output.verb_output import counted, json_option, print_json, print_table, warn
+from polarfab.shared_options import complete_target, known_target, shared
 
 if TYPE_CHECKING:
     from compilers.proof.explanation import Explanation
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("source", metavar="SRC")
 @click.argument("destination", metavar="DST")
-@fail_option
+@shared("--fail", "", "failures")
 @click.option(
     "--target",
     metavar="TARGET",
@@ -62,8 +62,7 @@ def command(
     else:
         hops = [list(hop.named(build).values()) for hop in found.hops]
         columns = ["from", "port", "to", "port", "channel"]
-        length = f"{len(hops)} link{'s' * (len(hops) != 1)}"
-        print_table(f"{source} to {destination}: {length}", columns, hops)
+        print_table(f"{source} to {destination}: {counted(len(hops), 'link')}", columns, hops)
         for line in through:
             click.echo(line)
         _print_ways(build, found, " and ".join(failures))

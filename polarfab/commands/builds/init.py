@@ -11,58 +11,56 @@ import click
 from compilers.spec.balance_words import DEMAND_FILE, TRAFFIC
 from polarfab.family_choice import given_parameters, parameter_options
 from polarfab.output.verb_output import json_option, print_json, say, write_new_files
+from polarfab.shared_options import shared
 
 
 @click.command("init")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("family", metavar="[FAMILY]", required=False)
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option(
-    "--family",
-    metavar="FAMILY",
-    help="polarfly, polarstar, pn, oft or one to compare with; asked for on a terminal.",
-)
 @parameter_options
-@click.option("--hosts", type=click.IntRange(0, 1024), help="Hosts per switch.  [default: 1]")
+@shared("--hosts-per-node")
 @click.option(
     "--traffic",
     type=click.Choice(TRAFFIC),
     help="Take the balance that fits it; measured is read from traffic.csv.",
 )
-@click.option("--name", help="What the fabric is called.  [default: the folder's name]")
+@shared("--name", "of the fabric  [default: the folder's]")
 @json_option
 def command(
     folder: Path,
-    parameters: tuple[str, ...],
     family: str | None,
+    parameters: tuple[str, ...],
     q: int | None,
     supernode: str | None,
     degree: int | None,
-    hosts: int | None,
+    hosts_per_node: int | None,
     traffic: str | None,
     name: str | None,
     as_json: bool,
 ) -> None:
     """Write a fabric.yaml and an inventory.yaml to begin with into DIR, with comments.
 
-    They fit each other, and leave ports and rack space to grow. Files that are there stay.
+    FAMILY is polarfly, polarstar, pn, oft or one to compare with; without it you are asked. The two
+    files fit each other, and leave ports and rack space to grow. Files that are there stay.
 
     \b
-        polarfab init lab --family polarfly --q 7
-        polarfab init lab --family polarfly --q 7 --traffic any
-        polarfab init star --family polarstar --q 5 --supernode paley --degree 2
-        polarfab init jelly --family jellyfish nodes=64 degree=8
+        polarfab init lab polarfly --q 7
+        polarfab init lab polarfly --q 7 --traffic any
+        polarfab init star polarstar --q 5 --supernode paley --degree 2
+        polarfab init jelly jellyfish nodes=64 degree=8
     """
     from polarfab.topologies import starter_files
 
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
     if family is None:
         try:
-            family, given, hosts = _asked(given, hosts)
+            family, given, hosts_per_node = _asked(given, hosts_per_node)
         except click.Abort:
             click.echo(err=True)  # Ctrl-C leaves the cursor behind the question
             raise
     named = name or folder.resolve().name
-    hosts = 1 if hosts is None else hosts
+    hosts = 1 if hosts_per_node is None else hosts_per_node
     texts = starter_files(named, family, hosts=hosts, traffic=traffic or "", **given)
     files = write_new_files(folder, texts)
     if traffic == "measured" and not (folder / DEMAND_FILE).exists():
@@ -83,7 +81,7 @@ def _asked(given: dict[str, Any], hosts: int | None) -> tuple[str, dict[str, Any
 
     if not sys.stdin.isatty():
         todo = f"say one of {', '.join(FAMILIES)}, and --q; on a terminal you are asked"
-        raise InputError.of("a family", "none", todo, key="--family")
+        raise InputError.of("a family", "none", todo, key="FAMILY")
     family = click.prompt(
         "Family", type=click.Choice([*FAMILIES]), default=next(iter(FAMILIES)), err=True
     )

@@ -13,6 +13,7 @@ from inventory.problems import InputError
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
+    counted,
     json_option,
     print_json,
     print_table,
@@ -20,7 +21,7 @@ from polarfab.output.verb_output import (
     say,
     write_file,
 )
-from polarfab.shared_options import scheduler_option
+from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput, Saturation
@@ -33,27 +34,16 @@ REACHED = 0.98
 
 @click.command("throughput")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option(
-    "--pattern",
-    "names",
-    metavar="PATTERN",
-    multiple=True,
-    help="The traffic; again for more.  [default: every pattern]",
-)
-@click.option("--hosts", type=click.IntRange(1, 1024), help="Hosts per switch; else as built.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Plot it, too: FILE.svg or FILE.png.",
-)
-@scheduler_option
+@shared("--pattern", "else every pattern")
+@shared("--hosts-per-node")
+@shared("--seed")
+@output_option("a plot, FILE.svg or FILE.png")
+@shared("--scheduler")
 @json_option
 def command(
     folder: Path,
-    names: tuple[str, ...],
-    hosts: int | None,
+    pattern: str | None,
+    hosts_per_node: int | None,
     seed: int,
     output: Path | None,
     scheduler: str,
@@ -68,25 +58,25 @@ def command(
     together.
 
     \b
-        polarfab throughput build --hosts 16
-        polarfab throughput build --pattern perm2hop --pattern tornado --json
+        polarfab throughput build --hosts-per-node 16
+        polarfab throughput build --pattern tornado --json
     """
     from compilers.drawing.plots import WAYS
     from compilers.estimates import Size, throughput_work
     from compilers.spec.balances import balance_named, own_balances
     from polarfab.fabric import Fabric
 
-    fabric = Fabric.load(folder)
+    fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
     form = plot_form(output) if output else ""
     builds = fabric.builds
-    asked, hosts = hosts, hosts or max(1, builds[0].wiring.host_port.shape[1])
+    hosts = hosts_per_node or max(1, builds[0].wiring.host_port.shape[1])
     say_time(Size.of_build(builds[0]), throughput_work(names))
     with progress("following traffic") as bar:
         given = names, hosts, seed, bar, scheduler
         each = of_each_plane(fabric, lambda plane: plane.throughput(*given))
     counts = {int(n) for b in builds for n in (b.wiring.host_port > 0).sum(axis=1) if n}
-    title = f"{builds[0].topology.title()}, {hosts} hosts per node"
-    if not asked and len(counts) > 1:
+    title = f"{builds[0].topology.title()}, {counted(hosts, 'host')} per node"
+    if not hosts_per_node and len(counts) > 1:
         title += f", as if every node had as many ({min(counts)} to {max(counts)})"
     if output:
         _plot(each[0], title, output, form)

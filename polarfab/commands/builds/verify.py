@@ -20,8 +20,8 @@ from polarfab.output.verb_output import (
     say,
     warn,
 )
-from polarfab.output.verification_output import say_emitted, stop_if_wrong, walks
-from polarfab.shared_options import accept_option, scheduler_option, target_options
+from polarfab.output.verification_output import counts, say_emitted, stop_if_wrong, walks
+from polarfab.shared_options import shared, target_options
 
 if TYPE_CHECKING:
     from compilers.choices import Method
@@ -83,7 +83,7 @@ def _emitted_place(
     help="Try every failure of a link, node, module, cage, rack, trunk or risk; of 2 or 3 links or "
     "nodes at once, or module+node; or of the groups in FILE.yaml. Else what is promised.",
 )
-@click.option("--quick", is_flag=True, help="Try no failures.")
+@shared("--quick", "no failures are tried")
 @click.option(
     "--sample",
     metavar="N|all",
@@ -91,9 +91,7 @@ def _emitted_place(
     help="Try so many cases of several failures at once; by default all of two where that is "
     "quick, else 1000.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance: of the sample."
-)
+@shared("--seed", "of the sample")
 @click.option(
     "--method",
     type=click.Choice(["auto", "walk", "local"]),
@@ -117,8 +115,8 @@ def _emitted_place(
     "the tables.",
 )
 @target_options(more="needed where the files do not tell", rendered=True)
-@accept_option
-@scheduler_option
+@shared("--accept")
+@shared("--scheduler")
 @json_option
 def command(
     folder: Path,
@@ -209,7 +207,6 @@ def _emitted_facts(files: tuple[EmittedReport, ...]) -> dict[str, Any]:
 def _print(build: Build, report: Report, method: str) -> None:
     """Tables for people."""
     from compilers.proof.failures.risk_cases import kind_words
-    from compilers.proof.proved import Proved
 
     apart = (
         "legs",
@@ -252,9 +249,8 @@ def _print(build: Build, report: Report, method: str) -> None:
     if dead := report.to_dead_switch:
         links = f"at most {dead.most} links, {dead.mean:.1f} on average"
         facts.append((f"packets to a dead switch, {dead.switches:,} tried", links))
-    if report.passed:
-        facts.append(("proved", Proved.of(report.proved, report.promised)))
-    print_facts(f"{build.name}: {build.topology.title()}, build {build.identity}", facts)
+    title = f"{build.name}: {build.topology.title()}, build {build.identity}"
+    print_facts(title, counts(report), facts)
     if report.failures:
         columns = ["kind", "cases", "of", "lost pairs", "looped", "max hops", "stretch", "lost"]
         rows = [

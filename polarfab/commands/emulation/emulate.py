@@ -11,7 +11,7 @@ import click
 
 from polarfab.output.emulation_output import run
 from polarfab.output.verb_output import json_option, print_json, print_table, say
-from polarfab.shared_options import framework_option, run_options, unverified_option
+from polarfab.shared_options import run_options, shared
 
 if TYPE_CHECKING:
     from mininet_scenarios.scenario.scenario_file import LoadedScenario
@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 @click.option(
     "--list", "list_all", is_flag=True, help="List the scenarios that come with polarfab."
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "mininet", "ovs-fabric", "linux", "frr", "model"]),
-    help="What to run on, whatever the scenario says; auto is Mininet where it can run.",
-)
-@framework_option
+@shared("--engine", "else what the scenario says")
+@shared("--framework", "Ryu when both are installed")
 @run_options
 @click.option(
     "--cli",
@@ -41,7 +37,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Remove what killed runs have left, by their records, and nothing else.",
 )
-@unverified_option("what its tables do wrong is reported")
+@shared("--unverified", "what its tables do wrong is reported")
 @json_option
 def command(
     wanted: str | None,

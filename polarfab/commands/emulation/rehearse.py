@@ -8,20 +8,14 @@ import click
 
 from polarfab.output.emulation_output import run
 from polarfab.output.verb_output import json_option
-from polarfab.shared_options import framework_option, run_options, unverified_option
+from polarfab.shared_options import run_options, shared
 
 
 @click.command("rehearse")
-@click.argument("old")
-@click.argument("new")
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "mininet", "ovs-fabric", "model"]),
-    default="auto",
-    show_default=True,
-    help="What to run on; auto is Mininet where it can run.",
-)
-@framework_option
+@click.argument("folder", metavar="BUILD|FABRIC")
+@shared("--from", "", "old", required=True)
+@shared("--engine", "auto, mininet, ovs-fabric or model")
+@shared("--framework", "Ryu when both are installed")
 @click.option(
     "--interval",
     default=0.1,
@@ -38,12 +32,12 @@ from polarfab.shared_options import framework_option, run_options, unverified_op
     help="How many pairs send all the time, by chance; 0 is all.",
 )
 @run_options
-@unverified_option()
+@shared("--unverified")
 @json_option
 def command(
-    old: str,
-    new: str,
-    engine: str,
+    folder: str,
+    old: Path,
+    engine: str | None,
     framework: str | None,
     interval: float,
     pairs: int,
@@ -52,18 +46,27 @@ def command(
     unverified: bool,
     as_json: bool,
 ) -> None:
-    """Bring OLD up, let every host send to every other, move to NEW, and see that nobody loses.
+    """Bring OLDBUILD up, have every host send to every other, move to BUILD, count lost packets.
 
-    OLD and NEW are build folders or fabric.yaml files. Switches and cables of both are brought up
-    first. The controller moves the fabric in the rounds of `polarfab plan`. Then NEW is checked in
-    full. Before that the probe runs while nothing happens: where it loses packets by itself, it is
-    slowed down, and where that does not help, the exit code is 1.
+    Both are build folders or fabric.yaml files. Switches and cables of both are brought up first.
+    The controller moves the fabric in the rounds of `polarfab plan`. Then BUILD is checked in full.
+    First the probe runs while nothing happens: where it loses packets by itself, it is slowed down,
+    and where that does not help, the exit code is 1.
 
     \b
-        polarfab rehearse build larger --report out
+        polarfab rehearse larger --from build --report out
     """
     from mininet_scenarios.run.move_scenario import move_scenario
 
-    loaded = move_scenario(old, new, engine, framework, interval, pairs)
-    again = ["rehearse", old, new, "--interval", f"{interval:g}", "--pairs", str(pairs)]
+    loaded = move_scenario(str(old), folder, engine or "auto", framework, interval, pairs)
+    again = [
+        "rehearse",
+        folder,
+        "--from",
+        str(old),
+        "--interval",
+        f"{interval:g}",
+        "--pairs",
+        str(pairs),
+    ]
     run(loaded, again, as_json, keep, report, unverified)

@@ -17,32 +17,21 @@ from polarfab.output.verb_output import (
     say_written,
     write_file,
 )
-from polarfab.shared_options import phases_option
+from polarfab.shared_options import format_option, output_option, shared
 
-CABLE_FORMS = (
-    "table",
-    "json",
-    "csv",
-    "markdown",
-    "netbox",
-    "labels",
-    "bom",
-    "hosts",
-    "panels",
-    "cassettes",
-)
+CABLE_FORMS = ("csv", "markdown", "netbox", "labels", "bom", "hosts", "panels", "cassettes")
 
 
 @click.command("cables")
-@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(CABLE_FORMS), help="What to write.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File; else stdout.")
-@phases_option
-@click.option("--phase", type=click.IntRange(1), help="Only the cables of one phase.")
+@click.argument("subject", metavar="FABRIC|BUILD")
+@format_option(*CABLE_FORMS)
+@output_option("a file; else standard output")
+@shared("--phases")
+@shared("--phase", "only its cables")
 @click.option("--rack", help="Only cables with an end in this rack.")
 @json_option
 def command(
-    folder: Path,
+    subject: str,
     form: str | None,
     output: Path | None,
     phases: int | None,
@@ -50,9 +39,9 @@ def command(
     rack: str | None,
     as_json: bool,
 ) -> None:
-    """The cable schedule of BUILD: a summary, or in a format the whole of it.
+    """The cable schedule of a build, or of a fabric.yaml before it is compiled.
 
-    A folder of several planes gives that of all planes.
+    A summary, or in a format the whole of it. Of several planes it is that of all.
 
     \b
     csv       every cable, both ends, type, length, bundle, phase
@@ -61,16 +50,17 @@ def command(
     labels    HTML to print, a label for each end
     bom       bill of materials, CSV
     hosts     the cables to hosts, CSV; with lengths where hosts have racks
-    panels    ribbons to cassettes and trunks between these, CSV
-    cassettes the types of cassettes that are needed, for the inventory
+    panels    ribbons or cords to panels, trunks between these, and cables, CSV
+    cassettes the types of panels that are needed, for the inventory
     """
     from compilers.cabling.phases import PHASES
     from polarfab.fabric import Fabric
 
+    load = Fabric.load if Path(subject).is_dir() else Fabric.from_spec
     printed = chosen_format(form, as_json)
     if output and printed == "table":
         raise click.UsageError("-o writes a file: say which with --format, as in --format csv")
-    schedule = Fabric.load(folder).cables(phases or PHASES, phase or 0, rack or "")
+    schedule = load(subject).cables(phases or PHASES, phase or 0, rack or "")
     if printed != "table":
         text = schedule.text(printed)
         if output is None:
@@ -86,7 +76,8 @@ def command(
 
 
 def _print(summary: dict[str, Any]) -> None:
-    facts = [(word, summary[word]) for word in ("build", "cables", "metres", "loose")]
+    words = ("build", "cables", "metres", "loose")
+    facts: list[tuple[str, Any]] = [(word, summary[word]) for word in words if word in summary]
     facts += [(f"cluster pairs with {s}", c) for s, c in summary["cluster_pairs"].items()]
     if summary["bundles"] != summary["cluster_pairs"]:
         facts += [(f"bundles of {s}", c) for s, c in summary["bundles"].items()]

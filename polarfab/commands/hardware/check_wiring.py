@@ -1,4 +1,4 @@
-"""`polarfab check-wiring`: neighbour tables against the plan, and the smallest repair."""
+"""`polarfab check wiring`: neighbour tables against the plan, and the smallest repair."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHECKED_FORMATS = (
 MOST_LINES = 40
 
 
-@click.command("check-wiring")
+@click.command("wiring")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("facts", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(

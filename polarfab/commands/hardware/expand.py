@@ -19,6 +19,7 @@ from polarfab.output.verb_output import (
     write_file,
 )
 from polarfab.output.verification_output import stop_if_wrong
+from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
     from compilers.expansion.growth_report import GrowthReport
@@ -27,28 +28,20 @@ if TYPE_CHECKING:
 
 
 @click.command("expand")
-@click.argument("start", metavar="BUILD|FABRIC")
+@click.argument("folder", metavar="BUILD|FABRIC")
 @click.option(
     "--clusters",
     help="quadric:N or fan:N for odd q, nucleus for even q, switch:N in a random graph.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of chance: of the links that switch:N takes apart.",
-)
-@click.option("--whole", metavar="BUILD|FABRIC", help="The same fabric with more of it installed.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Folder for the larger build."
-)
+@shared("--seed", "of the links that switch:N takes apart")
+@shared("--from", "BUILD is the same fabric with more of it installed; a fabric.yaml, too", "old")
+@output_option("a folder for the larger build; else only a report")
 @json_option
 def command(
-    start: str,
+    folder: str,
     clusters: str | None,
     seed: int,
-    whole: str | None,
+    old: Path | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -68,13 +61,13 @@ def command(
 
     Every plane of a fabric of several grows by the same clusters.
 
-    With --whole nothing new is planned: what is added between BUILD, of which parts were not
-    installed (`compile --phase`, or nodes that are planned), and the same fabric with more of it.
+    With --from nothing new is planned: what is added between OLDBUILD, of which parts were not
+    installed (`compile --phase`, or nodes that are planned), and BUILD, which has more of it.
     """
-    if (clusters is None) == (whole is None):
-        raise click.UsageError("say either --clusters or --whole")
-    fabric = _fabric(start)
-    found = _remaining(fabric, _fabric(whole)) if whole else _grown(fabric, clusters or "", seed)
+    if (clusters is None) == (old is None):
+        raise click.UsageError("say either --clusters or --from OLDBUILD")
+    fabric = _fabric(folder)
+    found = _remaining(_fabric(str(old)), fabric) if old else _grown(fabric, clusters or "", seed)
     if output is not None:
         _write(found, output)
     if as_json:

@@ -16,24 +16,17 @@ from polarfab.output.verb_output import (
     write_file,
     write_files,
 )
-from polarfab.shared_options import complete_target, known_target
+from polarfab.shared_options import Words, complete_target, known_target, output_option
 
 
-@click.group("inventory")
+@click.group("inventory", cls=Words)
 def command() -> None:
     """Exchange hardware with NetBox and Nautobot."""
 
 
 @command.command("export")
 @click.argument("fabric")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    default=Path("netbox"),
-    show_default=True,
-    help="A new folder, or one with an earlier export.",
-)
+@output_option("a new folder, or one with an earlier export", usual=Path("netbox"))
 @click.option("--site", default="", help="The site's name in NetBox; the fabric's without it.")
 @click.option("--role", default="switch", show_default=True, help="The devices' role.")
 @click.option(
@@ -68,14 +61,7 @@ def export(
 
 @command.command("import")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    default=Path("inventory.yaml"),
-    show_default=True,
-    help="The inventory.",
-)
+@output_option("the inventory", usual=Path("inventory.yaml"))
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_option
 def import_(paths: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:

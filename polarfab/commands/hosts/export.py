@@ -1,50 +1,91 @@
-"""`polarfab export`: the fabric as files for schedulers, collective libraries and simulators."""
+"""`polarfab export`: a graph, or a build for schedulers, collective libraries and simulators."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 from compilers.entry_points import EXPORTS, registered
-from polarfab.output.verb_output import json_option, print_json, write_files
+from polarfab.family_choice import chosen_topology, given_parameters, graph_options, is_family
+from polarfab.output.verb_output import (
+    chosen_format,
+    json_option,
+    print_json,
+    say_written,
+    write_file,
+    write_files,
+)
+from polarfab.shared_options import format_option, output_option
+
+GRAPHS = ("edges", "graphml", "dot", "node-link", "anynet")
 
 
 @click.command("export")
-@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(list(registered(EXPORTS))),
-    required=True,
-    help="The program that is to read it.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="A folder for the files; else one that is named by the format.",
-)
+@graph_options
+@format_option(*GRAPHS, *registered(EXPORTS), what="else edges")
+@output_option("a graph's file, else standard output; a folder for other files, else ./FORMAT")
 @json_option
-def command(folder: Path, form: str, output: Path | None, as_json: bool) -> None:
-    """Tell schedulers which hosts of BUILD are near each other, and simulators how it routes.
+def command(
+    subject: str,
+    parameters: tuple[str, ...],
+    q: int | None,
+    supernode: str | None,
+    degree: int | None,
+    form: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the graph of a family, a fabric.yaml or a build, or write files that need a build.
 
     \b
+    edges       the graph alone, as graphml, dot, node-link and --json are
+    anynet      the graph as BookSim's network
     slurm       topology.conf as a tree and as blocks, topology.yaml with both
     topograph   a model for NVIDIA's Topograph
     kubernetes  labels of nodes: switch, cluster, fabric
     nccl        hosts in the order of a ring; with several planes settings
-    simgrid     a platform with the tables' ways as routes; hosts for smpirun
+    simgrid     a platform with the tables' paths as routes; hosts for smpirun
     ns3         the tables, and a program whose switches forward by them
     booksim     a network and a configuration; the tables, which it cannot take
 
-    Hosts are named as the inventory names them. For schedulers a folder of several planes is one
-    cluster: a host with a port to each plane is one host. Simulators get a folder for each plane.
+    Vertices have canonical numbers; a build leaves out what its inventory calls dead. Hosts are
+    named as in the inventory. For schedulers a folder of several planes is one cluster: a host with
+    a port to each plane is one host. Simulators get a folder for each plane.
+
+    \b
+        polarfab export polarfly --q 7 | wc -l
+        polarfab export dragonfly h=2 a=4 --format graphml
+        polarfab export build --format slurm -o slurm
     """
+    if form not in GRAPHS and form is not None:
+        _export(subject, form, output or Path(form), as_json)
+        return
+    from compilers.estimates import require_graph
+    from compilers.topology.families import edge_blocks, family_of
+    from compilers.topology.files.graph_formats import edge_lines, pieces
+
+    printed = chosen_format(form, as_json, "edges")
+    given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
+    if printed == "edges" and is_family(subject):
+        if family_of(subject).holds_edges:
+            require_graph(subject, given)
+        text = edge_lines(edge_blocks(subject, given))
+    else:
+        text = pieces(chosen_topology(subject, given), printed)
+    if output:
+        write_file(output, text)
+        say_written(output)
+    else:
+        sys.stdout.writelines(text)
+
+
+def _export(subject: str, form: str, place: Path, as_json: bool) -> None:
+    """Write the files of a registered format into a folder."""
     from polarfab.fabric import Fabric
 
-    place = output or Path(form)
-    fabric = Fabric.load(folder)
+    fabric = Fabric.load(subject)
     files = fabric.export(form)
     write_files(place, form, fabric.name, files)
     if as_json:

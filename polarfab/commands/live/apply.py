@@ -1,4 +1,4 @@
-"""`polarfab apply`: move a running fabric to another build, without losing a packet."""
+"""`polarfab apply`: move a running fabric to another build, keep it, or go back."""
 
 from __future__ import annotations
 
@@ -8,53 +8,77 @@ import click
 
 from polarfab.durations import Seconds
 from polarfab.output.move_output import say_moved
-from polarfab.output.verb_output import json_option, progress
+from polarfab.output.verb_output import json_option, print_json, progress, say
 from polarfab.output.verification_output import say_caveats
-from polarfab.shared_options import authority, controller_url, token_file, unverified_option
+from polarfab.shared_options import Controller, controller_options, shared
 
 
 @click.command("apply")
-@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@controller_url()
-@token_file
-@authority
+@click.argument("folder", metavar="[BUILD]", type=click.Path(path_type=Path), required=False)
+@controller_options
 @click.option("--accept-loss", is_flag=True, help="Go on although pairs of hosts lose packets.")
-@unverified_option()
+@shared("--unverified")
 @click.option(
     "--confirm-within",
     type=Seconds(),
     default=0,
     metavar="TIME",
-    help="Go back after this time (90s, 10m, 2h) unless polarfab confirm comes before.",
+    help="Go back after this time (90s, 10m, 2h) unless `polarfab apply --confirm` comes before.",
 )
+@click.option("--confirm", is_flag=True, help="Keep the build that is on trial.")
+@click.option("--undo", is_flag=True, help="Go back to the build before, or to BUILD, an identity.")
 @json_option
 def command(
-    folder: Path,
-    url: str,
-    token_file: Path | None,
-    authority: Path | None,
+    folder: Path | None,
+    controller: Controller,
     accept_loss: bool,
     unverified: bool,
     confirm_within: int,
+    confirm: bool,
+    undo: bool,
     as_json: bool,
 ) -> None:
     """Have the controller at URL move its fabric to BUILD, round by round.
 
     At the first refusal the rounds are taken back and the running build stays: exit code 1.
     `polarfab plan BUILD --to URL` shows before what it would do.
-    """
-    from polarfab.fabric import Fabric
 
-    fabric = Fabric.load(folder)
-    say_caveats(fabric)
+    With --confirm-within the build is on trial: without `polarfab apply --confirm` the fabric goes
+    back when the time is over, also if the controller was killed or restarted meanwhile.
+
+    \b
+        polarfab apply build --confirm-within 10m
+        polarfab apply --confirm
+        polarfab apply --undo            the build before
+        polarfab apply 3f2a91c0 --undo   one of `polarfab status --history`
+    """
+    wanted = (bool(folder) and not undo) + confirm + undo
+    if wanted != 1 or ((confirm or undo) and (accept_loss or unverified or confirm_within)):
+        raise click.UsageError("say BUILD and its options, --confirm alone, or --undo alone")
+    if confirm:
+        state = controller.client().post("confirm", {})
+        if as_json:
+            print_json(state)
+        else:
+            say(f"build {state.get('to') or state['build']} stays")
+        return
     with progress("moving") as report:
-        state = fabric.apply(
-            url,
-            token_file,
-            authority,
-            accept_loss=accept_loss,
-            unverified=unverified,
-            progress=report,
-            confirm_within=confirm_within,
-        )
-    say_moved(state, as_json, fabric.build.identity)
+        if undo or folder is None:
+            state = controller.client().roll_back(str(folder or ""), report)
+            identity = str(state.get("to") or state.get("build"))
+        else:
+            from polarfab.fabric import Fabric
+
+            fabric = Fabric.load(folder)
+            say_caveats(fabric)
+            state = fabric.apply(
+                controller.url,
+                controller.token_file,
+                controller.authority,
+                accept_loss=accept_loss,
+                unverified=unverified,
+                progress=report,
+                confirm_within=confirm_within,
+            )
+            identity = fabric.build.identity
+    say_moved(state, as_json, identity)

@@ -11,14 +11,14 @@ import click
 from controller import API
 from polarfab.output.verb_output import say
 from polarfab.output.verification_output import say_caveats
-from polarfab.shared_options import framework_option, unverified_option
+from polarfab.shared_options import shared
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("controller")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@framework_option
+@shared("--framework", "Ryu when both are installed")
 @click.option(
     "--listen",
     default="127.0.0.1:6653",
@@ -64,9 +64,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="HOST:PORT|none",
     help=f"Status page, management API, metrics; without tokens to read only.  [default: {API}]",
 )
-@click.option(
-    "--token-file", type=FILE, help="Tokens, one a line, of those who may change things by the API."
-)
+@shared("--token-file", "who has one may change things by the API")
 @click.option(
     "--token-to-read", is_flag=True, help="Reading by the API needs a token, too, but for health."
 )
@@ -128,14 +126,14 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="SECONDS",
     help="When a switch that has not connected since the start counts as gone.",
 )
-@unverified_option("its tables may lose packets or loop")
+@shared("--unverified", "its tables may lose packets or loop")
 @click.option(
     "--store",
     metavar="URL,…",
     help="etcd, where several controllers of a fabric agree who leads; one alone needs none.",
 )
-@click.option("--name", help="What the others call this controller.  [default: the host's name]")
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON an event.")
+@shared("--name", "what the others call this controller  [default: the host's]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines; an event a line.")
 def command(
     folder: Path,
     framework: str | None,

@@ -7,15 +7,13 @@ from pathlib import Path
 import click
 
 from polarfab.output.verb_output import json_option, print_json, say
-from polarfab.shared_options import authority, controller_url, target_options, token_file
+from polarfab.shared_options import Controller, controller_options, target_options
 
 
 @click.command("drain")
 @click.argument("named", metavar="A-B|NODE|GROUP", nargs=-1, required=True)
 @click.option("--end", is_flag=True, help="Use it again.")
-@controller_url()
-@token_file
-@authority
+@controller_options
 @click.option(
     "--build",
     "folder",
@@ -28,9 +26,7 @@ from polarfab.shared_options import authority, controller_url, target_options, t
 def command(
     named: tuple[str, ...],
     end: bool,
-    url: str,
-    token_file: Path | None,
-    authority: Path | None,
+    controller: Controller,
     folder: Path | None,
     target: str | None,
     words: tuple[str, ...],
@@ -67,10 +63,8 @@ def command(
         else:
             click.echo("\n".join(lines))
         return
-    from controller.management.client import Client
-
     action = "undrain" if end else "drain"
-    state = Client.to(url, "--to", token_file, authority).post(action, {"what": what})
+    state = controller.client().post(action, {"what": what})
     if as_json:
         print_json(state)
     else:

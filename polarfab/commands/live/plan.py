@@ -19,13 +19,7 @@ from polarfab.output.verb_output import (
     volume,
     warn,
 )
-from polarfab.shared_options import (
-    HTTP,
-    authority,
-    controller_url,
-    token_file,
-    unverified_option,
-)
+from polarfab.shared_options import Controller, controller_options, shared
 
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
@@ -45,34 +39,18 @@ NAMED = 6
 
 @click.command("plan")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option(
-    "--from",
-    "before",
-    metavar="OLDBUILD",
-    type=click.Path(path_type=Path),
-    help="The build that the switches hold.",
-)
-@controller_url(usual=None, more=f"[default: {HTTP}]")
-@token_file
-@authority
+@shared("--from", "else what the controller has", "old")
+@controller_options
 @click.option(
     "--mixtures", default=2, show_default=True, help="Random mixtures to walk in each round."
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Of chance: of the mixtures.",
-)
-@unverified_option()
+@shared("--seed", "of the mixtures")
+@shared("--unverified")
 @json_option
 def command(
     folder: Path,
-    before: Path | None,
-    url: str | None,
-    token_file: Path | None,
-    authority: Path | None,
+    old: Path | None,
+    controller: Controller,
     mixtures: int,
     seed: int,
     unverified: bool,
@@ -88,11 +66,11 @@ def command(
     """
     from polarfab.fabric import Fabric
 
-    if before and url:
+    if old and controller.named:
         raise click.UsageError("say either --from OLDBUILD or --to URL")
     with Fabric.load(folder).usable(unverified) as new:
-        old = Fabric.load(before) if before else _running(url, token_file, authority)
-        pairs = side_by_side(old, new)
+        held = Fabric.load(old) if old else _running(controller)
+        pairs = side_by_side(held, new)
         with progress("planning") as bar:
             found = [one.plan(other, mixtures, seed, bar).as_dict() for one, other in pairs]
     names = [other.name for _, other in pairs]
@@ -107,7 +85,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _running(url: str | None, token_file: Path | None, authority: Path | None) -> Fabric:
+def _running(controller: Controller) -> Fabric:
     """The fabric of the controller at URL.
 
     Raises:
@@ -117,10 +95,10 @@ def _running(url: str | None, token_file: Path | None, authority: Path | None) -
     from polarfab.fabric import Fabric
 
     try:
-        return Fabric.running(url or HTTP, token_file, authority)
+        return Fabric.running(controller.url, controller.token_file, controller.authority)
     except InputError as error:
         held = Problem("", "", "or name the build that the switches hold", key="--from")
-        raise error if url else InputError([*error.problems, held]) from error
+        raise error if controller.named else InputError([*error.problems, held]) from error
 
 
 def _print(report: dict[str, Any], plane: str) -> None:

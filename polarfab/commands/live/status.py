@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from time import localtime, strftime
 from typing import Any
 
 import click
 
 from polarfab.durations import in_words
-from polarfab.output.verb_output import json_option, print_json, print_table, say
-from polarfab.shared_options import authority, controller_url, token_file
+from polarfab.output.verb_output import json_option, print_json, print_table, say, volume
+from polarfab.shared_options import Controller, controller_options
 
 
 @click.command("status")
-@click.argument("named", metavar="[URL]", required=False)
-@controller_url()
-@token_file
-@authority
-@click.option("--all", "everything", is_flag=True, help="List every switch, not only those amiss.")
+@controller_options
 @click.option("--history", is_flag=True, help="List the builds that the fabric held, instead.")
 @json_option
 def command(
-    named: str | None,
-    url: str,
-    token_file: Path | None,
-    authority: Path | None,
-    everything: bool,
+    controller: Controller,
     history: bool,
     as_json: bool,
 ) -> None:
@@ -35,9 +26,7 @@ def command(
     Exit code 0 when every switch holds its program, no rows of others stand over it and no link is
     dead, or when another controller leads, else 1.
     """
-    from controller.management.client import Client
-
-    client = Client.to(named or url, "--to", token_file, authority)
+    client = controller.client()
     if history:
         _past(client.get("history"), as_json)
         return
@@ -49,12 +38,12 @@ def command(
     elif follows:
         say(f"{state['name']}: this controller stands by; {state['leader'] or 'none'} leads")
     else:
-        _show(state, everything)
+        _show(state)
     if not good:
         raise click.exceptions.Exit(1)
 
 
-def _show(state: dict[str, Any], everything: bool) -> None:
+def _show(state: dict[str, Any]) -> None:
     proved = state["caveat"] or f"proved: {state['proved']}"
     say(
         f"{state['name']}, build {state['build']}: {state['in_sync']} of {len(state['switches'])} "
@@ -63,14 +52,14 @@ def _show(state: dict[str, Any], everything: bool) -> None:
     )
     if state["trial_until"]:
         until = strftime("%H:%M:%S", localtime(state["trial_until"]))
-        say(f"the build is on trial: unless polarfab confirm comes before {until} it goes")
+        say(f"the build is on trial: unless polarfab apply --confirm comes before {until} it goes")
     rows = [
         [
             *(one["name"], one["state"], in_words(one["age"]), one["peer"]),
             *(_age(one["audited"]), one["error"] or _rest(one)),
         ]
         for one in state["switches"]
-        if everything or one["state"] != "in sync" or _rest(one)
+        if volume() > 0 or one["state"] != "in sync" or _rest(one)
     ]
     if rows:
         print_table("switches", ["node", "state", "for", "address", "audited", ""], rows)

@@ -1,4 +1,4 @@
-"""`polarfab check-routes`: routing tables of switches against the build."""
+"""`polarfab check routes`: routing tables of switches against the build."""
 
 from __future__ import annotations
 
@@ -21,28 +21,19 @@ if TYPE_CHECKING:
     from compilers.audit.route_report import RouteReport
 
 
-@click.command("check-routes")
+@click.command("routes")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
-@click.option(
-    "--tables",
-    "more",
-    metavar="FILE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Routing tables in files or folders; the same as FILE.",
-)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @target_options(more="else the form of the files tells", rendered=True)
 @json_option
 def command(
     folder: Path,
     files: tuple[Path, ...],
-    more: tuple[Path, ...],
     target: str | None,
     words: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Compare the routing tables in FILE (files, folders of them) with BUILD.
+    """Compare the routing tables FILES (files, folders of them) with BUILD.
 
     Says which routes are missing, which are stale and which lead elsewhere, with the switch, the
     prefix, the next hop that it should have and the one that it has. Files are named by their
@@ -52,11 +43,9 @@ def command(
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
 
-    if not files + more:
-        raise click.UsageError("name the files with the routing tables")
     fabric = Fabric.load(folder)
     with progress("comparing") as bar:
-        found = fabric.check_routes(files + more, target or "", read(words), bar)
+        found = fabric.check_routes(files, target or "", read(words), bar)
     if as_json:
         print_json(found.as_dict())
     else:

@@ -18,7 +18,7 @@ from polarfab.output.verb_output import (
     volume,
     warn,
 )
-from polarfab.shared_options import only_nodes, target_options, unverified_option
+from polarfab.shared_options import shared, target_options
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -34,14 +34,8 @@ MOST_NAMED = 3
 @click.command("push")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @target_options(required=True, more="frr, linux, sonic, eos, nxos or junos")
-@click.option(
-    "--from",
-    "before",
-    metavar="OLDBUILD",
-    type=click.Path(path_type=Path),
-    help="The build that the switches hold: go in the rounds of `plan`, all switches each.",
-)
-@only_nodes
+@shared("--from", "go in the rounds of `plan`, all switches each", "old")
+@shared("--node", "", "names")
 @click.option(
     "--batch", type=click.IntRange(min=1), help="Switches at a time; else one, then all others."
 )
@@ -82,13 +76,13 @@ MOST_NAMED = 3
 )
 @click.option("--run", default=SSH, show_default=True, help="What reaches the shell of a switch.")
 @click.option("--etc", default="/etc", show_default=True, help="Its folder for configuration.")
-@unverified_option()
+@shared("--unverified")
 @json_option
 def command(
     folder: Path,
     target: str,
     words: tuple[str, ...],
-    before: Path | None,
+    old: Path | None,
     names: tuple[str, ...],
     batch: int | None,
     stop_on: int,
@@ -124,7 +118,7 @@ def command(
 
     if files and not dry_run:
         raise click.UsageError("--tables goes with --dry-run: nothing is sent to tables in files")
-    if files and before:
+    if files and old:
         raise click.UsageError("--from goes with switches, not with --tables")
     fabric = Fabric.load(folder)
     if files:
@@ -136,8 +130,8 @@ def command(
             options=read(options, "--napalm"),
         )
         with progress("reading" if dry_run else "pushing") as bar:
-            old = Fabric.load(before) if before else None
-            found = fabric.push(target, way, read(words), names, unverified, bar, old)
+            before = Fabric.load(old) if old else None
+            found = fabric.push(target, way, read(words), names, unverified, bar, before)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -181,7 +175,7 @@ def _say_unnamed(build: Build, found: PushReport) -> None:
         some = lost[0] + " and others" * (len(lost) > 1)
         warn(
             f"required a `management` address in the inventory, given none for {some}, so ssh was "
-            "given names; add it, or compare saved tables: polarfab check-routes"
+            "given names; add it, or compare saved tables: polarfab check routes"
         )
 
 

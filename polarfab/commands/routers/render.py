@@ -11,12 +11,7 @@ import click
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import json_option, print_json, progress, say, warn
 from polarfab.output.verification_output import say_caveats, say_emitted
-from polarfab.shared_options import (
-    accept_option,
-    only_nodes,
-    target_options,
-    unverified_option,
-)
+from polarfab.shared_options import output_option, shared, target_options
 
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
@@ -28,13 +23,7 @@ MOST_NAMED = 10
 @click.command("render")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @target_options(required=True)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Folder to write.",
-)
+@output_option("a folder", required=True)
 @click.option(
     "--templates",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -45,11 +34,11 @@ MOST_NAMED = 10
     is_flag=True,
     help="Take --templates out of their sandbox: they may do whatever you may.",
 )
-@only_nodes
+@shared("--node", "", "names")
 @click.option("--type", "types", multiple=True, help="Only nodes of this type; again for more.")
-@unverified_option()
+@shared("--unverified")
 @click.option("--no-check", is_flag=True, help="Do not read the files back.")
-@accept_option
+@shared("--accept")
 @json_option
 def command(
     folder: Path,

@@ -18,7 +18,7 @@ from polarfab.output.verb_output import (
     progress,
     say,
 )
-from polarfab.shared_options import scheduler_option
+from polarfab.shared_options import format_option, shared
 
 if TYPE_CHECKING:
     from compilers.evaluation.analysis.analyses import Analysis
@@ -32,33 +32,15 @@ if TYPE_CHECKING:
     help="Some of distances,paths,load,bisection,resilience,expansion; by default all that apply.",
 )
 @click.option(
-    "--runs",
+    "--orders",
     type=click.IntRange(1, 10_000),
     default=100,
     show_default=True,
     help="Resilience: so many orders in which links fail.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Of chance: of the failures.",
-)
-@click.option(
-    "--clusters",
-    type=click.IntRange(1, 1000),
-    default=4,
-    show_default=True,
-    help="Expansion: up to so many more clusters.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "csv", "json"]),
-    help="csv prints the table of one analysis.",
-)
-@scheduler_option
+@shared("--seed", "of the failures")
+@format_option("csv", what="csv is the table of one analysis")
+@shared("--scheduler")
 @json_option
 def command(
     subject: str,
@@ -67,9 +49,8 @@ def command(
     supernode: str | None,
     degree: int | None,
     what: str | None,
-    runs: int,
+    orders: int,
     seed: int,
-    clusters: int,
     form: str | None,
     scheduler: str,
     as_json: bool,
@@ -104,7 +85,7 @@ def command(
     for name in wanted or applicable(topology):
         say_time(Size.of_topology(topology), f"analyse {name}")
         with progress(name) as report:
-            found |= analyse(topology, [name], runs, seed, clusters, report, scheduler)
+            found |= analyse(topology, [name], orders, seed, progress=report, scheduler=scheduler)
         if not (as_csv or as_json):
             _print(topology, name, found[name])
     if as_json:

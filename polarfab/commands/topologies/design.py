@@ -12,6 +12,7 @@ import click
 from inventory.problems import InputError
 from polarfab.output.verb_output import (
     chosen_format,
+    counted,
     json_option,
     print_csv,
     print_json,
@@ -19,6 +20,7 @@ from polarfab.output.verb_output import (
     say,
     write_new_files,
 )
+from polarfab.shared_options import format_option
 
 if TYPE_CHECKING:
     from compilers.evaluation.comparison.candidates import Candidate
@@ -89,9 +91,7 @@ def _range(value: str) -> range:
 @click.option("--sort", "key", help="A key of --json.  [default: nodes; with --hosts price]")
 @click.option("--prices", "file", type=click.Path(path_type=Path), help="YAML with other prices.")
 @click.option("--table", help="A table of the papers, as in polarfly-5 or projective-4.")
-@click.option(
-    "--format", "form", type=click.Choice(["table", "csv", "json"]), help="csv has every column."
-)
+@format_option("csv", what="csv has every column")
 @click.option(
     "--write",
     metavar="DIR",
@@ -255,7 +255,7 @@ def _write(found: Sequence[Candidate], folder: Path, hosts: int | None) -> None:
         ports=ports,
     ).texts()
     write_new_files(folder, texts)
-    each = f"{chosen.hosts} hosts per node"
+    each = f"{counted(chosen.hosts, 'host')} per node"
     if chosen.more:
         each += f", {chosen.hosts + 1} at {chosen.more} of them"
     say(f"{chosen.name} with {each}")

@@ -11,6 +11,7 @@ import click
 from inventory.problems import InputError
 from polarfab.family_choice import chosen_fabric, chosen_topology, parameter_options
 from polarfab.output.verb_output import json_option, print_json, progress, say, write_file
+from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
     from compilers.choices import Chart, PictureForm
@@ -30,14 +31,11 @@ RADIXES = range(8, 129)
     default="",
     help="The boxes: clusters (fans, stars, supernodes, …), or racks for the inventory's.",
 )
-@click.option("--rack", help="Highlight what leaves this rack of the inventory.")
-@click.option("--cluster", help="Highlight what leaves this cluster: its name or number.")
-@click.option("--pair", metavar="A,B", help="Highlight the links between two racks or clusters.")
 @click.option(
-    "--fail",
-    metavar="GROUP",
-    help="Highlight and list the links of what shares a risk: module:NODE/MODULE, rack:RACK, "
-    "trunk:RACK-RACK, risk:NAME.",
+    "--mark",
+    metavar="A|A,B|GROUP",
+    help="Highlight what leaves a rack or cluster, what is between two of them, or the links of "
+    "what shares a risk: module:NODE/MODULE, rack:RACK, trunk:RACK-RACK, risk:NAME.",
 )
 @click.option(
     "--show",
@@ -47,24 +45,10 @@ RADIXES = range(8, 129)
     help="Of a fabric: its racks and cables, or what each link carries, each failed link does, "
     "each round of a move changes.",
 )
-@click.option(
-    "--pattern", metavar="PATTERN", help="The traffic, for --show load.  [default: uniform]"
-)
-@click.option(
-    "--from",
-    "before",
-    metavar="OLDBUILD",
-    type=click.Path(path_type=Path),
-    help="The build that the switches hold; for --show rounds.",
-)
+@shared("--pattern", "for --show load; else uniform")
+@shared("--from", "for --show rounds", "old")
 @click.option("--plot", type=click.Choice(PLOTS), help="A plot of the papers instead.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="FILE.svg, .html or .png.",
-)
+@output_option("FILE.svg, .html or .png", required=True)
 @json_option
 def command(
     subjects: tuple[str, ...],
@@ -72,13 +56,10 @@ def command(
     supernode: str | None,
     degree: int | None,
     layout_name: str,
-    rack: str | None,
-    cluster: str | None,
-    pair: str | None,
-    fail: str | None,
+    mark: str | None,
     show: Chart | Literal["fabric"],
     pattern: str | None,
-    before: Path | None,
+    old: Path | None,
     plot: str | None,
     output: Path,
     as_json: bool,
@@ -90,11 +71,11 @@ def command(
 
     \b
         polarfab draw polarfly --q 7 -o er7.svg
-        polarfab draw polarfly --q 7 --pair quadrics,fan3 -o pair.svg
+        polarfab draw polarfly --q 7 --mark quadrics,fan3 -o pair.svg
         polarfab draw polarstar --q 5 --supernode paley --degree 2 -o star.html
         polarfab draw build -o lab.html
-        polarfab draw build --rack A1 -o rack.svg
-        polarfab draw build --fail module:A1-3/oio0 -o module.svg
+        polarfab draw build --mark A1 -o rack.svg
+        polarfab draw build --mark module:A1-3/oio0 -o module.svg
         polarfab draw build --show load --pattern tornado -o load.svg
         polarfab draw build --show rounds --from oldbuild -o rounds.svg
 
@@ -105,15 +86,17 @@ def command(
         polarfab draw --plot moore -o moore.svg
         polarfab draw --plot resilience er31.json slimfly.json -o resilience.png
     """
-    marked = _marked(rack, cluster, pair, fail)
+    marked = tuple(word.strip() for word in mark.split(",")) if mark else ()
+    if len(marked) > 2:
+        raise InputError.of("at most two racks or clusters, as in 0,3", str(mark), key="--mark")
     if plot and show != "fabric":
         raise click.UsageError("--plot and --show exclude each other")
     _fitting(
         "" if plot else show,
         ("--pattern", "load", pattern),
-        ("--from", "rounds", before),
+        ("--from", "rounds", old),
         ("--layout", "fabric", layout_name),
-        ("--rack, --cluster, --pair or --fail", "fabric", marked),
+        ("--mark", "fabric", marked),
     )
     if plot:
         from compilers.drawing.plots import plot as plotted
@@ -135,10 +118,10 @@ def command(
         if show == "fabric":
             picture = fabric.draw(picture_form, layout_name, marked)
         else:
-            old = Fabric.load(before) if before else None
+            before = Fabric.load(old) if old else None
             with progress(f"drawing {show}") as report:
                 picture = fabric.chart(
-                    show, picture_form, pattern=pattern or "", before=old, progress=report
+                    show, picture_form, pattern=pattern or "", before=before, progress=report
                 )
     elif show == "fabric":
         topology = chosen_topology(subjects[0], given, "draw")
@@ -186,20 +169,6 @@ def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:
     from compilers.evaluation.comparison.designs import families, within
 
     return efficiency(within(RADIXES, among=families(baselines=True)))
-
-
-def _marked(
-    rack: str | None, cluster: str | None, pair: str | None, fail: str | None
-) -> tuple[str, ...]:
-    single = [word for word in (rack, cluster, fail) if word is not None]
-    if len(single) + (pair is not None) > 1:
-        raise click.UsageError("--rack, --cluster, --pair and --fail exclude each other")
-    if pair is None:
-        return tuple(single)
-    names = tuple(word.strip() for word in pair.split(","))
-    if len(names) != 2:
-        raise InputError.of(key="--pair", required="two racks or clusters, as in 0,3", given=pair)
-    return names
 
 
 def _fitting(show: str, *given: tuple[str, str, object]) -> None:

@@ -30,23 +30,33 @@ def _add(routes, table, prefix, hop):
 def _sections(folder):
     routes = {}
     (file,) = folder.glob("*.cfg")
-    for inside, vrf, prefix, interface, gateway in re.findall(
-        r"^( *)(?:ip|ipv6) route (vrf \S+ )?(\S+) (?:egress-vrf \S+ )?(\S+) (\S+)(?: vrf \S+)?$",
+    context = ""
+    for opened, inside, vrf, prefix, interface, gateway in re.findall(
+        r"^(?:vrf context (\S+)|( *)(?:ip|ipv6) route (?:vrf (\S+) )?(\S+) (?:egress-vrf \S+ )?"
+        r"(\S+) (\S+)(?: vrf \S+)?)$",
         file.read_text(),
         re.M,
     ):
-        hop = ("discard", "") if interface == "Null0" else (gateway, interface)
-        _add(routes, "hosts" if inside or vrf else "main", prefix, hop)
+        if context := opened or (context if inside else ""):
+            vrf = context
+        if prefix:
+            hop = ("discard", "") if interface == "Null0" else (gateway, interface)
+            _add(routes, vrf or "main", prefix, hop)
     return routes
 
 
 def _sonic(folder):
-    routes = {}
-    for inside, prefix, gateway, interface in re.findall(
-        r"^( ?)ip(?:v6)? route (\S+) (\S+) (\S+).* tag 2$", (folder / "frr.conf").read_text(), re.M
+    routes, vrf = {}, ""
+    for opened, inside, prefix, gateway, interface in re.findall(
+        r"^(?:vrf (\S+)|( ?)ip(?:v6)? route (\S+) (\S+) (\S+).* tag 2)$",
+        (folder / "frr.conf").read_text(),
+        re.M,
     ):
-        hop = ("discard", "") if interface == "254" else (gateway, interface)
-        _add(routes, "Vrf-hosts" if inside else "main", prefix, hop)
+        if opened:
+            vrf = opened
+        else:
+            hop = ("discard", "") if interface == "254" else (gateway, interface)
+            _add(routes, vrf if inside else "main", prefix, hop)
     return routes
 
 

@@ -1,7 +1,7 @@
 """Run in namespaces of its own by test_route_check_live.py: tables of real daemons and kernels.
 
 live_routes.py BUILD OUT TARGET: brings the rendered switches up, collects their tables as an
-operator would, changes one route after the other by hand, and prints what check-routes finds.
+operator would, changes one route after the other by hand, and prints what check routes finds.
 """
 
 import json

@@ -344,7 +344,7 @@ SHORT: Far = {
 
 
 def seen(text: str, folder: Path) -> set[tuple[str, str, str]]:
-    """Local port, neighbour, its port: as `check-wiring` reads a table."""
+    """Local port, neighbour, its port: as `check wiring` reads a table."""
     (folder / "n1.txt").write_text(text)
     return {(s.near.ports[0], s.far.nodes[0], s.far.ports[0]) for s in read_facts([folder]).seen}
 

@@ -1,4 +1,4 @@
-"""check-routes on the tables of real FRR daemons and of kernels, right and changed by hand."""
+"""check routes on the tables of real FRR daemons and of kernels, right and changed by hand."""
 
 import json
 import subprocess

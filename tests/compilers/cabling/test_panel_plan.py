@@ -141,12 +141,30 @@ def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, tru
     assert plan.turned.all()
 
 
+LARGE = [pytest.param(q, marks=pytest.mark.long) for q in (16, 17, 19, 23, 25, 27, 29, 31, 32)]
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 11, 13, *LARGE])
+@pytest.mark.parametrize("family", ["pn", "oft", "slimfly"])
+def test_parallel_classes_and_groups_have_one_type_and_straight_trunks(family, q):
+    """But the rack at infinity, and for even q that of t = 0; minimal for odd q."""
+    if (family, q) == ("slimfly", 2):
+        return
+    plan = planned(family=family, q=q, rack=200)
+    assert led(plan) == wanted(plan)
+    infinity = family != "slimfly"
+    assert len(plan.names) == q + infinity
+    assert len(plan.types) == 1 + infinity + (q % 2 == 0)
+    assert plan.least == 1 + infinity
+    assert np.bincount(plan.kind).max() == q - (q % 2 == 0)
+    assert not plan.turned.any()
+
+
 @pytest.mark.parametrize(
     ("given", "types"),
     [
         ({"family": "polarstar", "q": 3, "supernode": "complete", "degree": 3, "rack": 4}, 2),
-        ({"family": "pn", "q": 4}, 3),
-        ({"family": "slimfly", "q": 5}, 1),
+        ({"family": "pn", "q": 4, "layout": "subplanes"}, 3),
         ({"family": "polarstar", "q": 5, "supernode": "paley", "degree": 2, "rack": 5}, 9),
         ({"family": "polarstar", "q": 3, "supernode": "paley", "degree": 6, "rack": 13}, 6),
         ({"q": 2, "layout": "stars"}, 3),
@@ -189,9 +207,7 @@ def example():
 
 def test_an_expansion_adds_cassettes_and_moves_nothing(example):
     larger = example.expand("quadric:1")
-    before, after = (
-        CableSchedule.of([build]).plans()[0] for build in (example.build, larger.build)
-    )
+    before, after = (CableSchedule.of([build]).plans[0] for build in (example.build, larger.build))
     assert led(after) == wanted(after)
     assert after.names[: len(before.names)] == before.names
     assert after.types[:2] == before.types
@@ -203,7 +219,7 @@ def test_an_expansion_adds_cassettes_and_moves_nothing(example):
 
 
 def test_two_exchanged_trunks_are_named(example, tmp_path):
-    plan = CableSchedule.of(example.builds).plans()[0]
+    plan = CableSchedule.of(example.builds).plans[0]
     one, other = np.flatnonzero((plan.ends == 3).any(axis=1))[[2, 4]].tolist()
     at = [int(plan.sockets[t][plan.ends[t] == 3][0]) for t in (one, other)]
     wiring = plan.wiring
@@ -237,7 +253,7 @@ def test_a_path_names_cassettes_and_trunks(example):
 
 
 def test_cords_name_the_types_of_the_cassettes_that_they_join(example):
-    (plan,) = CableSchedule.of(example.builds).plans()
+    (plan,) = CableSchedule.of(example.builds).plans
     at = {name: plan.types[kind][0] for name, kind in zip(plan.names, plan.kind, strict=True)}
     assert at == {"quadrics-P1": "quadrics"} | {f"fan{n}-P1": "fan" for n in range(1, 8)}
     for row in plan.cords():
@@ -345,7 +361,7 @@ def test_cords_of_a_rack_end_in_it_and_each_is_plugged_in_one_phase(example):
         assert entry["trunks"] == [row[0] for row in rows if row[1] == "trunk"]
     named = [(entry["racks"], entry["cassettes"]) for entry in summary["phases"]]
     assert sorted(c for _, cassettes in named for c in cassettes) == sorted(
-        CableSchedule.of(example.builds).plans()[0].names
+        CableSchedule.of(example.builds).plans[0].names
     )
     assert (["C0"], ["quadrics-P1"]) in named
     labels = "".join(CableSchedule.of(example.builds, rack="C1").text("labels"))

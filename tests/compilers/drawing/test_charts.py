@@ -136,7 +136,7 @@ def test_racks_hold_every_node_and_cables_are_those_of_the_schedule() -> None:
 def test_racks_of_a_fabric_with_panels_have_cassettes_and_trunks() -> None:
     fabric = polarfab.Fabric.from_spec(PANELS).compile()
     chart = rack_chart(fabric.build)
-    (plan,) = fabric.cables().plans()
+    (plan,) = fabric.cables().plans
     trunks = [row for row in plan.cords() if row[1] == "trunk"]
     metres = sum(row[-1] for row in trunks)
     assert f"{len(trunks)} trunks of {metres:,.0f} m" in chart.subtitle
@@ -150,7 +150,7 @@ def test_racks_of_a_fabric_with_panels_have_cassettes_and_trunks() -> None:
 
 def test_cassettes_that_an_expansion_adds_are_side_by_side() -> None:
     larger = polarfab.Fabric.from_spec(PANELS).compile().expand("quadric:1")
-    (plan,) = CableSchedule.of([larger.build]).plans()
+    (plan,) = CableSchedule.of([larger.build]).plans
     count = len(plan.names)
     chart = rack_chart(larger.build)
     (bars,) = (s for s in chart.shapes if s.style == "s5" and s.count == count)

@@ -61,7 +61,7 @@ def test_same_bytes_twice() -> None:
 
 
 def test_what_analyse_prints_is_read(tmp_path: Path) -> None:
-    words = ["analyse", "polarfly", "--q", "5", "--what", "resilience", "--runs", "3", "--json"]
+    words = ["analyse", "polarfly", "--q", "5", "--what", "resilience", "--orders", "3", "--json"]
     printed = subprocess.run(
         [sys.executable, "-m", "polarfab", *words],
         capture_output=True,

@@ -1,6 +1,7 @@
 """Packets to a switch that is down, against a walker in plain Python, a packet at a time."""
 
 import re
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -52,6 +53,26 @@ def test_each_repair_halves_what_is_left(family, parameters, most, spread):
     found = dead_switch_traffic(build)
     assert (found.most, found.mean) == (max(taken), pytest.approx(np.mean(taken)))
     assert found.most <= most + spread
+
+
+def test_a_ttl_of_64_arrives_whatever_two_links_are_down():
+    """docs/concepts/failures.md says as 9 or more, without bounces and marks."""
+    oracle = Oracle(routed(q=3, protect="link"))
+    cables = sorted({tuple(sorted((s, far))) for (s, _), (far, _) in oracle.cable.items()})
+    left = []
+    for dead in combinations(cables, 2):
+        oracle.fail(map(frozenset, dead))
+        for s, d in permutations(oracle.ends, 2):
+            at, came, ttl = s, 0, 64
+            while at != d:
+                port = oracle.transit(at, came, d)
+                assert port is not None
+                minimal = oracle.port[at][oracle.number(at, d)]
+                ttl = (ttl - 1) >> (oracle.cable[at, minimal][0] == d and port != minimal)
+                assert ttl > 0
+                at, came = oracle.cable[at, port]
+            left.append(ttl)
+    assert min(left) >= 9
 
 
 def test_of_many_packets_some_are_followed(monkeypatch):

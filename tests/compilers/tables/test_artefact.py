@@ -119,7 +119,7 @@ def test_an_interrupt_does_not_wait_for_a_slow_removal(
         put_folder(tmp_path / "an out", fill)
     (part,) = tmp_path.iterdir()
     assert ended.value.__notes__ == [
-        f"{part} is not removed yet: polarfab gc '{tmp_path / 'an out'}'"
+        f"{part} is not removed yet: polarfab folder gc '{tmp_path / 'an out'}'"
     ]
     assert collect(tmp_path / "an out") == [(part, None)]
     disk.set()
@@ -428,7 +428,7 @@ def test_a_folder_that_another_command_holds_is_waited_for_and_then_refused(
 def test_a_part_that_is_swept_before_it_is_locked_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
 ) -> None:
-    """`polarfab gc` of another process comes between the two system calls."""
+    """`polarfab folder gc` of another process comes between the two system calls."""
     real = fcntl.flock
 
     def late(descriptor: int, how: int) -> None:

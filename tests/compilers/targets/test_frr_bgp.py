@@ -2,21 +2,17 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.pipeline import compile_fabric
-from compilers.spec.fabric_file import load_fabric
 from compilers.tables.fib import Fib
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
 BGP = {"routing": "bgp"}
-PAGE = Path(__file__).parents[3] / "docs" / "targets" / "frr.md"
 
 
 def speaker(path):
@@ -78,20 +74,3 @@ def test_longer_paths_than_need_be_are_refused(tmp_path):
     with pytest.raises(InputError, match="static: BGP takes the shortest path and the compiled"):
         target("frr").render(wrong, tmp_path / "out", options=BGP)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "spec", "options"),
-    [("alternates", "alternates", {"version": "10.7"}), ("bgp", "", BGP)],
-)
-def test_the_other_examples_of_the_page_are_what_comes_out(name, spec, options, tmp_path):
-    page = PAGE.read_text()
-    (text,) = re.findall(rf"```yaml {spec}\n(.*?)```" if spec else r"```yaml\n(.*?)```", page, re.S)
-    (tmp_path / "fabric.yaml").write_text(text)
-    target("frr").render(
-        compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path, options=options
-    )
-    shown = re.findall(rf"```text {name} (\S+)\n(.*?)```", page, re.S)
-    assert shown
-    for path, wanted in shown:
-        assert wanted in (tmp_path / path).read_text()

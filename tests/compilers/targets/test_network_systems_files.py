@@ -345,18 +345,3 @@ def test_the_pool_of_links_holds_the_largest_fabric():
     """q = 127 with generated ports: the last pair that can be used fits 100.64.0.0/10."""
     order, ports = 127**2 + 127 + 1, 129
     assert 2 * ((order - 2) * ports + 128 + 1) <= IPv4Network("100.64.0.0/10").num_addresses
-
-
-PAGES = Path(__file__).parents[3] / "docs" / "targets"
-
-
-@every
-def test_the_example_of_the_page_is_what_comes_out(name, tmp_path):
-    page = (PAGES / f"{name}.md").read_text()
-    spec, *_ = re.findall(r"```yaml\n(.*?)```", page, re.S)
-    (tmp_path / "fabric.yaml").write_text(spec)
-    target(name).render(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path)
-    shown = re.findall(rf"```text {name} (\S+)\n(.*?)```", page, re.S)
-    assert len(shown) >= 3
-    for path, text in shown:
-        assert text in (tmp_path / path).read_text()

@@ -151,7 +151,7 @@ def test_playbooks_name_files_that_are_there(system, tmp_path):
 
 @pytest.mark.parametrize("system", LABS)
 def test_containerlab_has_the_fabric(system, tmp_path):
-    """Nodes and links against the wiring; the published schema: docs/targets/containerlab.md."""
+    """Nodes and links against the wiring; the published schema: docs/targets/routers.md."""
     build = managed(hosts=2)
     folder = pushed(build, tmp_path, "containerlab", system)
     lab = yaml.safe_load((folder / "topology.clab.yml").read_text())

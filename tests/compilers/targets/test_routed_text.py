@@ -1,17 +1,13 @@
 """The linux and frr targets: their files read back, golden files, refusals."""
 
-import re
 import shutil
 import subprocess
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from compilers.pipeline import compile_fabric
-from compilers.spec.fabric_file import load_fabric
 from compilers.spec.target_names import SHIPPED
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import target
@@ -153,36 +149,3 @@ def test_no_weight_that_the_kernel_has_not(name, tmp_path):
 
 def test_every_target_is_there():
     assert all(callable(target(name).render) for name in SHIPPED)
-
-
-PAGES = Path(__file__).parents[3] / "docs" / "targets"
-
-
-@pytest.mark.parametrize(
-    ("name", "page"),
-    [
-        *(("linux", "linux"), ("frr", "frr"), ("srv6", "srv6"), ("containerlab", "containerlab")),
-        *(("ansible", "automation"),),
-    ],
-)
-def test_the_example_of_the_page_is_what_comes_out(name, page, tmp_path):
-    page = (PAGES / f"{page}.md").read_text()
-    (spec,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
-    (tmp_path / "fabric.yaml").write_text(spec)
-    target(name).render(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path)
-    shown = re.findall(rf"```text {name} (\S+)\n(.*?)```", page, re.S)
-    assert shown
-    for path, text in shown:
-        assert text in (tmp_path / path).read_text()
-
-
-@pytest.mark.parametrize("spec", ["marks", "at-every-hop"])
-def test_the_other_examples_for_linux_are_what_comes_out(spec, tmp_path):
-    page = (PAGES / "linux.md").read_text()
-    (text,) = re.findall(rf"```yaml {spec}\n(.*?)```", page, re.S)
-    (tmp_path / "fabric.yaml").write_text(text)
-    target("linux").render(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path)
-    shown = re.findall(rf"```text {spec} (\S+)\n(.*?)```", page, re.S)
-    assert len(shown) > 3
-    for path, wanted in shown:
-        assert wanted in (tmp_path / path).read_text()

@@ -2,26 +2,17 @@
 
 import re
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pytest
 
 from compilers.spec.target_names import SHIPPED
-from compilers.targets.node_facts import NodeFacts, NodeHost, NodeLink
+from compilers.targets.node_facts import NodeFacts
 from compilers.targets.rendering.text_target import Renderer
 from compilers.targets.target_lookup import target
-from compilers.targets.template_variables import SWITCH_FACTS, names_by_file
+from compilers.targets.template_variables import names_by_file
 from inventory.problems import InputError
 from tests.compilers.targets.makers import fabric
 
-DOCS = Path(__file__).parents[3] / "docs" / "targets"
-PAGES = {
-    **{name: ("numbered-links.md", f"{name}.md") for name in ("eos", "junos", "srlinux", "sonic")},
-    "nxos": ("numbered-links.md",),
-    "nvue": ("numbered-links.md",),
-    "ovs": ("openflow.md",),
-    "ansible": ("automation.md",),
-}
 MADE_UP = {"opensm": {"guids": "made-up"}}
 BUILD = replace(fabric(q=2), identity="0123456789abcdef")
 
@@ -49,14 +40,6 @@ def refused(tmp_path, name="eos", **files):
         target(name).render(BUILD, tmp_path / "out", folder)
     assert not (tmp_path / "out").exists()
     return str(error.value).replace(f"{folder}/", "").splitlines()
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_the_page_names_the_variables_of_every_template(name):
-    text = "".join((DOCS / page).read_text() for page in PAGES.get(name, (f"{name}.md",)))
-    known = set(re.findall(r"`(\w+)`", text))
-    words = names_by_file(target(name).files, whole_fabric=False)
-    assert frozenset().union(*words.values()) - SWITCH_FACTS <= known
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -90,7 +73,7 @@ def test_every_mistake_at_once_with_file_and_line(tmp_path):
         "eos/eos.conf.j2: … eos/eos.conf.j2; did you mean eos/eos.cfg.j2?",
         "eso/eos.cfg.j2: … eso/eos.cfg.j2; did you mean eos/eos.cfg.j2?",
         "eos/eos.cfg.j2:2: … vlam; did you mean vlan?",
-        "eos/eos.cfg.j2:3: … zzz; see the page of the target in docs/",
+        "eos/eos.cfg.j2:3: … zzz; see Options and variables of targets in the manual",
     ]
 
 
@@ -193,10 +176,7 @@ def test_facts_of_a_switch_are_none_of_the_whole_fabric(tmp_path):
     assert "notes.j2:1: required one of the variables connection, fabric, files" in said
 
 
-def test_every_fact_is_there_and_on_the_page(tmp_path):
-    page = (DOCS / "index.md").read_text()
-    words = {field.name for kind in (NodeFacts, NodeLink, NodeHost) for field in fields(kind)}
-    assert words <= set(re.findall(r"`(\w+)`", page))
+def test_every_fact_is_there(tmp_path):
     text = " ".join(f"{{{{ facts.{field.name} }}}}" for field in fields(NodeFacts))
     folder = own(tmp_path, linux__everything_j2=text)
     target("linux").render(BUILD, tmp_path / "out", folder)

@@ -106,7 +106,7 @@ def test_weights_are_the_paths_behind_each_neighbour(wcmp, tmp_path):
 
 
 def differences(build, folder, held, options):
-    """The kinds of what `check-routes` finds in the kernels' routes; the pools are discarded."""
+    """The kinds of what `check routes` finds in the kernels' routes; the pools are discarded."""
     (folder / "said").mkdir(exist_ok=True)
     for node, routes in held.items():
         ways = {

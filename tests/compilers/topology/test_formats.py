@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.families.polarfly import PolarFly
-from compilers.topology.files.graph_formats import GRAPH_FORMATS, write
+from compilers.topology.files.graph_formats import GRAPH_FORMATS, pieces
 from inventory.problems import InputError
 
 
@@ -20,7 +20,7 @@ def topology():
 
 def text(topology, format, **options):
     stream = io.StringIO()
-    write(topology, format, stream, **options)
+    stream.writelines(pieces(topology, format, **options))
     return stream.getvalue()
 
 
@@ -75,7 +75,7 @@ def test_dot(topology):
 @pytest.mark.parametrize("hosts", [0, 1, 3])
 def test_booksim(topology, hosts):
     graph, attached = nx.Graph(), []
-    for line in text(topology, "booksim", hosts_per_node=hosts).splitlines():
+    for line in text(topology, "anynet", hosts_per_node=hosts).splitlines():
         words = line.split()
         assert words[0] == "router"
         for kind, number in zip(words[2::2], words[3::2], strict=True):

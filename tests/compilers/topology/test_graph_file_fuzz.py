@@ -11,21 +11,21 @@ import pytest
 
 from compilers.topology.families import build_topology
 from compilers.topology.files.graph_file import graph_file
-from compilers.topology.files.graph_formats import write
+from compilers.topology.files.graph_formats import pieces
 from inventory.problems import InputError
 from tests.compilers.spec.makers import mutated_bytes, mutated_tree
 from tests.fuzzing import reading, ten_minutes
 
 SUFFIXES = {
     **{"edges": ".txt", "json": ".json", "graphml": ".graphml"},
-    **{"booksim": ".txt", "node-link": ".json"},
+    **{"anynet": ".txt", "node-link": ".json"},
 }
 SEEDS = range(150)
 
 
 def fuzz(form: str, seeds: range, folder: Path) -> None:
     stream = io.StringIO()
-    write(build_topology("polarfly", {"q": 2}), form, stream)
+    stream.writelines(pieces(build_topology("polarfly", {"q": 2}), form))
     whole, good, bad = stream.getvalue().encode(), 0, 0
     file = folder / f"graph{SUFFIXES[form]}"
     for seed in seeds:
@@ -61,7 +61,7 @@ def test_ten_minutes_of_graphs(tmp_path: Path) -> None:
     texts = dict[str, bytes]()
     for form in SUFFIXES:
         stream = io.StringIO()
-        write(build_topology("polarfly", {"q": 2}), form, stream)
+        stream.writelines(pieces(build_topology("polarfly", {"q": 2}), form))
         texts[form] = stream.getvalue().encode()
 
     def case(chance: random.Random) -> str:

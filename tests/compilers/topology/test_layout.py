@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from compilers.families.polarfly import triangles
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import FAMILIES, build_topology
 from compilers.topology.layout import bundles, layout, layouts, links_between
 from inventory.problems import InputError
 
@@ -253,6 +253,8 @@ def test_layouts_that_are_not_there():
     with pytest.raises(InputError, match="required fans, given stars"):
         layout(polarfly(7), "stars")
     with pytest.raises(InputError, match="a family with racks"):
+        layout(build_topology("hyperx", {"sides": "3x3"}))
+    with pytest.raises(InputError, match="required parallels, given pn q=3"):
         layout(FAMILIES["pn"].build({"q": 3}))
     with pytest.raises(InputError, match="a quadric: 25, 26"):
         layout(polarfly(7), "fans", 0)

@@ -51,7 +51,7 @@ def test_cables_and_labels_name_the_connector_and_lane(tmp_path):
 )
 def test_lanes_of_a_ribbon_go_by_connector_and_lane(words, order):
     fabric = Fabric.from_spec(shuffled(panels=True, words=words)).compile()
-    (plan,) = CableSchedule.of(fabric.builds).plans()
+    (plan,) = CableSchedule.of(fabric.builds).plans
     assert led(plan) == wanted(plan)
     plug = {p: f"eth{p} ({AT[f'eth{p}']})" if f"eth{p}" in str(words) else f"eth{p}" for p in order}
     ends, ports = plan.cables.ends, plan.cables.ports

@@ -76,7 +76,7 @@ QS = [3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32]
 def test_triangles_are_numbered_alike_in_all_fans(q):
     """The affine model, by the numbers of links alone: s - t and mates -w/(s - t), or s/t."""
     topology = build_topology("polarfly", {"q": q})
-    number, far, f = headings(topology), topology.graph.padded(), field(q)
+    number, far, f = headings(q, topology.graph.padded()), topology.graph.padded(), field(q)
     apex, fan = apex_links(far), layout(topology, "fans")
     assert all(len({*row}) == len(row) for row in number.tolist())
     number = np.array([0, *powers(q), q, q + 1])[number]
@@ -109,7 +109,7 @@ def test_triangles_are_numbered_alike_in_all_fans(q):
 def test_the_half_turn_is_the_same_in_all_fans(q, modules):
     """So many of each sequence of modules, by the numbers of links, in one fan as in another."""
     topology = build_topology("polarfly", {"q": q})
-    number, far = headings(topology), topology.graph.padded()
+    number, far = headings(q, topology.graph.padded()), topology.graph.padded()
     apex, fan = apex_links(far), layout(topology, "fans")
     turn = half_turn(apex, far >= 0, number)
     module, found = np.full(far.shape, -1), dict[int, Counter]()

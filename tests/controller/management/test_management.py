@@ -606,3 +606,11 @@ def test_a_drain_is_answered_when_the_store_has_it(tmp_path, repairing, monkeypa
     late = Client(app).post("/api/undrain", json=node, headers=bearer(OPERATOR))
     assert late.status_code == 503
     assert "not written down" in late.json["error"]
+
+
+def test_the_page_of_the_api_has_its_paths():
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "management.md").read_text()
+    rows = re.findall(r"^\| (?:GET|POST) (.*?) \|", page, re.MULTILINE)
+    named = {path for row in rows for path in re.findall(r"/\w[\w/]*", row)}
+    rules = {rule.rule for rule in http_api._ROUTES.iter_rules()}
+    assert named == {rule for rule in rules if "." not in rule and rule != "/"}

@@ -11,8 +11,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from controller.management.client import Client
 from inventory.problems import InputError
+from polarfab.controller_client import Client
 from tests.controller.makers import (
     BRIDGES,
     OTHERS_TRY_RYU,

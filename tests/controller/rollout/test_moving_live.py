@@ -122,15 +122,17 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
     assert "156 that lose packets: 13 hosts are removed, moved or renumbered" in error
     assert call("apply", then)[1]["state"] == "done"
 
-    code, state, _ = call("rollback")
+    code, state, _ = call("apply", "--undo")
     assert (code, state["state"], state["to"]) == (0, "done", before)
     code, state, _ = call("apply", then, "--confirm-within", "1m")
     assert (code, state["state"], state["before"]) == (0, "done", before)
     code, _, error = call("apply", then)
     assert (code, "on trial" in error) == (2, True)
-    assert call("confirm")[1]["until"] is None
-    assert call("confirm")[0] == 2
-    past = subprocess.run([POLARFAB, "status", url, "--history"], capture_output=True, text=True)
+    assert call("apply", "--confirm")[1]["until"] is None
+    assert call("apply", "--confirm")[0] == 2
+    past = subprocess.run(
+        [POLARFAB, "status", "--to", url, "--history"], capture_output=True, text=True
+    )
     assert [before in past.stdout, "line 1" in past.stdout] == [True, True]
     lines = (tmp_path / "one" / ".build.actions").read_text().splitlines()
     actions = [json.loads(line) for line in lines]

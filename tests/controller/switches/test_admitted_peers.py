@@ -13,7 +13,7 @@ import trustme
 
 from controller.app import FULL, OWN_FULL, Inbox
 from controller.pulse import Pulse
-from controller.switches.admission import MOST_REASONS, RETELL, RejectedPeers
+from controller.switches.admission import MOST_REASONS, RETELL, ListeningClock, RejectedPeers
 from controller.switches.connections import listening
 from controller.switches.connections.listening import Entrance, HalfOpen
 from controller.switches.events import PeerRejected
@@ -31,7 +31,7 @@ def test_the_host_with_most_connections_loses_its_oldest(now):
     assert room.enter("switch", "other") is None
     assert room.enter("d", "flood") == "a"
     assert room.enter("late", "other") == "b"
-    assert len(room) == 4
+    assert len(room._host) == 4
 
 
 def test_ten_thousand_idle_connections_leave_room_for_switches(now):
@@ -41,7 +41,7 @@ def test_ten_thousand_idle_connections_leave_room_for_switches(now):
         if key % 100 == 0:
             room.enter(f"switch {key}", "10.0.0.1")
             room.leave(f"switch {key}")
-    assert len(room) == 100
+    assert len(room._host) == 100
     now[0] = 10.5
     assert len(room.late(10)) == 100
 
@@ -189,7 +189,7 @@ def test_too_few_files_are_refused_with_the_number_needed(limits):
 def test_a_connection_that_gives_way_before_its_thread_has_begun_is_closed(rejected):
     """A burst is accepted in one go, before any of the threads runs."""
     eventlet = pytest.importorskip("eventlet")
-    entrance, over = Entrance(2, None, rejected), eventlet.event.Event()
+    entrance, over = Entrance(2, None, rejected, rejected.clock), eventlet.event.Event()
 
     def wait(*_):
         over.wait()
@@ -211,14 +211,18 @@ def test_a_connection_that_gives_way_before_its_thread_has_begun_is_closed(rejec
 def test_nobody_is_silent_while_we_do_not_listen(now):
     ended = []
     rejected = RejectedPeers(ended.append, lambda: now[0])
-    entrance = Entrance(2, None, rejected)
+    heard = ListeningClock(lambda: now[0])
+    heard.look(None)
+    entrance = Entrance(2, None, rejected, heard)
     entrance.accepted(SimpleNamespace(close=lambda: None), ("192.0.2.1", 1))
     now[0] = 60.0  # one long step of ours
+    heard.look(None)
     entrance.tick()
     rejected.tick()
     assert ended == []
     for _ in range(10):
         now[0] += 1.0
+        heard.look(None)
         entrance.tick()
     rejected.tick()
     assert [event.reason for event in ended] == ["it was silent for 10 s"]
@@ -227,7 +231,7 @@ def test_nobody_is_silent_while_we_do_not_listen(now):
 def test_many_silent_connections_end_without_a_turn_for_others(rejected, now):
     """Each took a turn of all threads: with hundreds the controller took itself for dead."""
     eventlet = pytest.importorskip("eventlet")
-    entrance, turns = Entrance(99, None, rejected), []
+    entrance, turns = Entrance(99, None, rejected, rejected.clock), []
 
     def wait(sock, _):
         eventlet.hubs.trampoline(sock.fileno(), read=True)
@@ -266,7 +270,7 @@ def test_a_handshake_that_is_broken_off_leaves_no_open_file(rejected):
     ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("ours.example").configure_cert(ours)
     tls = SimpleNamespace(switches=ours)
-    entrance = Entrance(2, tls, rejected)
+    entrance = Entrance(2, tls, rejected, rejected.clock)
     server = eventlet.listen(("127.0.0.1", 0))
     clients = [socket.create_connection(server.getsockname()) for _ in range(8)]
     gc.collect()

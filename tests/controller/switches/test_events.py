@@ -1,31 +1,18 @@
-"""Every kind of event: its JSON, its lines, and the table of them in the docs."""
+"""Every kind of event: its JSON and its lines."""
 
 import json
 import string
 import types
 import typing
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 
 import pytest
 
-from controller.management import action_log
-from controller.switches import events
-from extensions.load_balancing import adaptation
+from manual.reference import event_kinds
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "events.md"
-KINDS = [
-    kind
-    for module in (events, action_log, adaptation)
-    for kind in vars(module).values()
-    if isinstance(kind, type)
-    and kind.__module__ == module.__name__
-    and issubclass(kind, events.Event)
-    and hasattr(kind, "kind")
-]
+KINDS = list(event_kinds())
 COUNTED = {"connected", "programmed", "complete"}
 """Kinds without a line: the reporter counts them."""
-WORDS = {str: "text", int: "integer", float: "number", type(None): "null"}
 
 
 def own_fields(kind):
@@ -43,26 +30,6 @@ def value(kind):
     if is_dataclass(kind):
         return kind(*(value(hint) for hint in typing.get_type_hints(kind).values()))
     return {str: "{some} text", int: 7, float: 1.5}[kind]
-
-
-def in_words(kind):
-    """A type as the docs call it."""
-    if typing.get_origin(kind) is typing.Literal:
-        return "text"
-    if typing.get_origin(kind) is types.UnionType:
-        return " or ".join(map(in_words, typing.get_args(kind)))
-    if typing.get_origin(kind) is tuple:
-        return f"list of {in_words(typing.get_args(kind)[0])}"
-    if is_dataclass(kind):
-        hints = typing.get_type_hints(kind).items()
-        return "{" + ", ".join(f"`{name}` {in_words(hint)}" for name, hint in hints) + "}"
-    return WORDS[kind]
-
-
-def row(kind):
-    """A line of the table."""
-    told = ", ".join(f"`{name}` {in_words(hint)}" for name, hint in own_fields(kind))
-    return f"| `{kind.kind}` | {' '.join(kind.__doc__.split())} | {told} |"
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.kind)
@@ -91,12 +58,3 @@ def test_an_event_has_its_line(event):
     assert "\n" not in str(event)
     named = {name for _, name, _, _ in string.Formatter().parse(event.line) if name}
     assert named <= {"node", "text"}
-
-
-def test_the_docs_have_every_event():
-    """Put what is missing there by hand: the assertion shows the lines."""
-    _, _, rest = PAGE.read_text().partition(
-        "| event | what has happened | fields |\n|---|---|---|\n"
-    )
-    table = rest.partition("\n\n")[0].splitlines()
-    assert table == [row(kind) for kind in KINDS]

@@ -16,8 +16,8 @@ from os_ken.ofproto import ofproto_v1_3_parser as parser
 
 from compilers.targets.openflow.protocol import Malformed
 from compilers.wiring.wiring import Wiring
-from controller.openflow import lldp
 from controller.openflow.messages import packet_in
+from controller.upkeep import discovery as lldp
 from controller.upkeep.discovery import Discovery
 from tests.compilers.routed import routed
 
@@ -101,18 +101,18 @@ def test_frames_are_lldp_for_an_independent_reader() -> None:
         assert tlvs[0].chassis_id == b"dpid:00000000000000ab"
         assert int.from_bytes(tlvs[1].port_id, "big") == port
         assert tlvs[2].ttl == 120
-        assert lldp.read(frame.tobytes(), KEY) == (0xAB, port, 9)
+        assert lldp.read_frame(frame.tobytes(), KEY) == (0xAB, port, 9)
 
 
 def test_a_frame_with_any_other_byte_is_nobodys() -> None:
     frame = lldp.frames(5, np.array([2]), 1, 60, KEY)[0]
-    assert lldp.read(frame.tobytes() + b"padding", KEY) == (5, 2, 1)
+    assert lldp.read_frame(frame.tobytes() + b"padding", KEY) == (5, 2, 1)
     for place in range(len(frame) - 2):
         forged = frame.copy()
         forged[place] ^= 1
-        assert lldp.read(forged.tobytes(), KEY) is None, place
-    assert lldp.read(frame.tobytes(), b"another key") is None
-    assert lldp.read(frame.tobytes()[:40], KEY) is None
+        assert lldp.read_frame(forged.tobytes(), KEY) is None, place
+    assert lldp.read_frame(frame.tobytes(), b"another key") is None
+    assert lldp.read_frame(frame.tobytes()[:40], KEY) is None
 
 
 @pytest.mark.parametrize("size", [0, 20, 31, 33, 49])
@@ -245,4 +245,4 @@ def test_whatever_comes_in_is_read_or_malformed(data: bytes, cut: int) -> None:
             _, frame = packet_in(message)
         except Malformed:
             continue
-        assert lldp.read(frame, KEY) in (None, (5, 2, 1))
+        assert lldp.read_frame(frame, KEY) in (None, (5, 2, 1))

@@ -1,4 +1,4 @@
-"""`polarfab paths` and `polarfab localise`: what they print, and what they say of wrong words."""
+"""`polarfab hosts`: what its verbs print, and what they say of wrong words."""
 
 from __future__ import annotations
 
@@ -28,38 +28,42 @@ def build(polarfab: Run, tmp_path: Path) -> Path:
 
 def test_paths(polarfab: Run, build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    code, out, _ = polarfab("paths", build, "h0", "p2-7", "--count", 6, "--json")
+    code, out, _ = polarfab("hosts", "paths", build, "h0", "p2-7", "--count", 6, "--json")
     found = json.loads(out)
     assert (code, found["source"], found["destination"]) == (0, "h0", "h7")
     assert [path["entropy"] for path in found["paths"]] == list(range(6))
     assert {*found["paths"][0]} >= {"plane", "nodes", "ports", "weight", "sids"}
-    code, out, _ = polarfab("paths", build, "h0", "h7", "--planes", "2", "--json")
+    code, out, _ = polarfab("hosts", "paths", build, "h0", "h7", "--planes", "2", "--json")
     assert (code, {path["plane"] for path in json.loads(out)["paths"]}) == (0, {2})
-    code, out, _ = polarfab("paths", build, "h0", "h7", "--count", 6, "--fail", "p1-0-p1-1")
+    code, out, _ = polarfab(
+        "hosts", "paths", build, "h0", "h7", "--count", 6, "--fail", "p1-0-p1-1"
+    )
     assert code == 0
     assert "with p1-0-p1-1 down" in out
     assert out.count("new") == 1
     assert "dropped" in out
-    code, _, err = polarfab("paths", build, 0, 7, "--count", 1000)
+    code, _, err = polarfab("hosts", "paths", build, 0, 7, "--count", 1000)
     assert (code, "there are no more than" in err) == (0, True)
 
 
 def test_files_of_paths(polarfab: Run, build: Path, tmp_path: Path) -> None:
-    code, out, _ = polarfab("paths", build, 0, 7, "--format", "linux", "--set", "decap=switch")
+    code, out, _ = polarfab(
+        "hosts", "paths", build, 0, 7, "--format", "linux", "--set", "decap=switch"
+    )
     assert (code, out.count("\n")) == (0, 1 + 2 + 8 + 2)
-    code, out, _ = polarfab("paths", build, 0, 7, "--format", "frr")
+    code, out, _ = polarfab("hosts", "paths", build, 0, 7, "--format", "frr")
     assert (code, out.count("segments")) == (0, 8)
-    code, out, _ = polarfab("paths", build, "--format", "fabric", "--planes", 2)
+    code, out, _ = polarfab("hosts", "paths", build, "--format", "fabric", "--planes", 2)
     assert (code, len(json.loads(out)["nodes"])) == (0, 13)
     file = tmp_path / "path_sets.py"
-    assert polarfab("paths", build, "--format", "library", "-o", file)[0] == 0
+    assert polarfab("hosts", "paths", build, "--format", "library", "-o", file)[0] == 0
     assert file.read_text() == Path(path_sets.__file__).read_text()
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["0"], "name both ends: polarfab paths BUILD SRC DST"),
+        (["0"], "name both ends: polarfab hosts paths BUILD SRC DST"),
         (["0", "7", "--planes", "x"], "--planes: required all, or planes such as 1,3, given x"),
         (["--format", "fabric"], "--planes: required one plane from 1 to 2, given 1, 2"),
         (["0", "7", "--set", "decap=x"], "--set decap: required"),
@@ -67,7 +71,7 @@ def test_files_of_paths(polarfab: Run, build: Path, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_words(polarfab: Run, build: Path, words: list[str], told: str) -> None:
-    code, _, err = polarfab("paths", build, *words)
+    code, _, err = polarfab("hosts", "paths", build, *words)
     assert (code, told in err) == (2, True), err
 
 
@@ -75,25 +79,27 @@ def test_the_library_is_for_whole_polarfly(polarfab: Run, tmp_path: Path) -> Non
     star = "{family: polarstar, q: 3, supernode: inductive-quad, degree: 3}"
     (tmp_path / "fabric.yaml").write_text(f"name: lab\ntopology: {star}\n")
     assert polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b")[0] == 0
-    code, _, err = polarfab("paths", tmp_path / "b", "--format", "library")
+    code, _, err = polarfab("hosts", "paths", tmp_path / "b", "--format", "library")
     assert (code, "a whole PolarFly in every plane" in err) == (2, True)
 
 
 def test_localise(polarfab: Run, build: Path, tmp_path: Path) -> None:
-    code, out, err = polarfab("localise", build)
+    code, out, err = polarfab("hosts", "localise", build)
     assert (code, "24 probes over 48 links and 26 switches" in out) == (0, True)
     assert "fewer than 24" in err
-    assert len(json.loads(polarfab("localise", build, "--json")[1])["probes"]) == 24
-    rows = list(csv.DictReader(io.StringIO(polarfab("localise", build, "--format", "csv")[1])))
+    assert len(json.loads(polarfab("hosts", "localise", build, "--json")[1])["probes"]) == 24
+    rows = list(
+        csv.DictReader(io.StringIO(polarfab("hosts", "localise", build, "--format", "csv")[1]))
+    )
     report = tmp_path / "report.csv"
     for dead, code in (("p2-4", 1), ("p9-9", 0)):
         lines = [f"{r['probe']},{'lost' if dead in r['nodes'].split() else 'ok'}" for r in rows]
         report.write_text("\n".join(["probe,result", *lines]))
-        ended, out, _ = polarfab("localise", build, report)
+        ended, out, _ = polarfab("hosts", "localise", build, report)
         assert ended == code
         assert out.startswith("p2-4 is down" if code else "no probe was lost")
     report.write_text("probe,result\n0,lost\n")
-    code, out, err = polarfab("localise", build, report, "--json")
+    code, out, err = polarfab("hosts", "localise", build, report, "--json")
     assert (code, json.loads(out)["found"]) == (1, None)
     assert "the report does not tell of 23 of 24 probes" in err
 
@@ -113,6 +119,6 @@ def test_every_plane_has_a_block_of_its_own(
         assert f"fc00:{2 - plane}:" not in text
     options = words[2:]
     assert polarfab("verify", build, "--emitted", out, "--target", target, *options)[0] == 0
-    found = json.loads(polarfab("paths", build, 0, 7, "--json")[1])["paths"]
+    found = json.loads(polarfab("hosts", "paths", build, 0, 7, "--json")[1])["paths"]
     for path in found:
         assert path["sids"][0].startswith(f"fc00:{path['plane'] - 1}:")

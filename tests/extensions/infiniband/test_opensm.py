@@ -210,17 +210,6 @@ def test_what_a_linear_table_cannot_do_is_refused(
     assert key in [problem.key for problem in error.value.problems]
 
 
-def test_the_example_of_the_page_is_what_comes_out(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "targets" / "opensm.md").read_text()
-    (spec,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
-    (tmp_path / "fabric.yaml").write_text(spec)
-    rendered(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path / "out")
-    shown = re.findall(r"```text opensm (\S+)\n(.*?)```", page, re.S)
-    assert len(shown) == 2
-    for path, text in shown:
-        assert text in (tmp_path / "out" / path).read_text()
-
-
 def waits(running: Subnet, levels: dict[tuple[int, int], int]) -> networkx.DiGraph:
     """What waits for what on the lanes that OpenSM programmed: (switch, port, lane)."""
     tables, lanes = running.tables(), running.lanes()

@@ -276,7 +276,7 @@ def test_headroom():
             "hop",
             "node_types.box.buffer: required priorities, size, cell, cable, reaction, ecn_min, "
             "ecn_max and ecn_percent, for lossless priorities, given nothing; "
-            "take them from the switch's data sheet (docs/reference/hardware.md)",
+            "take them from the switch's data sheet (docs/reference/inventory.md)",
         ),
         (
             {"balance": "compact-valiant"},

@@ -37,7 +37,7 @@ def test_the_list_is_whole(polarfab, monkeypatch, tmp_path: Path) -> None:
 
 
 def test_what_is_not_said_is_asked_for(polarfab, tmp_path: Path) -> None:
-    for words in ((), ("--all",), ("list", "--all"), ("projective-fig1",)):
+    for words in ((), ("all",), ("list", "all"), ("projective-fig1",)):
         assert polarfab("reproduce", *words)[0] == 2
     assert "--output: required a folder" in polarfab("reproduce", "projective-fig1")[2]
     for output in ((), ("-o", tmp_path)):

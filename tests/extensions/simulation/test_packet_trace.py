@@ -68,7 +68,7 @@ def test_at_the_command_line(fabric: Fabric, tmp_path: Path, polarfab) -> None:
     fabric.save(tmp_path / "build")
     near, file = host_of_a_neighbour(fabric, 0), tmp_path / "trace"
     file.write_text(f"5 0 {near} 4\n")
-    words = ("simulate", tmp_path / "build", "--hosts", 2, "--trace", file)
+    words = ("simulate", tmp_path / "build", "--hosts-per-node", 2, "--trace", file)
     code, out, err = polarfab(*words)
     assert (code, err) == (0, "")
     assert "1 messages in 1 packets, all there after 16 cycles" in out

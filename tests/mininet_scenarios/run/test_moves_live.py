@@ -44,7 +44,8 @@ def a_link_goes(tmp_path):
     (tmp_path / "dead.yaml").write_text(f"{PLAIN}dead_links: [{{a: n7, b: n12}}]\n")
     (tmp_path / "fabric.yaml").write_text(f"{FABRIC}inventory.yaml\n")
     (tmp_path / "less.yaml").write_text(f"{FABRIC}dead.yaml\n")
-    return "rehearse", str(tmp_path / "fabric.yaml"), str(tmp_path / "less.yaml")
+    old, new = tmp_path / "fabric.yaml", tmp_path / "less.yaml"
+    return "rehearse", str(new), "--from", str(old)
 
 
 def run(*words, code=0, engine="mininet", **environment):
@@ -102,8 +103,8 @@ def test_intermediates_and_ways_at_every_hop_under_traffic(tmp_path, topology, r
     (tmp_path / "plain.yaml").write_text(text)
     (tmp_path / "other.yaml").write_text(f"{text}routing: {{balance: {routing}}}\n")
     ways = [str(tmp_path / "plain.yaml"), str(tmp_path / "other.yaml")]
-    for pair in (ways, ways[::-1]):
-        found, wrong = run("rehearse", *pair, engine="ovs-fabric")
+    for old, new in (ways, ways[::-1]):
+        found, wrong = run("rehearse", new, "--from", old, engine="ovs-fabric")
         assert not wrong
         assert [event["lost"] for event in found["timeline"]] == [0]
 

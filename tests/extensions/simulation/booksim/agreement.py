@@ -2,8 +2,7 @@
 
 `python -m tests.extensions.simulation.booksim.agreement CHECKOUT`, a checkout of IntelLabs/PolarFly
 at `program.COMMIT`, builds BookSim and adds the points that `agreement.csv` lacks, on all cores; a
-program that is built will do, too. Then, and without it, the table of the manual is written. Delete
-lines to have them measured again.
+program that is built will do, too. Delete lines to have them measured again.
 """
 
 from __future__ import annotations
@@ -43,13 +42,18 @@ ROUTES = {
     "MIN": ("min", {"ways": "minimal"}),
     "VAL": ("val", {"ways": "valiant", "paths": "table"}),
     "UGAL": ("ugallnew", {"ways": "ugal", "paths": "table"}),
+    "UGAL, links counted": ("ugallinks", {"ways": "ugal", "paths": "table"}),
     "UGAL_PF": ("ugall4_pf", {"ways": "adaptive"}),
 }
-"""Theirs, and our settings. UGAL draws four routers; UGAL_PF takes any neighbour."""
+"""Theirs, and our settings. UGAL draws four routers; UGAL_PF takes any neighbour.
+
+Their UGAL takes each leg for one or two links, whatever it has; `ugallinks` is the same but for
+that."""
 ROUTING = {"balance": "compact-valiant", "disjoint": "none"}
 HEAD = "| network, traffic, routes | load | BookSim, seed 1 | packets | flits |"
+SIMULATORS = ("BookSim", *LEVELS)
 FULL = 100.0
-"""A load is above saturation where the mean latency is more cycles."""
+"""A load is above saturation where the mean latency is more cycles, or the network deadlocks."""
 STEP = 0.01
 WHOLE = (0, round(1 / STEP) + 1)
 """Steps between which saturation is looked for."""
@@ -68,12 +72,30 @@ class Case(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """A case with mean latencies in cycles, or the loads of saturation."""
+    """A case with mean latencies in cycles, or the loads of saturation.
+
+    deadlocks: of `SIMULATORS`, those whose run above that load ended in a deadlock.
+    """
 
     case: Case
     theirs: float
     packet: float
     flit: float
+    deadlocks: frozenset[str]
+
+
+class _Run(NamedTuple):
+    """Of one load. latency: None if it grew without end."""
+
+    latency: float | None
+    deadlock: bool
+
+
+class _Found(NamedTuple):
+    """The latency, or the last load below saturation and whether a deadlock ended the next."""
+
+    value: float
+    deadlock: bool
 
 
 def _cases() -> Iterator[Case]:
@@ -86,11 +108,12 @@ def _cases() -> Iterator[Case]:
     ):
         yield from (Case(q5, "uniform", routes, load) for load in loads)
     yield from (Case(q5, "perm2hop", "UGAL_PF", load) for load in (0.1, 0.3, 0.5))
-    yield from (Case(q5, "uniform", routes, 0.3, link=10) for routes in ROUTES)
+    yield from (Case(q5, "uniform", routes, 0.3, link=10) for routes in ROUTES if "," not in routes)
     for pattern in ("complement", "transpose", "hotspot", "shuffle", "reverse"):
         yield Case(q5, pattern, "MIN", 0.1)
     for network in NETWORKS:
-        for routes in ROUTES if "PolarFly" in network else ("MIN", "VAL", "UGAL"):
+        last = "UGAL_PF" if "PolarFly" in network else "UGAL, links counted"
+        for routes in ("MIN", "VAL", "UGAL", last):
             if network != q5:
                 yield Case(network, "uniform", routes, 0.3)
             yield Case(network, "uniform", routes, 0)
@@ -119,51 +142,59 @@ def prepared(case: Case) -> tuple[SimulatedNetwork, HostTraffic, SimulationSetti
     return network_for(build, hosts, settings), traffic, settings
 
 
-def ours(case: Case, level: str) -> float:
+def ours(case: Case, level: str) -> _Found:
     """Our mean latency, or the saturation."""
     network, traffic, settings = prepared(case)
 
-    def latency(load: float) -> float | None:
+    def run(load: float) -> _Run:
         asked = replace(settings, loads=(load,), level=level)
-        return simulate(network, traffic, asked).points[0].mean_latency
+        point = simulate(network, traffic, asked).points[0]
+        return _Run(point.mean_latency, bool(point.deadlock))
 
-    return _found(case, latency, *WHOLE)
+    return _found(case, run, *WHOLE)
 
 
-def theirs(case: Case, booksim: Path) -> float:
+def theirs(case: Case, booksim: Path) -> _Found:
     """BookSim's."""
-    run = partial(program.run, booksim, *prepared(case), ROUTES[case.routes][0])
-    near = 0 if case.load else round(ours(case, "packet") / STEP)
-    below, above = max(near - AROUND, 0), near + AROUND
-    return _found(case, lambda load: run(load).latency, below, above)
+    given = partial(program.run, booksim, *prepared(case), ROUTES[case.routes][0])
+
+    def run(load: float) -> _Run:
+        printed = given(load)
+        return _Run(printed.latency, printed.deadlock)
+
+    near = 0 if case.load else round(ours(case, "packet").value / STEP)
+    return _found(case, run, max(near - AROUND, 0), near + AROUND)
 
 
-def _found(case: Case, latency: Callable[[float], float | None], below: int, above: int) -> float:
-    """The latency at the load of the case, or the last load below saturation, between two steps."""
+def _found(case: Case, run: Callable[[float], _Run], below: int, above: int) -> _Found:
+    """At the load of the case, or of the last load below saturation, between two steps."""
     if case.load:
-        found = latency(case.load)
-        assert found is not None, case
-        return round(found, 2)
-    ends = below, above
+        found = run(case.load)
+        assert found.latency is not None, case
+        return _Found(round(found.latency, 2), False)
+    ends, deadlock = (below, above), False
     while above - below > 1:
         middle = (below + above) // 2
-        found = latency(middle * STEP)
-        full = found is None or found > FULL
-        below, above = (below, middle) if full else (middle, above)
+        found = run(middle * STEP)
+        if found.deadlock or found.latency is None or found.latency > FULL:
+            above, deadlock = middle, found.deadlock
+        else:
+            below = middle
     if ends != WHOLE and (below == ends[0] or above == ends[1]):
-        return _found(case, latency, *WHOLE)
-    return round(below * STEP, 2)
+        return _found(case, run, *WHOLE)
+    return _Found(round(below * STEP, 2), deadlock)
 
 
 def read() -> dict[Case, Agreement]:
     """What was measured."""
-    if not FILE.exists():
-        return {}
-    with FILE.open() as stream:
-        rows = [Case(a, b, c, float(d), int(e)) for a, b, c, d, e, *_ in csv.reader(stream)]
-        stream.seek(0)
-        values = [[float(x) for x in row[5:]] for row in csv.reader(stream)]
-    return {case: Agreement(case, *each) for case, each in zip(rows, values, strict=True)}
+    known = {}
+    if FILE.exists():
+        with FILE.open() as stream:
+            for network, pattern, routes, load, link, *values, names in csv.reader(stream):
+                case = Case(network, pattern, routes, float(load), int(link))
+                deadlocks = frozenset(names.split())
+                known[case] = Agreement(case, *map(float, values), deadlocks)
+    return known
 
 
 def measure(booksim: Path) -> None:
@@ -180,31 +211,10 @@ def measure(booksim: Path) -> None:
                 csv.writer(stream, lineterminator="\n").writerow([*asked[done], *done.result()])
 
 
-def _measured(case: Case, booksim: Path) -> tuple[float, ...]:
-    return theirs(case, booksim), *(ours(case, level) for level in LEVELS)
-
-
-def table() -> str:
-    """For the manual: latencies, then saturation."""
-    known = read()
-    lines = [
-        HEAD,
-        "|---|---|---|---|---|",
-    ]
-    for case in CASES:
-        if case in known:
-            each = known[case]
-            link = f", links of {case.link} cycles" if case.link > 1 else ""
-            what = f"{case.network}, {case.pattern}, {case.routes}{link}"
-            lines.append(f"| {what} | {_row(each)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _row(each: Agreement) -> str:
-    if each.case.load:
-        away = (f"{x:.1f} ({x / each.theirs - 1:+.1%})" for x in each[2:])
-        return " | ".join((f"{each.case.load:g}", f"{each.theirs:.1f}", *away))
-    return " | ".join(("saturates at", *(f"{x:.2f}" for x in each[1:])))
+def _measured(case: Case, booksim: Path) -> tuple[float | str, ...]:
+    found = theirs(case, booksim), *(ours(case, level) for level in LEVELS)
+    names = zip(SIMULATORS, found, strict=True)
+    return *(each.value for each in found), " ".join(name for name, each in names if each.deadlock)
 
 
 if __name__ == "__main__":

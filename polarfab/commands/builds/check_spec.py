@@ -1,4 +1,4 @@
-"""`polarfab validate`: every problem of a fabric.yaml and its inventory; nothing is built."""
+"""`polarfab check spec`: every problem of a fabric.yaml and its inventory; nothing is built."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from pathlib import Path
 
 import click
 
-from polarfab.output.earlier_build import cables_of_option, earlier_build
+from polarfab.output.earlier_build import earlier_build
 from polarfab.output.loss_output import warn_of_losses
 from polarfab.output.verb_output import json_option, print_facts, print_json
+from polarfab.shared_options import shared
 
 
-@click.command("validate")
+@click.command("spec")
 @click.argument("fabric_file", metavar="FABRIC", type=click.Path(allow_dash=True))
 @click.option(
     "--inventory",
     type=click.Path(path_type=Path),
     help="Take this inventory in place of the one that FABRIC names.",
 )
-@cables_of_option()
+@shared("--cables-of")
 @json_option
 def command(
     fabric_file: str, inventory: Path | None, cables_of: Path | None, as_json: bool

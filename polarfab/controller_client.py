@@ -58,15 +58,7 @@ class Client:
         Raises:
             InputError: there is no answer, or it is a refusal.
         """
-        return json.loads(self._ask(f"{path}?{urlencode(query)}"))
-
-    def read(self, path: str) -> bytes:
-        """The bytes at /api/PATH.
-
-        Raises:
-            InputError: there is no answer, or it is a refusal.
-        """
-        return self._ask(path)
+        return json.loads(self.ask(f"{path}?{urlencode(query)}"))
 
     def post(self, path: str, body: Mapping[str, Any] | bytes) -> Any:
         """Send a command; returns the answer, decoded.
@@ -75,7 +67,7 @@ class Client:
             InputError: there is no answer, or it is a refusal.
         """
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return json.loads(self._ask(path, data))
+        return json.loads(self.ask(path, data))
 
     def apply(
         self,
@@ -117,7 +109,12 @@ class Client:
             state = self.get("move")
         return state
 
-    def _ask(self, path: str, data: bytes | None = None) -> bytes:
+    def ask(self, path: str, data: bytes | None = None) -> bytes:
+        """The bytes at /api/PATH, or with data those of the answer to that.
+
+        Raises:
+            InputError: there is no answer, or it is a refusal.
+        """
         request = Request(f"{self.url}/api/{path}", data)  # noqa: S310 - `to` has seen the scheme
         request.add_header("Content-Type", "application/octet-stream")
         if self.token:

@@ -1,4 +1,4 @@
-"""`polarfab completion`, and the values that click does not know how to complete."""
+"""`polarfab --completion`, and the values that click does not know how to complete."""
 
 from __future__ import annotations
 
@@ -11,24 +11,20 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from mininet_scenarios import __path__ as _scenarios
 
+FILES = {
+    "bash": "~/.local/share/bash-completion/completions/polarfab",
+    "zsh": "~/.zfunc/_polarfab",
+    "fish": "~/.config/fish/completions/polarfab.fish",
+}
+"""Where the script of each shell belongs."""
 
-@click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def command(shell: str) -> None:
-    """Print the completion script of SHELL.
 
-    It belongs into one of these files:
-
-    \b
-    bash  ~/.local/share/bash-completion/completions/polarfab
-    zsh   ~/.zfunc/_polarfab
-    fish  ~/.config/fish/completions/polarfab.fish
-    """
-    cli = click.get_current_context().find_root().command
+def script(cli: click.Command, shell: str) -> str:
+    """The completion script of a shell of `FILES`."""
     completion = get_completion_class(shell)
     if completion is None:
         raise click.UsageError(f"click cannot complete for {shell}")
-    click.echo(completion(cli, {}, "polarfab", "_POLARFAB_COMPLETE").source())
+    return completion(cli, {}, "polarfab", "_POLARFAB_COMPLETE").source()
 
 
 class KnownName(click.ParamType):  # type: ignore[type-arg]
@@ -93,7 +89,7 @@ def ready_for_completion(command: click.Command) -> None:
     """
     for param in command.params:
         param.callback = None  # it would import what checks the value
-        metavar = str(param.metavar)
+        metavar = str(param.metavar).strip("[]")
         if "BUILD" in metavar:
             param.type = BuildFolder(file_okay="|" in metavar)
             param.type.families = "FAMILY" in metavar

@@ -1,0 +1,285 @@
+"""Stages of marked packets in VRFs: the text read back, packets followed by it, and who refuses."""
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from functools import cache
+from ipaddress import ip_address, ip_interface, ip_network
+from itertools import permutations
+
+import pytest
+
+from compilers.audit.route_report import RouteReport
+from compilers.proof.explanation import explain
+from compilers.proof.walks.delivery import verify
+from compilers.targets.target_lookup import target
+from controller.devices.device_push import DevicePush, PushWay
+from controller.devices.push_report import typed_push
+from inventory.problems import InputError
+from polarfab.fabric import Fabric
+from tests.compilers.audit.device_tables import PRINTERS, rendered, write
+
+ABLE = ("eos", "nxos", "sonic")
+every = pytest.mark.parametrize("name", ABLE)
+FAMILIES = {
+    "polarfly": ({"family": "polarfly", "q": 3}, 1, "fd00::/48"),
+    "random": ({"family": "jellyfish", "nodes": 20, "degree": 6, "seed": 1}, 2, ""),
+    "switches without hosts": ({"family": "oft", "q": 3}, 1, ""),
+}
+
+
+@cache
+def sprayed(case):
+    topology, hosts, ipv6 = FAMILIES[case]
+    spec = {"name": "lab", "topology": topology, "hosts_per_node": hosts}
+    spec["routing"] = {"balance": "spraypoint"}
+    if ipv6:
+        spec["addressing"] = {"ipv6": ipv6}
+    return Fabric.from_spec(spec).build
+
+
+@every
+@pytest.mark.parametrize("case", FAMILIES)
+def test_what_was_written_says_what_the_tables_say(name, case, tmp_path):
+    target(name).render(sprayed(case), tmp_path)
+    report = target(name).check_emitted(sprayed(case), tmp_path)
+    assert (report.examples, report.passed) == ((), True)
+
+
+def test_avd_prints_the_same(tmp_path, pyavd):
+    target("eos").render(sprayed("polarfly"), tmp_path)
+    for folder in tmp_path.iterdir():
+        config = json.loads((folder / "avd.json").read_text())
+        assert not pyavd.validate_structured_config(config).validation_result.violations
+        printed, ours = pyavd.get_device_config(config), (folder / "eos.cfg").read_text()
+        lines = [{*filter(None, map(str.strip, t.splitlines()))} for t in (printed, ours)]
+        assert {line for line in lines[0] ^ lines[1] if line[0] != "!"} <= {"end"}
+
+
+@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@pytest.mark.parametrize("case", ["polarfly", "random"])
+def test_vtysh_accepts_sonics_frr_conf(case, tmp_path):
+    target("sonic").render(sprayed(case), tmp_path)
+    for path in tmp_path.glob("*/frr.conf"):
+        done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "VLAN_SUB_INTERFACE")
+
+
+class Followed:
+    """Packets by config_db.json of all switches: interfaces, VRFs, addresses, longest prefixes."""
+
+    def __init__(self, folder):
+        self.vrf, self.owner, self.routes, self.hosts, self.known = {}, {}, {}, {}, {}
+        for path in folder.glob("*/config_db.json"):
+            node, tree = path.parent.name, json.loads(path.read_text())
+            for key, entry in self.entries(tree, *INTERFACES):
+                interface, _, address = key.partition("|")
+                if address:
+                    self.owner[ip_interface(address).ip] = node, interface
+                    if ip_interface(address).network.prefixlen < 31:
+                        self.hosts[node] = ip_interface(address).network
+                else:
+                    self.vrf[node, interface] = entry.get("vrf_name", "default")
+            for key, entry in self.entries(tree, "STATIC_ROUTE"):
+                vrf, prefix = key.split("|")
+                columns = (
+                    entry.get(k, "").split(",") for k in ("nexthop", "ifname", "nexthop-vrf")
+                )
+                table = self.routes.setdefault((node, vrf), {})
+                table[ip_network(prefix)] = list(zip(*columns, strict=False))
+
+    @staticmethod
+    def entries(tree, *tables):
+        return [pair for table in tables for pair in tree.get(table, {}).items()]
+
+    def onward(self, node, vrf, address):
+        """The next nodes and their VRFs; the node itself where a host is delivered to."""
+        if address in self.hosts.get(node, ()) and vrf.endswith("hosts"):
+            return [(node, "delivered")]
+        table = self.routes[node, vrf]
+        best = max((p for p in table if address in p), key=lambda p: p.prefixlen)
+        found = []
+        for gateway, interface, other in table[best]:
+            if gateway:
+                assert self.vrf[node, interface] == (other or "default")
+                host = ip_address(gateway) == address
+                there, port = (node, "") if host else self.owner[ip_address(gateway)]
+                found.append((there, "delivered" if host else self.vrf[there, port]))
+        return found
+
+    def paths(self, s, d, dead=frozenset()):
+        """All paths of packets from a host of s to one of d, None among them if one is lost."""
+        address = next(self.hosts[d].hosts()) + 1
+        found, waiting = set(), [((s,), "Vrf-hosts")]
+        while waiting:
+            path, vrf = waiting.pop()
+            assert len(path) <= 12
+            key = path[-1], vrf, address
+            if key not in self.known:
+                self.known[key] = self.onward(*key)
+            ways = [way for way in self.known[key] if frozenset((path[-1], way[0])) not in dead]
+            if not ways:
+                found.add(None)
+            for node, there in ways:
+                if there == "delivered":
+                    found.add(path)
+                else:
+                    waiting.append(((*path, node), there))
+        return found
+
+
+def test_packets_go_by_the_text_as_by_the_rule_with_each_link_down_too(tmp_path):
+    """Followed by interfaces, VRFs and addresses alone, in SONiC's files."""
+    build = sprayed("random")
+    target("sonic").render(build, tmp_path)
+    followed, names = Followed(tmp_path), build.wiring.names
+    for s, d in permutations(range(20), 2):
+        told = explain(build, s, d)
+        ways = zip((told.minimal, *told.alternates), told.weights, strict=True)
+        wanted = {tuple(names[v] for v in path) for path, weight in ways if weight}
+        assert followed.paths(names[s], names[d]) == wanted
+    (report,) = verify(build, failures=("link",), method="walk").failures
+    far = build.wiring.far
+    cables = [frozenset((s, int(r))) for s in range(20) for r in far[s] if r > s]
+    lost = sum(
+        None in followed.paths(names[s], names[d], {frozenset(names[v] for v in cable)})
+        for cable in cables
+        for s, d in permutations(range(20), 2)
+    )
+    assert (report.cases, lost) == (len(cables), report.lost_pairs)
+
+
+WRONG = {
+    "eos": (
+        ("eos.cfg", "   encapsulation dot1q vlan 3", "   encapsulation dot1q vlan 4"),
+        ("eos.cfg", "   vrf marked1\n", "   vrf marked2\n"),
+        ("eos.cfg", "   vrf marked1\n", ""),
+        ("eos.cfg", "ip routing vrf marked1\n", ""),
+        ("eos.cfg", "egress-vrf marked1 Ethernet1.3", "egress-vrf default Ethernet1.3"),
+        ("eos.cfg", r"egress-vrf marked1 Ethernet1.3 (\S+)", r"egress-vrf default Ethernet1 \1"),
+        ("eos.cfg", r"ip route vrf marked1 \S+/30 egress-vrf default .*\n", ""),
+        (
+            "eos.cfg",
+            r"ip route vrf marked1 (\S+/32) egress-vrf hosts",
+            r"ip route vrf marked1 \1 egress-vrf default",
+        ),
+        ("avd.json", '"vlan": 3', '"vlan": 4'),
+    ),
+    "nxos": (
+        ("nxos.cfg", "  encapsulation dot1q 3", "  encapsulation dot1q 4"),
+        ("nxos.cfg", "  vrf member marked1\n", "  vrf member marked2\n"),
+        ("nxos.cfg", r"universal-id \d+", "universal-id 99"),
+        ("nxos.cfg", r"ip load-sharing .*\n", ""),
+        ("nxos.cfg", r"(vrf context marked1\n  ip route \S+ \S+ \S+) vrf default", r"\1 vrf hosts"),
+        ("nxos.cfg", r"(vrf context marked1\n)  ip route .*\n", r"\1"),
+        ("nxos.cfg", r"vrf context marked1\n(  .*\n)+", ""),
+    ),
+    "sonic": (
+        ("config_db.json", '"vlan": "3"', '"vlan": "4"'),
+        ("config_db.json", '"vrf_name": "Vrf-marked1"', '"vrf_name": "Vrf-marked2"'),
+        ("config_db.json", r'"ecmp_hash_seed": "\d+"', '"ecmp_hash_seed": "77"'),
+        (
+            "frr.conf",
+            r"(vrf Vrf-marked1\n ip route \S+ \S+ \S+ nexthop-vrf) default",
+            r"\1 Vrf-hosts",
+        ),
+        ("frr.conf", r"(vrf Vrf-marked1\n) ip route .*\n", r"\1"),
+        ("frr.conf", r"nexthop-vrf Vrf-marked2", "nexthop-vrf Vrf-marked1"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "change"), [(n, c) for n in WRONG for c in WRONG[n]])
+def test_what_is_wrong_is_found(name, change, tmp_path):
+    file, before, after = change
+    target(name).render(sprayed("polarfly"), tmp_path, only=[4])
+    assert target(name).check_emitted(sprayed("polarfly"), tmp_path, only=[4]).passed
+    path = tmp_path / "4" / file
+    text, count = re.subn(before, after, path.read_text(), count=1)
+    assert count == 1
+    path.write_text(text)
+    assert not target(name).check_emitted(sprayed("polarfly"), tmp_path, only=[4]).passed
+
+
+@every
+def test_a_link_whose_subinterfaces_have_the_addresses_of_the_port_is_found(name, tmp_path):
+    """Each is at the end of its own network, but marked packets would come in as others do."""
+    build = sprayed("polarfly")
+    target(name).render(build, tmp_path)
+    for path in tmp_path.glob("*/*"):
+        text = path.read_text()
+        swapped = re.sub(r"100\.64\.0\.(\d+)\b", lambda m: f"100.64.0.{int(m[1]) ^ 2}", text)
+        path.write_text(swapped if path.parent.name == build.wiring.names[4] else text)
+    report = target(name).check_emitted(build, tmp_path)
+    assert any("without that address" in str(example) for example in report.examples)
+
+
+@every
+def test_tables_as_rendered_are_right(name, tmp_path):
+    build = sprayed("polarfly")
+    target(name).render(build, tmp_path / "out")
+    held = {node: rendered(name, tmp_path / "out" / node) for node in build.wiring.names}
+    for node, found in held.items():
+        write(tmp_path / "in" / f"{node}.json", PRINTERS[name](found))
+    report = RouteReport.of(build, [tmp_path / "in"])
+    assert (report.target, report.differences) == (name, ())
+    vrf = next(table for table, _ in held["4"] if "marked1" in table)
+    key = next(key for key in held["4"] if key[0] == vrf)
+    write(
+        tmp_path / "in" / "4.json", PRINTERS[name]({k: v for k, v in held["4"].items() if k != key})
+    )
+    report = RouteReport.of(build, [tmp_path / "in"])
+    assert [(one.switch, one.table, one.prefix) for one in report.differences] == [("4", *key)]
+    with pytest.raises(InputError, match="load the rendered file"):
+        typed_push(report)
+
+
+@every
+def test_push_refuses_them(name, tmp_path):
+    with pytest.raises(InputError, match=r"routing\.balance: required another balance: push"):
+        DevicePush(sprayed("polarfly"), name, {}, tmp_path, PushWay()).run()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("junos", "a tagged unit, a filter and an instance for each link"),
+        ("nvue", "its static routes name no VRF of a next hop"),
+        ("srlinux", "a next hop of it names no network instance"),
+    ],
+)
+def test_others_refuse_by_name_with_the_reason(name, why, tmp_path):
+    with pytest.raises(InputError, match=rf"target {name} cannot do .* \(.*{why}\)"):
+        target(name).render(sprayed("polarfly"), tmp_path)
+
+
+def test_next_hop_groups_and_routes_are_held_against_the_node_type(tmp_path):
+    """q = 3, 4 links: 12 routes by 4 classes, and for each link a group and 1 + 4 + 1 routes."""
+    (tmp_path / "inventory.yaml").write_text(
+        "node_types:\n  box:\n    tables: {lpm_rows: 50}\n"
+        "    ports: [{name: 'Ethernet{}', count: 5}]\nnodes:\n"
+        + "".join(f"  - {{name: n{v}, type: box}}\n" for v in range(13))
+    )
+    spec = {
+        "name": "lab",
+        "topology": {"family": "polarfly", "q": 3},
+        "inventory": "inventory.yaml",
+    }
+    spec["routing"] = {"balance": "spraypoint"}
+    fabric = Fabric.from_spec(spec, tmp_path / "inventory.yaml")
+    box = fabric.build.hardware.types[0]
+
+    def limited(**limits):
+        types = (replace(box, limits=limits),)
+        return replace(fabric.build, hardware=replace(fabric.build.hardware, types=types))
+
+    target("sonic").check(limited(lpm_rows=50, groups=12, ecmp_width=4))
+    with pytest.raises(InputError) as error:
+        target("sonic").check(limited(lpm_rows=49, groups=11, ecmp_width=3))
+    for text in ("50 routes in all VRFs", "12 ECMP groups", "4 members per ECMP group"):
+        assert f"at least {text} for alternates on target sonic" in str(error.value)
