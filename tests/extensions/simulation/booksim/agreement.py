@@ -218,12 +218,9 @@ def _measured(case: Case, booksim: Path) -> tuple[float | str, ...]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        given = Path(sys.argv[1])
-        if given.is_dir():
-            with TemporaryDirectory() as name:
-                measure(program.build(given, Path(name)))
-        else:
-            measure(given)
-    before, _, rest = PAGE.read_text().partition(HEAD)
-    PAGE.write_text(before + table() + rest[rest.index("\n\n") + 1 :])
+    given = Path(sys.argv[1])
+    if given.is_dir():
+        with TemporaryDirectory() as name:
+            measure(program.build(given, Path(name)))
+    else:
+        measure(given)

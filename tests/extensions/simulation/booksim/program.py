@@ -140,7 +140,10 @@ def run(
     seed: int = 1,
     limit: float = 1000.0,
 ) -> Printed:
-    """One load. routes: `min`, `val`, `ugallnew`, `ugallinks` or `ugall4_pf`; limit: cycles of mean latency."""
+    """One load.
+
+    routes: `min`, `val`, `ugallnew`, `ugallinks` or `ugall4_pf`. limit: cycles of mean latency.
+    """
     with TemporaryDirectory(prefix="booksim-") as name:
         folder = Path(name)
         (folder / "network.anynet").write_text(network_text(net))
