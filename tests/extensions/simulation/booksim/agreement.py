@@ -2,7 +2,8 @@
 
 `python -m tests.extensions.simulation.booksim.agreement CHECKOUT`, a checkout of IntelLabs/PolarFly
 at `program.COMMIT`, builds BookSim and adds the points that `agreement.csv` lacks, on all cores; a
-program that is built will do, too. Delete lines to have them measured again.
+program that is built will do, too. Then, and without it, the table of `PAGE` is written. Delete
+lines to have them measured again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from polarfab.fabric import Fabric
 from tests.extensions.simulation.booksim import program
 
 FILE = Path(__file__).parent / "agreement.csv"
-PAGE = Path(__file__).parents[4] / "docs/how-to/simulate.md"
+PAGE = Path(__file__).parents[4] / "docs/evidence.md"
 NETWORKS = {
     "PolarFly q = 5": ({"family": "polarfly", "q": 5}, 3),
     "PolarFly q = 7": ({"family": "polarfly", "q": 7}, 4),
@@ -50,7 +51,7 @@ ROUTES = {
 Their UGAL takes each leg for one or two links, whatever it has; `ugallinks` is the same but for
 that."""
 ROUTING = {"balance": "compact-valiant", "disjoint": "none"}
-HEAD = "| network, traffic, routes | load | BookSim, seed 1 | packets | flits |"
+HEAD = "| network | paths | loads | packets | flits | BookSim saturates | packets | flits |\n"
 SIMULATORS = ("BookSim", *LEVELS)
 FULL = 100.0
 """A load is above saturation where the mean latency is more cycles, or the network deadlocks."""
@@ -217,10 +218,48 @@ def _measured(case: Case, booksim: Path) -> tuple[float | str, ...]:
     return *(each.value for each in found), " ".join(name for name, each in names if each.deadlock)
 
 
+def table() -> str:
+    """For the manual: a line for each network and routes, with the largest differences."""
+    known, alike = read(), dict[tuple[str, str], list[Agreement]]()
+    for case in CASES:
+        if case in known:
+            alike.setdefault((case.network, case.routes), []).append(known[case])
+    lines = [HEAD, "|" + "---|" * 8 + "\n"]
+    for names, found in sorted(alike.items(), key=lambda each: list(NETWORKS).index(each[0][0])):
+        below = sorted((each for each in found if each.case.load), key=_uniform_first)
+        loads = ", ".join(_conditions(each.case) for each in below)
+        away = [
+            max((each[n] / each.theirs - 1 for each in below), key=abs, default=0.0) for n in (2, 3)
+        ]
+        cells = [*names, loads, *(f"{100 * part:+.1f} %" for part in away)]
+        for n, name in enumerate(SIMULATORS, 1):
+            some = (
+                f"{each[n]:.2f}{' deadlock' * (name in each.deadlocks)}"
+                f"{'' if each.case.pattern == 'uniform' else f' ({each.case.pattern})'}"
+                for each in found
+                if not each.case.load
+            )
+            cells.append(", ".join(some))
+        lines.append(f"| {' | '.join(cells)} |\n")
+    return "".join(lines)
+
+
+def _uniform_first(each: Agreement) -> tuple[bool, int, float]:
+    return each.case.pattern != "uniform", each.case.link, each.case.load
+
+
+def _conditions(case: Case) -> str:
+    link = f" with links of {case.link} cycles" if case.link > 1 else ""
+    return f"{case.load:g}{'' if case.pattern == 'uniform' else f' ({case.pattern})'}{link}"
+
+
 if __name__ == "__main__":
-    given = Path(sys.argv[1])
-    if given.is_dir():
-        with TemporaryDirectory() as name:
-            measure(program.build(given, Path(name)))
-    else:
-        measure(given)
+    if len(sys.argv) > 1:
+        given = Path(sys.argv[1])
+        if given.is_dir():
+            with TemporaryDirectory() as name:
+                measure(program.build(given, Path(name)))
+        else:
+            measure(given)
+    before, _, rest = PAGE.read_text().partition(HEAD)
+    PAGE.write_text(before + table() + rest[rest.index("\n\n") + 1 :])
