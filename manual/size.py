@@ -52,9 +52,11 @@ def figures() -> dict[str, int]:
             counted[f"lines {room}"] += text.count("\n")
             counted[f"files {room}"] += 1
     verbs = commands(cli)
-    options = {word for verb in verbs for option in verb.params for word in option.opts[:1]}
-    counted["verbs"] = len(verbs)
-    counted["options"] = sum(word.startswith("-") for word in options)
+    takers = Counter(word for verb in verbs for word in options(verb))
+    counted["verbs"] = len(cli.list_commands(click.Context(cli)))
+    counted["verbs, groups one by one"] = len(verbs)
+    counted["options"] = len(takers)
+    counted["options of one verb"] = list(takers.values()).count(1)
     pages = [path for path in files if path.suffix == ".md" and path.parts[-2] != "golden"]
     pages = [path for path in pages if path.is_relative_to(ROOT / "docs")]
     counted["pages"] = len(pages)
@@ -65,6 +67,12 @@ def figures() -> dict[str, int]:
             literal = re.compile(rf"\b{name.replace('-', '[-_]')}\b", re.IGNORECASE)
             counted[f"naming {kind} {name}"] = sum(bool(literal.search(text)) for text in product)
     return dict(counted)
+
+
+def options(command: click.Command) -> list[str]:
+    """The options of a verb by their long names."""
+    given = [option for option in command.params if isinstance(option, click.Option)]
+    return [max(option.opts, key=len) for option in given]
 
 
 def commands(group: click.Group) -> list[click.Command]:

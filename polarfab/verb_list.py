@@ -29,7 +29,7 @@ SECTIONS = (
         "Choose a fabric",
         "topologies",
         {
-            "design": "Which fabrics can be built: sizes, efficiency, cost; the papers' tables.",
+            "design": "Which fabrics can be built: sizes, efficiency, cost.",
             "analyse": "Distances, paths, load, bisection, resilience, growth of a fabric.",
             "draw": "The fabric as a picture or an interactive page, and plots.",
         },

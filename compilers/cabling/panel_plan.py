@@ -22,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.bill import Item
+from compilers.cabling.boxes import boxed
 from compilers.cabling.cable_plan import Cables, by_port, cables_of, distance, shelved
 from compilers.cabling.patch_panels import patched
 from compilers.cabling.phases import Phases
 from compilers.cabling.schedule_columns import labels_of
 from compilers.cabling.shuffle import Numbers, Shuffle, shuffle
+from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import added_clusters
 from compilers.wiring.hardware import Hardware
@@ -363,7 +365,11 @@ def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan
         kind = wiring.node_type[cables.ends]
         place = by_port(known, wiring, "plug")
         plug = place[kind, cables.ports] * place.shape[1] + cables.ports
-        found = shuffle(cables, plug, stage, room)
+        boxes = family_of(topology.family).boxes(topology)
+        if boxes and len(boxes.trunk) == len(cables):
+            found = boxed(cables, boxes, room)
+        else:
+            found = shuffle(cables, plug, stage, room)
         seat = np.lexsort((known.unit, known.rack, known.cluster))
         rack = known.rack[seat[np.searchsorted(known.cluster[seat], found.home)]].astype(np.int64)
         stems = tuple(f"{of_plane(known.plane)}{name}" for name in known.cluster_names)

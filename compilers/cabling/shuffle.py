@@ -95,7 +95,7 @@ def shuffle(cables: Cables, plug: Numbers, stage: Numbers, room: int) -> Shuffle
     leader = np.where(low[of], np.arange(len(out)), mate)  # the half at the first cassette
     trunk = first[of[leader]] + chunk[leader]
     by = np.lexsort((order, of))
-    whole = _number(_rows(of[by], own[by], len(connectors)))
+    whole = numbered_rows(_rows(of[by], own[by], len(connectors)))
     sequence = np.lexsort((far, whole, near))
     before = np.cumsum(trunks[sequence]) - trunks[sequence]
     base = np.empty(len(connectors), np.int64)
@@ -111,7 +111,7 @@ def shuffle(cables: Cables, plug: Numbers, stage: Numbers, room: int) -> Shuffle
     words = np.full((count, places), -1)
     words[panel, code] = code[np.arange(len(code)) ^ 1]
     words[panel[out], own] = places + socket * room + position
-    kind, types = _types(words, width, room)
+    kind, types = types_of(words, width, room)
     on_trunk = np.full((2, len(panel)), -1)
     on_trunk[:, out] = trunk, position
     return Shuffle(
@@ -119,7 +119,7 @@ def shuffle(cables: Cables, plug: Numbers, stage: Numbers, room: int) -> Shuffle
         panel=panel.reshape(-1, 2),
         front=front.reshape(-1, 2),
         lane=lane.reshape(-1, 2),
-        cord=_number(np.stack((panel, front, cables.ends.ravel()), axis=1)).reshape(-1, 2),
+        cord=numbered_rows(np.stack((panel, front, cables.ends.ravel()), axis=1)).reshape(-1, 2),
         trunk=on_trunk[0, ::2],
         position=on_trunk[1].reshape(-1, 2),
         ends=ends,
@@ -169,14 +169,14 @@ def _directions(
     opposite = np.lexsort((near, far))
     by = np.lexsort((own, of))
     seen = np.stack((own[by], own[mate[by]]), axis=1).ravel()
-    view = _number(_rows(np.repeat(of[by], 2), seen, len(near)))
+    view = numbered_rows(_rows(np.repeat(of[by], 2), seen, len(near)))
     first = (view < view[opposite]) | ((view == view[opposite]) & (near < far))
     same = kind[near] == kind[far]
     leads = np.where(same, first, weight[near] > weight[far])
 
     inner = np.flatnonzero(same)
     inner = inner[np.lexsort((view[inner], near[inner]))]
-    views = _number(_rows(near[inner], view[inner], len(kind)))
+    views = numbered_rows(_rows(near[inner], view[inner], len(kind)))
     uneven = np.bincount(np.unique(np.stack((kind, views)), axis=1)[0]) > 1
     fixed = np.bincount(of, here == here[mate], len(near))
     mirrored = (fixed <= 1) & (np.bincount(of, minlength=len(near)) > 1)
@@ -197,7 +197,7 @@ def _kinds(panel: Numbers, code: Numbers, count: int) -> tuple[Numbers, Numbers]
     key = np.concatenate((code, np.zeros(count, np.int64), 2 * first + (code[inside] == last)))
     value = np.concatenate((code, np.full(count, -1), code[inside]))
     by = np.lexsort((key, part, group))
-    kind = _number(_rows(group[by], value[by], count))
+    kind = numbered_rows(_rows(group[by], value[by], count))
     rank = np.lexsort((np.arange(int(kind.max(initial=-1)) + 1), np.bincount(kind)))
     return kind, np.argsort(rank)[kind]
 
@@ -208,10 +208,10 @@ def _least(panel: Numbers, front: Numbers, near: Numbers, links: Numbers, count:
     inside = np.bincount(panel, panel == panel[np.arange(len(panel)) ^ 1], count)
     by = np.lexsort((links, near))
     outside = _rows(near[by], links[by], count)
-    return int(_number(np.column_stack((np.bincount(ports), inside, outside))).max()) + 1
+    return int(numbered_rows(np.column_stack((np.bincount(ports), inside, outside))).max()) + 1
 
 
-def _types(words: Numbers, width: int, room: int) -> tuple[Numbers, tuple[tuple[str, ...], ...]]:
+def types_of(words: Numbers, width: int, room: int) -> tuple[Numbers, tuple[tuple[str, ...], ...]]:
     """The type of each cassette, in the order in which they come, and the words of each type."""
     _, first, which = np.unique(words, axis=0, return_index=True, return_inverse=True)
     kind = np.argsort(np.argsort(first))[which.ravel()]
@@ -268,6 +268,6 @@ def _rows(group: Numbers, value: Numbers, count: int) -> Numbers:
     return table
 
 
-def _number(rows: Numbers) -> Numbers:
+def numbered_rows(rows: Numbers) -> Numbers:
     """int64[n]: the number of each row among the different ones, in ascending order."""
     return np.unique(rows, axis=0, return_inverse=True)[1].ravel()

@@ -292,7 +292,8 @@ def _groups(
     far = topology.graph.padded()
     spread = inventory.placement.modules == "spread" and not _made_up(inventory)
     cassettes = inventory.panels and not inventory.panels.patch
-    numbered = family_of(topology.family).headings(topology) if spread or cassettes else None
+    alike = cassettes or (spread and is_whole(topology))
+    numbered = family_of(topology.family).headings(topology) if alike else None
     heading = None
     if spread:
         places = np.broadcast_to(np.arange(far.shape[1], dtype=np.int32), far.shape)

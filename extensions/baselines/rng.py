@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.family import integers
+from compilers.topology.family import Boxes, integers
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
 from extensions.baselines.jellyfish import Jellyfish, random_regular
@@ -76,21 +76,61 @@ class Rng(Jellyfish):
 
     def drawn(self, parameters: Parameters, source: np.random.PCG64) -> NDArray[np.int64]:
         """The links of boxes that are plugged and cabled at random."""
-        rows, ports, boxes, lanes = shape(parameters)
+        return _boxes(parameters, source).switch
+
+    def boxes(self, topology: Topology) -> Boxes | None:
+        """Those of the draw that gave the graph."""
+        given, edges = topology.parameters, topology.graph.edges()
+        if 2 * len(edges) != int(given["nodes"]) * int(given["degree"]):
+            return None
+        source = np.random.PCG64(int(given["seed"]))
         while True:
-            trunks = random_regular(rows * boxes, lanes, source)
-            behind = np.empty(trunks.size, np.int64)
-            behind[trunks.ravel().argsort(kind="stable")] = np.arange(trunks.size) % lanes
-            inside = source.random_raw(lanes * ports).reshape(lanes, ports).argsort(axis=1)
-            place = source.random_raw(rows * boxes * ports).reshape(-1, ports).argsort(axis=1)
-            plug = place + np.arange(rows * boxes)[:, None] // boxes * ports
-            cabled = _Cabled.of(trunks, inside[behind.reshape(-1, 2)])
-            if cabled.mend(plug, source):
-                return cabled.ends(plug).reshape(-1, 2)
+            found = _boxes(given, source)
+            pairs = np.sort(found.switch, axis=1)
+            if np.array_equal(pairs[np.lexsort(pairs.T[::-1])], edges):
+                return found
+
+    def headings(self, topology: Topology) -> NDArray[np.int32] | None:
+        """A switch's links by box and lane, so that a ribbon has ports in a row."""
+        far, found = topology.graph.padded(), self.boxes(topology)
+        if found is None:
+            return None
+        *_, boxes, lanes = shape(topology.parameters)
+        arcs = found.switch @ [len(far), 1], found.switch @ [1, len(far)]
+        keys = np.arange(len(far))[:, None] * len(far) + far
+        number = np.empty(far.size, np.int32)
+        for side, arc in enumerate(arcs):
+            place = np.searchsorted(keys.ravel(), arc)
+            number[place] = found.box[:, side] % boxes * lanes + found.lane[:, side]
+        return number.reshape(far.shape)
 
     def layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
         """A row a rack."""
         return {"rows": _rows}
+
+
+def _boxes(parameters: Parameters, source: np.random.PCG64) -> Boxes:
+    """Boxes that are plugged and cabled at random, of which no link is a loop or doubled."""
+    rows, ports, boxes, lanes = shape(parameters)
+    while True:
+        trunks = random_regular(rows * boxes, lanes, source)
+        behind = np.empty(trunks.size, np.int64)
+        behind[trunks.ravel().argsort(kind="stable")] = np.arange(trunks.size) % lanes
+        inside = source.random_raw(lanes * ports).reshape(lanes, ports).argsort(axis=1)
+        place = source.random_raw(rows * boxes * ports).reshape(-1, ports).argsort(axis=1)
+        plug = place + np.arange(rows * boxes)[:, None] // boxes * ports
+        cabled = _Cabled.of(trunks, inside[behind.reshape(-1, 2)])
+        if not cabled.mend(plug, source):
+            continue
+        number, position = np.divmod(np.arange(trunks.size // 2 * ports), ports)
+        return Boxes(
+            switch=cabled.ends(plug).reshape(-1, 2),
+            box=trunks[number],
+            front=cabled.port.swapaxes(1, 2).reshape(-1, 2),
+            lane=behind.reshape(-1, 2)[number],
+            trunk=number,
+            position=position,
+        )
 
 
 def _nearest(times: int, unit: int) -> str:

@@ -1,4 +1,4 @@
-"""The numeric tables of the papers, as `polarfab design --table` computes them, as evidence."""
+"""The numeric tables of the papers, as `polarfab.paper_table` computes them, as evidence."""
 
 from __future__ import annotations
 

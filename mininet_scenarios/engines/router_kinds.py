@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from mininet_scenarios.engines.router_space import Space
 
 FRR = Path("/usr/lib/frr")
-OURS, BGP = ("80",), ("bgp", "186")
-FRRS = ("static", "196", *BGP)
+OURS, BGP, STATIC = ("80",), ("bgp", "186"), ("static", "196")
+FRRS = (*STATIC, *BGP)
 """The protocols of routes in the kernel: ours, and zebra's for static routes and BGP."""
 ROUTER_PATIENCE = 20.0
 ROUTER_POLL = 0.02
@@ -105,8 +105,8 @@ class FrrRouter(RouterProcesses):
 
     @property
     def learns(self) -> bool:
-        """By BGP."""
-        return "bgpd" in self._more()
+        """By BGP, unless that keeps next hops of static routes alone."""
+        return "bgpd" in self._more() and not self._tracked()
 
     def begin(self) -> None:
         """Start the daemons one after the other, then load the configuration."""
@@ -127,12 +127,24 @@ class FrrRouter(RouterProcesses):
             compiled = self._compiled()
             right = {dst: dev for dst, dev in found.items() if dst in compiled} == compiled
             return bool(dead) or (right and self.shares() == self._shares())
-        return len(self.routes(FRRS)) == len(self._static(dead))
+        return len(self.routes(STATIC)) == len(self._static(dead))
 
     def next_hops(self, far: int) -> list[str]:
         """BGP knows the addresses already: it has spoken to them."""
+        if self._tracked():
+            return [marked_address(far, 6)] * self.build.marks
         marked = [marked_address(far, 4)] * self.build.marks
         return [] if self.learns else super().next_hops(far) + marked
+
+    def _tracked(self) -> dict[str, str]:
+        """The interfaces of the addresses that BGP keeps for links; none without such."""
+        words = map(str.split, (self.files / "frr.conf").read_text().splitlines())
+        lists = [line for line in words if line[1:2] == ["prefix-list"]]
+        return {
+            line[-1].partition("/")[0]: line[2].split("-", 1)[1].rpartition("-")[0]
+            for line in lists
+            if line[2].startswith(("plain-", "marked-"))
+        }
 
     def set_interface(self, name: str, up: bool) -> None:
         """By zebra, which has its addresses."""
@@ -158,6 +170,7 @@ class FrrRouter(RouterProcesses):
         """The prefixes and tables of its static routes over other interfaces."""
         lines = map(str.split, (self.files / "frr.conf").read_text().splitlines())
         routes = [line for line in lines if line[:2] in (["ip", "route"], ["ipv6", "route"])]
+        dead = dead | {address for address, port in self._tracked().items() if port in dead}
         return {
             (line[2], line[line.index("table") + 1] if "table" in line else "main")
             for line in routes

@@ -15,6 +15,7 @@ from selenium.webdriver.common.by import By
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
+HOW_TO = ROOT / "docs/how-to"
 
 
 class _Loader(yaml.SafeLoader):
@@ -25,12 +26,13 @@ _Loader.add_multi_constructor("", lambda *_: None)
 
 
 def _site(folder: Path) -> Path:
-    """Two pages, made by the theme, plug-ins and hooks of the manual."""
+    """Two pages and those of how-to, made by the theme, plug-ins and hooks of the manual."""
     ours = yaml.load((ROOT / "mkdocs.yml").read_text(), _Loader)  # noqa: S506
     config = {name: ours[name] for name in ("site_name", "theme", "plugins")}
     hooks = "from manual.hooks import on_post_page, on_post_template\n"
     (folder / "hooks.py").write_text(hooks)
     pages = {"index.md": "# Start\n", "how-to/fans.md": "# Fans\nA quadrillion of blades.\n"}
+    pages |= {f"how-to/{page.name}": page.read_text() for page in HOW_TO.glob("*.md")}
     for name, text in pages.items():
         (folder / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "docs" / name).write_text(text)
@@ -62,3 +64,9 @@ def test_the_manual_is_searched_from_disk(browser: Chrome, tmp_path: Path) -> No
         until(lambda: _results(browser), "a result", 20)
         (found,) = _results(browser)
         assert found.partition("#")[0] == (site / "how-to/fans.html").as_uri()
+    box.clear()
+    box.send_keys("roll back")
+    wanted = {
+        (site / "how-to" / name).as_uri() + ".html#roll-back" for name in ("move", "build-folder")
+    }
+    until(lambda: wanted <= _results(browser), "both sections", 20)

@@ -145,7 +145,7 @@ def test_words_that_are_none_are_refused(fabric: Fabric, tmp_path: Path) -> None
     calls = {
         "failures: required some of link, node, .*given links": lambda: fabric.verify(["links"]),
         "form: required one of svg, html, given png": lambda: fabric.draw("png"),
-        "given froo; did you mean frr": lambda: fabric.render("froo", tmp_path / "out"),
+        "given frrr; did you mean frr": lambda: fabric.render("frrr", tmp_path / "out"),
         "required templates of target frr": lambda: fabric.render(
             "frr", tmp_path / "out", templates=str(tmp_path / "none")
         ),

@@ -125,7 +125,7 @@ def test_it_is_emulated_on_the_model(site, build):
     ("n", "balance", "said"),
     [
         (4, "one-more", "topology.switches: required at least 5, given 4"),
-        (9, "one-les", "one-more, given one-les; did you mean one-more?"),
+        (9, "one-mor", "one-more, given one-mor; did you mean one-more?"),
     ],
 )
 def test_its_mistakes_are_told_like_ours(site, tmp_path, n, balance, said):

@@ -11,7 +11,8 @@ import pytest
 from polarfab.cli import cli
 from polarfab.output.emulation_output import Narrator
 from polarfab.output.table_widths import fitting
-from polarfab.output.verb_output import print_table
+from polarfab.output.verb_output import painted, print_table
+from polarfab.verb_list import verb_names
 from tests.polarfab.conftest import Run
 
 COLUMNS = ["switch", "mean_distance", "what was found there", "cost_per_host", "result"]
@@ -195,3 +196,62 @@ def test_quiet_leaves_the_steps_out(capsys: pytest.CaptureFixture[str]) -> None:
                 pass
             Narrator().note("done")
         assert capsys.readouterr().out == said
+
+
+def test_colours_mean_something_and_no_color_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert painted("pass", "pass") == "\x1b[32mpass\x1b[0m"
+    assert painted("error", "error") == "\x1b[31m\x1b[1merror\x1b[0m"
+    assert painted("warning", "warning") == "\x1b[33mwarning\x1b[0m"
+    assert painted("nothing", "hops") == "nothing", "what has no meaning has no colour"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert [painted(word, word) for word in ("pass", "error")] == ["pass", "error"]
+
+
+def test_names_of_switches_are_coloured(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    print_table("", ["switch", "links"], [["n12", 8]])
+    assert "\x1b[36mn12" in capsys.readouterr().out
+
+
+def test_first_what_a_newcomer_asks(polarfab: Run, tmp_path: Path) -> None:
+    (tmp_path / "fabric.yaml").write_text("name: x\ntopology: {family: polarfly, q: 3}\n")
+    words = ("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b")
+    for each, inner in ((words, "openflow entries"), (("verify", tmp_path / "b"), "loops")):
+        _, out, _ = polarfab(*each)
+        assert " pairs delivered  156 of 156" in out
+        assert " hops             at most 2, 1.69 on average" in out
+        assert inner not in out
+        _, verbose, _ = polarfab(*each, "-v")
+        names = [line.split("  ")[0] for line in verbose.splitlines()[1:]]
+        assert inner in verbose
+        assert len(names) == len(set(names)), "nothing is said twice"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *((word,) for word in ("validate", "topology", "confirm", "rollback", "fsck", "paths")),
+        *(
+            ("check-wiring", "b"),
+            ("completion", "bash"),
+            ("export", "polarfly", "--format", "json"),
+        ),
+        ("diff", "a", "b"),
+        ("rehearse", "a", "b"),
+        ("apply",),
+        ("apply", "b", "--confirm"),
+        ("apply", "--undo", "--accept-loss"),
+    ],
+)
+def test_old_words_and_words_that_contradict_each_other(polarfab: Run, words: tuple) -> None:
+    code, out, err = polarfab(*words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+def test_help_and_version(polarfab: Run) -> None:
+    for words in (("check", "spec"), ("apply",), ()):
+        assert polarfab("help", *words)[:2] == (0, polarfab(*words, "--help")[1])
+    assert polarfab("-V") == polarfab("--version")
+    assert "help" not in verb_names()

@@ -63,12 +63,18 @@ class BgpDialect:
 @lru_cache
 def dialect(file: str) -> BgpDialect:
     """That of a file; an empty one where it says nothing of BGP."""
+    return BgpDialect(**said_in(f"{file}.speaker"))
+
+
+@lru_cache
+def said_in(name: str) -> dict[str, tuple[str, ...]]:
+    """The templates of statements in files of a name beside the templates, by their heads."""
     fields: dict[str, tuple[str, ...]] = {}
-    lines = (path.read_text().splitlines() for path in TEMPLATES.glob(f"*/{file}.speaker"))
+    lines = (path.read_text().splitlines() for path in TEMPLATES.glob(f"*/{name}"))
     for line in chain.from_iterable(lines):
         if head := FIELD_HEAD.fullmatch(line):
             name = head[1]
             fields[name] = ()
         elif line and line[0] != "#":
             fields[name] += (line,)
-    return BgpDialect(**fields)
+    return fields

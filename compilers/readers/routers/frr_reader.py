@@ -12,6 +12,7 @@ from pathlib import Path
 from compilers.readers.emitted_forwarding import (
     EmittedSwitch,
     NextHop,
+    Port,
     address_text,
     found_by,
 )
@@ -19,6 +20,7 @@ from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.routers.iproute_marks import way_to
 from compilers.readers.routers.iproute_reader import MAIN, KernelActor, RouterFiles
+from compilers.readers.routers.tracked_links import TrackedLinks
 
 NAME = "frr.conf"
 LARGEST_DISTANCE = 254
@@ -27,9 +29,13 @@ LARGEST_DISTANCE = 254
 
 @dataclass(slots=True)
 class FrrActor(KernelActor):
-    """What the statements of frr.conf do; watched: whether BFD is to watch every link."""
+    """What the statements of frr.conf do.
+
+    watched: whether BFD is to watch every link. tracked: whether BGP keeps all next hops for it.
+    """
 
     watched: bool = False
+    tracked: bool = False
 
     def static(self, place: Place) -> RouteWay | None:
         """A static route; None: it could not be installed, as its gateway
@@ -44,7 +50,12 @@ class FrrActor(KernelActor):
         except ValueError:
             return None
         if "interface" not in said:
-            return None if table == MAIN else RouteWay(table, 1, ((found_by(gateway), 1),))
+            found = self.tracked or (table != MAIN and "distance" not in said)
+            port = found_by(gateway)
+            in_use = 0 < distance <= LARGEST_DISTANCE
+            return RouteWay(table, distance, ((port, 1),)) if found and in_use else None
+        if self.tracked:
+            return None
         if ("bfd" in said) is not self.watched or not 0 < distance <= LARGEST_DISTANCE:
             return None
         if "." in gateway and "onlink" not in said:
@@ -53,21 +64,30 @@ class FrrActor(KernelActor):
         return RouteWay(table, distance, ((port, int(said.get("weight", 1))),))
 
 
-def read_frr(folder: Path, bfd: bool = False) -> EmittedSwitch:
+def read_frr(folder: Path, bfd: bool = False, tracked: bool = False) -> EmittedSwitch:
     """A switch of target frr with static routes, from its folder.
 
     Args:
         folder: of the switch.
         bfd: whether BFD is to watch every link.
+        tracked: whether BGP keeps the next hops for that.
 
     Raises:
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    files, actor, engine = read_frr_text(folder, bfd)
+    files, actor, engine = read_frr_text(folder, bfd, tracked)
+    file = str(folder / NAME)
+    if tracked:
+        links = TrackedLinks.read(file, engine.said)
+        known: dict[Port, Port] = {found_by(a): port for a, port in links.ports.items()}
+        ways = {
+            text: way._replace(stage=tuple((known.get(port, port), w) for port, w in way.stage))
+            for text, way in actor.ways.items()
+        }
+        return links.switch(files.switch(file, files.tables(NAME, engine, ways), ()))
     for text, line in engine.said.items():
         files.unknown(NAME, line, text)
-    file = str(folder / NAME)
     hops: dict[tuple[str, str], NextHop] = {}
     for text, first in engine.routes.get("", RouteLines()).first_lines().items():
         if actor.ways[text].stage:
@@ -77,14 +97,16 @@ def read_frr(folder: Path, bfd: bool = False) -> EmittedSwitch:
     return files.switch(file, files.tables(NAME, engine, actor.ways), hops.values())
 
 
-def read_frr_text(folder: Path, bfd: bool) -> tuple[RouterFiles, FrrActor, TextEngine]:
+def read_frr_text(
+    folder: Path, bfd: bool, tracked: bool = False
+) -> tuple[RouterFiles, FrrActor, TextEngine]:
     """Read frr.conf and the files beside it.
 
     Raises:
         OSError: a file is not there.
     """
     files = RouterFiles(folder)
-    actor = FrrActor(files, NAME, watched=bfd)
+    actor = FrrActor(files, NAME, watched=bfd, tracked=tracked)
     engine = files.read("frr", NAME, actor)
     for each in ("links.batch", "rules.batch"):
         files.read("frr", each)

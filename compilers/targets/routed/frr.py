@@ -41,6 +41,7 @@ from compilers.targets.routed.bgp.control_plane import (
     bgp_reader,
     require_bgp,
 )
+from compilers.targets.routed.bgp.tracked import Tracked, TrackedHops
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.kernel_marks import (
     KernelMarks,
@@ -61,7 +62,13 @@ from compilers.targets.routed.linux_tables import (
     rules,
 )
 from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRows, Way
-from compilers.targets.routed.static_routes import SHARED, Numbers, RoutedFabric, StaticSwitch
+from compilers.targets.routed.static_routes import (
+    SHARED,
+    Numbers,
+    PortHops,
+    RoutedFabric,
+    StaticSwitch,
+)
 from compilers.targets.target import Target
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import (
@@ -89,7 +96,7 @@ class FrrVariables:
     seed: of the hash, 0 for any. ipv4_routes, ipv6_routes: prefix, gateway, interface, the rest of
     the line; `ipv4_routes.lines("ip route {} {} {}{}")` makes all lines at once. ipv4_onward,
     ipv6_onward: the same, for marked packets. ipv4_discards, ipv6_discards: prefix, table.
-    ipv6_pool: "" without IPv6.
+    ipv6_pool: "" without IPv6. tracked: what keeps next hops while BFD finds their links alive.
     """
 
     switch: StaticSwitch
@@ -108,6 +115,7 @@ class FrrVariables:
     rules: list[LookupRule]
     protocol: int
     bgp: BgpSpeaker | None
+    tracked: Tracked | None
 
 
 class Frr(Target):
@@ -144,19 +152,12 @@ class Frr(Target):
             SHARING.require(build, self.name)
         require_weights(build, self.name)
         require_devices(build, self.name)
-        if old and not bgp and chosen["bfd"] == "on":
-            raise InputError.of(
-                key="--set bfd",
-                required="off: static routes of FRR 8.4 do not follow BFD",
-                given="on",
-                todo="add --set version=10.7 or --set routing=bgp",
-            )
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
         if chosen[ROUTING] == "bgp":
             return bgp_reader(bgp_files.frr, chosen)
-        return partial(read_frr, bfd=chosen[BFD] == "on")
+        return partial(read_frr, bfd=chosen[BFD] == "on", tracked=_tracks(chosen))
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""
@@ -164,43 +165,56 @@ class Frr(Target):
         if chosen[ROUTING] == "bgp":
             return partial(_bgp_routes, routed, ControlPlane.of(routed, chosen))
         gateway = {4: _gateway(chosen, 4), 6: _gateway(chosen, 6)}
+        if _tracks(chosen):  # each neighbour has addresses of its own making on links
+            gateway = {4: ANY, 6: ANY}
         return partial(kernel_tables, routed, gateway=gateway, batches=False)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
         """See `Target.variables`."""
         routed = RoutedFabric.of(build)
-        return partial(_variables, routed, chosen, ControlPlane.of(routed, chosen))
+        kept = TrackedHops.of(routed, chosen) if _tracks(chosen) else None
+        return partial(_variables, routed, chosen, ControlPlane.of(routed, chosen), kept)
+
+
+def _tracks(chosen: Chosen) -> bool:
+    """Whether BGP keeps the next hops of static routes, as FRR 8.4 has no other BFD for them."""
+    return chosen[ROUTING] != "bgp" and chosen[BFD] == "on" and chosen["version"] == "8.4"
 
 
 def _variables(
-    routed: RoutedFabric, chosen: Chosen, plane: ControlPlane | None, vertex: int
+    routed: RoutedFabric,
+    chosen: Chosen,
+    plane: ControlPlane | None,
+    kept: TrackedHops | None,
+    vertex: int,
 ) -> FrrVariables:
     switch = routed.switch(vertex)
-    if plane:  # a fixed link-local address beside an automatic one is fatal to next hops
+    if plane or kept:  # a fixed link-local address beside an automatic one is fatal to next hops
         switch = replace(switch, link_local="")
     orders = in_order(routed, vertex, each=False)
     if plane:
         orders = {t: order for t, order in orders.items() if t == ENTER and plane.via}
-    marks = None if plane else kernel_marks(routed, vertex, _gateway(chosen, 4) == "ipv4")
+    ipv4 = not kept and _gateway(chosen, 4) == "ipv4"
+    marks = None if plane else kernel_marks(routed, vertex, ipv4)
     none = RouteRows.of(routed.both, ())
     routes = [
         RouteRows.of(
             names,
             _entering(routed, plane, vertex, family)
             if plane
-            else _routes(routed, vertex, family, orders, chosen),
+            else _routes(routed, vertex, family, orders, chosen, kept),
         )
         for family, names in enumerate(routed.named)
     ]
     dropped = [RouteRows.of(names, discards(routed, vertex, orders)) for names in routed.named]
     pools = routed.pools()
-    onward = partial(_onward, switch, marks, chosen)
+    onward = partial(_onward, switch, marks, chosen, partial(kept.hops, vertex) if kept else None)
     return FrrVariables(
         switch=switch,
         seed=hash_seed(routed.build, vertex),
         marks=marks,
         ipv4_onward=onward(pools[0], 4),
-        ipv6_onward=onward(pools[-1], 6),
+        ipv6_onward=onward(pools[-1], 6) if switch.ipv6 else none,
         identity=routed.build.identity,
         unreachable=UNREACHABLE,
         ipv4_routes=routes[0],
@@ -212,6 +226,7 @@ def _variables(
         rules=rules(switch, orders, marks),
         protocol=PROTOCOL,
         bgp=plane.at(vertex) if plane else None,
+        tracked=kept.at(vertex) if kept else None,
     )
 
 
@@ -220,18 +235,31 @@ def _gateway(chosen: Chosen, family: int) -> str:
     return "ipv4" if family == 4 and chosen["version"] == "8.4" else "ipv6"
 
 
+def _way(hop: tuple[str, str], rest: str) -> Way:
+    """A line of a route: the gateway, the interface, and the rest, which is there without one."""
+    return (*hop, rest) if hop[1] else (hop[0], rest.strip() or "1", "")
+
+
 def _last(chosen: Chosen, family: int) -> str:
     """What stands at the end of each line."""
+    if _tracks(chosen):
+        return ""
     return " onlink" * (_gateway(chosen, family) == "ipv4") + " bfd" * (chosen["bfd"] == "on")
 
 
 def _onward(
-    switch: StaticSwitch, marks: KernelMarks | None, chosen: Chosen, pool: str, family: int
+    switch: StaticSwitch,
+    marks: KernelMarks | None,
+    chosen: Chosen,
+    kept: Callable[[int], PortHops] | None,
+    pool: str,
+    family: int,
 ) -> RouteRows:
     """The routes of a family that spread marked packets, all for the pool."""
-    hops, last = switch.hops(_gateway(chosen, family)), _last(chosen, family)
+    last = _last(chosen, family)
+    hops = kept(int(family == 6)) if kept else switch.hops(_gateway(chosen, family))
     said: list[Way] = [
-        (*hops[port], f" table {each.table}{last}")
+        _way(hops[port], f" table {each.table}{last}")
         for each in (marks.ports if marks else ())
         for port in each.onward
     ]
@@ -273,7 +301,12 @@ def _bgp_routes(routed: RoutedFabric, plane: ControlPlane | None, vertex: int) -
 
 
 def _routes(
-    routed: RoutedFabric, vertex: int, family: int, orders: Mapping[int, Numbers], chosen: Chosen
+    routed: RoutedFabric,
+    vertex: int,
+    family: int,
+    orders: Mapping[int, Numbers],
+    chosen: Chosen,
+    kept: TrackedHops | None,
 ) -> Iterator[RoutePart]:
     """The static routes of a family, table by table, then the shares of classes.
 
@@ -281,15 +314,19 @@ def _routes(
     """
     version = 6 if family else 4
     field, last = _gateway(chosen, version), _last(chosen, version)
-    hops = routed.switch(vertex).hops(field)
-    marked = marked_hops(routed, vertex, hops, field)
+    if kept:
+        hops, marked = (kept.hops(vertex, family, marked=marked) for marked in (False, True))
+    else:
+        hops = routed.switch(vertex).hops(field)
+        marked = marked_hops(routed, vertex, hops, field)
     prefix, egress = routed.routes(vertex)
     number = np.zeros(max(hops, default=0) + 1, np.int64)
     number[list(hops)] = np.arange(len(hops))
     where = {table: f" table {table}" * (table != MAIN) for table in orders}
     for table, order in orders.items():
-        words = [f" {m}" * (m > 1) + where[table] + last for m in range(1, order.shape[1] + 1)]
-        said: list[Way] = [(*hop, word) for word in words for hop in hops.values()]
+        metrics = range(1, order.shape[1] + 1)
+        words = [f" {m}" * (m > 1) + where[table] + last for m in metrics]
+        said: list[Way] = [_way(hop, word) for word in words for hop in hops.values()]
         port = order[egress]
         row, place = np.nonzero(port > 0)
         yield prefix[row], said, place * len(hops) + number[port[row, place]]
@@ -299,7 +336,7 @@ def _routes(
         equal, on = len(set(share.weight)) == 1, where[table]
         each = zip(share.port, share.weight, share.marks, strict=True)
         members: list[Way] = [
-            (*(marked if mark else hops)[p], on + f" weight {w}" * (not equal) + last)
+            _way((marked if mark else hops)[p], on + f" weight {w}" * (not equal) + last)
             for p, w, mark in each
         ]
         these = prefix[egress == share.egress]

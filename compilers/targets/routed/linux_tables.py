@@ -25,6 +25,7 @@ from compilers.targets.routed.static_routes import (
 )
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import (
+    ANY,
     DISCARD,
     IPV4_RULES,
     IPV6_RULES,
@@ -122,7 +123,8 @@ def kernel_tables(
     Args:
         routed: the routers of the build.
         vertex: which.
-        gateway: by address family, 4 and 6, the field of a link with the neighbour's address.
+        gateway: by address family, 4 and 6, the field of a link with the neighbour's address, or
+            ANY where that is not known.
         batches: `ip -batch` loads all of it, so with what FRR has not: the prefixes that tables of
             marked packets throw on, and the ways of a group each by itself behind it.
     """
@@ -133,7 +135,8 @@ def kernel_tables(
     tables[MAIN_TABLE] = {}
     for family, pool in enumerate(routed.pools()):
         field = gateway[(4, 6)[family]]
-        hops = switch.hops(field)
+        known = {link.port: (ANY, link.interface) for link in switch.links}
+        hops = known if field == ANY else switch.hops(field)
         marked = marked_hops(routed, vertex, hops, field) if marks else {}
         for table, order in orders.items():
             of_table = tables[MAIN_TABLE if table == MAIN else str(table)]

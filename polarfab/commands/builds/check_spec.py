@@ -58,6 +58,11 @@ def command(
     if as_json:
         print_json(facts)
     else:
-        counts = {word: len(each) for word, each in lost.items()}
-        shown = {**facts, **counts, "spares": ", ".join(spares) or "none"}
-        print_facts(f"{fabric_file}: in order", shown.items())
+        shown = {"hosts": facts["hosts"], "switches": facts["nodes"], "links": facts["links"]}
+        shown |= {word: len(each) for word, each in lost.items() if each}
+        shown |= {"racks": facts["racks"], "spare switches": ", ".join(spares) or "none"}
+        print_facts(
+            f"{fabric_file}: in order",
+            shown.items(),
+            [(w, facts[w]) for w in ("topology", "planes")],
+        )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from polarfab.output.verb_output import counted, json_option, print_json, print_table, warn
-from polarfab.shared_options import complete_target, known_target, shared
+from polarfab.shared_options import shared
 
 if TYPE_CHECKING:
     from compilers.proof.explanation import Explanation
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="SRC")
 @click.argument("destination", metavar="DST")
 @shared("--fail", "", "failures")
-@click.option(
-    "--target",
-    metavar="TARGET",
-    callback=known_target,
-    shell_complete=complete_target,
-    help="The system: print its names of nodes and ports.",
-)
+@shared("--target", "its names of nodes and ports are printed")
 @click.option(
     "--layer1", is_flag=True, help="Show the plugs, cassettes and trunks of each link, too."
 )

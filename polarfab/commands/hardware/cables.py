@@ -76,12 +76,12 @@ def command(
 
 
 def _print(summary: dict[str, Any]) -> None:
-    words = ("build", "cables", "metres", "loose")
-    facts: list[tuple[str, Any]] = [(word, summary[word]) for word in words if word in summary]
-    facts += [(f"cluster pairs with {s}", c) for s, c in summary["cluster_pairs"].items()]
-    if summary["bundles"] != summary["cluster_pairs"]:
-        facts += [(f"bundles of {s}", c) for s, c in summary["bundles"].items()]
-    print_facts(f"{summary['fabric']}: cables", facts)
+    words = ("build", "loose")
+    more: list[tuple[str, Any]] = [(word, summary[word]) for word in words if word in summary]
+    more += [(f"cluster pairs with {s}", c) for s, c in summary["cluster_pairs"].items()]
+    more += [(f"bundles of {s}", c) for s, c in summary["bundles"].items()]
+    facts = [(word, summary[word]) for word in ("cables", "metres") if word in summary]
+    print_facts(f"{summary['fabric']}: cables", facts, more)
     if panels := summary.get("panels"):
         print_facts("panels", [(word.replace("_", " "), n) for word, n in panels.items()])
     phases = [

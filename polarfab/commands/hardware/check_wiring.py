@@ -20,10 +20,6 @@ from polarfab.output.verb_output import (
 if TYPE_CHECKING:
     from compilers.audit.wiring_report import WiringReport
 
-CHECKED_FORMATS = (
-    *("lldpctl", "sonic", "eos", "srlinux", "nxos", "junos"),
-    *("ibnetdiscover", "openflow", "csv"),
-)
 MOST_LINES = 40
 
 
@@ -31,22 +27,13 @@ MOST_LINES = 40
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("facts", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--facts-format",
-    "form",
-    type=click.Choice(CHECKED_FORMATS),
-    metavar="FORM",
-    help=f"The format of FACTS: {', '.join(CHECKED_FORMATS)}; else the content tells.",
-)
-@click.option(
     "--as-wired",
     "adopt",
     type=click.Path(path_type=Path),
     help="Write the cables as they are, and the links that are not there, for the inventory.",
 )
 @json_option
-def command(
-    folder: Path, facts: tuple[Path, ...], form: str | None, adopt: Path | None, as_json: bool
-) -> None:
+def command(folder: Path, facts: tuple[Path, ...], adopt: Path | None, as_json: bool) -> None:
     """Compare the neighbour tables FACTS (files, folders of them) with the plan of BUILD.
 
     Says what is missing, extra or swapped, and the fewest moves that repair it. Tables of one
@@ -55,7 +42,7 @@ def command(
     """
     from polarfab.fabric import Fabric
 
-    found = Fabric.load(folder).check_wiring(facts, form)
+    found = Fabric.load(folder).check_wiring(facts)
     if adopt is not None:
         _adopt(found, adopt)
     if as_json:

@@ -16,7 +16,7 @@ from polarfab.output.verb_output import (
     write_file,
     write_files,
 )
-from polarfab.shared_options import Words, complete_target, known_target, output_option
+from polarfab.shared_options import Words, output_option, shared
 
 
 @click.group("inventory", cls=Words)
@@ -29,13 +29,7 @@ def command() -> None:
 @output_option("a new folder, or one with an earlier export", usual=Path("netbox"))
 @click.option("--site", default="", help="The site's name in NetBox; the fabric's without it.")
 @click.option("--role", default="switch", show_default=True, help="The devices' role.")
-@click.option(
-    "--target",
-    metavar="TARGET",
-    callback=known_target,
-    shell_complete=complete_target,
-    help="The system: name ports as it does.",
-)
+@shared("--target", "ports are named as it does")
 @json_option
 def export(
     fabric: str,

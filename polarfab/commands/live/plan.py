@@ -41,18 +41,12 @@ NAMED = 6
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @shared("--from", "else what the controller has", "old")
 @controller_options
-@click.option(
-    "--mixtures", default=2, show_default=True, help="Random mixtures to walk in each round."
-)
-@shared("--seed", "of the mixtures")
 @shared("--unverified")
 @json_option
 def command(
     folder: Path,
     old: Path | None,
     controller: Controller,
-    mixtures: int,
-    seed: int,
     unverified: bool,
     as_json: bool,
 ) -> None:
@@ -72,7 +66,7 @@ def command(
         held = Fabric.load(old) if old else _running(controller)
         pairs = side_by_side(held, new)
         with progress("planning") as bar:
-            found = [one.plan(other, mixtures, seed, bar).as_dict() for one, other in pairs]
+            found = [one.plan(other, progress=bar).as_dict() for one, other in pairs]
     names = [other.name for _, other in pairs]
     lossless = all(report["lossless"] for report in found)
     if as_json:

@@ -90,7 +90,6 @@ def _range(value: str) -> range:
 )
 @click.option("--sort", "key", help="A key of --json.  [default: nodes; with --hosts price]")
 @click.option("--prices", "file", type=click.Path(path_type=Path), help="YAML with other prices.")
-@click.option("--table", help="A table of the papers, as in polarfly-5 or projective-4.")
 @format_option("csv", what="csv has every column")
 @click.option(
     "--write",
@@ -113,7 +112,6 @@ def command(
     best: bool,
     key: str | None,
     file: Path | None,
-    table: str | None,
     form: str | None,
     write: Path | None,
     as_json: bool,
@@ -126,7 +124,6 @@ def command(
     polarfab design --radix 8..128 --best  exactly these radixes
     polarfab design --modules 4 --links 8  a node with 4 x 8 fabric ports
     polarfab design --min-nodes 5000       at each family's smallest radix
-    polarfab design --table polarfly-5     a table of the papers, and ours
     polarfab design --hosts 300 --budget 400000 --ports 16     cheapest first
     polarfab design --hosts 300 --family polarfly --write lab  its two files
 
@@ -136,9 +133,6 @@ def command(
 
     printed = chosen_format(form, as_json)
     as_csv, as_json = printed == "csv", printed == "json"
-    if table is not None:
-        _table(table, as_csv, as_json)
-        return
     if modules or links:
         if radix or not (modules and links):
             raise click.UsageError("--modules and --links go together, without --radix")
@@ -259,17 +253,3 @@ def _write(found: Sequence[Candidate], folder: Path, hosts: int | None) -> None:
     if chosen.more:
         each += f", {chosen.hosts + 1} at {chosen.more} of them"
     say(f"{chosen.name} with {each}")
-
-
-def _table(name: str, as_csv: bool, as_json: bool) -> None:
-    import polarfab
-
-    found = polarfab.paper_table(name)
-    if as_json:
-        print_json(found.as_dict())
-    elif as_csv:
-        print_csv([dict(zip(found.columns, row, strict=True)) for row in found.rows])
-    else:
-        print_table(found.title, found.columns, found.rows)
-        for note in found.corrections:
-            click.echo(f"corrected: {note}")

@@ -62,6 +62,18 @@ def failures(folder, q, live, wanted):
         assert min(one["down"][0] for one in seen if one["event"][0] == how) < HOLD / 2, seen
 
 
+def test_static_routes_follow_a_silent_link(tmp_path):
+    """Spraypoint with repair in static routes: BFD is heard within seconds, marks included."""
+    spec = SPEC.format(q=3, balance="spraypoint, protect: link")
+    (tmp_path / "fabric.yaml").write_text(spec)
+    save(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path / "b")
+    build = load(tmp_path / "b")
+    target("frr").render(build, tmp_path / "out", options={"bfd": "on"})
+    (u, v), *_ = build.topology.graph.edges().tolist()
+    (seen,) = carried_out(tmp_path, False, [["silence", u, v]], tmp_path / "out")
+    assert seen["down"][0] < HOLD / 2
+
+
 BY_HAND = """frr defaults datacenter
 hostname {node}
 service integrated-vtysh-config

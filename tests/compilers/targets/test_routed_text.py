@@ -133,11 +133,6 @@ def test_frr_refuses_weights_that_static_routes_have_not(tmp_path):
         target("frr").render(CASES["unequal"], tmp_path / "out")
 
 
-def test_frr_refuses_bfd_that_static_routes_do_not_follow(tmp_path):
-    with pytest.raises(InputError, match=r"--set bfd: required off: static routes of FRR 8\.4"):
-        target("frr").render(CASES["minimal"], tmp_path / "out", options={"bfd": "on"})
-
-
 @pytest.mark.parametrize("name", ["linux", "frr"])
 def test_no_weight_that_the_kernel_has_not(name, tmp_path):
     build = CASES["spread"]

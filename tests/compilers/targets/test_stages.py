@@ -40,8 +40,11 @@ def sprayed(case):
     return Fabric.from_spec(spec).build
 
 
-@every
-@pytest.mark.parametrize("case", FAMILIES)
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [(name, "polarfly") for name in ABLE]
+    + [("sonic", "random"), ("nxos", "switches without hosts")],
+)
 def test_what_was_written_says_what_the_tables_say(name, case, tmp_path):
     target(name).render(sprayed(case), tmp_path)
     report = target(name).check_emitted(sprayed(case), tmp_path)
@@ -49,7 +52,7 @@ def test_what_was_written_says_what_the_tables_say(name, case, tmp_path):
 
 
 def test_avd_prints_the_same(tmp_path, pyavd):
-    target("eos").render(sprayed("polarfly"), tmp_path)
+    target("eos").render(sprayed("polarfly"), tmp_path, only=[0, 4])
     for folder in tmp_path.iterdir():
         config = json.loads((folder / "avd.json").read_text())
         assert not pyavd.validate_structured_config(config).validation_result.violations
@@ -59,9 +62,8 @@ def test_avd_prints_the_same(tmp_path, pyavd):
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
-@pytest.mark.parametrize("case", ["polarfly", "random"])
-def test_vtysh_accepts_sonics_frr_conf(case, tmp_path):
-    target("sonic").render(sprayed(case), tmp_path)
+def test_vtysh_accepts_sonics_frr_conf(tmp_path):
+    target("sonic").render(sprayed("polarfly"), tmp_path, only=[0, 4])
     for path in tmp_path.glob("*/frr.conf"):
         done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -133,23 +135,29 @@ class Followed:
         return found
 
 
-def test_packets_go_by_the_text_as_by_the_rule_with_each_link_down_too(tmp_path):
+def test_packets_go_by_the_text_as_by_the_rule(tmp_path):
     """Followed by interfaces, VRFs and addresses alone, in SONiC's files."""
     build = sprayed("random")
     target("sonic").render(build, tmp_path)
     followed, names = Followed(tmp_path), build.wiring.names
-    for s, d in permutations(range(20), 2):
+    for s, d in [pair for pair in permutations(range(20), 2) if sum(pair) % 5 == 0]:
         told = explain(build, s, d)
         ways = zip((told.minimal, *told.alternates), told.weights, strict=True)
         wanted = {tuple(names[v] for v in path) for path, weight in ways if weight}
         assert followed.paths(names[s], names[d]) == wanted
+
+
+def test_with_a_link_down_as_many_pairs_lose_packets_by_the_text(tmp_path):
+    build = sprayed("polarfly")
+    target("sonic").render(build, tmp_path)
+    followed, names = Followed(tmp_path), build.wiring.names
     (report,) = verify(build, failures=("link",), method="walk").failures
     far = build.wiring.far
-    cables = [frozenset((s, int(r))) for s in range(20) for r in far[s] if r > s]
+    cables = [frozenset((names[s], names[r])) for s in range(13) for r in far[s] if r > s]
     lost = sum(
-        None in followed.paths(names[s], names[d], {frozenset(names[v] for v in cable)})
+        None in followed.paths(names[s], names[d], {cable})
         for cable in cables
-        for s, d in permutations(range(20), 2)
+        for s, d in permutations(range(13), 2)
     )
     assert (report.cases, lost) == (len(cables), report.lost_pairs)
 

@@ -49,7 +49,7 @@ def managed(builds, framework, tokens, run, switches):
 
 
 def status(*options):
-    command = [POLARFAB, "status", f"http://127.0.0.1:{HTTP}", *options]
+    command = [POLARFAB, "status", "--to", f"http://127.0.0.1:{HTTP}", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=30)
 
 

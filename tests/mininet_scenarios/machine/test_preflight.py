@@ -36,8 +36,8 @@ def test_engines_and_frameworks_that_there_are_not():
     fabric = Fabric.from_spec({"name": "a", "topology": {"family": "polarfly", "q": 2}}).compile()
     with pytest.raises(InputError, match=r"engine: .*given mininett; did you mean mininet"):
         fabric.emulate("mininett")
-    with pytest.raises(InputError, match=r"framework: .*given ruy; did you mean ryu"):
-        fabric.emulate("model", framework="ruy")
+    with pytest.raises(InputError, match=r"framework: .*given ryuu; did you mean ryu"):
+        fabric.emulate("model", framework="ryuu")
     with pytest.raises(InputError, match=r"engine: .*given modle; did you mean model"):
         fabric.rehearse(fabric, engine="modle")
 
