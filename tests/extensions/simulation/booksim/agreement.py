@@ -39,6 +39,8 @@ NETWORKS = {
         2,
     ),
 }
+FAR = ("Dragonfly h = 2", "PolarStar IQ q = 3")
+"""Of diameter 3."""
 ROUTES = {
     "MIN": ("min", {"ways": "minimal"}),
     "VAL": ("val", {"ways": "valiant", "paths": "table"}),
@@ -113,8 +115,9 @@ def _cases() -> Iterator[Case]:
     for pattern in ("complement", "transpose", "hotspot", "shuffle", "reverse"):
         yield Case(q5, pattern, "MIN", 0.1)
     for network in NETWORKS:
-        last = "UGAL_PF" if "PolarFly" in network else "UGAL, links counted"
-        for routes in ("MIN", "VAL", "UGAL", last):
+        counted = ("UGAL, links counted",) if network in FAR else ()
+        also = ("UGAL_PF",) if "PolarFly" in network else counted
+        for routes in ("MIN", "VAL", "UGAL", *also):
             if network != q5:
                 yield Case(network, "uniform", routes, 0.3)
             yield Case(network, "uniform", routes, 0)
