@@ -31,8 +31,8 @@ SIMULATED_SMALL: dict[str, Network] = {
 """Networks of the kinds of Table V, of 36 to 57 routers."""
 LOADED = 0.4
 """Of a permutation, at which minimal routes of every network compared here are full."""
-BELOW_THE_KNEE = 0.8
-"""Of uniform traffic: behind it latency is that of queues which grow."""
+BELOW_THE_KNEE, BEHIND_IT = 0.8, 0.9
+"""Loads of uniform traffic."""
 OFF = 0.05
 """By which "around 90 %", "up to 50 %" and "almost 50 %" may be off."""
 ALIKE = 0.1
@@ -252,15 +252,25 @@ def sizes(quick: bool) -> Evidence:
         f"PF{each.topology['q']}-{each.routes}": simulated_curve(each, "uniform", quick)
         for each in fabrics
     }
-    claims = [_alike("they saturate alike", [most_accepted(c) for c in curves.values()])]
+    claims = [
+        _alike(
+            "they saturate alike, by the largest accepted load",
+            [most_accepted(c) for c in curves.values()],
+        )
+    ]
+    behind: list[str] = []
     for routes in ("MIN", "UGAL_PF"):
-        same = {name: curve for name, curve in curves.items() if name.endswith(f"-{routes}")}
+        same = [curve for name, curve in curves.items() if name.endswith(f"-{routes}")]
         for load in (0.1, LOADED if quick else BELOW_THE_KNEE):
-            latencies_there = [latency_at(curve, load) for curve in same.values()]
-            claims.append(_alike(f"{routes}: their latency at {load} is alike", latencies_there))
+            there = [latency_at(curve, load) for curve in same]
+            claims.append(_alike(f"{routes}: their latency at {load} is alike", there))
+        if not quick:
+            cycles = [latency_at(curve, BEHIND_IT) for curve in same]
+            behind.append(f"{routes} {min(cycles):.0f} to {max(cycles):.0f}")
     panels = _panels("PolarFly, uniform", curves)
     found = deadlocks_of(((name,), curve) for name, curve in curves.items())
-    setup = (*setup_of(fabrics, quick), *found)
+    judged = f"Not judged: mean latency at {BEHIND_IT}, {', '.join(behind)} cycles."
+    setup = (*setup_of(fabrics, quick), *found, *([judged] if behind else []))
     return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
 
 
