@@ -9,7 +9,7 @@
 | `polarfab.balances` | a value of `routing.balance` | a class of `polarfab.Balance` |
 | `polarfab.exports` | a format of `export` | a function from builds, one a plane, to files |
 | `polarfab.constructions` | a family of large fabrics | a `Construction` (`topology.family`) |
-| `polarfab.adaptations` | weights that follow load | a class (`controller.upkeep.repair_keeper`) |
+| `polarfab.adaptations` | a balance, or `ugal-pf` | an `Adaptation` (`controller.upkeep`) |
 | `polarfab.proofs` | a proof of whole fabrics | a `WholeFabricProof` (`compilers.proof.local`) |
 
 Packages register by the entry points of their metadata; each extension in `extensions/` by the same

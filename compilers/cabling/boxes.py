@@ -1,7 +1,7 @@
 """Links through the boxes that a family is made of, as the quasi-random graphs of RNG are.
 
 Every box is of one type, with a trunk behind for each lane, straight, of as many positions as the
-box has ports; where one of the library holds fewer, several carry it, as even as can be.
+box has ports; where one of the library holds fewer, several carry it.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ def boxed(cables: Cables, boxes: Boxes, room: int) -> Shuffle:
     panel, front, lane = at(boxes.box), at(boxes.front), at(boxes.lane)
     ports = int(boxes.front.max()) + 1
     parts = -(-ports // room)
-    each = -(-ports // parts)
-    chunk, position = np.divmod(boxes.position, each)
+    chunk, position = np.divmod(boxes.position, room)
     trunk = boxes.trunk * parts + chunk
     plugs, sockets = np.zeros((2, int(trunk.max()) + 1, 2), np.int64)
     plugs[trunk], sockets[trunk] = boxes.box, boxes.lane * parts + chunk[:, None]
 
     count, width = int(boxes.box.max()) + 1, int(boxes.lane.max()) + 1
     words = np.full((count, ports * width), -1)
-    behind = (boxes.lane * parts + chunk[:, None]) * each + position[:, None]
+    behind = (boxes.lane * parts + chunk[:, None]) * room + position[:, None]
     words[boxes.box, boxes.front * width + boxes.lane] = ports * width + behind
-    kind, types = types_of(words, width, each)
+    kind, types = types_of(words, width, room)
     home = np.zeros(count, np.int64)
     home[panel] = known.cluster[ends]
     return Shuffle(

@@ -158,7 +158,9 @@ def _cassettes(inventory: Inventory, plans: Sequence[PanelPlan]) -> Iterator[tup
     for plan in plans:
         for name, front in plan.types:
             number = parts.get(name, "")
-            data = export_panel(name, front, plan.room, bool(plan.turned.any()), number, kept)
+            data = export_panel(
+                plan.words[0], name, front, plan.room, bool(plan.turned.any()), number, kept
+            )
             yield (
                 f"device-types/{slug(data['model'])}.yaml",
                 yaml.safe_dump(data, sort_keys=False, width=100_000),
@@ -168,9 +170,9 @@ def _cassettes(inventory: Inventory, plans: Sequence[PanelPlan]) -> Iterator[tup
 def _panels(plan: PanelPlan, site: str) -> Iterator[Sequence[object]]:
     """The cassettes as devices at the top of their racks."""
     for name, kind, rack in zip(plan.names, plan.kind.tolist(), plan.rack.tolist(), strict=True):
-        model = f"cassette {plan.types[kind][0]}"
+        model = f"{plan.words[0]} {plan.types[kind][0]}"
         where = (site, plan.cables.hardware.rack_names[rack], "", "")
-        yield (name, "cassette", "Generic", model, "", "active", *where, "")
+        yield (name, plan.words[0], "Generic", model, "", "active", *where, "")
 
 
 def _models(inventory: Inventory) -> dict[str, str]:

@@ -26,7 +26,7 @@ from compilers.cabling.boxes import boxed
 from compilers.cabling.cable_plan import Cables, by_port, cables_of, distance, shelved
 from compilers.cabling.patch_panels import patched
 from compilers.cabling.phases import Phases
-from compilers.cabling.schedule_columns import labels_of
+from compilers.cabling.schedule_columns import label_prefix, labels_of
 from compilers.cabling.shuffle import Numbers, Shuffle, shuffle
 from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
@@ -82,11 +82,11 @@ class PanelPlan(Shuffle):
 
     def trunk_label(self, trunk: int) -> str:
         """`T0012`; `P2-T0012` with several planes."""
-        return f"{of_plane(self.cables.hardware.plane)}T{trunk + 1:04d}"
+        return f"{label_prefix(self.cables.hardware.plane)}T{trunk + 1:04d}"
 
     def ribbon_label(self, ribbon: int) -> str:
         """`R0012`; `P2-R0012` with several planes."""
-        return f"{of_plane(self.cables.hardware.plane)}R{ribbon + 1:04d}"
+        return f"{label_prefix(self.cables.hardware.plane)}R{ribbon + 1:04d}"
 
     def through(self, cable: int, backwards: bool = False) -> str:
         """What a link runs through: cassette, front port.lane, trunk:position, cassette, …."""

@@ -123,18 +123,19 @@ def labels_of(cables: Cables, which: NDArray[np.int64]) -> list[str]:
 
 def cable_name(number: int, plane: int = 0) -> str:
     """The name of a cable, `C00012`; `P2-C00012` with several planes."""
-    return f"{_of_plane(plane)}C{number:05d}"
+    return f"{label_prefix(plane)}C{number:05d}"
 
 
 def bundle_name(number: int, plane: int = 0) -> str:
     """The name of a bundle, `B0012`; "" for number 0."""
-    return f"{_of_plane(plane)}B{number:04d}" if number else ""
+    return f"{label_prefix(plane)}B{number:04d}" if number else ""
 
 
 def host_name(vertex: int, host: int, plane: int = 0) -> str:
     """The name of the cable to a host, `H00012-0`: the vertex and the host's number at it."""
-    return f"{_of_plane(plane)}H{vertex:05d}-{host}"
+    return f"{label_prefix(plane)}H{vertex:05d}-{host}"
 
 
-def _of_plane(plane: int) -> str:
+def label_prefix(plane: int) -> str:
+    """What labels of a plane begin with; nothing where there is one only (0)."""
     return f"P{plane}-" if plane else ""

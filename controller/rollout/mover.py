@@ -33,13 +33,10 @@ from inventory.problems import InputError, Problem
 
 FALL_BACK_RETRY = 30.0
 """Seconds after which a fall back that failed is tried again."""
-
 RETURN_PATIENCE = 30.0
 """Seconds that a fall back waits for switches that are missing, as after a restart."""
-
 SURVEY_PATIENCE = 30.0
 """Seconds after the first reading after which the switches that have been read decide."""
-
 LEAST_ROOM, GROWTH = 100, 4
 """Switches that a build from elsewhere may have, and how many times those that the fabric has."""
 

@@ -43,7 +43,7 @@ ROWS_AT_ONCE = 20_000
 ROUND_PATIENCE = 5.0
 """Seconds that a round waits for its slowest switch."""
 UGAL = "ugal-pf"
-"""The adaptation, as its entry point has it."""
+"""The adaptation of a balance that has none of its own."""
 
 
 class Adaptation(Protocol):
@@ -263,7 +263,8 @@ class Keeper(Upkeep):
             links.expect(self._now())
         adaptation: Adaptation | None = None
         if build.spreading.adapts if duties.adapt is None else duties.adapt:
-            make = load(registered(ADAPTATIONS)[UGAL][0])
+            known = registered(ADAPTATIONS)
+            make = load(known.get(build.balance, known[UGAL])[0])
             adaptation = make(build, self.fabric, duties.link_rate, self._start)
         intact = Intact.of(build)
         self._kept = kept = _Kept(

@@ -41,6 +41,7 @@ def trunk_ports(socket: int, links: int, single: bool) -> list[str]:
 
 
 def export_panel(
+    noun: str,
     name: str,
     front: Sequence[str],
     positions: int,
@@ -48,10 +49,10 @@ def export_panel(
     part_number: str,
     sections: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """A type of cassette (`inventory.panel_types`) as a device type.
+    """A type of cassette (`inventory.panel_types`) or patch panel as a device type.
 
-    positions: of a trunk; single: each is a rear port of its own. sections: `SECTIONS` of the
-    inventory, which NetBox has no field for.
+    noun: which of them. positions: of a trunk; single: each is a rear port of its own. sections:
+    `SECTIONS` of the inventory, which NetBox has no field for.
     """
     rear: dict[str, int] = {}
     mappings = []
@@ -74,8 +75,8 @@ def export_panel(
     keys = ("front_port", "front_port_position", "rear_port", "rear_port_position")
     return {
         "manufacturer": "Generic",
-        "model": f"cassette {name}",
-        "slug": slug(f"Generic cassette {name}"),
+        "model": f"{noun} {name}",
+        "slug": slug(f"Generic {noun} {name}"),
         **({"part_number": part_number} if part_number else {}),
         "u_height": 0,
         "comments": to_comment({"name": name, **sections}),

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from compilers.choices import EngineName, FrameworkName
 from compilers.planes import compile_planes
 from compilers.proof.verification import judge
 from compilers.tables.build import Build
@@ -24,44 +23,12 @@ from compilers.tables.folders.build_folder import load
 from compilers.tables.folders.plane_folders import builds_in, save_planes
 from inventory.problems import InputError
 from mininet_scenarios.machine.runs import add_folder, recorded
-from mininet_scenarios.run.emulation import (
-    Emulated,
-    Emulation,
-    chosen,
-    work_folder,
-)
-from mininet_scenarios.run.rehearsal_plan import Observer, Silent, WrongTables
+from mininet_scenarios.run.emulation import Emulated, Emulation, work_folder
+from mininet_scenarios.run.rehearsal_plan import WrongTables
 from mininet_scenarios.scenario.engine import HostSample
-from mininet_scenarios.scenario.scenario_file import LoadedScenario, load_scenario
+from mininet_scenarios.scenario.scenario_file import LoadedScenario
 from mininet_scenarios.verdict.checks import Check, Mismatch
 from mininet_scenarios.verdict.result import Happened, PairsReached, Result
-
-
-def emulate(
-    scenario: str,
-    engine: EngineName | None = None,
-    framework: FrameworkName | None = None,
-    keep: Path | None = None,
-    unverified: bool = False,
-    observer: Observer | None = None,
-) -> Emulated:
-    """Bring a scenario up, prove that a wrong table would be seen, check every pair and every link.
-
-    Args:
-        scenario: the name of one that comes with polarfab, a scenario file, or a build folder.
-        engine: what to run on, None for what the scenario says.
-        framework: of the controller, `ryu` or `os-ken`; None for what the scenario says.
-        keep: the folder where the build and all logs stay.
-        unverified: run tables that verification has found wrong too.
-        observer: is told of each step.
-
-    Raises:
-        InputError: the scenario or its fabric is wrong, or the machine lacks something.
-        WrongTables: verification has not passed on a build.
-        EngineError: an engine could not do its part.
-    """
-    loaded = chosen(load_scenario(scenario), engine, framework)
-    return run_planes(Emulation(loaded, keep, unverified, observer=observer or Silent()))
 
 
 def run_planes(emulation: Emulation) -> Emulated:

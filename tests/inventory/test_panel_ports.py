@@ -58,7 +58,7 @@ def paths(folder):
     port with several pops one, and leads to the front port there.
     """
     types = {}
-    for file in (folder / "device-types").glob("cassette-*.yaml"):
+    for file in (folder / "device-types").glob("*.yaml"):
         data = yaml.safe_load(file.read_text())
         types[data["model"]] = data
     devices = {row["name"]: row for row in csv.DictReader((folder / "devices.csv").open())}

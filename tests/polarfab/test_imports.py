@@ -34,7 +34,7 @@ HEAVY = {
     [
         ("--help", {"click"}),
         ("compile fabric.yaml", {"click", "numpy", "pydantic", "yaml"}),
-        ("topology polarfly --q 3", {"click", "numpy"}),
+        ("export polarfly --q 3", {"click", "numpy"}),
     ],
 )
 def test_a_command_imports_what_it_uses(words: str, wanted: set[str], tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ def command(
     from compilers.estimates import Size, throughput_work
     from compilers.spec.balances import balance_named, own_balances
     from polarfab.fabric import Fabric
+    from polarfab.measures import throughput
 
     fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
     form = plot_form(output) if output else ""
@@ -73,7 +74,7 @@ def command(
     say_time(Size.of_build(builds[0]), throughput_work(names))
     with progress("following traffic") as bar:
         given = names, hosts, seed, bar, scheduler
-        each = of_each_plane(fabric, lambda plane: plane.throughput(*given))
+        each = of_each_plane(fabric, lambda plane: throughput(plane, *given))
     counts = {int(n) for b in builds for n in (b.wiring.host_port > 0).sum(axis=1) if n}
     title = f"{builds[0].topology.title()}, {counted(hosts, 'host')} per node"
     if not hosts_per_node and len(counts) > 1:

@@ -54,13 +54,14 @@ def command(
     cassettes the types of panels that are needed, for the inventory
     """
     from compilers.cabling.phases import PHASES
+    from polarfab.cabling import cables
     from polarfab.fabric import Fabric
 
     load = Fabric.load if Path(subject).is_dir() else Fabric.from_spec
     printed = chosen_format(form, as_json)
     if output and printed == "table":
         raise click.UsageError("-o writes a file: say which with --format, as in --format csv")
-    schedule = load(subject).cables(phases or PHASES, phase or 0, rack or "")
+    schedule = cables(load(subject), phases or PHASES, phase or 0, rack or "")
     if printed != "table":
         text = schedule.text(printed)
         if output is None:

@@ -56,8 +56,7 @@ def command(
     Their nodes are the inventory's spares of the type, then new ones, which fill the inventory's
     racks that have room, then racks of their own. No cable is moved, but for switch:N: each link
     that is taken apart becomes two. With -o the larger build is written and verified, with
-    OUTPUT-added-cables.csv beside it, and OUTPUT-removed-cables.csv where there are such; `cables`,
-    `render` and the rest take it like any other.
+    OUTPUT-added-cables.csv next to it, and OUTPUT-removed-cables.csv where there are such.
 
     Every plane of a fabric of several grows by the same clusters.
 

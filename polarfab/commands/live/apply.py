@@ -67,11 +67,13 @@ def command(
             state = controller.client().roll_back(str(folder or ""), report)
             identity = str(state.get("to") or state.get("build"))
         else:
+            from polarfab import switches
             from polarfab.fabric import Fabric
 
             fabric = Fabric.load(folder)
             say_caveats(fabric)
-            state = fabric.apply(
+            state = switches.apply(
+                fabric,
                 controller.url,
                 controller.token_file,
                 controller.authority,

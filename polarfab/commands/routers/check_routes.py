@@ -41,11 +41,12 @@ def command(
     show table all), EOS, NX-OS, Junos, SR Linux.
     """
     from compilers.targets.options import read
+    from polarfab import switches
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
     with progress("comparing") as bar:
-        found = fabric.check_routes(files, target or "", read(words), bar)
+        found = switches.check_routes(fabric, files, target or "", read(words), bar)
     if as_json:
         print_json(found.as_dict())
     else:

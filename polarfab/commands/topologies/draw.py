@@ -105,28 +105,29 @@ def command(
         write_file(output, plotted(_panels(plot, subjects), form))
         _tell(f"{plot} plotted in {output}", {"plot": plot}, output, as_json)
         return
-    from polarfab import topologies
+    from polarfab import drawing
     from polarfab.fabric import Fabric
 
     if len(subjects) != 1:
         raise click.UsageError("name one family, fabric.yaml or build")
     picture_form: PictureForm = "html" if _form(output, "svg", "html") == "html" else "svg"
-    given = {"q": q, "supernode": supernode, "degree": degree}
-    if fabric := chosen_fabric(subjects[0], given):
+    words = {"q": q, "supernode": supernode, "degree": degree}
+    if fabric := chosen_fabric(subjects[0], words):
         build, topology = fabric.build.identity, fabric.topology
         title = f"{fabric.name}: {topology.title()}"
         if show == "fabric":
-            picture = fabric.draw(picture_form, layout_name, marked)
+            picture = drawing.draw(fabric, picture_form, layout_name, marked)
         else:
             before = Fabric.load(old) if old else None
             with progress(f"drawing {show}") as report:
-                picture = fabric.chart(
-                    show, picture_form, pattern=pattern or "", before=before, progress=report
+                given = fabric, show, picture_form
+                picture = drawing.chart(
+                    *given, pattern=pattern or "", before=before, progress=report
                 )
     elif show == "fabric":
-        topology = chosen_topology(subjects[0], given, "draw")
+        topology = chosen_topology(subjects[0], words, "draw")
         build, title = None, topology.title()
-        picture = topologies.draw(topology, picture_form, layout_name, marked)
+        picture = drawing.draw(topology, picture_form, layout_name, marked)
     else:
         todo = "write one with: polarfab init lab"
         raise InputError.of(f"a fabric.yaml or a build for --show {show}", subjects[0], todo)

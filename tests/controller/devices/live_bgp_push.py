@@ -25,7 +25,7 @@ def main(out, new, target, folder):
 
     def push():
         reach = PushWay(f"{folder}/reach {{node}}", f"{folder}/etc/{{node}}", stop_on=0)
-        found = Fabric.load(new).push(target, reach, OPTIONS, unverified=True)
+        found = push(Fabric.load(new), target, reach, OPTIONS, unverified=True)
         return [{**one.as_dict(), "differences": len(one.differences)} for one in found.switches]
 
     seen["loaded"] = push()

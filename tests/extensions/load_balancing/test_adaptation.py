@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import PATTERNS
 from compilers.wiring.addressing import Addressing
 from controller.settings import Duties
+from controller.upkeep import repair_keeper
 from extensions.load_balancing import adaptation
 from extensions.load_balancing.measured_traffic import FabricWays
 from extensions.load_balancing.meters import RouteKeys
@@ -225,3 +227,33 @@ def test_weights_can_move_only_where_there_are_alternates():
     build = replace(routed(q=3), identity="0123456789abcdef")
     with pytest.raises(InputError, match="--adapt: required a build with alternates"):
         network(Duties(adapt=True), build)
+
+
+class Still:
+    """An adaptation of another package that shifts nothing."""
+
+    shifted, load = 7, np.zeros((13, 4))
+
+    def __init__(self, build, _fabric, rate, _start):
+        self.given = build.balance, rate
+
+    def weighting(self):
+        return lambda tables: tables
+
+    def described(self, *_):
+        pass
+
+    left = step = ask = described
+
+
+def test_a_balance_may_have_an_adaptation_of_its_own(monkeypatch):
+    group = "polarfab.adaptations"
+    entry = EntryPoint("compact-valiant", f"{__name__}:Still", group)
+    ours = repair_keeper.registered(group)
+    monkeypatch.setattr(repair_keeper, "registered", lambda _: ours | {entry.name: (entry,)})
+    net, keeper = network(Duties(adapt=True, link_rate=5e6), replace(BUILD, balance=entry.name))
+    net.tick()
+    assert keeper._kept.adaptation.given == (entry.name, 5e6)
+    assert keeper.status()["shifted_classes"] == 7
+    _, keeper = network(Duties(adapt=True), replace(BUILD, balance="ugal-pf"))
+    assert isinstance(keeper._kept.adaptation, adaptation.UgalAdaptation)
