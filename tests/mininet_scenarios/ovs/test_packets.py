@@ -7,9 +7,9 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.openflow.protocol import MessageType, message
 from compilers.wiring.addressing import format_mac
+from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
 from mininet_scenarios.ovs.management_socket import headers
-from mininet_scenarios.ovs.ovsdb import BridgeRow, Port
-from mininet_scenarios.ovs.packets import HostPackets, Postman
+from mininet_scenarios.ovs.openvswitch import BridgeRow, Port
 from mininet_scenarios.scenario.engine import HostSample
 
 
@@ -37,9 +37,9 @@ def test_an_independent_reader_finds_the_packet(build, version):
     from os_ken.ofproto import ofproto_v1_3_parser as parser
 
     hosts = HostSample.of(build)
-    postman = Postman(build, hosts, version)
+    writer = FrameWriter(build, hosts, version)
     wanted = HostPackets(np.array([3]), np.array([20]), np.array([5]))
-    out = postman.outs(wanted, np.array([4]), 7).tobytes()
+    out = writer.outs(wanted, np.array([4]), 7).tobytes()
     assert [(start, length) for start, _, length in headers(out)] == [(0, len(out))]
     action = parser.OFPAction.parser(out, 24)
     assert (action.port, out[4:8]) == (4, b"\0\0\0\0")
@@ -70,18 +70,18 @@ def test_no_packets_are_no_messages(build):
     nobody = HostPackets.of(np.zeros((7, 7), np.int64))
     hosts = HostSample.of(build)
     for version in (4, 6):
-        assert len(Postman(build, hosts, version).outs(nobody, np.zeros(0, np.int64), 1)) == 0
+        assert len(FrameWriter(build, hosts, version).outs(nobody, np.zeros(0, np.int64), 1)) == 0
 
 
 def test_packet_ins_are_read_among_others(build):
-    postman = Postman(build, HostSample.of(build), 4)
+    writer = FrameWriter(build, HostSample.of(build), 4)
     counts = np.zeros((26, 26), np.int64)
     counts[3, 20], counts[9, 1] = 1, 2
-    outs = postman.outs(HostPackets.of(counts), np.zeros(3, np.int64), 7)
+    outs = writer.outs(HostPackets.of(counts), np.zeros(3, np.int64), 7)
     ins = [packet_in(row.tobytes(), port) for port, row in enumerate(outs, start=1)]
-    assert len(ins[0]) == postman.row.itemsize
+    assert len(ins[0]) == writer.row.itemsize
     for data in (b"".join(ins), message(2, 0) + ins[0] + message(21, 0) + ins[1] + ins[2]):
-        rows = postman.ins(data)
+        rows = writer.ins(data)
         assert rows["in_port"].tolist() == [1, 2, 3]
         assert rows["source"].tolist() == [3, 9, 9]
         assert rows["destination"].tolist() == [20, 1, 1]
