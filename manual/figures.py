@@ -37,7 +37,7 @@ def figures() -> Iterator[tuple[str, str]]:
     star = polarfab.topology("polarstar", q=3, supernode="inductive-quad", degree=3)
     yield "supernode", polarfab.draw(star, racks=["supernode0", "supernode1"])
     fabric = polarfab.Fabric.from_spec(SMALL).compile()
-    plain = fabric.draw()
+    plain = polarfab.draw(fabric)
     way = fabric.explain("0", "2")
     paths = [(alternate, OTHER, "6 4") for alternate in way.alternates]
     yield "alternates", overlaid(plain, [*paths, (way.minimal, MINIMAL, "")])
@@ -68,17 +68,20 @@ def pictures() -> Iterator[tuple[str, str]]:
     after = polarfab.Fabric.from_spec(spec, inventory).compile()
     panels = polarfab.Fabric.from_spec(PANELS).compile()
     yield "panels.svg", cassettes(panels)
-    yield "panel-racks.svg", panels.chart("racks")
-    yield "racks.svg", before.chart("racks")
-    yield "load.svg", after.chart("load", pattern="tornado")
-    yield "failures.svg", after.chart("failures")
-    yield "rounds.svg", after.chart("rounds", before=before)
+    yield "panel-racks.svg", polarfab.chart(panels, "racks")
+    yield "racks.svg", polarfab.chart(before, "racks")
+    yield "load.svg", polarfab.chart(after, "load", pattern="tornado")
+    yield "failures.svg", polarfab.chart(after, "failures")
+    yield "rounds.svg", polarfab.chart(after, "rounds", before=before)
     addressed = SMALL | {"addressing": {"ipv6": "fd00::/48"}}
     carried = polarfab.Fabric.from_spec(addressed).compile()
     ways = [path.nodes for path in polarfab.host_paths(carried, 0, 2, 4).paths]
     dashes = ["", "6 4", "6 4", "2 4"]
     colours = [MINIMAL, OTHER, OTHER, DEAD]
-    yield "path-set.svg", overlaid(carried.draw(), list(zip(ways, colours, dashes, strict=True)))
+    yield (
+        "path-set.svg",
+        overlaid(polarfab.draw(carried), list(zip(ways, colours, dashes, strict=True))),
+    )
 
 
 def allreduce(q: int) -> Panel:
@@ -122,7 +125,7 @@ def bent(start: Point, end: Point) -> str:
 
 def cassettes(fabric: polarfab.Fabric) -> str:
     """Two fans' cassettes from lanes in front to trunks behind, and the trunk between them."""
-    (plan,) = fabric.cables().plans
+    (plan,) = polarfab.cables(fabric).plans
     one, other = (plan.names.index(f"fan{n}-P1") for n in (1, 2))
     shared = int(np.flatnonzero((plan.ends == [one, other]).all(axis=1))[0])
     drawn = []

@@ -19,6 +19,7 @@ import click
 from click.testing import CliRunner
 
 import polarfab
+from compilers.entry_points import FUNCTIONS, registered
 from compilers.spec.fabric_file import schema
 from compilers.spec.target_names import target_names
 from compilers.tables.build import Build
@@ -136,11 +137,12 @@ def api() -> Iterator[str]:
     """The public names of the package, with signatures and docstrings."""
     yield _head(
         "Python API",
-        "Every public name of `import polarfab`; [Python](python.md) shows them at work.",
+        "Every public name of `import polarfab`, those of extensions included; "
+        "[Python](python.md) shows them at work.",
     )
-    for name in polarfab.__all__:
+    for name in [*polarfab.__all__, *registered(FUNCTIONS)]:
         thing = getattr(polarfab, name)
-        yield f"## {name}\n\n"
+        yield f"## {name}\n\nIn `{thing.__module__}`.\n\n"
         yield from _documented(thing, f"polarfab.{name}")
         if name == "Fabric":
             for method, value in inspect.getmembers(thing):
@@ -234,14 +236,22 @@ def metrics() -> Iterator[str]:
     yield _head("Metrics", "What a controller with `--http` gives to Prometheus at `/metrics`.")
     yield "| metric | what |\n|---|---|\n"
     text = (ROOT / "controller/management/metrics.py").read_text()
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    loops = [loop for loop in ast.walk(tree) if isinstance(loop, ast.For)]
+    within = {
+        id(each)
+        for loop in loops
+        if "'_counter'" in "".join(map(ast.dump, loop.body))
+        for each in ast.walk(loop.iter)
+    }
+    for node in ast.walk(tree):
         words = [
             each.value
             for each in (node.args if isinstance(node, ast.Call) else getattr(node, "elts", []))
             if isinstance(each, ast.Constant) and isinstance(each.value, str)
         ]
-        if len(words) == 2 and re.fullmatch(r"[a-z_]+", words[0]) and words[1].endswith("."):
-            counts = any(word in ast.dump(node) for word in ("CounterMetricFamily", "_counter"))
+        if len(words) > 1 and re.fullmatch(r"[a-z_]+", words[0]) and words[1].endswith("."):
+            counts = id(node) in within or "'_counter'" in ast.dump(node)
             total = "_total" if counts else ""
             yield f"| `polarfab_{words[0].removeprefix('polarfab_')}{total}` | {words[1]} |\n"
 

@@ -26,11 +26,16 @@ if TYPE_CHECKING:
     from compilers.topology.family import Family
     from compilers.topology.labelled_graph import Topology
     from inventory.problems import InputError
-    from mininet_scenarios.run.plane_emulation import emulate
-    from mininet_scenarios.run.rehearsal_plan import WrongTables
+    from mininet_scenarios.run.plan import WrongTables
     from mininet_scenarios.scenario.engine import EngineError
+    from polarfab.cabling import cable_paths, cables, check_wiring, lost_links
+    from polarfab.drawing import chart, draw
+    from polarfab.exports import export, netbox, to_networkx
     from polarfab.fabric import Fabric
-    from polarfab.topologies import analyse, design, draw, topology
+    from polarfab.measures import analyse, throughput
+    from polarfab.rehearsals import emulate, rehearse
+    from polarfab.switches import apply, check_routes, push, running
+    from polarfab.topologies import design, topology
 
 __version__ = "0.1.0"
 __all__ = [
@@ -47,9 +52,23 @@ __all__ = [
     "Topology",
     "WrongTables",
     "analyse",
+    "apply",
+    "cable_paths",
+    "cables",
+    "chart",
+    "check_routes",
+    "check_wiring",
     "design",
     "draw",
     "emulate",
+    "export",
+    "lost_links",
+    "netbox",
+    "push",
+    "rehearse",
+    "running",
+    "throughput",
+    "to_networkx",
     "topology",
 ]
 HOMES = {
@@ -64,9 +83,14 @@ HOMES = {
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",
     "Topology": "compilers.topology.labelled_graph",
-    "WrongTables": "mininet_scenarios.run.rehearsal_plan",
-    "emulate": "mininet_scenarios.run.plane_emulation",
-    **dict.fromkeys(("analyse", "design", "draw", "topology"), "polarfab.topologies"),
+    "WrongTables": "mininet_scenarios.run.plan",
+    **dict.fromkeys(("cable_paths", "cables", "check_wiring", "lost_links"), "polarfab.cabling"),
+    **dict.fromkeys(("chart", "draw"), "polarfab.drawing"),
+    **dict.fromkeys(("export", "netbox", "to_networkx"), "polarfab.exports"),
+    **dict.fromkeys(("analyse", "throughput"), "polarfab.measures"),
+    **dict.fromkeys(("emulate", "rehearse"), "polarfab.rehearsals"),
+    **dict.fromkeys(("apply", "check_routes", "push", "running"), "polarfab.switches"),
+    **dict.fromkeys(("design", "topology"), "polarfab.topologies"),
 }
 """The module of each public name; functions of extensions are registered by entry points."""
 

@@ -61,7 +61,7 @@ class BuildFolder(click.Path):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The families, where they may stand here, and the build folders that begin so."""
+        """The families, where one is allowed, and the build folders that begin so."""
         names = (
             KNOWN_NAMES["FAMILY"].shell_complete(ctx, param, incomplete) if self.families else []
         )

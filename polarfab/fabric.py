@@ -1,10 +1,11 @@
-"""A fabric, the noun of the library: from a spec to tables, and what can be done with them.
+"""A fabric, the noun of the library: from a spec to tables, their proof, files and successors.
 
     fabric = polarfab.Fabric.from_spec("fabric.yaml").compile()
     assert fabric.verify().passed
     fabric.render("frr", "configs")
 
-Each method imports what it needs when it is called.
+Each method imports what it needs when it is called. Everything else is a function of a fabric, in
+`drawing`, `cabling`, `measures`, `exports`, `switches` (that run) and `rehearsals` (emulated ones).
 """
 
 from __future__ import annotations
@@ -17,16 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inventory.problems import InputError
-from polarfab.cabled_fabric import CabledFabric
 from polarfab.contract import contracted
-from polarfab.drawable_fabric import DrawableFabric
-from polarfab.runnable_fabric import Progress, RunnableFabric
 
 if TYPE_CHECKING:
     from compilers.choices import Method
-    from compilers.evaluation.fabric_counts import FabricCounts
-    from compilers.evaluation.saturation import PatternThroughput
     from compilers.expansion.growth_report import GrowthReport
+    from compilers.forwarding.walks import Progress
     from compilers.proof.explanation import Explanation
     from compilers.proof.proved import Proved
     from compilers.proof.verification import Verification
@@ -37,12 +34,11 @@ if TYPE_CHECKING:
     from compilers.topology.labelled_graph import Topology
     from compilers.update.compare import Comparison
     from compilers.update.move_report import MoveReport
-    from compilers.wiring.lost_links import LostLinks
 
 
 @contracted
 @dataclass(frozen=True, eq=False, repr=False)
-class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
+class Fabric:
     """A fabric, immutable. What needs tables compiles them, once.
 
     loaded: spec and inventory, None where it began as a build. folder: where its build is, None in
@@ -63,8 +59,8 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """The fabric of a fabric.yaml (`-`: standard input), or of the same keys in a mapping.
 
         Args:
-            spec: the file, or what stands in it.
-            inventory: an inventory.yaml, or what stands in it, in place of what the spec names.
+            spec: the file, or its content.
+            inventory: an inventory.yaml, or its content, in place of what the spec names.
 
         Raises:
             InputError: every mistake in either.
@@ -89,30 +85,6 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """The fabric of builds in memory, one a plane."""
         return cls(compiled=builds)
 
-    @classmethod
-    def running(
-        cls, url: str, token_file: Path | None = None, authority: Path | None = None
-    ) -> Fabric:
-        """The fabric that a controller has.
-
-        Args:
-            url: of the controller's management API.
-            token_file: its first line is a token that the controller accepts.
-            authority: of the controller's certificate (PEM), for https.
-
-        Raises:
-            InputError: it does not answer, or refuses.
-        """
-        from tempfile import TemporaryDirectory
-
-        from controller.rollout.build_archive import unpack
-        from polarfab.controller_client import Client
-
-        with TemporaryDirectory() as name:
-            folder = Path(name) / "running"
-            unpack(Client.to(url, "--to", token_file, authority).ask("build"), folder)
-            return cls.of(cls.load(folder).build)
-
     def __repr__(self) -> str:
         """`<Fabric lab: polarfly q=7, 57 nodes, 228 links>`; never compiles."""
         if not self.compiled:
@@ -121,6 +93,15 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         planes = f" in each of {len(self.compiled)} planes" if len(self.compiled) > 1 else ""
         size = f"{topology.graph.order:,} nodes, {topology.graph.size:,} links{planes}"
         return f"<Fabric {self.name}: {topology.title()}, {size}>"
+
+    def _repr_svg_(self) -> str | None:
+        """The picture that a notebook shows: of one plane with its tables, if it is not large."""
+        from compilers.drawing.picture import draw, of_build
+
+        try:
+            return draw(of_build(self.build), "svg") if len(self.compiled) == 1 else None
+        except InputError:
+            return None
 
     @property
     def name(self) -> str:
@@ -168,7 +149,8 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         raise InputError.of("the build of one plane", given, todo, str(self.folder or ""))
 
     @property
-    def _folders(self) -> tuple[Path, ...]:
+    def folders(self) -> tuple[Path, ...]:
+        """The folder of each plane's build; none in memory."""
         from compilers.tables.folders.plane_folders import builds_in
 
         return builds_in(self.folder) if self.folder else ()
@@ -176,7 +158,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
     @property
     def planes(self) -> tuple[Fabric, ...]:
         """Each plane as a fabric of its own."""
-        folders = self._folders or [None] * len(self.builds)
+        folders = self.folders or [None] * len(self.builds)
         return tuple(Fabric(None, *plane) for plane in zip(folders, zip(self.builds), strict=True))
 
     def compile(self, phase: int = 0, phases: int = 0, cables_of: Fabric | None = None) -> Fabric:
@@ -236,7 +218,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             if callable(prove):
                 prove(new)
             elif prove:
-                new._judged.extend(found.mark(builds, new._folders) for found in judged)
+                new._judged.extend(found.mark(builds, new.folders) for found in judged)
                 for found in new._judged or [new.verify()]:
                     found.require_marked()
                 new._judged[-1].require_passed(str(path))
@@ -247,25 +229,6 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         saved = Fabric(self.loaded, path, save_planes(made, path, written))
         saved._judged.extend(judged)
         return saved
-
-    def lost_links(self) -> tuple[LostLinks, ...]:
-        """The links and hosts that disabled ports, dead links and spares leave out, and their cost.
-
-        Of each plane; empty for a fabric that began as a build.
-
-        Raises:
-            InputError: the inventory cannot hold the fabric.
-        """
-        from compilers.wiring.lost_links import LostLinks
-        from compilers.wiring.plane_split import each_plane
-
-        return tuple(map(LostLinks.of, each_plane(self.loaded))) if self.loaded else ()
-
-    def counts(self) -> FabricCounts:
-        """Nodes, links, hosts, rows and classes of the one plane."""
-        from compilers.evaluation.fabric_counts import FabricCounts
-
-        return FabricCounts.of(self.build)
 
     def verify(
         self,
@@ -306,8 +269,8 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
             require(size, "verify", *(["channels"] if channels else []))
         if channels is None and not fits(size, "channels"):
             channels = False
-        given = self.builds, self._folders, progress, failures, sample, seed, channels, method
-        with workers_at(scheduler, zip(self.builds, self._folders)) as workers:  # noqa: B905
+        given = self.builds, self.folders, progress, failures, sample, seed, channels, method
+        with workers_at(scheduler, zip(self.builds, self.folders)) as workers:  # noqa: B905
             self._judged.append(judge(*given, workers, begun))
         return self._judged[-1]
 
@@ -316,7 +279,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         """What verification proved of each plane, as the mark in its folder says."""
         from compilers.proof.proved import Proved
 
-        return tuple(map(Proved.read, self._folders, self.builds))
+        return tuple(map(Proved.read, self.folders, self.builds))
 
     @contextmanager
     def usable(self, unverified: bool = False) -> Iterator[Fabric]:
@@ -338,7 +301,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
                 )
                 if not (unverified or self._judged):
                     fabric.verify(failures=())
-            for place in () if unverified else zip(fabric._folders, fabric.builds, strict=True):
+            for place in () if unverified else zip(fabric.folders, fabric.builds, strict=True):
                 require_verified(*place)
             yield fabric
 
@@ -441,35 +404,6 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
         parser = package()
         return tuple(check_messages(build, parser, progress) for build in self.builds)
 
-    def throughput(
-        self,
-        patterns: Sequence[str] = (),
-        hosts: int = 0,
-        seed: int = 0,
-        progress: Progress | None = None,
-        scheduler: str = "",
-    ) -> tuple[PatternThroughput, ...]:
-        """The saturation of traffic patterns, by the tables.
-
-        Args:
-            patterns: names of patterns, none for all.
-            hosts: a switch; 0 for as built.
-            seed: of the patterns that chance has a part in.
-            progress: called with (patterns done, all patterns).
-            scheduler: the address of a Dask scheduler whose workers share the patterns.
-
-        Raises:
-            InputError: there is no such pattern, no such scheduler, or too little memory.
-        """
-        from compilers.estimates import Size, require, throughput_work
-        from compilers.evaluation.saturation import saturations
-        from compilers.workers.local_processes import workers_at
-
-        if not scheduler:
-            require(Size.of_build(self.build), throughput_work(patterns))
-        with workers_at(scheduler, zip(self.builds, self._folders)) as workers:  # noqa: B905
-            return saturations(self.build, patterns, hosts, seed, progress, workers)
-
     def expand(self, clusters: str, beside: Iterable[Fabric] = (), seed: int = 0) -> GrowthReport:
         """The larger fabric (`.build`) with more clusters on unused ports; no cable is moved.
 
@@ -504,7 +438,7 @@ class Fabric(CabledFabric, RunnableFabric, DrawableFabric):
     def plan(
         self, new: Fabric, mixtures: int = 2, seed: int = 0, progress: Progress | None = None
     ) -> MoveReport:
-        """What a move of the running fabric to a new one changes, and the proof that nobody loses.
+        """What a move to a new fabric changes, and the proof that no packet is lost.
 
         Args:
             new: what the switches shall hold.

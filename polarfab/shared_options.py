@@ -1,6 +1,6 @@
 """The options that several verbs take, each declared once: the same name is the same thing.
 
-What a verb does with one beyond that stands behind the first words of its help.
+What it means for one verb follows the first words of its help.
 """
 
 from __future__ import annotations

@@ -1,24 +1,19 @@
-"""Graphs by family, before anything is compiled: build, compare, measure and draw them."""
+"""Graphs by family, before anything is compiled: build and compare them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inventory.problems import InputError, shown
-from polarfab.contract import contract
 
 if TYPE_CHECKING:
-    from compilers.choices import PictureForm
-    from compilers.evaluation.analysis.analyses import Analysis
     from compilers.evaluation.comparison.candidates import Candidate
     from compilers.topology.labelled_graph import Topology
-    from polarfab.drawable_fabric import Picture
 
 
-@contract
 def topology(family: str, **parameters: int | str | None) -> Topology:
     """The topology of a family, of those for comparison too: `topology("polarfly", q=7)`.
 
@@ -33,30 +28,6 @@ def topology(family: str, **parameters: int | str | None) -> Topology:
     return build_topology(family, parameters)
 
 
-@contract
-def starter_files(
-    name: str, family: str, *, hosts: int = 1, traffic: str = "", **parameters: int | str | None
-) -> dict[str, str]:
-    """A fabric.yaml and an inventory.yaml that fit each other, as texts by file name.
-
-    Args:
-        name: of the fabric.
-        family: of its topology, with its `parameters`.
-        hosts: per switch.
-        traffic: what the balance is to fit: uniform, any or measured; "" for no balance.
-        parameters: of the topology.
-
-    Raises:
-        InputError: there is no such family, or its parameters have no construction.
-    """
-    from compilers.estimates import require_graph
-    from compilers.wiring.starter_files import StarterFiles
-
-    require_graph(family, parameters)
-    return StarterFiles.of(name, family, parameters, hosts, traffic=traffic).texts()
-
-
-@contract
 def design(
     radix: int | Iterable[int] | None = None,
     min_nodes: int = 1,
@@ -99,7 +70,7 @@ def design(
     from compilers.evaluation.comparison.prices import prices as read_prices
 
     radixes = [radix] if isinstance(radix, int) else None if radix is None else [*radix]
-    _require_within(
+    require_within(
         *(("radix", each, 0, 10**5) for each in radixes or ()),
         ("min_nodes", min_nodes, 0, 10**9),
         ("links_per_module", 1 if links_per_module is None else links_per_module, 1, 10**5),
@@ -121,7 +92,7 @@ def design(
     return designs.ranked([candidate(each, cost) for each in kept], sort or "nodes")
 
 
-def _require_within(*bounds: tuple[str, int, int, int]) -> None:
+def require_within(*bounds: tuple[str, int, int, int]) -> None:
     """Pass when numbers are within bounds: (key, given, least, most) of each.
 
     Raises:
@@ -130,63 +101,3 @@ def _require_within(*bounds: tuple[str, int, int, int]) -> None:
     for key, given, least, most in bounds:
         if not least <= given <= most:
             raise InputError.of(f"from {least} to {most:,}", shown(given), key=key)
-
-
-@contract
-def analyse(
-    topology: Topology,
-    what: Sequence[str] = (),
-    runs: int = 100,
-    seed: int = 0,
-    clusters: int = 4,
-    progress: Callable[[int, int], None] | None = None,
-    scheduler: str = "",
-) -> dict[str, Analysis]:
-    """Measure a graph: facts and rows by the name of the analysis.
-
-    Args:
-        topology: the graph.
-        what: some of distances, paths, load, bisection, resilience, expansion; none for all that
-            apply.
-        runs: of random failures.
-        seed: of the failures.
-        clusters: how many clusters to grow by.
-        progress: called with (done, all) in each analysis.
-        scheduler: the address of a Dask scheduler whose workers share distances, load, resilience.
-
-    Raises:
-        InputError: there is no such analysis, it is not for this graph, lacks a library, or takes
-            more memory than there is; or there is no such scheduler.
-    """
-    from compilers.estimates import Size, require
-    from compilers.evaluation.analysis.analyses import Options, applicable, check
-    from compilers.evaluation.analysis.analyses import analyse as analysed
-    from compilers.workers.local_processes import workers_at
-
-    _require_within(("runs", runs, 1, 10**6), ("clusters", clusters, 0, 1000))
-    names = what or applicable(topology)
-    if problems := check(list(names)):
-        raise InputError(problems)
-    if not scheduler:
-        require(Size.of_topology(topology), *(f"analyse {name}" for name in names))
-    with workers_at(scheduler) as workers:
-        options = Options(runs, seed, clusters, workers)
-        return {name: analysed(topology, name, options, progress) for name in names}
-
-
-@contract
-def draw(
-    topology: Topology, form: PictureForm = "svg", layout: str = "", racks: Sequence[str] = ()
-) -> Picture:
-    """A graph in clusters as a picture (`svg`) or an interactive page (`html`), as `Fabric.draw`.
-
-    Raises:
-        InputError: no such form, layout or cluster, or the graph is too large.
-    """
-    from compilers.drawing.picture import draw as drawn
-    from compilers.drawing.picture import of_topology
-    from compilers.estimates import Size, require
-    from polarfab.drawable_fabric import Picture
-
-    require(Size.of_topology(topology), "draw")
-    return Picture(drawn(of_topology(topology), form, layout, tuple(racks)))

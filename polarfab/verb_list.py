@@ -79,7 +79,7 @@ SECTIONS = (
             "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
             "status": "How the fabric of a running controller is.",
             "drain": "Route around a node, a link or a module for a while, then use it again.",
-            "plan": "What a move between two builds changes, in which rounds; that nobody loses.",
+            "plan": "What a move between two builds changes, in rounds; whether packets are lost.",
             "apply": "Move a running fabric to another build, keep it, or go back.",
         },
     ),

@@ -224,7 +224,7 @@ fabric: polarfab.Fabric = polarfab.Fabric.from_spec("fabric.yaml").compile()
 assert fabric.verify().passed
 fabric = fabric.save("scripted")
 fabric.render("frr", "scripted-frr")
-print(fabric.proved[0].delivery, fabric.emulate(engine='model').passed)
+print(fabric.proved[0].delivery, polarfab.emulate(fabric, engine='model').passed)
 """
 
 

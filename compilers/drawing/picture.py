@@ -11,6 +11,7 @@ from compilers.choices import Chart, PictureForm
 from compilers.drawing.page import page_data
 from compilers.drawing.positions import RACKS, by_kind, noun_of, place
 from compilers.drawing.scene import NOTHING, Marked, compose, name_width
+from compilers.estimates import Size, require
 from compilers.forwarding.walks import Progress
 from compilers.routing.minimal_routes import minimal
 from compilers.tables.build import Build
@@ -50,13 +51,23 @@ class Subject:
 
 
 def of_topology(topology: Topology) -> Subject:
-    """A topology on generated nodes, named by their vertices."""
+    """A topology on generated nodes, named by their vertices.
+
+    Raises:
+        InputError: memory cannot hold its picture.
+    """
+    require(Size.of_topology(topology), "draw")
     wiring = wire(topology, generated_inventory(topology, 0), 0)
     return Subject(topology.title(), topology, wiring, None)
 
 
 def of_build(build: Build) -> Subject:
-    """A build, with the names and ports of its nodes and its tables."""
+    """A build, with the names and ports of its nodes and its tables.
+
+    Raises:
+        InputError: memory cannot hold its picture.
+    """
+    require(Size.of_build(build), "draw")
     title = f"{build.name}: {build.topology.title()}"
     places = _sites(build), _racks(build)
     identity, hardware = build.identity, build.hardware

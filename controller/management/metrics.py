@@ -127,13 +127,13 @@ class Metrics(Collector):
                     if port < LOCAL:  # a switch may have more ports than its type
                         yield [name, ports[port - 1] if port <= len(ports) else str(port)], count
 
-        for what, text in (
-            ("received_bytes", "Bytes received by a port."),
-            ("sent_bytes", "Bytes sent by a port."),
-            ("errors", "Errors of a port."),
-            ("drops", "Packets that a port has dropped."),
+        for name, text in (
+            ("port_received_bytes", "Bytes received by a port."),
+            ("port_sent_bytes", "Bytes sent by a port."),
+            ("port_errors", "Errors of a port."),
+            ("port_drops", "Packets that a port has dropped."),
         ):
-            yield _counter(f"port_{what}", text, counts(what), "switch", "port")
+            yield _counter(name, text, counts(name.removeprefix("port_")), "switch", "port")
 
 
 def _named(state: State) -> Iterator[Metric]:

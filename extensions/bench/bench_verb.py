@@ -1,4 +1,4 @@
-"""`polarfab bench`: our speed beside that of peers, in one run."""
+"""`polarfab bench`: our speed and that of peers, in one run."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def tables(q: int, no_peers: bool, as_json: bool) -> None:
 @click.option("--no-peers", is_flag=True, help="Leave out peers: scipy, networkx and the like.")
 @json_option
 def scale(largest: int, time_limit: float, no_peers: bool, as_json: bool) -> None:
-    """Compile, prove and explain from size to size, each in a process of its own, beside peers.
+    """Compile, prove and explain from size to size, each in a process of its own; and peers.
 
     Seconds are of processors, user and system. Peers find distances only: no tables, no ports, no
     proof. What does not end in time, or in memory, says so. The largest fabrics take minutes, and
@@ -112,9 +112,9 @@ def scale(largest: int, time_limit: float, no_peers: bool, as_json: bool) -> Non
 )
 @json_option
 def simulate(q: int, booksim: Path | None, as_json: bool) -> None:
-    """Flits over links in a second of one core, (q + 1)/2 hosts a switch, beside BookSim.
+    """Flits over links in a second of one core, (q + 1)/2 hosts a switch; and BookSim.
 
-    Beside SimGrid, too, where it is installed: a host a switch, a packet to each other one in turn.
+    And SimGrid, where it is installed: a host a switch, a packet to each other one in turn.
     """
     from compilers.tables.folders.build_folder import load as read
     from extensions.bench.simgrid_speed import simgrid_speed
@@ -148,7 +148,7 @@ def simulate(q: int, booksim: Path | None, as_json: bool) -> None:
 )
 @json_option
 def controller(q: int, framework: str | None, repeat: int, as_json: bool) -> None:
-    """Program all switches of PolarFly in one Open vSwitch, beside a bare socket server.
+    """Program all switches of PolarFly in one Open vSwitch, and by a bare socket server.
 
     Seconds depend on when switches try to connect again and on what else runs here. Processor time
     does not: that of the server since it listened, and with that of Open vSwitch as times the same
@@ -209,7 +209,7 @@ def repair(q: int, spread: bool, as_json: bool) -> None:
 @click.option("--spread", is_flag=True, help="With balance: compact-valiant and protect: link.")
 @json_option
 def receipt(q: int, spread: bool, as_json: bool) -> None:
-    """Time the proof of a build that a controller receives, beside reading it without one."""
+    """Time the proof of a build that a controller receives, and of reading it without one."""
     from extensions.bench.receipt_benchmark import receipt_timings
 
     with _compiled(q, SPREAD if spread else "") as build:

@@ -35,7 +35,7 @@ def command(
 
     Without REPORT: the probes, each a path from a host to another with its SRv6 carrier. With
     REPORT, which tells of each probe whether it arrived: the link or switch that is down. Two
-    candidates that the report cannot tell apart are both named. Ends with 1 if something is down.
+    candidates that the report cannot distinguish are both named. Ends with 1 if something is down.
 
     \b
         polarfab hosts localise build --format csv > probes.csv
@@ -92,4 +92,4 @@ def _print(probing: Probing, form: str) -> None:
     )
     say(f"no set of probes over all links in both directions has fewer than {probing.fewest:,}")
     for names in alike:
-        say(f"no report tells these apart: {', '.join(names)}")
+        say(f"no report distinguishes these: {', '.join(names)}")

@@ -1,4 +1,4 @@
-"""`polarfab reproduce`: the tables and figures of the papers, beside what is printed there."""
+"""`polarfab reproduce`: the tables and figures of the papers, and the printed values."""
 
 from __future__ import annotations
 

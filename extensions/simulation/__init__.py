@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from compilers.forwarding.walks import Progress
     from extensions.simulation.collective_completion import CompletionTime
     from extensions.simulation.latency_curve import LatencyCurve
     from extensions.simulation.packet_trace import TraceTimes
     from polarfab.fabric import Fabric
-    from polarfab.runnable_fabric import Progress
 
 ENTRY_POINTS = {
     "polarfab.verbs": {"simulate": "extensions.simulation.simulate_verb:command"},
@@ -61,7 +61,7 @@ def simulate(
     require(Size.of_build(fabric.build), "simulate")
     settings = settings_for(fabric.build, loads, seed, fail, switches)
     asked = Path(demand) if demand else pattern
-    with workers_at(scheduler, zip((fabric.build,), fabric._folders)) as workers:  # noqa: B905
+    with workers_at(scheduler, zip((fabric.build,), fabric.folders)) as workers:  # noqa: B905
         return simulate_build(fabric.build, asked, hosts, settings, progress, workers)
 
 

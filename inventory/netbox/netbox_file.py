@@ -145,8 +145,9 @@ def _assembled(found: _Found) -> Imported:
     parts: dict[str, Any] = {
         "node_types": types,
         "racks": [_rack(row) for row in found.rows["racks"]],
-        "cabling": {"types": list(kinds.values())} if len(kinds) > stocked else {},
         **sections,
+        "cabling": sections.get("cabling", {})
+        | ({"types": list(kinds.values())} if len(kinds) > stocked else {}),
         "nodes": nodes,
         "cables": cables,
         "dead_links": [{"a": cable["a"], "b": cable["b"]} for cable in dead],

@@ -17,6 +17,8 @@ def warn_of_losses(fabric: Fabric) -> dict[str, list[str]]:
 
     Gives all `lost_links` and `lost_hosts`.
     """
+    from polarfab.cabling import lost_links
+
     every: dict[str, list[str]] = {"lost_links": [], "lost_hosts": []}
     known = fabric.loaded.inventory if fabric.loaded else None
     if not known:
@@ -24,7 +26,7 @@ def warn_of_losses(fabric: Fabric) -> dict[str, list[str]]:
     spare = len(known.nodes) > sum(len(build.wiring.names) for build in fabric.builds)
     if not (spare or known.dead_links or any(node.disabled_ports for node in known.nodes)):
         return every
-    for found in fabric.lost_links():
+    for found in lost_links(fabric):
         for word, lost in (("link", found.links), ("host", found.hosts)):
             every[f"lost_{word}s"] += lost
             for each in lost[:NAMED]:

@@ -40,7 +40,7 @@ def walks(builds: Sequence[Build], quick: bool) -> str:
 
 
 def say_caveats(fabric: Fabric) -> None:
-    """Warn of what the policy of a fabric promises and nobody proved."""
+    """Warn of what the policy of a fabric promises without a proof."""
     for proved in dict.fromkeys(fabric.proved):
         if proved.caveat:
             warn(f"warning: {proved.caveat}; polarfab verify {fabric.folder} walks them")

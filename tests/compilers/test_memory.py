@@ -21,7 +21,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.topology.families import edge_blocks, family_of
 from extensions.simulation import simulate
 from inventory.problems import InputError
-from polarfab import Fabric, topologies
+from polarfab import Fabric, drawing, measures, topologies
 from polarfab.cli import cli
 
 SHAPES = (
@@ -102,14 +102,14 @@ SMALLER = "take a smaller fabric"
         ("compile", lambda _: Fabric.from_spec(Q7).compile(), "lower q"),
         ("topology", lambda _: topologies.topology("polarfly", q=7), "write edges"),
         ("topology", lambda _: Fabric.from_spec(Q7).topology, "write edges"),
-        ("analyse load", lambda f: topologies.analyse(f.topology, ["load"]), SMALLER),
-        ("draw", lambda f: topologies.draw(f.topology), SMALLER),
-        ("draw", lambda f: f.draw(), SMALLER),
-        ("draw load", lambda f: f.chart("load"), SMALLER),
+        ("analyse load", lambda f: measures.analyse(f.topology, ["load"]), SMALLER),
+        ("draw", lambda f: drawing.draw(f.topology), SMALLER),
+        ("draw", lambda f: drawing.draw(f), SMALLER),
+        ("draw load", lambda f: drawing.chart(f, "load"), SMALLER),
         ("verify", lambda f: f.verify(), "--quick"),
         ("channels", lambda f: f.verify(channels=True), "--no-channels"),
-        ("throughput", lambda f: f.throughput(["uniform"]), "--pattern"),
-        ("throughput flows", lambda f: f.throughput(["tornado"]), "balance: minimal"),
+        ("throughput", lambda f: measures.throughput(f, ["uniform"]), "--pattern"),
+        ("throughput flows", lambda f: measures.throughput(f, ["tornado"]), "balance: minimal"),
         ("simulate", lambda f: simulate(f, "tornado", [0.1]), "--hosts-per-node"),
         ("render", lambda f: f.render("frr", "out", unverified=True, check=False), "--node"),
     ],

@@ -93,7 +93,7 @@ def test_a_radix_for_people() -> None:
         (["design", "--radix", "9..8"], "required 2 to 4096 or a range as in 8..128, given 9..8"),
         (["design", "--radix", "x"], "given x"),
         (["design", "--radix", "8", "--sort", "beauty"], "given beauty"),
-        (["design", "--modules", "4"], "--modules and --links go together"),
+        (["design", "--modules", "4"], "say both --modules and --links"),
         (["design", "--modules", "4", "--links", "8", "--radix", "9"], "without --radix"),
         (["design", "--modules", "512", "--links", "512"], "4096"),
         (["design", "--radix", "8", "--family", "slimfy"], "did you mean slimfly?"),

@@ -12,6 +12,7 @@ from controller.devices.device_push import PushWay, _shorthand
 from controller.devices.push_report import PushedSwitch, PushReport
 from polarfab.commands.routers.push import _print
 from polarfab.fabric import Fabric
+from polarfab.switches import push
 from tests.compilers.audit.device_tables import eos, rendered, write
 
 
@@ -48,7 +49,7 @@ def test_a_dry_run_from_tables(polarfab, build, tmp_path: Path) -> None:
     assert (code, out) == (0, "# 3\nno ip route 10.0.0.1/32 Ethernet9 192.0.2.7\n")
     assert err == "12 switches without a file: 0, 1, 2, …\n"
     assert len(json.loads(polarfab(*words, "--dry-run", "--json")[1])["unread"]) == 12
-    assert "goes with --dry-run" in polarfab(*words)[2]
+    assert "--tables needs --dry-run" in polarfab(*words)[2]
     code, _, err = polarfab(*words[:-2], "--dry-run", "--from", tmp_path / "tables")
     assert (code, "required a build folder" in err) == (2, True)
 
@@ -153,7 +154,7 @@ case "$1" in *route*) echo '{routes}';; ip*) echo '[]';; esac
 def test_progress_counts_every_round(build) -> None:
     seen = []
     way = PushWay("false", dry=True)
-    found = Fabric.load(build).push("linux", way, progress=lambda *step: seen.append(step))
+    found = push(Fabric.load(build), "linux", way, progress=lambda *step: seen.append(step))
     assert not found.good
     assert sorted(seen) == [(done, 13) for done in range(1, 14)]
 

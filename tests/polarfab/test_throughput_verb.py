@@ -12,6 +12,7 @@ from inventory.problems import InputError
 from polarfab.commands.builds.compile import command as compile_verb
 from polarfab.commands.builds.throughput import command
 from polarfab.fabric import Fabric
+from polarfab.measures import throughput
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ def test_uneven_hosts_are_said_to_be_taken_as_even(tmp_path, polarfab):
     assert polarfab("compile", spec, "-o", tmp_path / "build")[0] == 0
     _, out, _ = polarfab("throughput", tmp_path / "build", "--pattern", "uniform")
     assert "3 hosts per node, as if every node had as many (1 to 3)" in " ".join(out.split())
-    found = Fabric.load(tmp_path / "build").throughput(["uniform"])[0]
+    found = throughput(Fabric.load(tmp_path / "build"), ["uniform"])[0]
     assert (found.as_emitted, found.emitted) == (None, found.minimal)
     _, out, _ = polarfab(
         "throughput", tmp_path / "build", "--pattern", "uniform", "--hosts-per-node", 1

@@ -569,6 +569,10 @@ class P2pTarget(Target):
         Raises:
             InputError: they do not, or the system cannot do what the build asks for.
         """
+        if build.marks and chosen.get(LOSSLESS, OFF) != OFF:
+            required = f"{OFF} with marked packets, whose VLANs have no priorities of their own"
+            todo = "choose balance: compact-valiant"
+            raise InputError.of(required, chosen[LOSSLESS], todo, key=f"{SET} {LOSSLESS}")
         if chosen[ROUTING] == "bgp":
             require_bgp(build, self.name, chosen, self.not_found, self.several)
         else:

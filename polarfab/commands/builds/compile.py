@@ -157,7 +157,9 @@ def _say_less(build: Build) -> None:
 
 def _facts(plane: Fabric, report: Report | None) -> dict[str, Any]:
     """A build in numbers, whether it is verified, and what that proved."""
+    from compilers.evaluation.fabric_counts import FabricCounts
+
     words = ("pairs", "delivered", "max_hops", "mean_hops")
     walked = {word: getattr(report, word, None) for word in words}
     verified = {"verified": bool(report and report.passed), "proved": str(plane.proved[0])}
-    return {**asdict(plane.counts()), **walked, **verified}
+    return {**asdict(FabricCounts.of(plane.build)), **walked, **verified}

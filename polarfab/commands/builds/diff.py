@@ -49,7 +49,7 @@ def command(
     pairs = side_by_side(Fabric.load(old), Fabric.load(folder))
     names = [new.name for _, new in pairs]
     reports = [
-        _texts(one.build, new.build, target, options) if target else as_dict(one.build, new.build)
+        _texts(one.build, new.build, target, options) if target else one.diff(new).as_dict()
         for one, new in pairs
     ]
     differ = any(report["differ"] for report in reports)
@@ -68,28 +68,6 @@ def _show_files(report: dict[str, Any]) -> None:
         click.echo(file["difference"] or f"{file['file']} differs\n", nl=False)
         if file["remediation"]:
             click.echo(f"# to type at {Path(file['file']).parent}\n{file['remediation']}")
-
-
-def as_dict(old: Build, new: Build) -> dict[str, Any]:
-    """The difference as plain data."""
-    from compilers.update.compare import compare
-
-    found = compare(old, new)
-    return {
-        "a": old.identity,
-        "b": new.identity,
-        "differ": bool(found),
-        "facts": {word: list(pair) for word, pair in found.facts.items()},
-        "nodes_added": list(found.nodes_added),
-        "nodes_removed": list(found.nodes_removed),
-        "renamed": [list(pair) for pair in found.renamed],
-        "cables_added": [list(cable) for cable in found.cables_added],
-        "cables_removed": [list(cable) for cable in found.cables_removed],
-        "hosts_added": list(found.hosts_added),
-        "hosts_removed": list(found.hosts_removed),
-        "hosts_moved": [list(move) for move in found.hosts_moved],
-        "switches": [asdict(switch) for switch in found.switches if switch],
-    }
 
 
 def _texts(old: Build, new: Build, target: str, options: Chosen) -> dict[str, Any]:

@@ -41,15 +41,15 @@ def command(
     SRC and DST are node names, vertex numbers, host names or addresses. With --fail, every way that
     a packet may take while that is down and no controller acts.
     """
+    from polarfab.cabling import cable_paths
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
     found = fabric.explain(source, destination, failures)
     methods = fabric.proved[0].methods
     build = _as_called(fabric.build, target) if target else fabric.build
-    through = fabric.through(
-        [(hop.switch, hop.next_switch) for hop in found.hops] if layer1 else ()
-    )
+    links = [(hop.switch, hop.next_switch) for hop in found.hops] if layer1 else ()
+    through = cable_paths(fabric, links)
     if as_json:
         extra = {"through": through} if layer1 else {}
         print_json({**found.as_dict(build), **extra, "proved": methods})

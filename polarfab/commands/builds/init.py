@@ -50,7 +50,8 @@ def command(
         polarfab init star polarstar --q 5 --supernode paley --degree 2
         polarfab init jelly jellyfish nodes=64 degree=8
     """
-    from polarfab.topologies import starter_files
+    from compilers.estimates import require_graph
+    from compilers.wiring.starter_files import StarterFiles
 
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
     if family is None:
@@ -61,7 +62,8 @@ def command(
             raise
     named = name or folder.resolve().name
     hosts = 1 if hosts_per_node is None else hosts_per_node
-    texts = starter_files(named, family, hosts=hosts, traffic=traffic or "", **given)
+    require_graph(family, given)
+    texts = StarterFiles.of(named, family, given, hosts, traffic=traffic or "").texts()
     files = write_new_files(folder, texts)
     if traffic == "measured" and not (folder / DEMAND_FILE).exists():
         say(f"to do: {folder / DEMAND_FILE}, a line source,destination,rate for each two switches")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inventory.problems import InputError
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     counted,
+    file_form,
     json_option,
     print_json,
     print_table,
@@ -65,15 +65,16 @@ def command(
     from compilers.estimates import Size, throughput_work
     from compilers.spec.balances import balance_named, own_balances
     from polarfab.fabric import Fabric
+    from polarfab.measures import throughput
 
     fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
-    form = plot_form(output) if output else ""
+    form = file_form(output, "svg", "png") if output else ""
     builds = fabric.builds
     hosts = hosts_per_node or max(1, builds[0].wiring.host_port.shape[1])
     say_time(Size.of_build(builds[0]), throughput_work(names))
     with progress("following traffic") as bar:
         given = names, hosts, seed, bar, scheduler
-        each = of_each_plane(fabric, lambda plane: plane.throughput(*given))
+        each = of_each_plane(fabric, lambda plane: throughput(plane, *given))
     counts = {int(n) for b in builds for n in (b.wiring.host_port > 0).sum(axis=1) if n}
     title = f"{builds[0].topology.title()}, {counted(hosts, 'host')} per node"
     if not hosts_per_node and len(counts) > 1:
@@ -154,19 +155,6 @@ def _share(saturation: Saturation | None) -> str:
 
 def _percent(share: float | None) -> str:
     return "–" if share is None else f"{share:.1%}"
-
-
-def plot_form(plot: Path) -> str:
-    """`svg` or `png`, by the file's name.
-
-    Raises:
-        InputError: it ends otherwise.
-    """
-    form = plot.suffix.removeprefix(".")
-    if form not in ("svg", "png"):
-        required = "FILE.svg or FILE.png"
-        raise InputError.of(key="-o", required=required, given=str(plot))
-    return form
 
 
 def _plot(found: Sequence[PatternThroughput], title: str, plot: Path, form: str) -> None:

@@ -223,7 +223,7 @@ def _print(build: Build, report: Report, method: str) -> None:
         (f"pairs over {h} link{'s' * (h != 1)}", n) for h, n in enumerate(report.hop_counts) if n
     ]
     if report.legs:
-        facts.append(("counted", "legs: minimal ways to an intermediate, or from one"))
+        facts.append(("counted", "legs: minimal paths to an intermediate, or from one"))
     if report.ways:
         ways, word = report.ways, "paths with alternates"
         most = ways.max_hops if ways.exact else f"≤ {ways.max_hops}"

@@ -1,1 +1,1 @@
-"""Verbs about what stands in racks: cables, inventories, racks to add."""
+"""Verbs about what is in racks: cables, inventories, racks to add."""

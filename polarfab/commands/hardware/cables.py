@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from polarfab.family_choice import fabric_at
 from polarfab.output.verb_output import (
     chosen_format,
     json_option,
@@ -54,13 +55,12 @@ def command(
     cassettes the types of panels that are needed, for the inventory
     """
     from compilers.cabling.phases import PHASES
-    from polarfab.fabric import Fabric
+    from polarfab.cabling import cables
 
-    load = Fabric.load if Path(subject).is_dir() else Fabric.from_spec
     printed = chosen_format(form, as_json)
     if output and printed == "table":
         raise click.UsageError("-o writes a file: say which with --format, as in --format csv")
-    schedule = load(subject).cables(phases or PHASES, phase or 0, rack or "")
+    schedule = cables(fabric_at(subject), phases or PHASES, phase or 0, rack or "")
     if printed != "table":
         text = schedule.text(printed)
         if output is None:

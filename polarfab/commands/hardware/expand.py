@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from polarfab.family_choice import fabric_at
 from polarfab.output.plane_output import merged_reports, side_by_side
 from polarfab.output.verb_output import (
     json_option,
@@ -56,8 +57,7 @@ def command(
     Their nodes are the inventory's spares of the type, then new ones, which fill the inventory's
     racks that have room, then racks of their own. No cable is moved, but for switch:N: each link
     that is taken apart becomes two. With -o the larger build is written and verified, with
-    OUTPUT-added-cables.csv beside it, and OUTPUT-removed-cables.csv where there are such; `cables`,
-    `render` and the rest take it like any other.
+    OUTPUT-added-cables.csv next to it, and OUTPUT-removed-cables.csv where there are such.
 
     Every plane of a fabric of several grows by the same clusters.
 
@@ -66,8 +66,8 @@ def command(
     """
     if (clusters is None) == (old is None):
         raise click.UsageError("say either --clusters or --from OLDBUILD")
-    fabric = _fabric(folder)
-    found = _remaining(_fabric(str(old)), fabric) if old else _grown(fabric, clusters or "", seed)
+    fabric = fabric_at(folder)
+    found = _remaining(fabric_at(str(old)), fabric) if old else _grown(fabric, clusters or "", seed)
     if output is not None:
         _write(found, output)
     if as_json:
@@ -96,12 +96,6 @@ def _grown(fabric: Fabric, clusters: str, seed: int) -> list[GrowthReport]:
         beside = [*(Fabric.of(each.build) for each in found), *planes[number:]]
         found.append(plane.expand(clusters, beside, seed))
     return found
-
-
-def _fabric(word: str) -> Fabric:
-    from polarfab.fabric import Fabric
-
-    return Fabric.load(word) if Path(word).is_dir() else Fabric.from_spec(word)
 
 
 def _write(found: Sequence[GrowthReport], output: Path) -> None:

@@ -44,10 +44,11 @@ def export(
     Device types (YAML), racks, devices, interfaces and cables (CSV): import them in this order.
     NetBox makes the interfaces from the device types; their file is for other tools.
     """
+    from polarfab.exports import netbox
     from polarfab.fabric import Fabric
 
     made = Fabric.from_spec(fabric)
-    files = made.netbox(site, role, target or "")
+    files = netbox(made, site, role, target or "")
     write_files(output, "netbox", made.name, files)
     if as_json:
         print_json({"folder": str(output), "files": list(files)})

@@ -57,7 +57,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="Read every switch once in so many seconds and put right what has drifted; 0: never.",
+    help="Read every switch once in so many seconds and correct what has drifted; 0: never.",
 )
 @click.option(
     "--http",
@@ -202,7 +202,7 @@ def command(
         unverified=unverified,
     )
     if unverified:
-        say(f"{folder} may be unverified: nobody has shown that these tables deliver every packet")
+        say(f"{folder} may be unverified: it is not proved that its tables deliver every packet")
     else:
         say_caveats(Fabric.load(folder))
     chosen = frameworks.load(framework)

@@ -50,7 +50,7 @@ def command(
         )
         raise click.UsageError(f"required one link, node or group, given {given}; {todo}")
     if (folder is None) != (target is None):
-        raise click.UsageError("--build and --target go together")
+        raise click.UsageError("--build needs --target, and --target needs --build")
     if folder and target:
         from compilers.targets.options import read
         from compilers.targets.routed.bgp.drained import maintenance_lines

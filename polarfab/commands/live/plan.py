@@ -86,10 +86,10 @@ def _running(controller: Controller) -> Fabric:
         InputError: it does not answer, or refuses; without a URL --from would do as well.
     """
     from inventory.problems import InputError, Problem
-    from polarfab.fabric import Fabric
+    from polarfab.switches import running
 
     try:
-        return Fabric.running(controller.url, controller.token_file, controller.authority)
+        return running(controller.url, controller.token_file, controller.authority)
     except InputError as error:
         held = Problem("", "", "or name the build that the switches hold", key="--from")
         raise error if controller.named else InputError([*error.problems, held]) from error

@@ -23,7 +23,7 @@ def command(
 ) -> None:
     """Show the fabric of the controller whose management API is at URL.
 
-    Exit code 0 when every switch holds its program, no rows of others stand over it and no link is
+    Exit code 0 when every switch holds its program, no rows of others override it and no link is
     dead, or when another controller leads, else 1.
     """
     client = controller.client()
@@ -36,7 +36,7 @@ def command(
     if as_json:
         print_json(state)
     elif follows:
-        say(f"{state['name']}: this controller stands by; {state['leader'] or 'none'} leads")
+        say(f"{state['name']}: this controller follows; {state['leader'] or 'none'} leads")
     else:
         _show(state)
     if not good:

@@ -42,10 +42,11 @@ def command(
     """
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
+    from polarfab.switches import check_routes
 
     fabric = Fabric.load(folder)
     with progress("comparing") as bar:
-        found = fabric.check_routes(files, target or "", read(words), bar)
+        found = check_routes(fabric, files, target or "", read(words), bar)
     if as_json:
         print_json(found.as_dict())
     else:

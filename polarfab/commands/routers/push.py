@@ -115,15 +115,16 @@ def command(
     from controller.devices.device_push import PushWay
     from controller.devices.push_report import typed_push
     from polarfab.fabric import Fabric
+    from polarfab.switches import check_routes, push
 
     if files and not dry_run:
-        raise click.UsageError("--tables goes with --dry-run: nothing is sent to tables in files")
+        raise click.UsageError("--tables needs --dry-run: nothing is sent to tables in files")
     if files and old:
-        raise click.UsageError("--from goes with switches, not with --tables")
+        raise click.UsageError("--from is for switches, not for --tables")
     fabric = Fabric.load(folder)
     if files:
         with progress("comparing") as bar:
-            found = typed_push(fabric.check_routes(files, target, read(words), bar))
+            found = typed_push(check_routes(fabric, files, target, read(words), bar))
     else:
         way = PushWay(
             *(run, etc, batch or 0, stop_on, dry_run, rename, frozenset(overrule), user),
@@ -131,7 +132,8 @@ def command(
         )
         with progress("reading" if dry_run else "pushing") as bar:
             before = Fabric.load(old) if old else None
-            found = fabric.push(target, way, read(words), names, unverified, bar, before)
+            given = target, way, read(words), names, unverified, bar, before
+            found = push(fabric, *given)
     if as_json:
         print_json(found.as_dict())
     else:

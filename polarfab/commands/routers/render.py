@@ -27,7 +27,7 @@ MOST_NAMED = 10
 @click.option(
     "--templates",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Templates of your own, instead of the target's or besides.",
+    help="Templates of your own, in place of the target's, or in addition.",
 )
 @click.option(
     "--trust-templates",
@@ -75,7 +75,7 @@ def command(
     fabric = Fabric.load(folder)
     names += _of_types(fabric, types)
     if unverified:
-        warn("warning: --unverified: nobody has checked that these tables forward")
+        warn("warning: --unverified: these tables were not checked")
     else:
         say_caveats(fabric)
     if not names:

@@ -69,7 +69,7 @@ def command(
     from compilers.estimates import Size
     from compilers.evaluation.analysis.analyses import applicable, check
     from inventory.problems import InputError, install_extra
-    from polarfab.topologies import analyse
+    from polarfab.measures import analyse
 
     printed = chosen_format(form, as_json)
     as_csv, as_json = printed == "csv", printed == "json"

@@ -135,7 +135,7 @@ def command(
     as_csv, as_json = printed == "csv", printed == "json"
     if modules or links:
         if radix or not (modules and links):
-            raise click.UsageError("--modules and --links go together, without --radix")
+            raise click.UsageError("say both --modules and --links, without --radix")
         radix = _range(f"{modules * links}")
     if radix is None and min_nodes is None and hosts is None:
         raise click.UsageError("say --hosts, --radix, --modules and --links, or --min-nodes")

@@ -12,6 +12,7 @@ from compilers.cabling.shuffle import chunks
 from compilers.spec.fabric_file import load_fabric
 from compilers.wiring.placed_fabric import place_fabric
 from inventory.problems import InputError
+from polarfab.cabling import cable_paths, cables, check_wiring
 from polarfab.fabric import Fabric
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "q7-panels" / "fabric.yaml"
@@ -236,7 +237,7 @@ def test_two_exchanged_trunks_are_named(example, tmp_path):
             for ends in led(plan, exchanged).items()
         )
         facts.write_text("\n".join((head, *rows)))
-        return example.check_wiring([facts])
+        return check_wiring(example, [facts])
 
     plugs = (
         f"{plan.trunk_label(t)} (port T{k + 1})" for t, k in zip((one, other), at, strict=True)
@@ -249,7 +250,7 @@ def test_two_exchanged_trunks_are_named(example, tmp_path):
 
 
 def test_a_path_names_cassettes_and_trunks(example):
-    assert example.through([(0, 22), (22, 30), (30, 22)]) == [
+    assert cable_paths(example, [(0, 22), (22, 30), (30, 22)]) == [
         "s0 eth1 > fan4-P1 4.1 > fan4-P1 5.1 > s22 eth1",
         "s22 eth2 > fan4-P1 5.2 > T0010:3 > fan1-P1 2.5 > s30 eth5",
         "s30 eth5 > fan1-P1 2.5 > T0010:3 > fan4-P1 5.2 > s22 eth2",
@@ -312,7 +313,7 @@ def test_a_trunk_that_holds_no_link_is_refused():
 def test_formats_of_panels_need_panels():
     fabric = Fabric.from_spec({"name": "x", "topology": {"family": "polarfly", "q": 3}}).compile()
     with pytest.raises(InputError, match="a fabric with panels"):
-        "".join(fabric.cables().text("panels"))
+        "".join(cables(fabric).text("panels"))
 
 
 def test_types_of_many_lanes_are_read_back():
@@ -383,7 +384,7 @@ def test_cables_with_links_missing_are_listed_and_checked_without_panels(tmp_pat
     assert listed.count("\n") == 1 + 23
     assert "panels" not in schedule.summaries()[0]
     (tmp_path / "cables.csv").write_text(listed)
-    assert fabric.check_wiring([tmp_path / "cables.csv"]).good
+    assert check_wiring(fabric, [tmp_path / "cables.csv"]).good
     for form in ("panels", "bom", "labels"):
         with pytest.raises(InputError, match="links missing"):
             "".join(schedule.text(form))

@@ -16,6 +16,7 @@ from compilers.wiring.placed_fabric import place_fabric
 from inventory.netbox.netbox_file import read_netbox
 from inventory.panel_types import straight_through
 from inventory.problems import InputError
+from polarfab.cabling import cable_paths, cables, check_wiring
 from polarfab.fabric import Fabric
 from tests.compilers.cabling.test_panel_plan import EXAMPLE, plugs_of, spec
 from tests.inventory.makers import export, imported
@@ -112,12 +113,12 @@ def test_links_lead_where_they_are_planned(given):
 
 
 def test_labels_begin_with_the_plane():
-    rows = rows_of(Fabric.from_spec(patched(q=3, rack=8) | {"planes": 2}).cables())
+    rows = rows_of(cables(Fabric.from_spec(patched(q=3, rack=8) | {"planes": 2})))
     assert {row["label"][:4] for row in rows} == {f"P{p}-{kind}" for p in (1, 2) for kind in "RTC"}
 
 
 def test_a_fabric_in_one_rack_has_cables_alone():
-    schedule = Fabric.from_spec(patched(q=2, rack=100)).cables()
+    schedule = cables(Fabric.from_spec(patched(q=2, rack=100)))
     rows = rows_of(schedule)
     assert [row["kind"] for row in rows] == ["cable"] * 9
     assert followed(rows, ()) == wanted(schedule.plans[0])
@@ -172,7 +173,7 @@ def example():
 
 
 def test_a_path_names_ports_of_patch_panels(example):
-    inside, between = example.through([(0, 22), (22, 30)])
+    inside, between = cable_paths(example, [(0, 22), (22, 30)])
     assert inside == "s0 eth2 > s22 eth4"
     assert between == "s22 eth5 > C4-P1 13 > T0010:1 > C1-P1 37 > s30 eth5"
 
@@ -187,7 +188,7 @@ def test_exchanged_trunks_are_named_and_exchanged_cords_are_moves(example, tmp_p
         ends = followed(rows, front, exchanged).items()
         lines = (",".join((*here, *there)) for here, there in ends)
         facts.write_text("\n".join(("node,port,neighbour,neighbour_port", *lines)))
-        return example.check_wiring([facts])
+        return check_wiring(example, [facts])
 
     trunks = (row for row in rows if row["kind"] == "trunk" and "C1-P1" in (row["a"], row["b"]))
     plugs, named = [], []
@@ -215,7 +216,7 @@ def test_single_trunks_are_not_guessed_from_one_link(tmp_path):
     facts = tmp_path / "facts.csv"
     lines = (",".join((*here, *there)) for here, there in ends)
     facts.write_text("\n".join(("node,port,neighbour,neighbour_port", *lines)))
-    report = fabric.check_wiring([facts])
+    report = check_wiring(fabric, [facts])
     assert not report.good
     assert not report.as_dict()["trunks"]
 
@@ -278,6 +279,25 @@ def test_netbox_finds_every_link_and_all_comes_back(given, tmp_path):
         assert (tmp_path / "one" / name).read_text() == (tmp_path / "two" / name).read_text()
 
 
+def test_a_kind_of_cable_that_netbox_adds_is_in_stock_too(tmp_path):
+    given = patched(q=3, rack=4)
+    given["inventory"]["cabling"] = {"types": [{"name": "own", "media": "smf-os2"}], "slack": 0.5}
+    fabric = tmp_path / "fabric.yaml"
+    fabric.write_text(yaml.safe_dump(given | {"inventory": "inventory.yaml"}))
+    (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(given["inventory"]))
+    export(fabric, tmp_path / "one")
+    file = tmp_path / "one" / "cables.csv"
+    first, *lines = file.read_text().splitlines()
+    inside = next(i for i, line in enumerate(lines) if line.count("dcim.interface") == 2)
+    lines[inside] = lines[inside].replace("smf-os2", "dac-passive")
+    file.write_text("\n".join((first, *lines)))
+    imported(tmp_path / "one", tmp_path / "new.yaml")
+    (tmp_path / "new.yaml").replace(tmp_path / "inventory.yaml")
+    cabling = place_fabric(load_fabric(fabric)).inventory.cabling
+    assert [kind.name for kind in cabling.types] == ["own", "dac-passive"]
+    assert cabling.slack == 0.5
+
+
 @pytest.mark.parametrize(
     ("patch", "front", "said"),
     [
@@ -307,7 +327,7 @@ def test_a_path_names_the_members_of_a_port_with_parallel_cables(patch):
     wiring = fabric.build.wiring
     ends = wiring.links()
     for u, k in zip(*(each.tolist() for each in ends), strict=True):
-        lines = fabric.through([(u, int(wiring.far[u, k]))])
+        lines = cable_paths(fabric, [(u, int(wiring.far[u, k]))])
         port = int(wiring.port[u, k])
         near = [f"{wiring.names[u]} eth{2 * port - 1 + n}" for n in (0, 1)]
         assert [line.split(" > ")[0] for line in lines] == near
@@ -324,9 +344,9 @@ def test_cables_of_a_spec_are_those_of_its_build_and_nothing_is_compiled(
         del given["inventory"]["panels"]
         end = "p1-n" if planes > 1 else "n"
         given["inventory"]["dead_links"] = [{"a": f"{end}0", "b": f"{end}1"}]
-    built = Fabric.from_spec(given).compile().cables()
+    built = cables(Fabric.from_spec(given).compile())
     monkeypatch.setattr(Fabric, "compile", None)
-    planned = Fabric.from_spec(given).cables()
+    planned = cables(Fabric.from_spec(given))
     forms = ("csv", "markdown", "netbox", "labels", "bom", "hosts")
     for form in (*forms, *(() if broken else ("panels", "cassettes"))):
         assert "".join(planned.text(form)) == "".join(built.text(form))

@@ -10,6 +10,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.families import build_topology
 from compilers.wiring.placed_fabric import place_fabric
+from polarfab.cabling import cables
 from polarfab.fabric import Fabric
 from tests.compilers.cabling.test_panel_plan import led, spec, wanted
 
@@ -68,7 +69,7 @@ def test_boxes_are_for_whole_graphs_with_a_cable_a_link():
     placed = place_fabric(load_fabric(given))
     u, v = (placed.wiring.names[n] for n in placed.topology.graph.edges()[0])
     given["inventory"]["dead_links"] = [{"a": u, "b": v}]
-    assert not Fabric.from_spec(given).compile().cables().plans
+    assert not cables(Fabric.from_spec(given).compile()).plans
     many = plan_of(through_boxes(16, parallel=2, **size))
     assert led(many) == wanted(many)
     assert len(many.types) > 1

@@ -124,7 +124,7 @@ def test_racks_hold_every_node_and_cables_are_those_of_the_schedule() -> None:
     assert sum(drawn[f"n{kind} node"] for kind in range(3)) == given.topology.graph.order
     assert sorted(texts(chart, "node-name")) == sorted(given.wiring.names)
     columns, rows = CABLE_COLUMNS.index, len(known.rack_names)
-    schedule = list(fabric.cables())
+    schedule = list(polarfab.cables(fabric))
     written = list(map(int, texts(chart, "value")))
     counts, metres = written[: len(written) // 2], written[len(written) // 2 :]
     assert max(metres) == max(row[columns("length_m")] for row in schedule)
@@ -136,7 +136,7 @@ def test_racks_hold_every_node_and_cables_are_those_of_the_schedule() -> None:
 def test_racks_of_a_fabric_with_panels_have_cassettes_and_trunks() -> None:
     fabric = polarfab.Fabric.from_spec(PANELS).compile()
     chart = rack_chart(fabric.build)
-    (plan,) = fabric.cables().plans
+    (plan,) = polarfab.cables(fabric).plans
     trunks = [row for row in plan.cords() if row[1] == "trunk"]
     metres = sum(row[-1] for row in trunks)
     assert f"{len(trunks)} trunks of {metres:,.0f} m" in chart.subtitle

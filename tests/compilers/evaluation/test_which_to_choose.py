@@ -11,7 +11,7 @@ import yaml
 from compilers.balances.compact_valiant import FITTED as WORDS
 from compilers.spec.balances import measured_balances
 from inventory.problems import InputError
-from polarfab import Fabric
+from polarfab import Fabric, throughput
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "policies.md"
 FABRICS = {
@@ -39,7 +39,7 @@ def figures(topology: dict, policy: str, *, fitted: bool) -> str:
     routing = yaml.safe_load(f"{{{policy}, protect: node}}")
     spec = {"name": "lab", "topology": topology, "hosts_per_node": 4, "routing": routing}
     try:
-        found = Fabric.from_spec(spec).compile().throughput(("uniform", *PERMUTATIONS))
+        found = throughput(Fabric.from_spec(spec).compile(), ("uniform", *PERMUTATIONS))
     except InputError:
         return "refused"
     seen = [(one.adaptive if fitted else one.as_emitted) or one.minimal for one in found]

@@ -62,6 +62,7 @@ def failures(folder, q, live, wanted):
         assert min(one["down"][0] for one in seen if one["event"][0] == how) < HOLD / 2, seen
 
 
+@pytest.mark.long
 def test_static_routes_follow_a_silent_link(tmp_path):
     """Spraypoint with repair in static routes: BFD is heard within seconds, marks included."""
     spec = SPEC.format(q=3, balance="spraypoint, protect: link")

@@ -266,6 +266,12 @@ def test_others_refuse_by_name_with_the_reason(name, why, tmp_path):
         target(name).render(sprayed("polarfly"), tmp_path)
 
 
+@pytest.mark.parametrize(("name", "scheme"), [("sonic", "hop"), ("eos", "pairs")])
+def test_lossless_priorities_are_refused(name, scheme, tmp_path):
+    with pytest.raises(InputError, match="required off with marked packets"):
+        target(name).render(sprayed("polarfly"), tmp_path, options={"lossless": scheme})
+
+
 def test_next_hop_groups_and_routes_are_held_against_the_node_type(tmp_path):
     """q = 3, 4 links: 12 routes by 4 classes, and for each link a group and 1 + 4 + 1 routes."""
     (tmp_path / "inventory.yaml").write_text(

@@ -9,6 +9,7 @@ import yaml
 
 from compilers.cabling.cable_schedule import CableSchedule
 from inventory.problems import InputError
+from polarfab.cabling import cable_paths
 from polarfab.fabric import Fabric
 from tests.compilers.cabling.test_panel_plan import led, spec, wanted
 from tests.inventory.makers import export, imported
@@ -42,7 +43,7 @@ def test_cables_and_labels_name_the_connector_and_lane(tmp_path):
     ports = [rows[0][f"{e}_port"] for e in "ab"]
     u, v = map(fabric.build.wiring.names.index, names)
     plugs = (f"{n} {p} ({AT[p]})" for n, p in zip(names, ports, strict=True))
-    assert fabric.through([(u, v)]) == [" > ".join(plugs)]
+    assert cable_paths(fabric, [(u, v)]) == [" > ".join(plugs)]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_lanes_of_a_ribbon_go_by_connector_and_lane(words, order):
     assert any(f"{plug[order[0]]} to {plug[order[3]]}" in row for row in plan.cords())
     names = plan.wiring.names
     for pair, both in zip(ends.tolist(), ports.tolist(), strict=True):
-        near, *_, far = fabric.through([pair])[0].split(" > ")
+        near, *_, far = cable_paths(fabric, [pair])[0].split(" > ")
         assert [near, far] == [f"{names[v]} {plug[p]}" for v, p in zip(pair, both, strict=True)]
 
 

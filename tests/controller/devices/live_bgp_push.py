@@ -13,7 +13,7 @@ from pathlib import Path
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
 from controller.devices.device_push import PushWay
-from mininet_scenarios.engines.router_space import until
+from mininet_scenarios.engines.routers import until
 from polarfab.fabric import Fabric
 from tests.controller.devices.live_push import Site
 
@@ -25,7 +25,7 @@ def main(out, new, target, folder):
 
     def push():
         reach = PushWay(f"{folder}/reach {{node}}", f"{folder}/etc/{{node}}", stop_on=0)
-        found = Fabric.load(new).push(target, reach, OPTIONS, unverified=True)
+        found = push(Fabric.load(new), target, reach, OPTIONS, unverified=True)
         return [{**one.as_dict(), "differences": len(one.differences)} for one in found.switches]
 
     seen["loaded"] = push()

@@ -18,6 +18,7 @@ from controller.devices.device_push import PushWay
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample
 from polarfab.fabric import Fabric
+from polarfab.switches import push
 
 PATIENCE = 30
 REACH = """#!/bin/sh
@@ -64,7 +65,7 @@ class Site:
 
     def push(self, **way):
         reach = PushWay(f"{self.folder}/reach {{node}}", f"{self.folder}/etc/{{node}}", **way)
-        found = Fabric.load(self.new).push(self.target, reach, unverified=True)
+        found = push(Fabric.load(self.new), self.target, reach, unverified=True)
         return [{**one.as_dict(), "differences": len(one.differences)} for one in found.switches]
 
     def wrong(self):

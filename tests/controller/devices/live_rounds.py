@@ -15,6 +15,7 @@ from pathlib import Path
 from compilers.tables.folders.build_folder import load
 from controller.devices.device_push import PushWay
 from polarfab.fabric import Fabric
+from polarfab.switches import push
 from tests.controller.devices.live_push import Site
 
 INTERVAL = "0.2"
@@ -52,7 +53,7 @@ def main(old, out, new, folder):
     reach = PushWay(f"{folder}/reach {{node}}", f"{folder}/etc/{{node}}")
     for word, one, other in (("there", new, old), ("back", old, new)):
         running = pings(site)
-        found = Fabric.load(one).push("frr", reach, unverified=True, old=Fabric.load(other))
+        found = push(Fabric.load(one), "frr", reach, unverified=True, old=Fabric.load(other))
         seen[word] = [switch.as_dict() | {"differences": []} for switch in found.switches]
         seen[f"lost {word}"] = lost(running)
     return seen

@@ -6,7 +6,7 @@ import pytest
 
 from inventory.problems import InputError
 from mininet_scenarios.machine import preflight
-from polarfab.fabric import Fabric
+from polarfab import Fabric, emulate, rehearse
 
 
 def test_everything_that_is_missing_at_once(monkeypatch):
@@ -35,11 +35,11 @@ def test_everything_that_is_missing_at_once(monkeypatch):
 def test_engines_and_frameworks_that_there_are_not():
     fabric = Fabric.from_spec({"name": "a", "topology": {"family": "polarfly", "q": 2}}).compile()
     with pytest.raises(InputError, match=r"engine: .*given mininett; did you mean mininet"):
-        fabric.emulate("mininett")
+        emulate(fabric, "mininett")
     with pytest.raises(InputError, match=r"framework: .*given ryuu; did you mean ryu"):
-        fabric.emulate("model", framework="ryuu")
+        emulate(fabric, "model", framework="ryuu")
     with pytest.raises(InputError, match=r"engine: .*given modle; did you mean model"):
-        fabric.rehearse(fabric, engine="modle")
+        rehearse(fabric, fabric, engine="modle")
 
 
 def test_what_routers_need(monkeypatch):

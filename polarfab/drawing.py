@@ -1,0 +1,90 @@
+"""Pictures and charts of a fabric; a graph alone has pictures, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from polarfab.fabric import Fabric
+
+if TYPE_CHECKING:
+    from compilers.choices import Chart, PictureForm
+    from compilers.forwarding.walks import Progress
+    from compilers.topology.labelled_graph import Topology
+
+
+class Picture(str):
+    """The text of an SVG picture, or of an HTML page; notebooks show it as such."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str | None:
+        """The picture, for notebooks."""
+        return None if self._is_page() else str(self)
+
+    def _repr_html_(self) -> str | None:
+        """The page in a frame of its own, for notebooks."""
+        from html import escape
+
+        style = "width: 100%; height: 600px; border: 0"
+        frame = f'<iframe srcdoc="{escape(self)}" style="{style}"></iframe>'
+        return frame if self._is_page() else None
+
+    def _is_page(self) -> bool:
+        return self.lstrip()[:9].lower() == "<!doctype"
+
+
+def draw(
+    subject: Fabric | Topology,
+    form: PictureForm = "svg",
+    layout: str = "",
+    racks: Sequence[str] = (),
+) -> Picture:
+    """A picture of a fabric or a graph, or an interactive page that needs no network.
+
+    Args:
+        subject: the fabric, or the graph.
+        form: `svg` is a picture, `html` a page.
+        layout: the boxes: clusters by name, or `racks` for the inventory's.
+        racks: one or two racks or clusters to highlight, by name or number, or what shares a risk,
+            as `["module:A/0"]`.
+
+    Raises:
+        InputError: no such form, layout or rack, or the fabric is too large.
+    """
+    from compilers.drawing.picture import draw, of_build, of_topology
+
+    drawn = of_build(subject.build) if isinstance(subject, Fabric) else of_topology(subject)
+    return Picture(draw(drawn, form, layout, tuple(racks)))
+
+
+def chart(
+    fabric: Fabric,
+    show: Chart,
+    form: PictureForm = "svg",
+    *,
+    pattern: str = "",
+    before: Fabric | None = None,
+    progress: Progress | None = None,
+) -> Picture:
+    """A chart of a fabric as `svg`, or in a page that needs no network (`html`).
+
+    Args:
+        fabric: compiled, or it is compiled now.
+        show: `racks` and their cables, the `load` of each link, `failures` of each link, or the
+            `rounds` of a move.
+        form: svg or html.
+        pattern: of the traffic that loads the links; "" for uniform.
+        before: what the switches hold before the move.
+        progress: called with (done, all) while failures are walked.
+
+    Raises:
+        InputError: no such chart, form or pattern, or no build to move from.
+    """
+    from compilers.drawing.picture import draw_chart
+    from compilers.estimates import Size, require
+
+    if show == "load" and pattern in ("", "uniform"):
+        require(Size.of_build(fabric.build), "draw load")
+    old = before.build if before else None
+    return Picture(draw_chart(fabric.build, show, form, pattern, old, progress))

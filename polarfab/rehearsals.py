@@ -1,0 +1,80 @@
+"""A fabric on emulated switches: brought up and checked, or moved to another under traffic."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polarfab.fabric import Fabric
+
+if TYPE_CHECKING:
+    from compilers.choices import EngineName, FrameworkName
+    from mininet_scenarios.run.emulation import Emulated
+    from mininet_scenarios.run.plan import Observer
+
+
+def emulate(
+    scenario: str | Fabric,
+    engine: EngineName | None = None,
+    framework: FrameworkName | None = None,
+    keep: Path | None = None,
+    unverified: bool = False,
+    observer: Observer | None = None,
+) -> Emulated:
+    """Bring a scenario up, prove that a wrong table would be seen, check every pair and every link.
+
+    Args:
+        scenario: a fabric, the name of a scenario that comes with polarfab, the file of one, or a
+            build folder.
+        engine: what to run on; None for what the scenario says, and for a fabric Mininet where it
+            can run.
+        framework: of the controller, `ryu` or `os-ken`; None for what the scenario says.
+        keep: the folder where the build and all logs stay.
+        unverified: run tables that verification has found wrong too.
+        observer: is told of each step.
+
+    Raises:
+        InputError: the scenario or its fabric is wrong, or the machine lacks something.
+        WrongTables: verification has not passed on a build.
+        EngineError: an engine could not do its part.
+    """
+    from mininet_scenarios.run.emulation import Emulation, chosen, run_planes
+    from mininet_scenarios.run.plan import Silent
+    from mininet_scenarios.scenario.scenario_file import load_scenario
+
+    kept = scenario.usable(unverified) if isinstance(scenario, Fabric) else nullcontext(scenario)
+    with kept as subject:
+        place = str(subject.folder) if isinstance(subject, Fabric) else subject
+        loaded = chosen(load_scenario(place), engine, framework)
+        return run_planes(Emulation(loaded, keep, unverified, observer=observer or Silent()))
+
+
+def rehearse(
+    fabric: Fabric,
+    new: Fabric,
+    unverified: bool = False,
+    engine: EngineName = "auto",
+    framework: FrameworkName | None = None,
+    interval: float = 0.1,
+    pairs: int = 0,
+) -> Emulated:
+    """Bring a fabric up, let every host send to every other, move to `new`, count lost packets.
+
+    Args:
+        fabric: what the switches hold.
+        new: what they are to hold.
+        unverified: take builds that verification has not passed on.
+        engine: what to run on; auto is Mininet where it can run.
+        framework: of the controller.
+        interval: seconds between two packets of a pair.
+        pairs: how many pairs send all the time; 0 is all.
+
+    What is raised is that of `emulate`.
+    """
+    from mininet_scenarios.run.emulation import Emulation, move_scenario
+
+    with fabric.usable(unverified) as old, new.usable(unverified) as other:
+        folders = str(old.folder), str(other.folder)
+        loaded = move_scenario(*folders, engine, framework, interval, pairs)
+        return Emulation(loaded, unverified=unverified).run()

@@ -1,0 +1,144 @@
+"""Switches that run: what they hold, and how they come to hold a fabric, by controller or push."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from inventory.problems import InputError
+from polarfab.fabric import Fabric
+
+if TYPE_CHECKING:
+    from compilers.audit.route_report import RouteReport
+    from compilers.forwarding.walks import Progress
+    from controller.devices.device_push import PushWay
+    from controller.devices.push_report import PushReport
+
+
+def running(url: str, token_file: Path | None = None, authority: Path | None = None) -> Fabric:
+    """The fabric that a controller has.
+
+    Args:
+        url: of the controller's management API.
+        token_file: its first line is a token that the controller accepts.
+        authority: of the controller's certificate (PEM), for https.
+
+    Raises:
+        InputError: it does not answer, or refuses.
+    """
+    from controller.rollout.build_archive import unpack
+    from polarfab.controller_client import Client
+
+    with TemporaryDirectory() as name:
+        folder = Path(name) / "running"
+        unpack(Client.to(url, "--to", token_file, authority).ask("build"), folder)
+        return Fabric.of(Fabric.load(folder).build)
+
+
+def apply(
+    fabric: Fabric,
+    url: str,
+    token_file: Path | None = None,
+    authority: Path | None = None,
+    *,
+    accept_loss: bool = False,
+    unverified: bool = False,
+    progress: Progress | None = None,
+    confirm_within: int = 0,
+) -> dict[str, Any]:
+    """Have a controller move its fabric to this one; returns how the move ended.
+
+    url, token_file and authority are as for `running`; with accept_loss it goes on although
+    pairs of hosts lose packets; progress is called with (rounds done, all rounds); unless
+    somebody confirms within confirm_within seconds the fabric goes back, 0: it stays.
+
+    Raises:
+        InputError: it does not answer, or refuses.
+    """
+    from controller.rollout.build_archive import pack
+    from polarfab.controller_client import Client
+
+    with fabric.usable(unverified) as kept:
+        client = Client.to(url, "--to", token_file, authority)
+        packed = pack(kept.folders[0])
+        return client.apply(packed, accept_loss, unverified, progress, confirm_within)
+
+
+def check_routes(
+    fabric: Fabric,
+    files: Iterable[str | Path],
+    target: str = "",
+    options: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> RouteReport:
+    """Compare the routing tables of switches with the tables.
+
+    Args:
+        fabric: compiled, or it is compiled now.
+        files: named by their switches, and folders of them.
+        target: that configured the switches; "" where the form of the files tells.
+        options: those that it was rendered with.
+        progress: called with (switches done, all switches).
+
+    Raises:
+        InputError: a file cannot be read or names no switch, or the target has no routes.
+    """
+    from compilers.audit.route_report import RouteReport
+
+    return RouteReport.of(fabric.build, map(Path, files), target, options, progress)
+
+
+def push(
+    fabric: Fabric,
+    target: str,
+    way: PushWay,
+    options: Mapping[str, str] | None = None,
+    nodes: Sequence[str] = (),
+    unverified: bool = False,
+    progress: Progress | None = None,
+    old: Fabric | None = None,
+) -> PushReport:
+    """Have routers hold a fabric's routes: add, take away, prove from their tables, save.
+
+    Args:
+        fabric: verified, or in memory.
+        target: frr, linux, eos, nxos, junos, sonic, srlinux or nvue.
+        way: how they are reached, how many at a time, whether only to look.
+        options: of the target, as for `render`.
+        nodes: only these switches.
+        unverified: take tables that verification has not passed on.
+        progress: called with (rounds on a switch done, all rounds), from several threads.
+        old: what the routers hold: go in the rounds of `plan`, all of them each.
+
+    Raises:
+        InputError: there is no such target or switch, ssh would take the name of one for
+            another address, verification has not passed, or there are no rounds.
+    """
+    from compilers.targets.rendering.plane_rendering import PlaneRendering
+    from controller.devices.device_push import DevicePush
+
+    with fabric.usable(unverified) as kept, TemporaryDirectory() as folder:
+        build, out, before = kept.build, Path(folder) / "new", None
+        with _named(fabric):
+            PlaneRendering((build,), target, None, options, nodes).into(out)
+        if old:
+            before = old.build, Path(folder) / "old"
+            with _named(old):
+                PlaneRendering((before[0],), target, None, options).into(before[1])
+        return DevicePush(build, target, options or {}, out, way, progress, before).run(nodes)
+
+
+@contextmanager
+def _named(fabric: Fabric) -> Iterator[None]:
+    """Problems with the policy within are this fabric's: they begin with its folder."""
+    try:
+        yield
+    except InputError as error:
+        place = str(fabric.folder or "")
+        if not place or any(not problem.key.startswith("routing.") for problem in error.problems):
+            raise
+        raise InputError(replace(each, file=place) for each in error.problems) from None
