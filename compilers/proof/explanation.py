@@ -48,7 +48,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """One way that a packet may take under failures; fault is "" if it arrives."""
+    """One path that a packet may take under failures; fault is "" if it arrives."""
 
     path: tuple[int, ...]
     fault: str
@@ -80,7 +80,7 @@ class Explanation:
 
     @property
     def passed(self) -> bool:
-        """Whether packets arrive on the minimal path, and on every way under the failures."""
+        """Whether packets arrive on the minimal path, and on every path under the failures."""
         return not self.fault and not any(way.fault for way in self.failing)
 
     def as_dict(self, build: Build) -> dict[str, Any]:

@@ -117,11 +117,11 @@ class OwnAddress:
 class EmittedSwitch:
     """What the files of one switch say.
 
-    anywhere: the tables that a packet is looked up in, one after the other until one has a way that
-    is up; by_ingress: the same for interfaces that have tables of their own. claimed: the kinds of
-    claims that these files have to make in full. discards: prefixes that are dropped where no
-    longer one is found, with file and line. unread: file, line and text of statements that are not
-    known; unused: of what nothing leads to; wrong: of what is missing, or known and wrong.
+    anywhere: the tables that a packet is looked up in, one after the other until one has a next hop
+    that is up; by_ingress: the same for interfaces that have tables of their own. claimed: the
+    kinds of claims that these files have to make in full. discards: prefixes that are dropped where
+    no longer one is found, with file and line. unread: file, line and text of statements that are
+    not known; unused: of what nothing leads to; wrong: of what is missing, or known and wrong.
     converged: whether the tables are what a protocol finds by the files of all switches, so that a
     fault of one is felt at others.
     """

@@ -152,7 +152,7 @@ def _several(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64
 
 
 def _marked(build: Build, minimal: int, ways: dict[int, int]) -> dict[int, int]:
-    """The ways of packets from hosts, but the minimal one marked where the balance says so."""
+    """The paths of packets from hosts, but the minimal one marked where the balance says so."""
     marks, kept = MARKED * (build.marks), _keeps(build)
     return {port + marks * (kept or port != minimal): weight for port, weight in ways.items()}
 
@@ -470,8 +470,8 @@ not spread. side: a prefix, and on which of two sides it is. marked device: a fa
 address and address of the device over it; onward: the port, the pool that is spread, the ports;
 thrown on: a prefix that goes as in transit. stage: a fabric port with a VRF of its own for marked
 packets, their VLAN; staged: the port, a prefix of that VRF, the ports that share it; staged host:
-the port, an address that is found in the VRF of the hosts. shared class: one whose ways packets
-from anywhere share, and the basis of the hash. identity: its first 12 digits. far end: port, node,
-port there. discard: of each family, the smallest network that holds all blocks. Others: see
-`CARRIED` and `FACTS`.
+the port, an address that is found in the VRF of the hosts. shared class: one whose next hops
+packets from anywhere share, and the basis of the hash. identity: its first 12 digits. far end:
+port, node, port there. discard: of each family, the smallest network that holds all blocks. Others:
+see `CARRIED` and `FACTS`.
 """

@@ -35,8 +35,8 @@ from compilers.wiring.wiring import Wiring
 Scores = NDArray[np.int32]
 LAST = np.int32(1 << 30)
 OWN, RANK, AGAIN, NEXT = (np.int32(1 << bits) for bits in (27, 24, 18, 17))
-"""What a link of the class's own module is put back by; a worse way to the end, each step; a module
-that the order has already; the last of the keys, above the turn round the switch."""
+"""What a link of the class's own module is put back by; a worse path to the end, each step; a
+module that the order has already; the last of the keys, above the turn round the switch."""
 
 
 def module_orders(

@@ -240,7 +240,7 @@ class RoutingSpec(Model):
 class ManagementSpec(Model):
     """How switches are reached: the network of their management addresses.
 
-    length: of its prefix. gateway: the way out of it. interface: in place of the system's usual
+    length: of its prefix. gateway: its default gateway. interface: in place of the system's usual
     one.
     """
 

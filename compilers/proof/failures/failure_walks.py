@@ -54,7 +54,7 @@ class FailureReport:
 
     kind: of `compilers.proof.failures.risk_cases`. cases: how many were tried,
     of `all_cases`. pairs: over all cases, of all switches with hosts. lost_pairs: those that lose
-    packets on some way that their source may choose. looped: those whose packets are still
+    packets on some path that their source may choose. looped: those whose packets are still
     forwarded after 64 links. max_hops: the longest path of a packet that met a failure and was
     delivered, in links. stretch: the most links that a repair adds to a packet's path. losses: the
     first few lost pairs. cut_off: the lost pairs that no path joins any more, counted if the build

@@ -276,7 +276,7 @@ class TextEngine:
                 self._only.append(((verb, *["if"] * (verb == "iff"), *words), place))
 
     def _routes(self, head: RouteHead, lines: TextLines, section: _Section) -> None:
-        """The routes of a head in a section, each way understood once."""
+        """The routes of a head in a section, each next hop understood once."""
         parts = [(lines, len(head.text))] if len(lines.number) else []
         if single := self._single.get((head, section)):
             alone = TextLines.of("".join(f"{line}\n" for _, line in single).encode())
@@ -304,7 +304,7 @@ class TextEngine:
     def _way(
         self, rule: GrammarRule, match: re.Match[str], line: int, section: _Section
     ) -> tuple[str, str] | None:
-        """The table and the one text of a way."""
+        """The table and the one text of a next hop."""
         own = {k: v for k, v in match.groupdict().items() if v is not None}
         fields = dict(section) | own
         place = Place(line, match[0], fields)

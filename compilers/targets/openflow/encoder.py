@@ -372,7 +372,7 @@ class Encoder:
         return blocks
 
     def _single_table(self, vertex: int, groups: list[Groups], generation: int) -> list[Block]:
-        """Hosts, and for each way in that a class tells from others a row a prefix."""
+        """Hosts, and for each ingress port that a class distinguishes a row a prefix."""
         if self._only is None:
             a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
             self._only = _SingleTable(
@@ -451,7 +451,7 @@ class _Layouts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SingleTable:
-    """The layouts of the only table, by family: prefixes without and with a way in, and hosts."""
+    """The layouts of the only table, by family: prefixes, those with an ingress port, and hosts."""
 
     routes: list[list[Template]]
     hosts: list[Template]

@@ -259,7 +259,7 @@ class Pipeline:
         ]
 
     def shared(self, vertex: int) -> list[tuple[int, NDArray[np.integer]]]:
-        """The classes whose ways packets from anywhere share, and their ports."""
+        """The classes whose next hops packets from anywhere share, and their ports."""
         if not self.build.every_hop:
             return []
         classes = self.build.tables.classes

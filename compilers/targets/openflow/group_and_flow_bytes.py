@@ -368,7 +368,7 @@ def nd_answer() -> Template:
 
 
 def nd_finish(gateway: int) -> Block:
-    """The advertisement's link-layer address, and its way back."""
+    """The advertisement's link-layer address, and its return path."""
     actions = parts.apply_actions(parts.set_field("nd_tll", gateway), *_send_back(gateway))
     place = Table.ND, FlowPriority.ANSWER, RowKind.ANSWER
     return _row(place, 2, _icmpv6(ADVERTISEMENT), actions).block
@@ -453,9 +453,9 @@ def classes(count: int, role: int, generation: int, masks: bool, direct: int) ->
 
 
 def shared(egress: int, ports: NDArray[np.integer], basis: int, generation: int) -> Block:
-    """A row of a class with several ways, which packets from anywhere share.
+    """A row of a class with several next hops, which packets from anywhere share.
 
-    ports: of the ways. basis: of the hash.
+    ports: of the next hops. basis: of the hash.
     """
     value, mask = class_metadata(np.array([egress]), entering=False, generation=generation)
     return _row(

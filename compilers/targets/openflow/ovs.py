@@ -56,7 +56,7 @@ class HostText:
 class ClassRow:
     """A row of the class table: what metadata is, where a packet comes in (0: anywhere).
 
-    actions: to a group, or over the ports of a class with several ways.
+    actions: to a group, or over the ports of a class with several next hops.
     """
 
     priority: int
@@ -300,9 +300,9 @@ class FabricTexts:
         ]
 
     def _shared_rows(self, vertex: int) -> Iterator[ClassRow]:
-        """The rows of classes with several ways, by a hash that no two switches have alike.
+        """The rows of classes with several next hops, by a hash that no two switches have alike.
 
-        Where they had, all packets that a neighbour sends here would take one of the ways.
+        Where they had, all packets that a neighbour sends here would take one of the next hops.
         """
         for egress, ports in self.pipeline.shared(vertex):
             value, mask = class_metadata(np.array([egress]), entering=False)

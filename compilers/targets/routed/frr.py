@@ -270,7 +270,7 @@ def _onward(
 def _entering(
     routed: RoutedFabric, plane: ControlPlane, vertex: int, family: int
 ) -> Iterator[RoutePart]:
-    """The static routes of a family whose next hops BGP finds, a line each way of each share."""
+    """The static routes of a family whose next hops BGP finds, a line for each next hop."""
     prefix, egress = routed.routes(vertex)
     ways = plane.next_hops(vertex, family) if plane.via else {}
     for share in routed.shares(vertex) if plane.via and routed.switch(vertex).hosts else ():

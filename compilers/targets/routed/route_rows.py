@@ -55,7 +55,7 @@ class RouteRows:
         return cls(names, ways, *map(np.concatenate, zip(*columns, strict=True)))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """The prefix and the way of each route."""
+        """The prefix and the next hop of each route."""
         for prefix, way in zip(self.prefix.tolist(), self.way.tolist(), strict=True):
             yield self.names.texts[prefix], *self.ways[way]
 

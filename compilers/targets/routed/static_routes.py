@@ -33,8 +33,8 @@ Numbers = NDArray[np.integer]
 Network = TypeVar("Network", IPv4Network, IPv6Network)
 LINK_LOCAL = 0xFE80 << 112
 DISCARDED, SHARED = -1, -2
-"""In the place of a port: packets that find none before it are dropped; the ways of the class, by
-their weights."""
+"""In the place of a port: packets that find none before it are dropped; the next hops of the class,
+by their weights."""
 PortHops = Mapping[int, tuple[str, str]]
 """The gateway and the interface of every port."""
 NO_PORT_HOPS: PortHops = {}
@@ -84,7 +84,7 @@ class StaticSwitch:
 class IngressShare:
     """The ports that share a class's entering traffic, their weights, and which of them mark it.
 
-    Where ways are shared at every hop they share that in transit, too.
+    Where packets are shared at every hop they share that in transit, too.
     """
 
     egress: int
@@ -238,7 +238,8 @@ class RoutedFabric:
         Args:
             vertex: of the switch.
             family: 0 for IPv4, 1 for IPv6.
-            order: int64[C, M], what each class tries, as in `orders`; `SHARED` is its ways.
+            order: int64[C, M], what each class tries, as in `orders`; `SHARED` is all its next
+                hops.
             hops: the gateway and the interface of every port.
             marked: the same of packets that are marked.
         """
@@ -262,7 +263,7 @@ class RoutedFabric:
         return dict(zip(texts, found, strict=True))
 
     def ways(self, vertex: int) -> Numbers:
-        """int[C, W]: where packets in transit are shared, too, the ways of classes with several."""
+        """int[C, W]: the next hops of classes with several, where transit is shared, too."""
         classes = self.build.tables.classes
         if not self.build.every_hop:
             return np.zeros((len(classes.port[vertex]), 0), np.int64)
