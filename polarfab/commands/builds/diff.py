@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output.plane_output import merged_reports, say_plane, side_by_side
+from polarfab.output.plane_output import alike, merged_reports, say_plane, side_by_side
 from polarfab.output.verb_output import (
     in_words,
     json_option,
@@ -108,14 +107,8 @@ def _show(report: dict[str, Any]) -> None:
     for word in ("hosts_added", "hosts_removed"):
         _list(word, [[host] for host in report[word]], ["host"])
     _list("hosts_moved", report["hosts_moved"], ["host", "was", "is"])
-    alike = Counter(
-        tuple(value for word, value in switch.items() if word != "node")
-        for switch in report["switches"]
-    )
-    if alike:
-        columns = [word for word in report["switches"][0] if word != "node"]
-        rows = [(count, *key) for key, count in sorted(alike.items())]
-        print_table("switches that stay", ["switches", *columns], rows)
+    if report["switches"]:
+        print_table("switches that stay", *alike(report["switches"]))
 
 
 def _list(word: str, rows: list[list[str]], columns: list[str]) -> None:
