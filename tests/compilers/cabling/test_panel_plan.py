@@ -146,6 +146,14 @@ def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, tru
     assert plan.turned.all()
 
 
+@pytest.mark.parametrize("rack", [42, 210])
+def test_racks_of_several_supernodes_take_no_more_types(rack):
+    plan = planned(family="polarstar", q=4, supernode="inductive-quad", degree=4, rack=rack)
+    assert led(plan) == wanted(plan)
+    assert len(plan.types) == plan.least == 2
+    assert plan.turned.all()
+
+
 LARGE = [pytest.param(q, marks=pytest.mark.long) for q in (16, 17, 19, 23, 25, 27, 29, 31, 32)]
 
 
