@@ -88,7 +88,7 @@ class PolarStar(Family):
         )
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Links inside the supernode, then those to others: alike in all, however racks are filled."""
+        """Links inside the supernode, then those to others, however racks are filled."""
         far, k = topology.graph.padded(), topology.hierarchy
         inside = far // k == np.arange(len(far))[:, None] // k
         number = np.where(far < 0, len(far), far - inside * len(far))
