@@ -1,5 +1,6 @@
 """Cassettes and trunks, followed as they are built, lead where the plan has links."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -391,6 +392,9 @@ def test_cables_with_links_missing_are_listed_and_checked_without_panels(tmp_pat
     listed = "".join(schedule.text("csv"))
     assert listed.count("\n") == 1 + 23
     assert "panels" not in schedule.summaries()[0]
+    whole = json.loads("".join(schedule.text("json")))
+    assert len(whole["schedule"]) == 23
+    assert "bom" not in whole
     (tmp_path / "cables.csv").write_text(listed)
     assert check_wiring(fabric, [tmp_path / "cables.csv"]).good
     for form in ("panels", "bom", "labels"):
