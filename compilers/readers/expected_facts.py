@@ -1,6 +1,6 @@
-"""Expected facts of a switch beside forwarding: its name, its ports, management, time and logs.
+"""Expected facts of a switch besides forwarding: its name, its ports, management, time and logs.
 
-What the inventory does not say of a port nobody may say.
+What the inventory does not say of a port no text may say.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NRZ = 25
 """Gb/s of a lane up to which the Reed-Solomon code is RS(528)."""
 MEGABITS = 1000
 EOS_LANES = 50
-"""Gb/s from which EOS is told the lanes of a speed."""
+"""Gb/s from which EOS is given the lanes of a speed."""
 USUAL = {"Management1", "mgmt0", "re0:mgmt-0", "eth0"}
 """The ports that systems have for management by default."""
 

@@ -119,7 +119,7 @@ P2P_OPTIONS: Options = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class P2pLink:
-    """A link of a router; "" stands for what is not there.
+    """A link of a router; "" for what is not there.
 
     port: what the inventory says of it. description: host name and port at the other end. ipv4,
     ipv6: the router's own addresses with their lengths. gateway4, gateway6: those at the other end;
@@ -170,7 +170,7 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True)
 class P2pRouter:
-    """A router as the templates print it; "" stands for what is not there.
+    """A router as the templates print it; "" for what is not there.
 
     ipv4, ipv6: its gateway addresses, without lengths; ipv4_length: that of its block.
     """
@@ -291,7 +291,7 @@ class P2pFabric:
         numbered = chosen.get(UNNUMBERED, OFF) == OFF
         if problems := [
             *bad_names(
-                build.wiring.host_names, "nodes.hosts", "it stands in the description of a port"
+                build.wiring.host_names, "nodes.hosts", "it is in the description of a port"
             ),
             *_alike(build, names.nodes),
             *(_pools(build, pools, needed) if numbered else ()),
@@ -608,9 +608,9 @@ def _reached(
     last = needed - 1
     for name, via, links in zip(VIA, plane.via if plane else (), pools, strict=False):
         if via[0] in links and int(via[0]) - int(links[0]) <= last:
-            yield Problem("addresses apart from those of links", f"{via}", key=f"{SET} {name}")
+            yield Problem("addresses other than those of links", f"{via}", key=f"{SET} {name}")
         elif links[0] in via:
-            required = "addresses apart from those of links"
+            required = "addresses other than those of links"
             yield Problem(required, f"{via}, and links in {links}", key=f"{SET} {name}")
 
 

@@ -1,11 +1,11 @@
 """The sonic target: config_db.json, frr.conf for the split-unified mode (docs/targets/routers.md).
 
-The static routes stand in both: in STATIC_ROUTE, which bgpcfgd hands to FRR, and in frr.conf with
+The static routes are in both: in STATIC_ROUTE, which bgpcfgd hands to FRR, and in frr.conf with
 the tag that bgpcfgd gives routes it doesn't advertise, so that both name the same routes.
 
 Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_links`): `nexthop`, `ifname` and
 `nexthop-vrf` of a route are lists of one length (sonic-static-route.yang, bgpcfgd's
-managers_static_rt.py). A name of a VRF begins with `Vrf`, one `advertise` stands for all members,
+managers_static_rt.py). A name of a VRF begins with `Vrf`, one `advertise` covers all members,
 and no entry of a list is empty. Marked packets come in on a subinterface in a VRF, whose name is
 the short one of the kernel, so that its VLAN is said (sonic-vlan-sub-interface.yang; SONiC
 doc/subport/sonic-sub-port-intf-hld.md, 2.1).
