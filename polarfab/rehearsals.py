@@ -11,7 +11,7 @@ from polarfab.fabric import Fabric
 if TYPE_CHECKING:
     from compilers.choices import EngineName, FrameworkName
     from mininet_scenarios.run.emulation import Emulated
-    from mininet_scenarios.run.rehearsal_plan import Observer
+    from mininet_scenarios.run.plan import Observer
 
 
 def emulate(
@@ -39,9 +39,8 @@ def emulate(
         WrongTables: verification has not passed on a build.
         EngineError: an engine could not do its part.
     """
-    from mininet_scenarios.run.emulation import Emulation, chosen
-    from mininet_scenarios.run.plane_emulation import run_planes
-    from mininet_scenarios.run.rehearsal_plan import Silent
+    from mininet_scenarios.run.emulation import Emulation, chosen, run_planes
+    from mininet_scenarios.run.plan import Silent
     from mininet_scenarios.scenario.scenario_file import load_scenario
 
     kept = scenario.usable(unverified) if isinstance(scenario, Fabric) else nullcontext(scenario)
@@ -73,8 +72,7 @@ def rehearse(
 
     What is raised is that of `emulate`.
     """
-    from mininet_scenarios.run.emulation import Emulation
-    from mininet_scenarios.run.move_scenario import move_scenario
+    from mininet_scenarios.run.emulation import Emulation, move_scenario
 
     with fabric.usable(unverified) as old, new.usable(unverified) as other:
         folders = str(old.folder), str(other.folder)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.wiring.addressing import format_mac
-from mininet_scenarios.engines.inner_child import OpenFlowChild
-from mininet_scenarios.machine.serving import Reply, prepare, serve
-from mininet_scenarios.ovs.collecting import Collectors
-from mininet_scenarios.ovs.collector_frames import CollectorFrames
+from mininet_scenarios.engines.inner_child import OpenFlowChild, Reply, prepare, serve
+from mininet_scenarios.ovs.collectors import CollectorFrames, Collectors, FabricProbe
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
-from mininet_scenarios.ovs.management_socket import port_counters
+from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
+from mininet_scenarios.ovs.management_socket import sent_by_port
+from mininet_scenarios.ovs.openvswitch import Port
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
-from mininet_scenarios.ovs.packets import HostPackets, Postman
-from mininet_scenarios.ovs.ports_down import PortsDown
-from mininet_scenarios.scenario.cabled_build import as_cabled
-from mininet_scenarios.scenario.engine import SILENT, LinkChange, Miswire, NodeChange
-from mininet_scenarios.scenario.outage import Outage
-from mininet_scenarios.traffic.fabric_probe import FabricProbe
-from mininet_scenarios.traffic.rule_exercise import RuleExercise
+from mininet_scenarios.scenario.engine import (
+    SILENT,
+    Counts,
+    LinkChange,
+    Miswire,
+    NodeChange,
+    Outage,
+)
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 """In a trace: a switch that the packet enters."""
@@ -36,7 +35,7 @@ class FabricChild(OpenFlowChild):
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
         super().__init__(job, reply)
         self.fabric = OvsFabric(self.build, self.ovs, self.hosts)
-        self.postmen: dict[int, Postman] = {}
+        self.writers: dict[int, FrameWriter] = {}
         self.collectors: Collectors | None = None
 
     def start(self) -> None:
@@ -56,49 +55,40 @@ class FabricChild(OpenFlowChild):
         """Ports go and come."""
         self.fabric.suffer(self.outage.after(event))
 
-    def send(self, file: str, version: int) -> None:
-        """Send requests, and an answer to each that arrives.
-
-        `file` holds how many of each pair, as an array; what came of them is written in its place
-        (`engine.Observation`).
-        """
+    def exchanged(self, counts: Counts, version: int) -> tuple[Counts, ...]:
+        """Requests from collector to collector, and an answer to each that arrives."""
         assert self.collectors is not None  # noqa: S101
-        counts = np.load(file)
-        postman = self._postman(version)
-        before = self._counters()
-        requests = HostPackets.of(counts)
+        writer, requests = self._writer(version), HostPackets.of(counts)
         total = 2 * len(requests)
         arrived = self.collectors.exchange(
-            postman, requests, lambda done, _: self._progress(done, total)
+            writer, requests, lambda done, _: self._progress(done, total)
         )
         answers = requests[arrived != SILENT].back()
         done = len(answers)
         hops = self.collectors.exchange(
-            postman, answers, lambda more, _: self._progress(done + more, total)
+            writer, answers, lambda more, _: self._progress(done + more, total)
         )
-        loads = self._counters() - before
-        replies, shortest, longest = _tally(answers, hops, len(self.hosts))
-        np.savez(file, replies=replies, shortest=shortest, longest=longest, loads=loads)
+        return _tally(answers, hops, len(self.hosts))
 
-    def probe_start(self, pairs: list[list[int]], interval: float) -> None:
+    def port(self, switch: int, number: int) -> Port:
+        """As `OvsFabric` has it."""
+        return self.fabric.port(switch, number)
+
+    def host_ends(self) -> CollectorFrames:
+        """The collectors."""
+        assert self.collectors is not None  # noqa: S101
+        return CollectorFrames(self.collectors.sockets, self.hosts.names)
+
+    def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
         """Start a probe over pairs of hosts."""
         assert self.collectors is not None  # noqa: S101
         ends = np.array(pairs, np.int64).reshape(-1, 2)
-        self.probe = FabricProbe(self.collectors.sockets, self._postman(4), ends, interval)
+        self.probe = FabricProbe(self.collectors.sockets, self._writer(4), ends, interval)
         self.probe.start()
 
     def paths(self, pairs: list[list[int]]) -> list[list[str]]:
         """The switches that a packet of each pair of hosts passes, as Open vSwitch traces it."""
         return [self._path(source, destination) for source, destination in pairs]
-
-    def exercise(self, repairs: bool, tolerance: float | None) -> dict[str, Any]:
-        """Let packets reach every rule of the live build (`RuleExercise`), by the collectors."""
-        assert self.collectors is not None  # noqa: S101
-        with closing(CollectorFrames(self.collectors.sockets, self.hosts.names)) as ends:
-            ports = PortsDown(self.ovs, self.fabric.port)
-            live, most = as_cabled(self.controller.build, self.build), self.most
-            exercise = RuleExercise(live, self.vertex, most, ends, ports, self._progress)
-            return asdict(exercise.run(repairs, tolerance))
 
     def _path(self, source: int, destination: int) -> list[str]:
         plan, hosts = self.build.addressing, self.hosts
@@ -111,24 +101,18 @@ class FabricChild(OpenFlowChild):
         text = self.ovs.appctl("ofproto/trace", bridge_name(at[0]), packet)
         return [self.build.wiring.names[int(number)] for number in PASSED.findall(text)]
 
-    def _postman(self, version: int) -> Postman:
-        if version not in self.postmen:
-            self.postmen[version] = Postman(self.build, self.hosts, version)
-        return self.postmen[version]
+    def _writer(self, version: int) -> FrameWriter:
+        if version not in self.writers:
+            self.writers[version] = FrameWriter(self.build, self.hosts, version)
+        return self.writers[version]
 
-    def _counters(self) -> NDArray[np.int64]:
-        """int64[S, ports + 1]: packets that have left each switch by each of its cabled ports."""
+    def loads(self) -> NDArray[np.int64]:
+        """By the bridges' counters."""
         # With alternates hashed: through cached flows, counted late.
         if self.build.tables.classes.alternate.shape[2]:
             self.ovs.appctl("revalidator/wait")
-        cables = self.build.wiring.cables()
-        loads = np.zeros(cables.shape, np.int64)
         switches = {bridge_name(v): v for v in self.fabric.powered(self.outage)}
-        for bridge, rows in port_counters(self.ovs.folder, switches).items():
-            rows = rows[rows["port"] < cables.shape[1]]
-            loads[switches[bridge], rows["port"]] = rows["sent_packets"]
-        loads[cables < 0] = 0
-        return loads
+        return sent_by_port(self.ovs.folder, switches, self.build.wiring)
 
 
 def _tally(

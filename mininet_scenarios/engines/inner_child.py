@@ -1,27 +1,134 @@
-"""The common part of inner processes: every public method is a request of the outer process."""
+"""The inner process of an engine: every public method is a request of the outer process.
+
+It is PID 1 of fresh process and network namespaces. Requests are JSON lines on stdin, answers on
+stdout. When stdin ends, because the outer process is done or dead, it leaves, and the kernel with
+it removes every process, interface and namespace.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import resource
+import shutil
+import subprocess
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
-from mininet_scenarios.machine.serving import RUN, Reply
+from mininet_scenarios.ovs.collectors import FabricProbe
 from mininet_scenarios.ovs.controller_process import ControllerProcess
-from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, Port, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.scenario.engine import (
+    EVENTS,
+    BuildChange,
+    ControllerChange,
+    Counts,
     EngineError,
+    Event,
     HostSample,
     LinkChange,
     Miswire,
     NodeChange,
+    Outage,
 )
-from mininet_scenarios.scenario.outage import Outage
-from mininet_scenarios.traffic.fabric_probe import FabricProbe
+from mininet_scenarios.scenario.timeline_events import as_cabled
+from mininet_scenarios.traffic.pinging import Answers, observed, ping_all
 from mininet_scenarios.traffic.probing import ProbeProcess
+from mininet_scenarios.traffic.rule_exercise import PortsDown, RuleExercise
+
+RUN = Path("/run")
+"""A file system of our own is mounted here: sockets and databases go with the namespaces."""
+OPEN_FILES = 16384
+"""Open vSwitch needs a few a port; mnexec closes each that there could be, so not more."""
+DISABLE_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
+"""Keeps the kernel from sending router solicitations and the like over interfaces of its own."""
+Reply = Callable[[dict[str, Any]], None]
+
+
+def prepare() -> None:
+    """Make the fresh namespaces a place to work in: RUN, the loopback interface, silence."""
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", RUN], check=True)
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    DISABLE_IPV6.write_text("1")
+
+
+def serve(make: Callable[[dict[str, Any], Reply], Any]) -> None:
+    """Answer requests until stdin ends: each is a method of what `make` makes of the job."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+
+    def reply(value: dict[str, Any]) -> None:
+        answers.write(json.dumps(value) + "\n")
+
+    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    job = json.loads(sys.argv[1])
+    requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    Thread(target=_read_requests, args=(requests, job["scratch"]), daemon=True).start()
+    inside = make(job, reply)
+    while True:
+        request = requests.get()
+        try:
+            reply({"result": getattr(inside, request["call"])(*request["arguments"])})
+        except (EngineError, OpenVSwitchError, OSError, subprocess.SubprocessError) as error:
+            reply({"error": str(error)})
+
+
+def _read_requests(requests: SimpleQueue[dict[str, Any]], scratch: str) -> None:
+    """Pass requests on; at their end leave at once, and take everything down by that."""
+    for line in sys.stdin:
+        requests.put(json.loads(line))
+    if scratch:
+        shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(0)
+
+
+class HostAddresses:
+    """Hosts by their numbers in `who`. Of `hosts`, each has a process in its namespace."""
+
+    hosts: list[Any]
+
+    def __init__(self, build: Build, who: HostSample) -> None:
+        self.build, self.who = build, who
+
+    def address(self, host: int, version: int) -> str:
+        """The address of a host, of version 4 or 6 of the Internet protocol."""
+        plan, at = self.build.addressing, (int(self.who.switch[host]), int(self.who.number[host]))
+        return str(plan.host(*at) if version == 4 else plan.host6(*at))
+
+    def gateway(self, host: int, version: int) -> str:
+        """The address of a host's gateway, of the same version."""
+        plan, vertex = self.build.addressing, int(self.who.switch[host])
+        return str(plan.gateway(vertex) if version == 4 else plan.network6(vertex)[1])
+
+    def ends(self) -> list[tuple[int, str]]:
+        """Of each host a process in its namespace, and its address."""
+        return [(host.pid, self.address(i, 4)) for i, host in enumerate(self.hosts)]
+
+    def setup(self, host: int) -> list[str]:
+        """What `ip -batch` configures in a host."""
+        plan = self.build.addressing
+        lines = ["link set lo up", "link set eth0 up"]
+        lines.append(f"address add {self.address(host, 4)}/{plan.ipv4_length} dev eth0")
+        lines.append(f"route add default via {self.gateway(host, 4)}")
+        if plan.ipv6:
+            lines.append(f"address add {self.address(host, 6)}/64 dev eth0 nodad")
+            lines.append(f"route add default via {self.gateway(host, 6)}")
+        return lines
 
 
 class Diverter:
@@ -58,8 +165,10 @@ class Diverter:
         self.ovs.appctl("revalidator/wait")
 
 
-class InnerChild:
+class InnerChild(ABC):
     """A build with the hosts that take part, and a probe over them."""
+
+    network: HostAddresses
 
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
         self.job, self.reply, self.logs = job, reply, Path(job["logs"])
@@ -68,6 +177,42 @@ class InnerChild:
         self.vertex = {name: v for v, name in enumerate(names)}
         self.hosts = HostSample.of(self.build, self.most)
         self.probe: ProbeProcess | FabricProbe | None = None
+
+    def apply(self, kind: str, fields: list[Any]) -> None:
+        """Let an event happen, by its type and values."""
+        self.happen(EVENTS[kind](*map(_frozen, fields)))
+
+    @abstractmethod
+    def happen(self, event: Event) -> None:
+        """Let an event happen."""
+
+    def send(self, file: str, version: int) -> None:
+        """Send echo requests: `file` holds how many from host to host, as an array.
+
+        What came of them, and what left each port meanwhile (`Observation`), takes its place.
+        """
+        counts, before = np.load(file), self.loads()
+        found = self.exchanged(counts, version)
+        np.savez(file, *found, self.loads() - before)
+
+    @abstractmethod
+    def loads(self) -> NDArray[np.int64]:
+        """int64[S, ports + 1]: packets that have left each switch by each port to another."""
+
+    def exchanged(self, counts: Counts, version: int) -> tuple[Counts, ...]:
+        """replies, shortest and longest of an `Observation`: hosts ping each other."""
+        addresses = [self.network.address(i, version) for i in range(len(self.hosts))]
+        return observed(self.ping(counts, addresses), len(self.hosts))
+
+    def ping(self, counts: Counts, addresses: list[str]) -> dict[tuple[int, int], Answers]:
+        """So many echo requests from each host to each of these addresses."""
+        places = [host.pid for host in self.network.hosts]
+        requests = [(*pair, int(counts[pair])) for pair in zip(*np.nonzero(counts), strict=True)]
+        return ping_all(places, addresses, requests, self._progress)
+
+    def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
+        """Start a probe over pairs of hosts (`ProbeProcess`)."""
+        self.probe = ProbeProcess(self.network.ends(), pairs, interval)
 
     def probe_stop(self) -> str:
         """End the probe, and tell what it saw (`probing.decode`)."""
@@ -78,7 +223,7 @@ class InnerChild:
         self.reply({"progress": [done, total]})
 
 
-class OpenFlowChild(InnerChild, ABC):
+class OpenFlowChild(InnerChild):
     """Switches of a private Open vSwitch, programmed by the controller."""
 
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
@@ -93,7 +238,15 @@ class OpenFlowChild(InnerChild, ABC):
 
     @abstractmethod
     def suffer(self, event: LinkChange | NodeChange | Miswire) -> None:
-        """Let it happen."""
+        """Let it happen to cables and switches."""
+
+    @abstractmethod
+    def port(self, switch: int, number: int) -> Port:
+        """The row of a port to another switch, with nothing wrong."""
+
+    @abstractmethod
+    def host_ends(self) -> Any:
+        """What sends and gets frames as hosts do; to be closed."""
 
     def program(self, patience: float) -> None:
         """Wait until the controller says that every switch has its program."""
@@ -117,27 +270,25 @@ class OpenFlowChild(InnerChild, ABC):
         self.diverter.restore()
         self.controller.resume()
 
-    def links(self, links: list[list[str]], up: bool) -> None:
-        """Cut or mend cables."""
-        self.suffer(LinkChange(tuple((u, v) for u, v in links), up))
+    def happen(self, event: Event) -> None:
+        """The controller is killed, in a round of a move too, started, or moves the fabric."""
+        match event:
+            case ControllerChange(running, round):
+                self.controller.kill(round)
+                if running:
+                    self.controller.start()
+            case BuildChange(build):
+                self.controller.move(self.job["folders"][build])
+            case _:
+                self.suffer(event)
 
-    def nodes(self, switches: list[str], up: bool) -> None:
-        """Take power from switches or give it back."""
-        self.suffer(NodeChange(tuple(switches), up))
-
-    def swap(self, one: list[str], other: list[str], repaired: bool) -> None:
-        """Let two cables change places."""
-        self.suffer(Miswire((one[0], one[1]), (other[0], other[1]), repaired))
-
-    def run_controller(self, running: bool, round: int | None) -> None:
-        """Kill the controller, in a round of a move, or start one."""
-        self.controller.kill(round)
-        if running:
-            self.controller.start()
-
-    def move(self, folder: str) -> None:
-        """Let the controller move the fabric to another build."""
-        self.controller.move(folder)
+    def exercise(self, repairs: bool, tolerance: float | None) -> dict[str, Any]:
+        """Let packets reach every rule of the live build (`RuleExercise`), from host to host."""
+        with closing(self.host_ends()) as ends:
+            ports = PortsDown(self.ovs, self.port)
+            live = as_cabled(self.controller.build, self.build)
+            exercise = RuleExercise(live, self.vertex, self.most, ends, ports, self._progress)
+            return asdict(exercise.run(repairs, tolerance))
 
     def settle(self, patience: float) -> str:
         """Wait until switches with power have their programs, and packets follow all changes."""
@@ -146,3 +297,8 @@ class OpenFlowChild(InnerChild, ABC):
         refused = self.controller.settle(dark, patience)
         self.ovs.appctl("revalidator/wait")
         return refused
+
+
+def _frozen(value: Any) -> Any:
+    """Lists of JSON as tuples."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mininet_scenarios.engines.faults import Faults
-from mininet_scenarios.engines.host_flows import carry_tcp, carry_udp, ends
-from mininet_scenarios.engines.inner_child import OpenFlowChild
-from mininet_scenarios.engines.network import FabricNetwork
+from mininet_scenarios.engines.host_flows import carry_tcp, carry_udp
+from mininet_scenarios.engines.inner_child import OpenFlowChild, Reply, prepare, serve
+from mininet_scenarios.engines.network import FabricNetwork, Faults
 from mininet_scenarios.engines.prompt import run as run_prompt
-from mininet_scenarios.machine.serving import Reply, prepare, serve
-from mininet_scenarios.ovs.ovsdb import Port
-from mininet_scenarios.ovs.ports_down import PortsDown
-from mininet_scenarios.scenario.cabled_build import as_cabled
-from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange
-from mininet_scenarios.scenario.outage import Outage
-from mininet_scenarios.traffic.host_frames import HostFrames
-from mininet_scenarios.traffic.pinging import answer_rows, ping_all
-from mininet_scenarios.traffic.probing import ProbeProcess
-from mininet_scenarios.traffic.rule_exercise import RuleExercise
+from mininet_scenarios.ovs.openvswitch import Port
+from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange, Outage
+from mininet_scenarios.traffic.frame_exchange import HostFrames
+from mininet_scenarios.verdict.predict import by_port
 
 BYTES, PACKETS = 8, 9
 """The indices of the sent counters in /proc/net/dev."""
@@ -33,6 +25,8 @@ BYTES, PACKETS = 8, 9
 
 class MininetChild(OpenFlowChild):
     """Mininet's hosts, veth cables, bridges."""
+
+    network: FabricNetwork
 
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
         super().__init__(job, reply)
@@ -61,38 +55,22 @@ class MininetChild(OpenFlowChild):
         """Let it happen to cables and bridges."""
         self.faults.suffer(event)
 
-    def send(self, requests: list[list[int]], version: int) -> dict[str, Any]:
-        """Ping: a list of (from, to, count) by host number, and the version of the protocol.
+    def loads(self) -> NDArray[np.int64]:
+        """By the kernel's counters."""
+        return by_port(self.build.wiring, self._counters(PACKETS))
 
-        Returns answers as (at, from, count, shortest, longest), hops of the way to `at`, and the
-        packets that left the fabric's ports meanwhile as (switch, port, count).
-        """
-        addresses = [self.network.address(i, version) for i in range(len(self.hosts))]
-        pids = [host.pid for host in self.network.hosts]
-        before = self._counters(PACKETS)
-        answers = answer_rows(ping_all(pids, addresses, requests, self._progress))
-        loads = self._counters(PACKETS) - before
-        switch, link = np.nonzero(loads)
-        ports = self.build.wiring.port[switch, link]
-        packets = np.stack((switch, ports, loads[switch, link]), axis=1)
-        return {"answers": answers, "loads": packets.tolist()}
+    def port(self, switch: int, number: int) -> Port:
+        """The interface that is cabled there now."""
+        return Port(self.faults.interface(switch, number), number)
 
-    def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
-        """Start a probe over pairs of hosts (`ProbeProcess`)."""
-        self.probe = ProbeProcess(ends(self.network), pairs, interval)
-
-    def exercise(self, repairs: bool, tolerance: float | None) -> dict[str, Any]:
-        """Let packets reach every rule of the live build (`RuleExercise`), from host to host."""
-        pids = [host.pid for host in self.network.hosts]
-        with closing(HostFrames(dict(zip(self.hosts.names, pids, strict=True)))) as ends:
-            ports = PortsDown(self.ovs, lambda v, p: Port(self.faults.interface(v, p), p))
-            live, most = as_cabled(self.controller.build, self.build), self.most
-            exercise = RuleExercise(live, self.vertex, most, ends, ports, self._progress)
-            return asdict(exercise.run(repairs, tolerance))
+    def host_ends(self) -> HostFrames:
+        """Sockets in the hosts' namespaces."""
+        pids = (host.pid for host in self.network.hosts)
+        return HostFrames(dict(zip(self.hosts.names, pids, strict=True)))
 
     def carry(
         self, flows: list[tuple[int, int, float]], protocol: str, parallel: int, seconds: float
-    ) -> dict[str, Any]:
+    ) -> tuple[list[float], list[list[float]]]:
         """Let flows (from, to, Mb/s) run: Mb/s that arrived, and out of each port."""
         self.network.widen()
         before = self._counters(BYTES)
@@ -101,13 +79,7 @@ class MininetChild(OpenFlowChild):
         else:
             arrived = carry_tcp(self.network, flows, parallel, seconds, self.logs)
         sent = self._counters(BYTES) - before
-        switch, link = np.nonzero(sent)
-        rates = sent[switch, link] * 8 / 1e6 / seconds
-        ports = self.build.wiring.port[switch, link]
-        loads = [
-            list(row) for row in zip(switch.tolist(), ports.tolist(), rates.tolist(), strict=True)
-        ]
-        return {"rates": arrived, "loads": loads}
+        return arrived, by_port(self.build.wiring, sent * 8 / 1e6 / seconds).tolist()
 
     def prompt(self, terminal: str) -> None:
         """Mininet's prompt at a terminal, until its end."""

@@ -18,7 +18,6 @@ from compilers.tables.build import Build
 from compilers.update.move_plan import plan
 from compilers.update.update_proof import hops_between
 from controller.rollout.rollout import SETTLE
-from mininet_scenarios.scenario.cabled_build import as_cabled
 from mininet_scenarios.scenario.engine import (
     SILENT,
     BuildChange,
@@ -30,15 +29,15 @@ from mininet_scenarios.scenario.engine import (
     Flows,
     HostPair,
     HostSample,
+    Outage,
     Probed,
     Progress,
     Setup,
     Step,
     Throughput,
 )
-from mininet_scenarios.scenario.outage import Outage
-from mininet_scenarios.verdict.flow_model import carry
-from mininet_scenarios.verdict.predict import Prediction
+from mininet_scenarios.scenario.timeline_events import as_cabled
+from mininet_scenarios.verdict.predict import Prediction, carry
 
 TIME_SLACK = 1e-9
 MOVE_SEED = 1

@@ -16,7 +16,7 @@ from compilers.proof.explanation import find_failures, find_switch
 from compilers.tables.build import Build
 from compilers.tables.fib import FAULTS
 from inventory.problems import InputError
-from mininet_scenarios.engines.faults import Faults
+from mininet_scenarios.engines.network import Faults
 from mininet_scenarios.scenario.engine import LinkChange, NodeChange
 from mininet_scenarios.verdict.predict import Prediction
 

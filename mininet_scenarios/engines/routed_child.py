@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.targets.routed.interfaces import BRIDGE, LINUX
-from mininet_scenarios.engines.inner_child import InnerChild
+from mininet_scenarios.engines.inner_child import RUN, InnerChild, Reply, prepare, serve
 from mininet_scenarios.engines.routers import Routers
-from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
-from mininet_scenarios.traffic.pinging import answer_rows, ping_all
-from mininet_scenarios.traffic.probing import ProbeProcess
+from mininet_scenarios.scenario.engine import Event, LinkChange
+from mininet_scenarios.verdict.predict import by_port
 
 TABLE, PRIORITY = "5046", "1"
 """Of the kernel's routes that lead astray on purpose, and of the rule that leads to them."""
@@ -20,6 +20,8 @@ TABLE, PRIORITY = "5046", "1"
 
 class RoutedChild(InnerChild):
     """A network namespace a router and host."""
+
+    network: Routers
 
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
         super().__init__(job, reply)
@@ -33,24 +35,11 @@ class RoutedChild(InnerChild):
         daemons.mkdir()
         self.network = Routers(self.build, Path(rendered), target, self.hosts, daemons)
         self.network.start()
-        everyone = [[i, i, 1] for i in range(len(self.hosts))]
+        everyone = range(len(self.hosts))
         for version in (4, 6) if self.build.addressing.ipv6 else (4,):
-            self._ping(everyone, [self.network.gateway(i, version) for i, *_ in everyone])
+            gateways = [self.network.gateway(i, version) for i in everyone]
+            self.ping(np.eye(len(everyone), dtype=np.int64), gateways)
         self.network.quieten()
-
-    def send(self, requests: list[list[int]], version: int) -> dict[str, Any]:
-        """Ping: a list of (from, to, count) by host number, and the version of the protocol.
-
-        Returns the same as that of the Mininet engine.
-        """
-        before = self.network.sent()
-        addresses = [self.network.address(i, version) for i in range(len(self.hosts))]
-        answers = self._ping(requests, addresses)
-        loads = self.network.sent() - before
-        switch, link = np.nonzero(loads)
-        ports = self.build.wiring.port[switch, link]
-        packets = np.stack((switch, ports, loads[switch, link]), axis=1)
-        return {"answers": answers, "loads": packets.tolist()}
 
     def divert(self, node: str, egress: int, port: int) -> None:
         """Make one class of a switch leave by another port: by routes that come before its own."""
@@ -72,26 +61,23 @@ class RoutedChild(InnerChild):
             for family in ("-4", "-6"):
                 self.network.switches[switch].run("ip", family, "route", "flush", "table", TABLE)
 
-    def links(self, links: list[list[str]], up: bool) -> None:
+    def loads(self) -> NDArray[np.int64]:
+        """By the kernels' counters."""
+        return by_port(self.build.wiring, self.network.sent())
+
+    def happen(self, event: Event) -> None:
         """Take both ends of cables down, or up again."""
+        assert isinstance(event, LinkChange)  # noqa: S101
         wiring = self.build.wiring
-        for u, v in ((self.vertex[one], self.vertex[other]) for one, other in links):
+        for u, v in ((self.vertex[one], self.vertex[other]) for one, other in event.links):
             for here, there in ((u, v), (v, u)):
                 link = int(np.flatnonzero(wiring.far[here] == there)[0])
-                self.network.set_link(here, link, up)
+                self.network.set_link(here, link, event.up)
 
     def settle(self, patience: float) -> None:
         """Wait until every router has the routes that it can have."""
         self.network.settle(patience)
         self.network.quieten()
-
-    def probe_start(
-        self, pairs: list[tuple[int, int]], interval: float, frames: list[int] | None = None
-    ) -> None:
-        """Start a probe over pairs of hosts."""
-        hosts = enumerate(self.network.hosts)
-        ends = [(host.pid, self.network.address(i, 4)) for i, host in hosts]
-        self.probe = ProbeProcess(ends, pairs, interval, frames or ())
 
     def _next_hops(self, switch: int, port: int) -> tuple[str, str]:
         """The switch or the host behind a port, as next hop of IPv4 and of IPv6."""
@@ -104,10 +90,6 @@ class RoutedChild(InnerChild):
         device = BRIDGE if several else wiring.port_name(switch, port)
         own = plan.host(switch, number), plan.host6(switch, number) if plan.ipv6 else ""
         return f"via {own[0]} dev {device}", f"via {own[1]} dev {device}"
-
-    def _ping(self, requests: list[list[int]], addresses: list[str]) -> list[list[int]]:
-        pids = [host.pid for host in self.network.hosts]
-        return answer_rows(ping_all(pids, addresses, requests, self._progress))
 
     def _rule(self, what: str, switch: int) -> None:
         words = ("rule", what, "priority", PRIORITY, "table", TABLE)

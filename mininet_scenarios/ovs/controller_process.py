@@ -31,7 +31,7 @@ CATCH = 30.0
 
 
 class ControllerProcess:
-    """The controller of a job (`mininet_scenarios.machine.inner.Job`)."""
+    """The controller of a job (`mininet_scenarios.engines.inner_engine.Job`)."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.job, self.logs = job, Path(job["logs"])
@@ -39,9 +39,9 @@ class ControllerProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.folder, self.moving = Path(job["build"]), False
         self.source = self.before = self.folder
-        if job.get("running"):
+        if job.get("folders"):
             self.folder = self.logs / "current"
-            self.source = self.before = Path(job["running"])
+            self.source = self.before = Path(job["folders"][0])
             self._put(self.source)
 
     @property

@@ -1,7 +1,8 @@
-"""OpenFlow 1.3 by the management socket that each bridge has, beside its controller.
+"""OpenFlow 1.3 by the management socket of each bridge, which is not the controller's.
 
 Such a connection disturbs no controller and is disturbed by none: it never becomes master, and it
-gets packet-ins only when it asks for them. Many connections are served at once, in one thread.
+gets packet-ins only when it asks for them. Many connections are served at once, in one thread. By
+them the packet counters of ports and of every rule are read: flows and buckets of groups.
 """
 
 from __future__ import annotations
@@ -9,13 +10,19 @@ from __future__ import annotations
 import selectors
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from compilers.targets.openflow.bundled_blocks import ROW, entries, heads, restated
+from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.protocol import (
+    BUCKET_COUNTER,
+    FLOW_STATS,
+    GROUP_STATS,
     HEADER,
     PORT_STATS,
     SET_CONFIG,
@@ -24,8 +31,12 @@ from compilers.targets.openflow.protocol import (
     Multipart,
     header,
     message,
+    padded,
 )
+from compilers.wiring.wiring import Wiring
 from controller.openflow import messages, multipart
+from controller.openflow.row_forms import place
+from controller.switches.reconcile import held
 from mininet_scenarios.ovs.openvswitch import DAEMON_PATIENCE, OpenVSwitchError
 
 SOCKET_READ_BYTES = 1 << 20
@@ -99,14 +110,26 @@ def headers(data: bytes | bytearray) -> Iterator[tuple[int, int, int]]:
         start += length
 
 
-def port_counters(folder: Path, bridges: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """PORT_STATS[ports] of each bridge.
+def sent_by_port(folder: Path, bridges: Mapping[str, int], wiring: Wiring) -> NDArray[np.int64]:
+    """int64[S, ports + 1]: packets that have left each switch by each of its cabled ports.
+
+    Args:
+        folder: of Open vSwitch's sockets.
+        bridges: the switch that each bridge is.
+        wiring: has the ports.
 
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
+    cables = wiring.cables()
+    sent = np.zeros(cables.shape, np.int64)
     bodies = replies(folder, bridges, Multipart.PORT_STATS, multipart.ports_wanted())
-    return {bridge: multipart.records(body, PORT_STATS) for bridge, body in bodies.items()}
+    for bridge, body in bodies.items():
+        rows = multipart.records(body, PORT_STATS)
+        rows = rows[rows["port"] < cables.shape[1]]
+        sent[bridges[bridge], rows["port"]] = rows["sent_packets"]
+    sent[cables < 0] = 0
+    return sent
 
 
 def replies(
@@ -149,3 +172,51 @@ def _parts(data: bytes) -> tuple[bytes, bool]:
             bodies.append(body)
             more = not last
     return b"".join(bodies), more
+
+
+RuleKey = tuple[int, tuple[object, ...]]
+"""A switch, and `Rule.key`."""
+
+
+def packets_by_rule(folder: Path, bridges: Mapping[str, int]) -> dict[RuleKey, int]:
+    """Packets since it was added, of each flow and each bucket.
+
+    Args:
+        folder: of Open vSwitch's sockets.
+        bridges: the switch that each bridge is.
+
+    Raises:
+        OpenVSwitchError: a bridge does not answer.
+    """
+    counted: dict[RuleKey, int] = {}
+    for bridge, body in replies(folder, bridges, Multipart.FLOW, multipart.flows_wanted()).items():
+        for block in multipart.blocks(body, padded(FLOW_STATS.size)):
+            packets = heads(block, FLOW_STATS)["packets"].tolist()
+            rows = entries(restated(block, FLOW_STATS, ROW))
+            for row, count in zip(rows, packets, strict=True):
+                counted[bridges[bridge], _place(row)] = count
+    wanted = multipart.groups_wanted()
+    for bridge, body in replies(folder, bridges, Multipart.GROUP, wanted).items():
+        for block in multipart.blocks(body, GROUP_STATS.size):
+            numbers = heads(block, GROUP_STATS)["group"].tolist()
+            buckets = np.ascontiguousarray(block[:, GROUP_STATS.size :]).view(BUCKET_COUNTER.dtype)
+            for number, row in zip(numbers, buckets["packets"].tolist(), strict=True):
+                for bucket, count in enumerate(row):
+                    counted[bridges[bridge], (number, bucket)] = count
+    return counted
+
+
+def generations(folder: Path, bridges: Mapping[str, int]) -> dict[int, int]:
+    """The generation of the class and group numbers in each switch, by its marker.
+
+    Raises:
+        OpenVSwitchError: a bridge does not answer.
+    """
+    bodies = replies(folder, bridges, Multipart.FLOW, multipart.flows_wanted())
+    return {bridges[name]: generation_of(held(body, b"").marker) for name, body in bodies.items()}
+
+
+@cache
+def _place(row: bytes) -> tuple[object, ...]:
+    """The same rows are read again and again."""
+    return place(row)

@@ -14,10 +14,8 @@ import numpy as np
 
 from compilers.forwarding.program import program_of
 from compilers.tables.build import Build
-from mininet_scenarios.ovs.openvswitch import PrivateOvs
-from mininet_scenarios.ovs.ovsdb import BridgeRow, Database, Port
-from mininet_scenarios.scenario.engine import HostSample
-from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.ovs.openvswitch import BridgeRow, Database, Port, PrivateOvs
+from mininet_scenarios.scenario.engine import HostSample, Outage
 
 COLLECTED = 16
 """Hosts a collector: host i is at collector i // 16, behind port i % 16 + 1."""

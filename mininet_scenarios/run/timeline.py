@@ -1,8 +1,10 @@
 """A timeline on an engine: after each event the fabric is checked against the prediction.
 
 Without a probe that runs, all pairs that the tables deliver ping after each event, and those that
-they don't deliver, or one way only, are shown by a short burst of one-way packets to be as
-predicted. With one, its packets tell what was lost when (`mininet_scenarios.run.loss_windows`).
+they do not deliver, or one way only, are shown by a short burst of one-way packets to be as
+predicted. With one, each event opens a window, of which the lost packets and their pairs are
+counted, until the next. Before a move the probe runs while nothing happens, and is slowed down
+until it loses nothing by itself.
 
 An event may move the fabric to another build. Until all switches hold it, what is predicted is what
 is promised of every mixture of both builds; from then on, what the new one's tables say.
@@ -10,33 +12,41 @@ is promised of every mixture of both builds; from then on, what the new one's ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mininet_scenarios.run.loss_windows import GUARD, Window, watch, within
-from mininet_scenarios.run.rehearsal_plan import RehearsalPlan
+from mininet_scenarios.run.plan import Plan
 from mininet_scenarios.scenario.engine import (
     SILENT,
     Ability,
     BuildChange,
     ControllerChange,
     Engine,
+    EngineError,
     Event,
     HostPair,
     HostSample,
     Observation,
+    Outage,
+    Probed,
     Step,
 )
-from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.scenario.scenario_file import Expect
 from mininet_scenarios.scenario.timeline_events import Case
-from mininet_scenarios.traffic.probe_calibration import clean_interval
-from mininet_scenarios.verdict.checks import Check, Examiner, Mismatch
+from mininet_scenarios.verdict.checks import (
+    Check,
+    Examiner,
+    Happened,
+    Mismatch,
+    PairsReached,
+    Result,
+    Watched,
+)
 from mininet_scenarios.verdict.predict import Prediction
-from mininet_scenarios.verdict.result import Happened, PairsReached, Result
 
 BURST = (4, 0.05)
 """Packets per pair, and seconds between them: with fewer one could be lost for another reason."""
@@ -60,7 +70,7 @@ class Timeline:
 
     def __init__(
         self,
-        plan: RehearsalPlan,
+        plan: Plan,
         examiner: Examiner,
         engine: Engine,
         abilities: frozenset[Ability],
@@ -306,3 +316,218 @@ class Tally:
     def checks(self) -> list[Check]:
         """In the order in which their names came first."""
         return list(self.found.values())
+
+
+GUARD = 0.05
+"""Seconds before an event in which a packet may have left and yet meet it."""
+CONVERGED_WITHIN = 1.0
+"""Seconds, where a scenario does not say."""
+STRETCHES = 240
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """From an event, at `begin` on the engine's clock, to the next; case is None for an undo.
+
+    ends: int64[n, 2], the switches of the probe's pairs as the prediction numbers them; negative
+    for hosts that it has not.
+    """
+
+    what: str
+    begin: float
+    prediction: Prediction
+    ends: NDArray[np.int64]
+    case: Case | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """The packets of one window: pair (int[n]), seconds since the event, whether they came."""
+
+    pair: NDArray[np.int32]
+    since: NDArray[np.float64]
+    came: NDArray[np.bool_]
+
+
+def watch(
+    windows: list[Window],
+    end: float,
+    begin: float,
+    pairs: Sequence[HostPair],
+    probed: Probed,
+    interval: float,
+    result: Result,
+) -> None:
+    """Judge every window, and add what was seen to the result.
+
+    Args:
+        windows: in their order.
+        end: when the last one ends.
+        begin: when the timeline began.
+        pairs: of the probe.
+        probed: its packets.
+        interval: seconds between two of a pair.
+        result: gets checks, and of each event what was lost.
+    """
+    came = ~np.isnan(probed.received)
+    result.watched = _overall(probed, came, begin)
+    rows = iter(range(len(result.happened)))
+    ends = [*(after.begin for _, after in pairwise(windows)), end]
+    for window, until in zip(windows, ends, strict=True):
+        inside = (probed.sent >= window.begin - GUARD) & (probed.sent < until - GUARD)
+        seen = _Seen(probed.pair[inside], probed.sent[inside] - window.begin, came[inside])
+        known = (window.ends >= 0).all(axis=1)
+        fewest = np.where(known, window.prediction.fewest[tuple(window.ends.T)], SILENT)
+        most = np.where(known, window.prediction.most[tuple(window.ends.T)], 0)
+        first = window is windows[0]
+        if window.case is None and not first:
+            continue
+        lost = ~seen.came & (fewest >= 0)[seen.pair]
+        count = np.bincount(seen.pair[lost], minlength=len(pairs))
+        last = float(np.maximum(0, seen.since[lost]).max(initial=0))
+        names = [f"{one} → {other}" for one, other in pairs]
+        result.checks += _judge(window, names, seen, lost, count, most < 0)
+        if window.case and isinstance(window.case.event, BuildChange):
+            due = int((until - window.begin) / interval / 2)
+            result.checks.append(_rate(window.what, names, seen, due))
+        if not first:
+            row = next(rows)
+            result.happened[row] = replace(
+                result.happened[row],
+                lost=int(count.sum()),
+                worst=int(count.max(initial=0)),
+                converged=round(last, 3),
+            )
+
+
+def _judge(
+    window: Window,
+    names: list[str],
+    seen: _Seen,
+    lost: NDArray[np.bool_],
+    count: NDArray[np.int64],
+    never: NDArray[np.bool_],
+) -> list[Check]:
+    expect = window.case.expect if window.case else None
+    limit = within(expect)
+    title = f"probe, {window.what}"
+    late = np.bincount(seen.pair[lost & (seen.since >= limit)], minlength=len(names))
+    what = f"{title}: nothing lost" + (f" after {limit:g} s" if window.case else "")
+    checks = [_pairs(what, names, late, "no packet lost", "{} lost")]
+    if expect is not None and expect.lost is not None:
+        over = np.where(count > expect.lost, count, 0)
+        allowed = f"at most {expect.lost} lost"
+        checks.append(_pairs(f"{title}: {allowed} a pair", names, over, allowed, "{} lost"))
+    strays = seen.came & never[seen.pair] & (seen.since >= limit)
+    if never.any():
+        came = np.bincount(seen.pair[strays], minlength=len(names))
+        checks.append(
+            _pairs(f"{title}: cut off as predicted", names, came, "nothing delivered", "{} packets")
+        )
+    return checks
+
+
+def _rate(what: str, names: list[str], seen: _Seen, due: int) -> Check:
+    """A probe that is silent sees no loss: at least half of what was due has been sent."""
+    sent = np.bincount(seen.pair, minlength=len(names))
+    silent = np.where(sent < due, sent, 0) + (sent < due)
+    title = f"probe, {what}: it kept its rate"
+    return _pairs(title, names, silent, f"{due} packets or more", "fewer than {}")
+
+
+def within(expect: Expect | None) -> float:
+    """Seconds from which nothing may be lost; at once before anything happens."""
+    if expect is None:
+        return 0.0
+    return CONVERGED_WITHIN if expect.converged_within is None else expect.converged_within
+
+
+def _pairs(
+    what: str, names: list[str], wrong: NDArray[np.int64], expected: str, seen: str
+) -> Check:
+    """A check of all pairs, of which those with a count are wrong."""
+    mismatches = tuple(
+        Mismatch(names[n], expected, seen.format(wrong[n])) for n in np.flatnonzero(wrong).tolist()
+    )
+    return Check.of(what, len(names), mismatches)
+
+
+def _overall(probed: Probed, came: NDArray[np.bool_], begin: float) -> Watched:
+    """Counts by stretches of time."""
+    since = np.maximum(0, probed.sent - begin)
+    length = float(since.max(initial=0))
+    stretch = max(0.05, round(length / STRETCHES, 2))
+    where = (since / stretch).astype(np.int64)
+    latency = np.sort((probed.received - probed.sent)[came])
+    return Watched(
+        stretch=stretch,
+        sent=np.bincount(where),
+        received=np.bincount(where, came).astype(np.int64),
+        latency=latency[latency > 0],
+    )
+
+
+CALIBRATION_RATE = 2000.0
+"""Packets a second of all pairs together. A machine does many times as many while nothing happens;
+while the fabric moves, the controller and Open vSwitch need it, too."""
+LEAST, PACKETS = 1.0, 5
+"""A control window is so many seconds, and so many packets of a pair, at least."""
+SLOWER, MOST = 2.0, 4.0
+"""The factor by which the next try is slower, and the longest interval in seconds."""
+
+
+def clean_interval(
+    engine: Engine, pairs: Sequence[HostPair], interval: float, step: Step
+) -> tuple[float, list[str]]:
+    """The shortest interval, from `interval` on, at which the probe loses nothing by itself.
+
+    Args:
+        engine: with a probe.
+        pairs: hosts that reach each other.
+        interval: seconds between two packets of a pair, to begin with; more for many pairs.
+        step: is told of each control window.
+
+    Returns:
+        The interval, and what was seen at shorter ones.
+
+    Raises:
+        EngineError: there is none up to 4 seconds.
+    """
+    seen: list[str] = []
+    if (wanted := len(pairs) / interval) > CALIBRATION_RATE:
+        seen.append(
+            f"every {interval:g} s: {wanted:,.0f} packets a second, "
+            f"where {CALIBRATION_RATE:,.0f} go"
+        )
+        interval = len(pairs) / CALIBRATION_RATE
+    while True:
+        what = f"send over {len(pairs):,} pairs every {interval:.3g} s while nothing happens"
+        with step("control", what):
+            fault = _window(engine, pairs, interval)
+        if not fault:
+            return interval, seen
+        seen.append(f"every {interval:.3g} s: {fault}")
+        if interval * SLOWER > MOST:
+            tried = "; ".join(seen)
+            raise EngineError(
+                "this machine is too busy: the probe itself loses packets while nothing happens "
+                f"({tried}), so it cannot tell whether a move does; run it again on a quieter one"
+            )
+        interval *= SLOWER
+
+
+def _window(engine: Engine, pairs: Sequence[HostPair], interval: float) -> str:
+    """What was wrong with one control window; "" for nothing."""
+    seconds = max(LEAST, PACKETS * interval)
+    engine.probe_start(pairs, interval)
+    begin = engine.now()
+    engine.wait(seconds)
+    end = engine.now()
+    probed = engine.probe_stop()
+    if lost := int(np.isnan(probed.received).sum()):
+        return f"{lost:,} of {len(probed.sent):,} packets lost"
+    inside = probed.pair[(probed.sent >= begin) & (probed.sent < end)]
+    due = int((end - begin) / interval / 2)
+    if (least := int(np.bincount(inside, minlength=len(pairs)).min())) < due:
+        return f"{least} packets of a pair sent where {2 * due} were due"
+    return ""

@@ -24,16 +24,75 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.forwarding.rule import Array, Program
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS
-from mininet_scenarios.scenario.exercise import Exercise
+
+Deviation = tuple[str, str, str]
+"""Where, what was expected, what was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Cases that were looked at, and those of them that were not as expected."""
+
+    cases: int = 0
+    wrong: tuple[Deviation, ...] = ()
+
+    @classmethod
+    def of(cls, cases: int, wrong: list[Any]) -> Findings:
+        """From what JSON holds."""
+        return cls(cases, tuple((where, wanted, seen) for where, wanted, seen in wrong))
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """One exercise of every rule.
+
+    rules: flows and group buckets of the program. due: those that packets can reach, and must have.
+    missed: those of them that none has. waiting: in words, those that no packet reaches as long as
+    every port is up. arrivals: packets, compared whole. shares: ports of select groups. links:
+    those of a fabric that marks packets, which next switches spread.
+    """
+
+    rules: int
+    due: int
+    missed: tuple[str, ...]
+    waiting: tuple[str, ...]
+    arrivals: Findings
+    shares: Findings
+    links: Findings = Findings()
+
+    @property
+    def exercised(self) -> int:
+        """How many rules packets have reached."""
+        return self.rules - len(self.missed) - len(self.waiting)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: counts, and the rules that no packet has reached."""
+        counts = {"all": self.rules, "due": self.due, "exercised": self.exercised}
+        return counts | {"missed": list(self.missed), "waiting": list(self.waiting)}
+
+    @classmethod
+    def read(cls, said: dict[str, Any]) -> Exercise:
+        """From what JSON holds (`dataclasses.asdict`)."""
+        return cls(
+            rules=said["rules"],
+            due=said["due"],
+            missed=tuple(said["missed"]),
+            waiting=tuple(said["waiting"]),
+            arrivals=Findings.of(**said["arrivals"]),
+            shares=Findings.of(**said["shares"]),
+            links=Findings.of(**said["links"]),
+        )
+
 
 Progress = Callable[[int, int], None]
 """Takes (done, all)."""
@@ -215,6 +274,7 @@ ENGINE_NEEDS: dict[type, Ability] = {
     BuildChange: "build",
 }
 """The ability that `apply` takes for each event."""
+EVENTS = {kind.__name__: kind for kind in ENGINE_NEEDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,3 +433,81 @@ def hops_of(time_to_live: int) -> int:
     while 0 < time_to_live <= most // 2:
         most, halved = most // 2, halved + 1
     return most - time_to_live + max(0, halved - 1)
+
+
+Link = tuple[str, str]
+"""Two switches, by name."""
+LINK_DOWN = np.array([-4])
+"""The element that links which do not work are, under an outage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Cables that are cut, by their two switches, names ascending, switches without power, and
+    pairs of cables that have changed places.
+    """
+
+    links: frozenset[Link] = field(default_factory=frozenset)
+    switches: frozenset[str] = field(default_factory=frozenset)
+    miswires: tuple[Miswire, ...] = ()
+
+    def after(self, event: Event) -> Outage:
+        """The outage after one more event."""
+        match event:
+            case LinkChange(links, up):
+                cut = {_ordered(link) for link in links}
+                return replace(self, links=self.links - cut if up else self.links | cut)
+            case NodeChange(switches, up):
+                dark = frozenset(switches)
+                left = self.switches - dark if up else self.switches | dark
+                return replace(self, switches=left)
+            case Miswire(one, other, repaired):
+                wrong = Miswire(one, other)
+                if repaired:
+                    return replace(self, miswires=tuple(m for m in self.miswires if m != wrong))
+                return replace(self, miswires=(*self.miswires, wrong))
+        return self
+
+    def up(self, names: Sequence[str]) -> NDArray[np.bool_]:
+        """bool[S]: which of these switches have power."""
+        return np.array([name not in self.switches for name in names], np.bool_)
+
+    def cabling(
+        self, whole: Program, names: Sequence[str]
+    ) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Far ends as they are cabled now: `Program.far`, `far_link`, and bool[S, K], which work.
+
+        A link is called by the switches that it has in the whole fabric, and cut at the first of
+        them. What names a switch that is not there is left out.
+
+        names: of the switches.
+        """
+        far, far_link = whole.far.copy(), whole.far_link.copy()
+        works, number = far >= 0, {name: v for v, name in enumerate(names)}
+
+        def end(near: str, other: str) -> tuple[int, int]:
+            """A switch, and the number of its link to another."""
+            at = number[near]
+            return at, int(np.flatnonzero(whole.far[at] == number[other])[0])
+
+        for wrong in self.miswires:
+            (u, v), (x, y) = wrong.one, wrong.other
+            for one, other in ((end(u, v), end(y, x)), (end(x, y), end(v, u))):
+                far[one], far_link[one] = other
+                far[other], far_link[other] = one
+        for link in self.links:
+            if number.keys() >= set(link):
+                works[end(*sorted(link, key=number.__getitem__))] = False
+        works[~self.up(names)] = False
+        works &= works[far, far_link]
+        return far, far_link, works
+
+    def program(self, whole: Program, names: Sequence[str]) -> Program:
+        """What switches hold, over cables as they are now; what is dead is `LINK_DOWN`."""
+        far, far_link, works = self.cabling(whole, names)
+        cable = np.where((far >= 0) & ~works, np.int32(LINK_DOWN[0]), whole.cable)
+        return whole._replace(far=far, far_link=far_link, cable=cable)
+
+
+def _ordered(link: Link) -> Link:
+    return min(link), max(link)

@@ -16,8 +16,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 
+import numpy as np
+
 from mininet_scenarios.machine.netns import entered
-from mininet_scenarios.scenario.engine import Progress, hops_of
+from mininet_scenarios.scenario.engine import SILENT, Counts, Progress, hops_of
 from mininet_scenarios.traffic.probing import widen_receiving
 
 PATIENCE = 5.0
@@ -72,15 +74,18 @@ def ping_all(
         return _Round(ends, addresses, version).run(wanted, progress)
 
 
-def answer_rows(seen: dict[Pair, Answers]) -> list[list[int]]:
-    """(at, from, count, shortest, longest) of the answers, in hops of the way to `at`.
+def observed(seen: dict[Pair, Answers], hosts: int) -> tuple[Counts, ...]:
+    """replies, shortest and longest of an `Observation` of so many hosts.
 
-    From a host at the same bridge it is none: not even the switch takes from its TTL.
+    From a host at the same bridge it is no hop: not even the switch takes from its TTL.
     """
-    return [
-        [*pair, a.count, *(max(0, hops_of(ttl)) for ttl in (a.highest, a.lowest))]
-        for pair, a in seen.items()
-    ]
+    replies = np.zeros((hosts, hosts), np.int64)
+    shortest, longest = np.full((2, hosts, hosts), SILENT, np.int64)
+    for (here, there), answers in seen.items():
+        replies[here, there] = answers.count
+        shortest[there, here] = max(0, hops_of(answers.highest))
+        longest[there, here] = max(0, hops_of(answers.lowest))
+    return replies, shortest, longest
 
 
 class _Round:

@@ -3,12 +3,12 @@
 First what hosts ask of their own switch; then frames of every kind between all hosts, compared
 whole where they arrive. Select groups get flows enough to tell their shares. What is still missed
 gets more flows, other ports each, until the counters say that it was reached or the limit is. With
-`repairs`, what waits for ports to fail is reached with these ports down (`ovs.ports_down`).
+`repairs`, what waits for ports to fail is reached with these ports down (`PortsDown`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import cycle, islice
 
@@ -17,23 +17,36 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.class_groups import GroupRole
-from compilers.targets.openflow.protocol import LOCAL
-from mininet_scenarios.ovs.ovsfabric import bridge_name
-from mininet_scenarios.ovs.packets import checksum
-from mininet_scenarios.ovs.ports_down import PortsDown
-from mininet_scenarios.ovs.rule_counters import RuleKey, generations, packets_by_rule
-from mininet_scenarios.scenario.engine import SILENT, Flows, HostSample, Progress
-from mininet_scenarios.scenario.exercise import Deviation, Exercise, Findings
-from mininet_scenarios.traffic.crafted_frames import (
+from compilers.targets.openflow.protocol import LOCAL, TABLES
+from mininet_scenarios.ovs.collectors import frame_out, settled
+from mininet_scenarios.ovs.frames import (
     FRAME_KINDS,
     HASHED,
     CraftedFrames,
-    FrameCrafter,
+    FrameWriter,
+    checksum,
     marked,
 )
+from mininet_scenarios.ovs.management_socket import (
+    ManagementConnection,
+    RuleKey,
+    generations,
+    packets_by_rule,
+    sent_by_port,
+)
+from mininet_scenarios.ovs.openvswitch import Database, Port, PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import bridge_name
+from mininet_scenarios.scenario.engine import (
+    SILENT,
+    Deviation,
+    Exercise,
+    Findings,
+    Flows,
+    HostSample,
+    Progress,
+)
 from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
-from mininet_scenarios.traffic.link_shares import link_shares, sent_by_port
-from mininet_scenarios.traffic.neighbour_frames import questions
+from mininet_scenarios.verdict.predict import Prediction, crossed
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
 
 FLOWS_AGAIN, MOST_ROUNDS = 64, 7
@@ -83,7 +96,7 @@ class RuleExercise:
             bridge_name(self.vertex[v]): v for v in np.flatnonzero(live.topology.present).tolist()
         }
         self.rules = RuleSet(live, self.hosts, generations(self.ovs.folder, self.bridges))
-        self.crafters = {v: FrameCrafter(live, self.hosts, v) for v in self.rules.versions}
+        self.writers = {v: FrameWriter(live, self.hosts, v) for v in self.rules.versions}
         self.first_host = np.zeros(live.tables.switches, np.int64)
         self.first_host[self.hosts.switch[::-1]] = np.arange(len(self.hosts))[::-1]
         self.frames = 0
@@ -123,7 +136,7 @@ class RuleExercise:
 
     def _ask(self) -> None:
         """Hosts' own questions, and their answers, as they have to be."""
-        asked = questions(self.build, self.hosts)
+        asked = [q for writer in self.writers.values() for q in writer.questions()]
         due = [q.answer and (q.sent[0], q.answer) for q in asked]
         heard, _ = exchanged(self.ends, [q.sent for q in asked], due, came=lambda frame: frame)
         self.frames += len(asked)
@@ -141,8 +154,8 @@ class RuleExercise:
         reached = self.rules.prediction.fewest[at[:, None], at] >= 0
         source, destination = np.nonzero(reached & ~np.eye(len(at), dtype=np.bool_))
         for kind in FRAME_KINDS:
-            crafter = self.crafters[version]
-            self._send(crafter.of_kind(kind, source, destination, FIXED_PORT, self.frames))
+            writer = self.writers[version]
+            self._send(writer.of_kind(kind, source, destination, FIXED_PORT, self.frames))
 
     def _send(self, frames: CraftedFrames) -> list[int]:
         """Send them, and compare what arrives with what has to; how often each was sent."""
@@ -252,18 +265,18 @@ class RuleExercise:
             for number, pair in enumerate(islice(cycle(sorted(pairs)), count))
         }
         done: list[NDArray[np.int64]] = [np.zeros((3, 0), np.int64)]
-        for version, crafter in self.crafters.items():
+        for version, writer in self.writers.items():
             rows = [row[1:] for row in sorted(chosen) if row[0] == version and row[1] != row[2]]
             if rows:
                 source, destination, ports = np.array(rows).T
                 here, there = self.first_host[source], self.first_host[destination]
-                times = self._send(crafter.of_kind(HASHED, here, there, ports, self.frames))
+                times = self._send(writer.of_kind(HASHED, here, there, ports, self.frames))
                 done.append(np.stack((here, there, np.array(times))))
         source, destination, times = np.concatenate(done, axis=1)
         return Flows(source, destination, times.astype(np.float64))
 
     def _sent(self) -> NDArray[np.int64]:
-        return sent_by_port(self.ovs, self.bridges, self.rules.prediction)
+        return sent_by_port(self.ovs.folder, self.bridges, self.build.wiring)
 
     def _repairs(self) -> set[Rule]:
         """Reach what only packets reach that find ports down, or that come by such a way; which."""
@@ -326,7 +339,7 @@ class RuleExercise:
         ends = np.flatnonzero(led[self.hosts.switch])
         if not len(ends):
             return None
-        frames = self.crafters[4].of_kind(HASHED, np.zeros(1, np.int64), ends[:1], FIXED_PORT, 0)
+        frames = self.writers[4].of_kind(HASHED, np.zeros(1, np.int64), ends[:1], FIXED_PORT, 0)
         ip = frames.sent["ip"]
         ip["ttl"], ip["checksum"] = LAST_HOP, 0
         ip["checksum"] = checksum(ip)
@@ -359,3 +372,87 @@ def _part(group: GroupRules, port: int, of: Sequence[int]) -> float:
     """The part of amounts, one a bucket, that the buckets of a port have."""
     chosen = sum(n for p, n in zip(group.port, of, strict=True) if p == port)
     return chosen / max(sum(of), 1)
+
+
+UNEVEN_HASH = 0.03
+"""The part of a share that it may be off: hash values do not divide by every number of ports."""
+
+
+def link_shares(
+    known: Prediction, hosts: HostSample, flows: Flows, seen: NDArray[np.int64], sigmas: float
+) -> Findings:
+    """Whether every link carried as many of the flows as their shares say, but for chance.
+
+    Args:
+        known: where packets go.
+        hosts: the ends of flows.
+        flows: with how many packets of different ports each had for a rate.
+        seen: int64[S, ports + 1], packets out of each port meanwhile.
+        sigmas: standard deviations that a count may be off.
+    """
+    arc, flow, share, _ = crossed(known, hosts, flows)
+    place, part = np.unique(arc * len(flows.rate) + flow, return_inverse=True)
+    chance = np.bincount(part, share)
+    arc, flow = np.divmod(place, len(flows.rate))
+    amount, arcs = flows.rate[flow], known.arcs
+    mean = known.by_port(np.bincount(arc, amount * chance, arcs))
+    variance = known.by_port(np.bincount(arc, amount * chance * (1 - chance), arcs))
+    off = np.abs(seen - mean) > sigmas * np.sqrt(variance) + 1 + UNEVEN_HASH * mean
+    wiring, wrong = known.build.wiring, list[Deviation]()
+    switch, link = np.nonzero(wiring.far >= 0)
+    for s, k in zip(switch.tolist(), link.tolist(), strict=True):
+        port = int(wiring.port[s, k])
+        if off[s, port]:
+            where = f"{wiring.names[s]} → {wiring.names[wiring.far[s, k]]}"
+            wrong.append((where, f"about {mean[s, port]:.0f} packets", f"{seen[s, port]}"))
+    return Findings(len(switch), tuple(wrong))
+
+
+SwitchPort = tuple[int, int]
+"""A switch, and the number of one of its ports."""
+
+
+class PortsDown:
+    """The ports that are away, none at first. `port` gives the row of a port in the database."""
+
+    def __init__(self, ovs: PrivateOvs, port: Callable[[int, int], Port]) -> None:
+        self.ovs, self.port = ovs, port
+        self.database = Database(ovs.socket)
+        self.connections: dict[int, ManagementConnection] = {}
+        self.down: frozenset[SwitchPort] = frozenset()
+
+    def close(self) -> None:
+        """Give all ports back, and hang up."""
+        self.put_down(())
+        for connection in self.connections.values():
+            connection.socket.close()
+        self.connections.clear()
+
+    def put_down(self, ports: Iterable[SwitchPort]) -> None:
+        """Let just these ports be away; returns when they are.
+
+        Raises:
+            OpenVSwitchError: Open vSwitch refused it.
+        """
+        wanted = frozenset(ports)
+        back, away = sorted(self.down - wanted), sorted(wanted - self.down)
+        self.down = wanted
+        if back:
+            rows = ((bridge_name(v), self.port(v, p)) for v, p in back)
+            self.database.add_ports(rows, alone=bool(wanted))
+        if away:
+            names = ((bridge_name(v), self.port(v, p).name) for v, p in away)
+            self.database.remove_ports(names, alone=True)
+
+    def inject(self, frames: Iterable[tuple[int, int, bytes]]) -> None:
+        """Send frames through the tables of switches, as if they had come in on these ports.
+
+        Raises:
+            OpenVSwitchError: a switch refused one, or does not answer.
+        """
+        for switch, port, data in frames:
+            if switch not in self.connections:
+                socket = self.ovs.folder / f"{bridge_name(switch)}.mgmt"
+                self.connections[switch] = ManagementConnection(socket)
+            self.connections[switch].outgoing += frame_out(data, TABLES, port)
+        settled(list(self.connections.values()))

@@ -1,4 +1,4 @@
-"""Predictions from the tables: hops of every pair, and the load of every link.
+"""Predictions from the tables: hops of every pair, the load of every link, and rates of flows.
 
 With alternates, intermediates or equal-cost paths, a switch chooses among several paths by a hash
 that no one predicts, so hops and loads are known between bounds; without, the bounds meet. The same
@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.evaluation.max_min import max_min
 from compilers.forwarding.host_paths import HostPaths, TabulatedHops
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST
-from mininet_scenarios.scenario.outage import LINK_DOWN, Outage
+from compilers.wiring.wiring import Wiring
+from mininet_scenarios.scenario.engine import LINK_DOWN, Flows, HostSample, Outage, Throughput
 
 Loads = NDArray[np.int64]
 N = TypeVar("N", np.int64, np.float64)
@@ -151,12 +153,7 @@ class Prediction:
 
     def by_port(self, arcs: NDArray[N]) -> NDArray[N]:
         """[S, ports + 1] of a value for each arc."""
-        port = self.build.wiring.port
-        widest = max(len(names) for names in self.build.wiring.port_names)
-        table = np.zeros((len(port), widest + 1), arcs.dtype)
-        switch, link = np.nonzero(port)
-        table[switch, port[switch, link]] = arcs.reshape(port.shape)[switch, link]
-        return table
+        return by_port(self.build.wiring, arcs.reshape(self.build.wiring.port.shape))
 
     def on_the_way(self, other: Prediction) -> Prediction:
         """While the fabric moves to another build: what is promised of every mixture of both.
@@ -209,3 +206,46 @@ def _predict(walks: Walks, outage: Outage) -> Prediction:
         known.fewest[source, destination] = np.minimum.reduceat(paths.hops, begin)
         known.most[source, destination] = np.maximum.reduceat(paths.hops, begin)
     return known
+
+
+HOST_LINKS = 10_000.0
+"""Mb/s that a host takes and gives where links have no rate: flows are bounded by something."""
+
+
+def carry(walked: Prediction, hosts: HostSample, flows: Flows, rate: float | None) -> Throughput:
+    """Max-min fair rates when every flow divides itself over its paths by their weights.
+
+    The shares are fixed: the fullest of its paths limits a flow, as it would one that must arrive
+    whole. Links between switches carry `rate` each way, hosts' links any amount. What a path loses
+    counts as sent, and not as arrived.
+    """
+    arcs, flow, share, arrives = crossed(walked, hosts, flows)
+    capacity = np.full(walked.arcs, np.inf if rate is None else rate)
+    demand = np.minimum(flows.rate, HOST_LINKS if rate is None else np.inf)
+    fair = max_min(arcs, flow, share, capacity, np.where(arrives > 0, demand, 0))
+    loads = np.zeros(walked.arcs)
+    np.add.at(loads, arcs, share * fair[flow])
+    ports = walked.by_port(loads)
+    return Throughput(fair * arrives, dict(zip(walked.build.wiring.names, ports, strict=True)))
+
+
+def crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[NDArray[Any], ...]:
+    """int64[m], int64[m], float64[m]: an arc, a flow over it, its share there; and float64[n], what
+    part of each flow arrives.
+    """
+    source, destination = hosts.switch[flows.source], hosts.switch[flows.destination]
+    paths = walked.paths(source, destination)
+    hop, path = np.nonzero(paths.arcs >= 0)
+    home = np.where(paths.hops >= 0, paths.part, 0)
+    arrives = np.bincount(paths.pair, home, len(source))
+    # Hosts of one switch reach each other over no link.
+    arrives[(source == destination) & walked.outage.up(walked.build.wiring.names)[source]] = 1
+    return paths.arcs[hop, path].astype(np.int64), paths.pair[path], paths.part[path], arrives
+
+
+def by_port(wiring: Wiring, of_links: NDArray[N]) -> NDArray[N]:
+    """[S, ports + 1], from values of the links of each switch, [S, K]."""
+    switch, link = np.nonzero(wiring.port)
+    table = np.zeros(wiring.cables().shape, of_links.dtype)
+    table[switch, wiring.port[switch, link]] = of_links[switch, link]
+    return table

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from compilers.drawing.plots import COLOURS, Curve, Panel, plot
 from compilers.tables.folders.artefact import replace_file
 from inventory.problems import InputError
-from mininet_scenarios.verdict.result import Result
-from mininet_scenarios.verdict.rule_checks import rules_in_words
+from mininet_scenarios.verdict.checks import Result, rules_in_words
 from templates import environment
 
 FORMS = (".html", ".xml", ".json")

@@ -26,7 +26,7 @@ from polarfab.output.verification_output import stop_if_wrong
 if TYPE_CHECKING:
     from mininet_scenarios.run.emulation import Emulated
     from mininet_scenarios.scenario.scenario_file import LoadedScenario
-    from mininet_scenarios.verdict.result import Result
+    from mininet_scenarios.verdict.checks import Result
 
 LISTED_RUNS = 12
 """Events that are printed without --verbose; all are in the JSON and in the report."""
@@ -65,9 +65,8 @@ def run(
 
     `again` are the words that run it again, without engine and framework.
     """
-    from mininet_scenarios.run.emulation import Emulation
-    from mininet_scenarios.run.plane_emulation import run_planes
-    from mininet_scenarios.run.rehearsal_plan import Silent, WrongTables
+    from mininet_scenarios.run.emulation import Emulation, run_planes
+    from mininet_scenarios.run.plan import Silent, WrongTables
     from mininet_scenarios.scenario.engine import EngineError
 
     if unverified and loaded.folder:
@@ -114,7 +113,7 @@ def _print_timeline(result: Result) -> None:
 
 
 def _print(found: Emulated) -> None:
-    from mininet_scenarios.verdict.rule_checks import rules_in_words
+    from mininet_scenarios.verdict.checks import rules_in_words
 
     facts, result = found.facts, found.result
     engine = f"{facts['engine']}, {facts['framework']}" if facts["framework"] else facts["engine"]

@@ -19,8 +19,8 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
+from mininet_scenarios.engines.inner_child import OPEN_FILES, RUN, prepare
 from mininet_scenarios.machine.preflight import namespaces
-from mininet_scenarios.machine.serving import OPEN_FILES, RUN, prepare
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import EngineError, HostSample

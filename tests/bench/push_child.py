@@ -31,7 +31,7 @@ from compilers.targets.openflow.protocol import (
     message,
     padded,
 )
-from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
+from mininet_scenarios.engines.inner_child import RUN, Reply, prepare, serve
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS, ControllerProcess
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mininet_scenarios.machine.inner import InnerProcess, Job
+from mininet_scenarios.engines.inner_engine import InnerProcess, Job
 
 BARE = "bare socket server, same bundles"
 Tell = Callable[[str], None]

@@ -56,7 +56,7 @@ def command(
     \b
         polarfab rehearse larger --from build --report out
     """
-    from mininet_scenarios.run.move_scenario import move_scenario
+    from mininet_scenarios.run.emulation import move_scenario
 
     loaded = move_scenario(str(old), folder, engine or "auto", framework, interval, pairs)
     again = [

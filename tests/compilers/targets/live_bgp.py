@@ -19,8 +19,7 @@ from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
-from mininet_scenarios.engines.router_space import Space, run, until
-from mininet_scenarios.engines.routers import Routers
+from mininet_scenarios.engines.routers import Routers, Space, run, until
 from mininet_scenarios.scenario.engine import EngineError, HostSample
 
 TALKER = Path(__file__).with_name("live_talker.py")

@@ -17,7 +17,7 @@ from compilers.targets.openflow.flow_tables import MARKERS
 from compilers.targets.openflow.protocol import ControllerRole, MessageType
 from controller.cluster.roles import request
 from controller.openflow import messages
-from mininet_scenarios.machine.serving import RUN
+from mininet_scenarios.engines.inner_child import RUN
 from mininet_scenarios.scenario.engine import ControllerChange
 from tests.controller.cluster.makers import PORTS, group
 from tests.controller.makers import BRIDGES, POLARFAB, SWITCHES, rows

@@ -13,7 +13,7 @@ from pathlib import Path
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
 from controller.devices.device_push import PushWay
-from mininet_scenarios.engines.router_space import until
+from mininet_scenarios.engines.routers import until
 from polarfab.fabric import Fabric
 from tests.controller.devices.live_push import Site
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from compilers.tables.folders.build_folder import load
 from compilers.targets.target_lookup import target
 from controller.devices.router_device import LinuxDevice
-from mininet_scenarios.engines.router_space import until
+from mininet_scenarios.engines.routers import until
 from tests.controller.devices.live_push import PATIENCE, Site
 
 

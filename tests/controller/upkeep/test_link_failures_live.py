@@ -16,8 +16,7 @@ from compilers.tables.folders.build_folder import load
 from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
-from mininet_scenarios.scenario.engine import HostSample, Miswire
-from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.scenario.engine import HostSample, Miswire, Outage
 from tests.compilers.targets.live_ovs import BRIDGE, dump
 from tests.compilers.wiring.makers import missing
 from tests.controller import makers

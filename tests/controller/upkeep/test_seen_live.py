@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load
-from mininet_scenarios.ovs.collecting import Collectors
+from mininet_scenarios.ovs.collectors import Collectors
+from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
-from mininet_scenarios.ovs.packets import HostPackets, Postman
 from mininet_scenarios.scenario.engine import SILENT, HostSample
 from tests.controller import makers
 from tests.controller.cluster.makers import group
@@ -54,12 +54,12 @@ class Probe:
     def __init__(self, ovs, build):
         self.hosts = HostSample.of(build, 1)
         self.collectors = Collectors(ovs, len(self.hosts))
-        self.postman = Postman(build, self.hosts, 4)
+        self.writer = FrameWriter(build, self.hosts, 4)
         self.packets = HostPackets.of(2 * self.hosts.every_pair())
 
     def lost(self):
         """The pairs of switches that have lost a packet, but for those of the bad one's host."""
-        hops = self.collectors.exchange(self.postman, self.packets, lambda *_: None)
+        hops = self.collectors.exchange(self.writer, self.packets, lambda *_: None)
         ends = np.stack((self.packets.source, self.packets.destination), axis=1)[hops == SILENT]
         return {(a, b) for a, b in ends.tolist() if BAD not in (a, b)}
 

@@ -19,8 +19,9 @@ from itertools import permutations
 
 import numpy as np
 
+from mininet_scenarios.engines.inner_child import OPEN_FILES
 from mininet_scenarios.engines.mininet_child import PACKETS, MininetChild
-from mininet_scenarios.machine.serving import OPEN_FILES
+from mininet_scenarios.ovs.ovsfabric import port_interface
 
 CLONE_NEWNET, SO_RCVBUFFORCE = 0x40000000, 33
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -98,6 +99,14 @@ class Prober:
                 self.last = time.monotonic()
 
 
+def set_link(network, vertex, link, up):
+    """Take a link of a switch down or up again, at both of its ends."""
+    wiring, state = network.build.wiring, "up" if up else "down"
+    far = wiring.far[vertex, link], wiring.far_port[vertex, link]
+    ends = (vertex, wiring.port[vertex, link]), far
+    network.batch([f"link set {port_interface(*end)} {state}" for end in ends])
+
+
 def spread(inside, prober, vertex, others, flows):
     """Packets by switch and link when the vertex's host sends so many flows to each other."""
     before = inside._counters(PACKETS)
@@ -111,7 +120,7 @@ def to_dead_switch(inside, prober, dead):
     """Packets that the others send to a vertex whose links are down, and links that these take."""
     links = np.flatnonzero(inside.build.wiring.far[dead] >= 0).tolist()
     for link in links:
-        inside.network.set_link(dead, link, up=False)
+        set_link(inside.network, dead, link, up=False)
     others = [v for v in range(len(prober.ends)) if v != dead]
     prober.settled(list(permutations(others, 2)))
     before = inside._counters(PACKETS).sum()
@@ -142,10 +151,10 @@ def main(build, logs, cases, flows, dead):
         result["spread"] = result["carried"][flows[0]]
     for case in cases:
         for vertex, link in case:
-            inside.network.set_link(vertex, link, up=False)
+            set_link(inside.network, vertex, link, up=False)
         result["down"].append(prober.settled(pairs))
         for vertex, link in case:
-            inside.network.set_link(vertex, link, up=True)
+            set_link(inside.network, vertex, link, up=True)
         prober.settled(pairs)
     if dead is not None:
         result["dead"] = to_dead_switch(inside, prober, dead)

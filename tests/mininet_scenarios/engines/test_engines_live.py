@@ -11,7 +11,7 @@ import pytest
 
 from compilers.tables.folders.build_folder import save
 from mininet_scenarios.engines import routers
-from mininet_scenarios.engines.router_space import Space
+from mininet_scenarios.engines.routers import Space
 
 pytestmark = pytest.mark.live
 POLARFAB = Path(sys.executable).with_name("polarfab")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inventory.problems import InputError
-from mininet_scenarios.machine import resources, runs
+from mininet_scenarios.machine import preflight, runs
 from mininet_scenarios.scenario.engine import HostSample
 from tests.waiting import until
 
@@ -147,22 +147,22 @@ def test_a_killed_run_that_hangs_is_cleaned(state, tmp_path):
 def test_what_is_short_is_told_at_once(compiled):
     build = compiled(5)
     hosts = HostSample.of(build)
-    wanted = resources.needed(build, hosts)
-    resources.require(build, hosts, here=wanted)
-    none = resources.Amounts(10, 10, 10, 10)
+    wanted = preflight.needed(build, hosts)
+    preflight.require_resources(build, hosts, here=wanted)
+    none = preflight.Amounts(10, 10, 10, 10)
     with pytest.raises(InputError) as error:
-        resources.require(build, hosts, here=none)
+        preflight.require_resources(build, hosts, here=none)
     told = {problem.required: problem.todo for problem in error.value.problems}
     assert len(told) == 4
     assert f"{wanted.files:,} open files per process" in told
     table = "62 entries in the neighbour tables of all namespaces (gc_thresh3)"
     assert told[table] == "as root: sysctl -w net.ipv4.neigh.default.gc_thresh3=62"
     with pytest.raises(InputError, match=f"{wanted.memory:,} MB of memory, given 1; a smaller"):
-        resources.require(build, hosts, here=replace(wanted, memory=1))
+        preflight.require_resources(build, hosts, here=replace(wanted, memory=1))
 
 
 def test_needs_grow_with_the_fabric(compiled):
-    small, large = (resources.needed(b, HostSample.of(b)) for b in (compiled(3), compiled(5)))
+    small, large = (preflight.needed(b, HostSample.of(b)) for b in (compiled(3), compiled(5)))
     for name in ("memory", "files", "processes", "neighbours"):
         assert getattr(small, name) < getattr(large, name)
     # Measured on q=3 and q=5, everything that runs added up: 159 and 185 MB, 150 and 372 files.

@@ -7,9 +7,9 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.openflow.protocol import MessageType, message
 from compilers.wiring.addressing import format_mac
+from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
 from mininet_scenarios.ovs.management_socket import headers
-from mininet_scenarios.ovs.ovsdb import BridgeRow, Port
-from mininet_scenarios.ovs.packets import HostPackets, Postman
+from mininet_scenarios.ovs.openvswitch import BridgeRow, Port
 from mininet_scenarios.scenario.engine import HostSample
 
 
@@ -37,9 +37,9 @@ def test_an_independent_reader_finds_the_packet(build, version):
     from os_ken.ofproto import ofproto_v1_3_parser as parser
 
     hosts = HostSample.of(build)
-    postman = Postman(build, hosts, version)
+    writer = FrameWriter(build, hosts, version)
     wanted = HostPackets(np.array([3]), np.array([20]), np.array([5]))
-    out = postman.outs(wanted, np.array([4]), 7).tobytes()
+    out = writer.outs(wanted, np.array([4]), 7).tobytes()
     assert [(start, length) for start, _, length in headers(out)] == [(0, len(out))]
     action = parser.OFPAction.parser(out, 24)
     assert (action.port, out[4:8]) == (4, b"\0\0\0\0")
@@ -70,18 +70,18 @@ def test_no_packets_are_no_messages(build):
     nobody = HostPackets.of(np.zeros((7, 7), np.int64))
     hosts = HostSample.of(build)
     for version in (4, 6):
-        assert len(Postman(build, hosts, version).outs(nobody, np.zeros(0, np.int64), 1)) == 0
+        assert len(FrameWriter(build, hosts, version).outs(nobody, np.zeros(0, np.int64), 1)) == 0
 
 
 def test_packet_ins_are_read_among_others(build):
-    postman = Postman(build, HostSample.of(build), 4)
+    writer = FrameWriter(build, HostSample.of(build), 4)
     counts = np.zeros((26, 26), np.int64)
     counts[3, 20], counts[9, 1] = 1, 2
-    outs = postman.outs(HostPackets.of(counts), np.zeros(3, np.int64), 7)
+    outs = writer.outs(HostPackets.of(counts), np.zeros(3, np.int64), 7)
     ins = [packet_in(row.tobytes(), port) for port, row in enumerate(outs, start=1)]
-    assert len(ins[0]) == postman.row.itemsize
+    assert len(ins[0]) == writer.row.itemsize
     for data in (b"".join(ins), message(2, 0) + ins[0] + message(21, 0) + ins[1] + ins[2]):
-        rows = postman.ins(data)
+        rows = writer.ins(data)
         assert rows["in_port"].tolist() == [1, 2, 3]
         assert rows["source"].tolist() == [3, 9, 9]
         assert rows["destination"].tolist() == [20, 1, 1]
@@ -106,3 +106,35 @@ def test_a_bridge_is_rows_that_name_each_other():
     names = {operation["uuid-name"] for operation in operations}
     assert {name for _, name in bridge["ports"][1]} <= names
     assert ["datapath-id", f"{42:016x}"] in bridge["other_config"][1]
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_an_independent_reader_finds_the_questions(build, version):
+    """Its parser, and its checksum of a neighbour's message (RFC 4443, §2.3)."""
+    from os_ken.lib.packet import arp, icmpv6, packet
+    from os_ken.lib.packet.packet_utils import checksum_ip
+
+    hosts, a = HostSample.of(build), build.addressing
+    at = int(hosts.switch[3]), int(hosts.number[3])
+    router = str(a.gateway(at[0]) if version == 4 else a.network6(at[0])[1])
+    questions = FrameWriter(build, hosts, version).questions()
+    (asked,) = (q for q in questions if q.answer and q.sent[0] == hosts.names[3])
+    assert [q.answer for q in questions if q.sent[0] == hosts.names[3] and q is not asked] == (
+        [None, None] if version == 4 else [None]
+    )
+    for data, kind in ((asked.sent[1], 1), (asked.answer, 2)):
+        ethernet, *others = packet.Packet(data).protocols
+        assert (ethernet.src == a.mac(*at)) == (kind == 1)
+        if version == 4:
+            (message,) = others
+            assert isinstance(message, arp.arp)
+            assert message.opcode == kind
+            assert router == (message.dst_ip if kind == 1 else message.src_ip)
+            continue
+        ip, message = others
+        assert message.type_ == (icmpv6.ND_NEIGHBOR_SOLICIT, icmpv6.ND_NEIGHBOR_ADVERT)[kind - 1]
+        assert message.data.dst == router
+        assert message.data.option.hw_src == (
+            a.mac(*at) if kind == 1 else format_mac(a.gateway_mac)
+        )
+        assert checksum_ip(ip, len(data) - 54, data[54:]) == 0

@@ -10,8 +10,8 @@ from compilers.pipeline import compile_fabric
 from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import require
 from mininet_scenarios.engines.model_engine import ModelEngine
+from mininet_scenarios.run.plan import Plan, plan
 from mininet_scenarios.run.rehearsal import carry_out
-from mininet_scenarios.run.rehearsal_plan import RehearsalPlan, plan
 from mininet_scenarios.scenario.engine import (
     ControllerChange,
     LinkChange,
@@ -25,7 +25,7 @@ from mininet_scenarios.scenario.timeline_events import cases, needs
 
 
 def rehearse(loaded, engine=ModelEngine, build=None):
-    made = RehearsalPlan.of(loaded.scenario, build) if build else plan(loaded, unverified=True)
+    made = Plan.of(loaded.scenario, build) if build else plan(loaded, unverified=True)
     builds = tuple(planned.build for planned in made.builds)
     rate, hosts = loaded.scenario.traffic.link_rate, loaded.scenario.hosts
     several = builds if len(builds) > 1 else ()

@@ -11,10 +11,10 @@ from compilers.tables.folders.build_folder import save
 from compilers.update import update_proof
 from inventory.problems import InputError
 from mininet_scenarios.engines.model_engine import ModelEngine
-from mininet_scenarios.scenario.cabled_build import as_cabled, ground_of
+from mininet_scenarios.run.timeline import clean_interval
 from mininet_scenarios.scenario.engine import ControllerChange, EngineError, Setup
 from mininet_scenarios.scenario.scenario_file import load_scenario
-from mininet_scenarios.traffic.probe_calibration import clean_interval
+from mininet_scenarios.scenario.timeline_events import as_cabled, ground_of
 from tests.compilers.update.updates import build, grown
 from tests.mininet_scenarios.run.test_library import failed, rehearse
 

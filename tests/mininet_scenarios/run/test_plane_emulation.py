@@ -10,10 +10,9 @@ from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.plane_folders import builds_in, save_planes
 from inventory.problems import InputError
-from mininet_scenarios.run.emulation import Emulation
-from mininet_scenarios.run.plane_emulation import _check, _together, run_planes
+from mininet_scenarios.run.emulation import Emulation, _check, _together, run_planes
 from mininet_scenarios.scenario.scenario_file import load_scenario
-from mininet_scenarios.verdict.result import PairsReached
+from mininet_scenarios.verdict.checks import PairsReached
 from polarfab import emulate
 
 HEAD = "name: x\nfabric: {name: lab, topology: {family: polarfly, q: 3}, planes: 2}\ntimeline:\n"

@@ -16,12 +16,12 @@ from inventory.problems import InputError
 from mininet_scenarios.engines.inner_engine import InnerEngine
 from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.machine.preflight import namespaces
+from mininet_scenarios.run.plan import Plan
 from mininet_scenarios.run.rehearsal import carry_out, choose_diversion, sample_counts
-from mininet_scenarios.run.rehearsal_plan import RehearsalPlan
 from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of
-from mininet_scenarios.scenario.scenario_format import Expect, Sample, Scenario
+from mininet_scenarios.scenario.scenario_file import Expect, Sample, Scenario
 from mininet_scenarios.traffic import pinging
-from mininet_scenarios.traffic.pinging import Answers, answer_rows
+from mininet_scenarios.traffic.pinging import Answers, observed
 from mininet_scenarios.verdict.checks import Examiner, histogram
 from mininet_scenarios.verdict.predict import Prediction
 from polarfab import Fabric
@@ -75,7 +75,7 @@ def rehearse(build, engine=None, **keys):
     scenario = Scenario(name="trial", **keys)
     listener = Listener()
     engine = engine or model(build, scenario.hosts)
-    return carry_out(RehearsalPlan.of(scenario, build), engine, listener), listener.notes
+    return carry_out(Plan.of(scenario, build), engine, listener), listener.notes
 
 
 @pytest.mark.parametrize(("q", "hosts"), [(2, 1), (3, 1), (3, 2), (4, 1)])
@@ -248,14 +248,17 @@ def test_echo_requests_that_are_answered_or_lost(me):
     lost = "192.0.2.1" if "." in me else "2001:db8::1"
     script = (
         "import os, sys; from mininet_scenarios.traffic.pinging import *; "
-        "print(sorted(answer_rows(ping_all([os.getpid()] * 2, sys.argv[1:],"
-        " [(0, 0, 3), (1, 0, 200), (1, 1, 2)], print))))"
+        "wanted = [(0, 0, 3), (1, 0, 200), (1, 1, 2)]; "
+        "seen = ping_all([os.getpid()] * 2, sys.argv[1:], wanted, print); "
+        "print([found.tolist() for found in observed(seen, 2)])"
     )
     words = ["sh", "-c", f'ip link set lo up; exec "$0" -c "$1" {me} {lost}']
     done = subprocess.run(
         [*namespaces(), *words, sys.executable, script], capture_output=True, text=True, timeout=60
     )
-    assert done.stdout.splitlines()[-1:] == ["[[0, 0, 3, 0, 0], [1, 0, 200, 0, 0]]"], done.stderr
+    assert done.stdout.splitlines()[-1:] == [
+        "[[[3, 0], [200, 0]], [[0, 0], [-1, -1]], [[0, 0], [-1, -1]]]"
+    ], done.stderr
 
 
 def test_an_answer_that_comes_twice_is_one():
@@ -266,14 +269,16 @@ def test_an_answer_that_comes_twice_is_one():
     asking = pinging._Round({0: end}, ["::1"], 6)
     asking.asked[number] = (0, 0)
     asking._hear(end)
-    assert answer_rows(asking.seen) == [[0, 0, 1, 1, 1]]
+    assert [found.tolist() for found in observed(asking.seen, 1)] == [[[1]], [[1]], [[1]]]
 
 
 def test_answers_in_hops():
     answers = Answers()
     answers.add(61)
     answers.add(60)
-    assert answer_rows({(2, 7): answers}) == [[2, 7, 2, 2, 3]]
+    replies, shortest, longest = observed({(2, 7): answers}, 8)
+    assert (replies[2, 7], shortest[7, 2], longest[7, 2]) == (2, 2, 3)
+    assert (replies.sum(), (longest >= 0).sum()) == (2, 1)
     assert (hops_of(61), hops_of(63), hops_of(0)) == (2, 0, 63)
 
 

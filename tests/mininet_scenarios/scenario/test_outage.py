@@ -8,8 +8,7 @@ import pytest
 from compilers.proof.failures.failure_walks import walk_failures
 from compilers.routing.plane_choices import compact_valiant, polarfly
 from compilers.routing.split_classes import split_direct
-from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange
-from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange, Outage
 from mininet_scenarios.verdict.predict import Prediction
 
 

@@ -2,8 +2,7 @@
 
 from types import SimpleNamespace
 
-from mininet_scenarios.traffic.frame_exchange import PATIENCE, exchanged
-from mininet_scenarios.traffic.host_frames import HostFrames
+from mininet_scenarios.traffic.frame_exchange import PATIENCE, HostFrames, exchanged
 
 FRAMES = [(0, b"one"), (1, b"two"), (0, b"three"), (1, b"silent")]
 DUE = [b"one", b"two", b"three", None]

@@ -10,11 +10,9 @@ import pytest
 
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import MARKED_NUMBER
-from mininet_scenarios.scenario.engine import Flows, HostSample, LinkChange
-from mininet_scenarios.scenario.outage import Outage
-from mininet_scenarios.traffic.link_shares import link_shares
-from mininet_scenarios.verdict.flow_model import carry, crossed
-from mininet_scenarios.verdict.predict import Prediction
+from mininet_scenarios.scenario.engine import Flows, HostSample, LinkChange, Outage
+from mininet_scenarios.traffic.rule_exercise import link_shares
+from mininet_scenarios.verdict.predict import Prediction, carry, crossed
 from mininet_scenarios.verdict.rule_set import RuleSet
 from tests.compilers.readers.emitted import IDENTITY
 from tests.compilers.routing.makers import loads_by_hand, marked, paths_by_hand

@@ -9,12 +9,11 @@ from compilers.tables.folders.build_folder import save
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.flow_tables import Pipeline
 from inventory.problems import InputError
+from mininet_scenarios.ovs.frames import FRAME_KINDS, FrameWriter, marked
 from mininet_scenarios.run.rehearsal import rules_expected
-from mininet_scenarios.scenario.engine import HostSample
-from mininet_scenarios.scenario.exercise import Exercise, Findings
+from mininet_scenarios.scenario.engine import Exercise, Findings, HostSample
 from mininet_scenarios.scenario.scenario_file import load_scenario
-from mininet_scenarios.traffic.crafted_frames import FRAME_KINDS, FrameCrafter, marked
-from mininet_scenarios.verdict.rule_checks import rule_checks, rules_in_words
+from mininet_scenarios.verdict.checks import rule_checks, rules_in_words
 from mininet_scenarios.verdict.rule_set import RuleSet
 
 
@@ -72,8 +71,8 @@ def test_repair_buckets_wait_for_failures(build_of):
 @pytest.mark.parametrize("kind", FRAME_KINDS, ids=str)
 def test_frames_arrive_whole_or_the_difference_is_named(build_of, version, kind):
     build = build_of("{}")
-    crafter = FrameCrafter(build, HostSample.of(build), version)
-    frames = crafter.of_kind(kind, np.array([0, 3]), np.array([5, 9]), 1024, 70)
+    writer = FrameWriter(build, HostSample.of(build), version)
+    frames = writer.of_kind(kind, np.array([0, 3]), np.array([5, 9]), 1024, 70)
     assert max(kind.size + 14, 50) <= frames.sent.dtype.itemsize <= max(kind.size + 14, 90)
     arrived = frames.arriving[1:2].copy()
     assert marked(arrived.tobytes()) == 71

@@ -25,11 +25,9 @@ from compilers.update.move_plan import plan as plan_move
 from compilers.update.update_proof import prove
 from inventory.problems import InputError, Problem
 from inventory.yamlfile import Document
-from mininet_scenarios.scenario.cabled_build import as_cabled, ground_of
 from mininet_scenarios.scenario.engine import Ability, Event, Progress
-from mininet_scenarios.scenario.scenario_file import LoadedScenario
-from mininet_scenarios.scenario.scenario_format import Scenario, TimelineEntry
-from mininet_scenarios.scenario.timeline_events import Case, cases, needs
+from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario, TimelineEntry
+from mininet_scenarios.scenario.timeline_events import Case, as_cabled, cases, ground_of, needs
 from mininet_scenarios.verdict.checks import Check, Mismatch
 
 
@@ -81,7 +79,7 @@ class PlannedBuild:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RehearsalPlan:
+class Plan:
     """What is to be rehearsed.
 
     builds: the first, and those that the fabric moves to. cabled: the one of them that has all of
@@ -96,7 +94,7 @@ class RehearsalPlan:
     promises: tuple[tuple[Check, str], ...] = ()
 
     @classmethod
-    def of(cls, scenario: Scenario, build: Build) -> RehearsalPlan:
+    def of(cls, scenario: Scenario, build: Build) -> Plan:
         """One without events, for a build that is not walked."""
         return cls(scenario, (PlannedBuild(build),), build)
 
@@ -143,7 +141,7 @@ class RehearsalPlan:
 
 def plan(
     loaded: LoadedScenario, unverified: bool = False, observer: Observer | None = None
-) -> RehearsalPlan:
+) -> Plan:
     """Compile and walk the builds of a scenario, name its events, and prove its moves.
 
     Args:
@@ -163,7 +161,7 @@ def plan(
     moves = {moment: (n, several[n]) for moment, n in numbers.items()}
     first = as_cabled(several[0], cabled) if len(several) > 1 else cabled
     events = cases(loaded.scenario, first, loaded.document, moves, cabled, loaded.others)
-    return RehearsalPlan(loaded.scenario, tuple(builds), cabled, events, promises)
+    return Plan(loaded.scenario, tuple(builds), cabled, events, promises)
 
 
 @dataclass(frozen=True, slots=True)
