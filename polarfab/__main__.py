@@ -8,9 +8,9 @@ from polarfab.interruption import end_interrupted
 def main() -> None:
     """Run the command line."""
     try:
-        from polarfab import cli
+        from polarfab.cli import main as run
 
-        cli.main()
+        run()
     except KeyboardInterrupt as error:
         end_interrupted(error)
 

@@ -87,8 +87,7 @@ def chosen_fabric(subject: str, given: Mapping[str, Any]) -> Fabric | None:
 
     if is_family(subject):
         return None
-    place = Path(subject)
-    if subject != "-" and not place.exists():
+    if subject != "-" and not Path(subject).exists():
         known = known_families()
         todo = did_you_mean(subject, known, "no file or folder is called so")
         raise InputError.of(f"a build, a fabric.yaml or one of {', '.join(known)}", subject, todo)
@@ -99,6 +98,15 @@ def chosen_fabric(subject: str, given: Mapping[str, Any]) -> Fabric | None:
     ]
     if surplus:
         raise InputError(surplus)
+    return fabric_at(subject)
+
+
+def fabric_at(place: str) -> Fabric:
+    """The fabric of a build folder, or of a fabric.yaml (`-`: standard input).
+
+    Raises:
+        InputError: it is neither.
+    """
     from polarfab.fabric import Fabric
 
-    return Fabric.load(subject) if place.is_dir() else Fabric.from_spec(subject)
+    return Fabric.load(place) if Path(place).is_dir() else Fabric.from_spec(place)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -53,12 +53,14 @@ class SwitchChange:
 class Comparison:
     """Two builds side by side.
 
-    facts: what the builds say of themselves (inputs, topology, policy, addresses), where they
-    differ: the old value and the new one. renamed: old and new names of a switch that stays.
+    builds: their identities. facts: what the builds say of themselves (inputs, topology, policy,
+    addresses), where they differ: the old value and the new one. renamed: old and new names of a
+    switch that stays.
     switches: those that stay, in the new order. hosts_moved: of each host at another port or
     place of its switch, or with another MAC address, its name, what it was and what it is.
     """
 
+    builds: tuple[str, str]
     facts: Mapping[str, tuple[str, str]]
     nodes_added: tuple[str, ...]
     nodes_removed: tuple[str, ...]
@@ -82,6 +84,14 @@ class Comparison:
         hosts = self.hosts_added or self.hosts_removed or self.hosts_moved
         return bool(self.facts or nodes or cables or hosts or any(self.switches))
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; of switches those that change."""
+        a, b = self.builds
+        apart = ("builds", "switches")
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in apart}
+        switches = [asdict(switch) for switch in self.switches if switch]
+        return {"a": a, "b": b, "differ": bool(self), **found, "switches": switches}
+
 
 def compare(old: Build, new: Build) -> Comparison:
     """What the new build has that the old one has not, and the other way round."""
@@ -92,6 +102,7 @@ def compare(old: Build, new: Build) -> Comparison:
     hosts = host_changes(old, new)
     pipelines = Pipeline(old), Pipeline(new)
     return Comparison(
+        builds=(old.identity, new.identity),
         facts=_facts(old, new),
         nodes_added=tuple(new.wiring.names[v] for v in nodes.after[nodes.before < 0].tolist()),
         nodes_removed=tuple(old.wiring.names[v] for v in nodes.before[nodes.after < 0].tolist()),

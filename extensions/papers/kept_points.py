@@ -49,10 +49,11 @@ class KeptPoint(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """The points of this code in a file."""
+    """The points of a file. alone: none that it lacks is computed."""
 
     file: Path
     points: dict[PointOf, LoadPoint]
+    alone: bool = False
 
 
 _KEPT: ContextVar[_Kept | None] = ContextVar("points that are kept", default=None)
@@ -77,6 +78,20 @@ def keeping(folder: Path | None) -> Iterator[None]:
         _KEPT.reset(token)
 
 
+@contextmanager
+def from_points(file: Path) -> Iterator[None]:
+    """Take all points from a file, whatever code has computed them.
+
+    Inside, a point that the file lacks raises an InputError.
+    """
+    points = {each.what: each.point for each in kept_points(file)}
+    token = _KEPT.set(_Kept(file, points, alone=True))
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
 def _kept(file: Path) -> _Kept:
     if not file.exists():
         return _Kept(file, {})
@@ -87,11 +102,14 @@ def _kept(file: Path) -> _Kept:
 def kept_point(what: PointOf, compute: Callable[[], LoadPoint]) -> LoadPoint:
     """A point: as it was kept, else computed and, inside `keeping`, kept.
 
-    A point that other code has computed is computed again.
+    A point that other code has computed is computed again, but inside `from_points`.
     """
     kept = _KEPT.get()
     if kept is None:
         return compute()
+    if what not in kept.points and kept.alone:
+        required = f"{what.pattern}, load {what.load:g}, seed {what.seed} of {what.fabric}"
+        raise InputError.of(required, "no such point", file=str(kept.file))
     if what not in kept.points:
         kept.points[what] = compute()
         _add(kept.file, KeptPoint(what, points_digest(), kept.points[what]))

@@ -375,9 +375,9 @@ def advance(
                 port[arc, 0] = port[out, 1] = half + length
                 port[out, 2] = begin + length
                 counts[LAST] = t
-                _leave(slot, queue, state.wheel, vc, rules, half, net.delay[arc], mask)
                 if adaptive:
-                    _waits(net, state.change, port, arc, out, t, length)
+                    _waits(net, state.change, port, arc, out, t, slot[here, 2], length)
+                _leave(slot, queue, state.wheel, vc, rules, half, net.delay[arc], mask)
             state.waiting[switch] = kept
 
 
@@ -389,16 +389,21 @@ def _waits(
     arc: int,
     out: int,
     t: int,
+    ready: int,
     length: int,
 ) -> None:
-    """A packet passes from an arc to a way out, two flits a cycle: what waits for both changes."""
-    port[out, 3] += min(2, length)
-    for cycle in range(t, t + (length + 1) // 2):
-        flits = min(2, length - 2 * (cycle - t))
-        if cycle > t:
-            change[cycle % len(change), out] += flits
+    """A packet passes from an arc to a way out: what waits for both changes, flit by flit.
+
+    Two a cycle pass, but none before it came: the first one was ready then, one a cycle follows.
+    """
+    for flit in range(length):
+        cycle = max(t + flit // 2, ready + flit)
+        if cycle == t:
+            port[out, 3] += 1
+        else:
+            change[cycle % len(change), out] += 1
         if net.end[arc] >= 0:
-            change[(cycle + CREDIT + net.delay[arc]) % len(change), net.end[arc]] -= flits
+            change[(cycle + CREDIT + net.delay[arc]) % len(change), net.end[arc]] -= 1
 
 
 @inner

@@ -14,6 +14,7 @@ from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     counted,
+    file_form,
     json_option,
     print_json,
     print_table,
@@ -191,7 +192,6 @@ def command(
     """
     from compilers.estimates import Size
     from compilers.proof.explanation import find_failures
-    from polarfab.commands.builds.throughput import plot_form
     from polarfab.fabric import Fabric
 
     if pattern and demand:
@@ -205,7 +205,7 @@ def command(
     hosts = hosts_per_node or 0
     pattern = str(demand) if demand else pattern or "uniform"
     loads = _loads(words)
-    form = plot_form(output) if output else ""
+    form = file_form(output, "svg", "png") if output else ""
     fabrics = [Fabric.load(folder) for folder in folders]
     for fabric in fabrics:
         for word, _ in failures:

@@ -13,7 +13,7 @@ from mininet_scenarios.engines.inner_child import OpenFlowChild, Reply, prepare,
 from mininet_scenarios.ovs.collectors import CollectorFrames, Collectors, FabricProbe
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
-from mininet_scenarios.ovs.management_socket import port_counters
+from mininet_scenarios.ovs.management_socket import sent_by_port
 from mininet_scenarios.ovs.openvswitch import Port
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import (
@@ -111,14 +111,8 @@ class FabricChild(OpenFlowChild):
         # With alternates hashed: through cached flows, counted late.
         if self.build.tables.classes.alternate.shape[2]:
             self.ovs.appctl("revalidator/wait")
-        cables = self.build.wiring.cables()
-        loads = np.zeros(cables.shape, np.int64)
         switches = {bridge_name(v): v for v in self.fabric.powered(self.outage)}
-        for bridge, rows in port_counters(self.ovs.folder, switches).items():
-            rows = rows[rows["port"] < cables.shape[1]]
-            loads[switches[bridge], rows["port"]] = rows["sent_packets"]
-        loads[cables < 0] = 0
-        return loads
+        return sent_by_port(self.ovs.folder, switches, self.build.wiring)
 
 
 def _tally(

@@ -49,7 +49,6 @@ from mininet_scenarios.scenario.timeline_events import as_cabled
 from mininet_scenarios.traffic.pinging import Answers, observed, ping_all
 from mininet_scenarios.traffic.probing import ProbeProcess
 from mininet_scenarios.traffic.rule_exercise import PortsDown, RuleExercise
-from mininet_scenarios.verdict.predict import N
 
 RUN = Path("/run")
 """A file system of our own is mounted here: sockets and databases go with the namespaces."""
@@ -210,14 +209,6 @@ class InnerChild(ABC):
         places = [host.pid for host in self.network.hosts]
         requests = [(*pair, int(counts[pair])) for pair in zip(*np.nonzero(counts), strict=True)]
         return ping_all(places, addresses, requests, self._progress)
-
-    def by_port(self, of_links: NDArray[N]) -> NDArray[N]:
-        """[S, ports + 1], from values of the links of each switch, [S, K]."""
-        wiring = self.build.wiring
-        switch, link = np.nonzero(wiring.port)
-        found = np.zeros(wiring.cables().shape, of_links.dtype)
-        found[switch, wiring.port[switch, link]] = of_links[switch, link]
-        return found
 
     def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
         """Start a probe over pairs of hosts (`ProbeProcess`)."""

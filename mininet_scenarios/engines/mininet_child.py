@@ -17,6 +17,7 @@ from mininet_scenarios.engines.prompt import run as run_prompt
 from mininet_scenarios.ovs.openvswitch import Port
 from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange, Outage
 from mininet_scenarios.traffic.frame_exchange import HostFrames
+from mininet_scenarios.verdict.predict import by_port
 
 BYTES, PACKETS = 8, 9
 """The indices of the sent counters in /proc/net/dev."""
@@ -56,7 +57,7 @@ class MininetChild(OpenFlowChild):
 
     def loads(self) -> NDArray[np.int64]:
         """By the kernel's counters."""
-        return self.by_port(self._counters(PACKETS))
+        return by_port(self.build.wiring, self._counters(PACKETS))
 
     def port(self, switch: int, number: int) -> Port:
         """The interface that is cabled there now."""
@@ -78,7 +79,7 @@ class MininetChild(OpenFlowChild):
         else:
             arrived = carry_tcp(self.network, flows, parallel, seconds, self.logs)
         sent = self._counters(BYTES) - before
-        return arrived, self.by_port(sent * 8 / 1e6 / seconds).tolist()
+        return arrived, by_port(self.build.wiring, sent * 8 / 1e6 / seconds).tolist()
 
     def prompt(self, terminal: str) -> None:
         """Mininet's prompt at a terminal, until its end."""

@@ -12,6 +12,7 @@ from compilers.targets.routed.interfaces import BRIDGE, LINUX
 from mininet_scenarios.engines.inner_child import RUN, InnerChild, Reply, prepare, serve
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import Event, LinkChange
+from mininet_scenarios.verdict.predict import by_port
 
 TABLE, PRIORITY = "5046", "1"
 """Of the kernel's routes that lead astray on purpose, and of the rule that leads to them."""
@@ -62,7 +63,7 @@ class RoutedChild(InnerChild):
 
     def loads(self) -> NDArray[np.int64]:
         """By the kernels' counters."""
-        return self.by_port(self.network.sent())
+        return by_port(self.build.wiring, self.network.sent())
 
     def happen(self, event: Event) -> None:
         """Take both ends of cables down, or up again."""

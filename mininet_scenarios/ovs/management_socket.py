@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,7 @@ from compilers.targets.openflow.protocol import (
     message,
     padded,
 )
+from compilers.wiring.wiring import Wiring
 from controller.openflow import messages, multipart
 from controller.openflow.row_forms import place
 from controller.switches.reconcile import held
@@ -110,14 +110,26 @@ def headers(data: bytes | bytearray) -> Iterator[tuple[int, int, int]]:
         start += length
 
 
-def port_counters(folder: Path, bridges: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """PORT_STATS[ports] of each bridge.
+def sent_by_port(folder: Path, bridges: Mapping[str, int], wiring: Wiring) -> NDArray[np.int64]:
+    """int64[S, ports + 1]: packets that have left each switch by each of its cabled ports.
+
+    Args:
+        folder: of Open vSwitch's sockets.
+        bridges: the switch that each bridge is.
+        wiring: has the ports.
 
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
+    cables = wiring.cables()
+    sent = np.zeros(cables.shape, np.int64)
     bodies = replies(folder, bridges, Multipart.PORT_STATS, multipart.ports_wanted())
-    return {bridge: multipart.records(body, PORT_STATS) for bridge, body in bodies.items()}
+    for bridge, body in bodies.items():
+        rows = multipart.records(body, PORT_STATS)
+        rows = rows[rows["port"] < cables.shape[1]]
+        sent[bridges[bridge], rows["port"]] = rows["sent_packets"]
+    sent[cables < 0] = 0
+    return sent
 
 
 def replies(

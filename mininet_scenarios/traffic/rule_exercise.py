@@ -32,7 +32,7 @@ from mininet_scenarios.ovs.management_socket import (
     RuleKey,
     generations,
     packets_by_rule,
-    port_counters,
+    sent_by_port,
 )
 from mininet_scenarios.ovs.openvswitch import Database, Port, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import bridge_name
@@ -276,7 +276,7 @@ class RuleExercise:
         return Flows(source, destination, times.astype(np.float64))
 
     def _sent(self) -> NDArray[np.int64]:
-        return sent_by_port(self.ovs, self.bridges, self.rules.prediction)
+        return sent_by_port(self.ovs.folder, self.bridges, self.build.wiring)
 
     def _repairs(self) -> set[Rule]:
         """Reach what only packets reach that find ports down, or that come by such a way; which."""
@@ -376,24 +376,6 @@ def _part(group: GroupRules, port: int, of: Sequence[int]) -> float:
 
 UNEVEN_HASH = 0.03
 """The part of a share that it may be off: hash values do not divide by every number of ports."""
-
-
-def sent_by_port(ovs: PrivateOvs, bridges: dict[str, int], known: Prediction) -> NDArray[np.int64]:
-    """int64[S, ports + 1]: packets that have left each switch by each port.
-
-    Args:
-        ovs: runs the bridges.
-        bridges: the switch that each is.
-        known: of the build.
-
-    Raises:
-        OpenVSwitchError: a bridge does not answer.
-    """
-    counted = known.by_port(np.zeros(known.arcs, np.int64))
-    for bridge, rows in port_counters(ovs.folder, bridges).items():
-        rows = rows[rows["port"] < counted.shape[1]]
-        counted[bridges[bridge], rows["port"]] = rows["sent_packets"]
-    return counted
 
 
 def link_shares(

@@ -19,6 +19,7 @@ from compilers.forwarding.host_paths import HostPaths, TabulatedHops
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST
+from compilers.wiring.wiring import Wiring
 from mininet_scenarios.scenario.engine import LINK_DOWN, Flows, HostSample, Outage, Throughput
 
 Loads = NDArray[np.int64]
@@ -152,12 +153,7 @@ class Prediction:
 
     def by_port(self, arcs: NDArray[N]) -> NDArray[N]:
         """[S, ports + 1] of a value for each arc."""
-        port = self.build.wiring.port
-        widest = max(len(names) for names in self.build.wiring.port_names)
-        table = np.zeros((len(port), widest + 1), arcs.dtype)
-        switch, link = np.nonzero(port)
-        table[switch, port[switch, link]] = arcs.reshape(port.shape)[switch, link]
-        return table
+        return by_port(self.build.wiring, arcs.reshape(self.build.wiring.port.shape))
 
     def on_the_way(self, other: Prediction) -> Prediction:
         """While the fabric moves to another build: what is promised of every mixture of both.
@@ -245,3 +241,11 @@ def crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[NDArra
     # Hosts of one switch reach each other over no link.
     arrives[(source == destination) & walked.outage.up(walked.build.wiring.names)[source]] = 1
     return paths.arcs[hop, path].astype(np.int64), paths.pair[path], paths.part[path], arrives
+
+
+def by_port(wiring: Wiring, of_links: NDArray[N]) -> NDArray[N]:
+    """[S, ports + 1], from values of the links of each switch, [S, K]."""
+    switch, link = np.nonzero(wiring.port)
+    table = np.zeros(wiring.cables().shape, of_links.dtype)
+    table[switch, wiring.port[switch, link]] = of_links[switch, link]
+    return table

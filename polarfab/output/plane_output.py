@@ -1,7 +1,8 @@
-"""A verb over the planes of a fabric: a report each, and what holds for all of them."""
+"""Planes and switches of a fabric: a report each, and what holds for all of them, or for many."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,6 +52,13 @@ def merged_reports(
         return reports[0]
     named = zip(names, reports, strict=True)
     return {**whole, "planes": [{"fabric": name, **report} for name, report in named]}
+
+
+def alike(switches: Sequence[dict[str, Any]]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Columns and rows of a table of switches: how many have the same numbers, and these."""
+    words = [word for word in switches[0] if word != "node"]
+    found = Counter(tuple(switch[word] for word in words) for switch in switches)
+    return ["switches", *words], [(count, *key) for key, count in sorted(found.items())]
 
 
 def say_plane(name: str, planes: int) -> None:

@@ -248,6 +248,19 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
         yield report
 
 
+def file_form(output: Path, *forms: str) -> str:
+    """Which of these forms a file has, by its name.
+
+    Raises:
+        InputError: none.
+    """
+    form = output.suffix.removeprefix(".")
+    if form not in forms:
+        required = " or ".join(f"FILE.{each}" for each in forms)
+        raise InputError.of(key="-o", required=required, given=str(output))
+    return form
+
+
 def write_file(
     file: Path,
     content: Iterable[str] | bytes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from compilers.drawing.plots import Panel
@@ -31,11 +31,14 @@ SIMULATED_SMALL: dict[str, Network] = {
 """Networks of the kinds of Table V, of 36 to 57 routers."""
 LOADED = 0.4
 """Of a permutation, at which minimal routes of every network compared here are full."""
+BELOW_THE_KNEE, BEHIND_IT = 0.8, 0.9
+"""Loads of uniform traffic."""
 OFF = 0.05
 """By which "around 90 %", "up to 50 %" and "almost 50 %" may be off."""
 ALIKE = 0.1
 """By which "comparable" and "similar" values may be apart."""
 PERMUTED = ("permutation", "tornado")
+ADAPTIVE = ("UGAL", "UGAL_PF")
 Fabrics = Mapping[tuple[str, str], PaperFabric]
 Curves = Mapping[tuple[str, str, str], LatencyCurve]
 
@@ -97,7 +100,12 @@ def comparison(quick: bool) -> Evidence:
         *(
             _about(f"{routes} sustains up to 50 %: {pattern}", 0.5, held[pattern, "PF", routes])
             for pattern in PERMUTED
-            for routes in ("UGAL", "UGAL_PF")
+            for routes in ADAPTIVE
+        ),
+        *_between(
+            "saturates between 50 and 66 %, the better routing",
+            (0.5, 0.66),
+            {pattern: max(most[pattern, "PF", way] for way in ADAPTIVE) for pattern in PERMUTED},
         ),
         *_slower_to_adapt(
             {(pattern, way): c for (pattern, n, way), c in curves.items() if n == "PF"}
@@ -154,6 +162,15 @@ def comparison(quick: bool) -> Evidence:
     return Evidence(claims, panels=shown, setup=setup, quick=quick)
 
 
+def _between(
+    says: str, ends: tuple[float, float], found: Mapping[str, float]
+) -> Iterable[PaperClaim]:
+    """Values by pattern, neither below nor above the ends."""
+    for pattern, value in found.items():
+        yield PaperClaim(f"{says}: {pattern}", ends[0], value, ">=")
+        yield PaperClaim(f"{says}: {pattern}", ends[1], value, "<=")
+
+
 def _about(says: str, printed: float, computed: float) -> PaperClaim:
     return PaperClaim(says, printed, computed, reading=OFF)
 
@@ -187,11 +204,25 @@ def permutations(quick: bool) -> Evidence:
         for pattern in patterns
     }
     held = {key: sustained(curve) for key, curve in curves.items()}
+    likened = {
+        (pattern, way): simulated_curve(fabrics["PF", way], pattern, quick)
+        for way in ADAPTIVE
+        for pattern in PERMUTED
+    }
     claims = (
+        *(
+            PaperClaim(
+                f"{pattern} is similar to perm2hop, {way}: ratio of the largest throughputs",
+                1,
+                most_accepted(curve) / most_accepted(curves["perm2hop", way]),
+                reading=ALIKE,
+            )
+            for (pattern, way), curve in likened.items()
+        ),
         *(
             _about(f"{pattern}: almost 50 % with {way}", 0.5, held[pattern, way])
             for pattern in patterns
-            for way in ("UGAL", "UGAL_PF")
+            for way in ADAPTIVE
         ),
         *(
             PaperClaim(
@@ -221,23 +252,30 @@ def sizes(quick: bool) -> Evidence:
         f"PF{each.topology['q']}-{each.routes}": simulated_curve(each, "uniform", quick)
         for each in fabrics
     }
-    held = [sustained(curve) for curve in curves.values()]
-    early = [latency_at(curve, 0.1) for curve in curves.values()]
-    claims = (
-        PaperClaim(
-            "all sizes saturate alike: least over largest",
-            1,
-            min(held) / max(*held, 1e-9),
-            reading=ALIKE,
-        ),
-        PaperClaim(
-            "their latency is alike: least over largest", 1, min(early) / max(early), reading=ALIKE
-        ),
-    )
+    claims = [
+        _alike(
+            "they saturate alike, by the largest accepted load",
+            [most_accepted(c) for c in curves.values()],
+        )
+    ]
+    behind: list[str] = []
+    for routes in ("MIN", "UGAL_PF"):
+        same = [curve for name, curve in curves.items() if name.endswith(f"-{routes}")]
+        for load in (0.1, LOADED if quick else BELOW_THE_KNEE):
+            there = [latency_at(curve, load) for curve in same]
+            claims.append(_alike(f"{routes}: their latency at {load} is alike", there))
+        if not quick:
+            cycles = [latency_at(curve, BEHIND_IT) for curve in same]
+            behind.append(f"{routes} {min(cycles):.0f} to {max(cycles):.0f}")
     panels = _panels("PolarFly, uniform", curves)
     found = deadlocks_of(((name,), curve) for name, curve in curves.items())
-    setup = (*setup_of(fabrics, quick), *found)
-    return Evidence(claims, panels=panels, setup=setup, quick=quick)
+    judged = f"Not judged: mean latency at {BEHIND_IT}, {', '.join(behind)} cycles."
+    setup = (*setup_of(fabrics, quick), *found, *([judged] if behind else []))
+    return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
+
+
+def _alike(says: str, values: Sequence[float]) -> PaperClaim:
+    return PaperClaim(f"{says}: least over largest", 1, min(values) / max(values), reading=ALIKE)
 
 
 def expanded(quick: bool) -> Evidence:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from statistics import mean, pstdev
 
 import numpy as np
 
 from compilers.drawing.plots import Curve, Panel, failures
 from compilers.evaluation.analysis.bisection import bisection
+from compilers.evaluation.analysis.resilience import Point as FailurePoint
 from compilers.evaluation.analysis.resilience import Resilience, resilience
 from compilers.evaluation.comparison.designs import families, within
 from compilers.topology.families import build_topology
@@ -187,6 +189,15 @@ def link_failures(quick: bool) -> Evidence:
             ">=",
         ),
         PaperClaim("so does Megafly's", _diameter(found["FT"]) + 1, _diameter(found["MF"]), ">="),
+        *(
+            PaperClaim(
+                f"{name}'s mean distance grows faster than {other}'s: until a tenth failed",
+                _longer(found[other]),
+                _longer(found[name]),
+                ">=",
+            )
+            for name, other in (("DF", "PS-IQ"), ("MF", "FT"))
+        ),
     ]
     rows = [(name, _rows(each)) for name, each in found.items()]
     return Evidence(tuple(claims), panels=failures(rows), quick=quick)
@@ -196,10 +207,18 @@ def _most(ratio: Mapping[str, float], names: Sequence[str]) -> float:
     return max(ratio[name] for name in names)
 
 
+def _a_tenth_failed(found: Resilience) -> FailurePoint:
+    return min(found.curve, key=lambda point: abs(point.fraction - 0.1))
+
+
 def _diameter(found: Resilience) -> int:
     """With about a tenth of the links failed."""
-    point = min(found.curve, key=lambda point: abs(point.fraction - 0.1))
-    return point.diameter or 0
+    return _a_tenth_failed(found).diameter or 0
+
+
+def _longer(found: Resilience) -> float:
+    """How many times the mean distance is what it was, with about a tenth of the links failed."""
+    return (_a_tenth_failed(found).mean_distance or inf) / (found.curve[0].mean_distance or inf)
 
 
 def _rows(found: Resilience) -> list[dict[str, float | int | None]]:

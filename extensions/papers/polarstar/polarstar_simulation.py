@@ -52,6 +52,15 @@ def synthetic(quick: bool) -> Evidence:
             for star in stars
         ),
         *(
+            _alike(
+                f"but marginally: {name} to {star}, uniform, MIN",
+                held["uniform", "MIN", star],
+                held["uniform", "MIN", name],
+            )
+            for name in ("SF", "BF")
+            for star in stars
+        ),
+        *(
             PaperClaim(
                 f"{star} carries more than DF: {pattern}, UGAL",
                 held[pattern, "UGAL", "DF"],
@@ -81,11 +90,14 @@ def synthetic(quick: bool) -> Evidence:
             for name in ("DF", "MF")
             for way in ROUTINGS
         ),
-        PaperClaim(
-            "MF is better under bit reverse, MIN",
-            held["shuffle", "MIN", "MF"],
-            held["reverse", "MIN", "MF"],
-            ">=",
+        *(
+            PaperClaim(
+                f"MF is better under bit reverse, {way}",
+                held["shuffle", way, "MF"],
+                held["reverse", way, "MF"],
+                ">=",
+            )
+            for way in ROUTINGS
         ),
         PaperClaim(
             "HX or SF sustains the most, UGAL: patterns of four, most of them",
@@ -208,6 +220,7 @@ def motifs(quick: bool) -> Evidence:
             for way in ROUTINGS
         ),
         _slower("Sweep3D, MIN: DF is slower", sweep["MIN", "PS-IQ"], sweep["MIN", "DF"]),
+        _alike("but marginally: DF to PS-IQ", sweep["MIN", "PS-IQ"], sweep["MIN", "DF"]),
         *(
             _alike(f"Sweep3D, UGAL: alike {name}", sweep["UGAL", name], sweep["UGAL", "PS-IQ"])
             for name in ("HX", "FT")

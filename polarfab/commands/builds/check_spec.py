@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from polarfab.output.earlier_build import earlier_build
-from polarfab.output.loss_output import warn_of_losses
+from polarfab.output.inventory_output import earlier_build, warn_of_losses
 from polarfab.output.verb_output import json_option, print_facts, print_json
 from polarfab.shared_options import shared
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output.earlier_build import earlier_build
-from polarfab.output.loss_output import warn_of_losses
+from polarfab.output.inventory_output import earlier_build, warn_of_losses
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     json_option,

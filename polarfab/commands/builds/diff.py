@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output.plane_output import merged_reports, say_plane, side_by_side
+from polarfab.output.plane_output import alike, merged_reports, say_plane, side_by_side
 from polarfab.output.verb_output import (
     in_words,
     json_option,
@@ -49,7 +48,7 @@ def command(
     pairs = side_by_side(Fabric.load(old), Fabric.load(folder))
     names = [new.name for _, new in pairs]
     reports = [
-        _texts(one.build, new.build, target, options) if target else as_dict(one.build, new.build)
+        _texts(one.build, new.build, target, options) if target else one.diff(new).as_dict()
         for one, new in pairs
     ]
     differ = any(report["differ"] for report in reports)
@@ -68,28 +67,6 @@ def _show_files(report: dict[str, Any]) -> None:
         click.echo(file["difference"] or f"{file['file']} differs\n", nl=False)
         if file["remediation"]:
             click.echo(f"# to type at {Path(file['file']).parent}\n{file['remediation']}")
-
-
-def as_dict(old: Build, new: Build) -> dict[str, Any]:
-    """The difference as plain data."""
-    from compilers.update.compare import compare
-
-    found = compare(old, new)
-    return {
-        "a": old.identity,
-        "b": new.identity,
-        "differ": bool(found),
-        "facts": {word: list(pair) for word, pair in found.facts.items()},
-        "nodes_added": list(found.nodes_added),
-        "nodes_removed": list(found.nodes_removed),
-        "renamed": [list(pair) for pair in found.renamed],
-        "cables_added": [list(cable) for cable in found.cables_added],
-        "cables_removed": [list(cable) for cable in found.cables_removed],
-        "hosts_added": list(found.hosts_added),
-        "hosts_removed": list(found.hosts_removed),
-        "hosts_moved": [list(move) for move in found.hosts_moved],
-        "switches": [asdict(switch) for switch in found.switches if switch],
-    }
 
 
 def _texts(old: Build, new: Build, target: str, options: Chosen) -> dict[str, Any]:
@@ -130,14 +107,8 @@ def _show(report: dict[str, Any]) -> None:
     for word in ("hosts_added", "hosts_removed"):
         _list(word, [[host] for host in report[word]], ["host"])
     _list("hosts_moved", report["hosts_moved"], ["host", "was", "is"])
-    alike = Counter(
-        tuple(value for word, value in switch.items() if word != "node")
-        for switch in report["switches"]
-    )
-    if alike:
-        columns = [word for word in report["switches"][0] if word != "node"]
-        rows = [(count, *key) for key, count in sorted(alike.items())]
-        print_table("switches that stay", ["switches", *columns], rows)
+    if report["switches"]:
+        print_table("switches that stay", *alike(report["switches"]))
 
 
 def _list(word: str, rows: list[list[str]], columns: list[str]) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inventory.problems import InputError
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     counted,
+    file_form,
     json_option,
     print_json,
     print_table,
@@ -68,7 +68,7 @@ def command(
     from polarfab.measures import throughput
 
     fabric, names = Fabric.load(folder), (pattern,) if pattern else ()
-    form = plot_form(output) if output else ""
+    form = file_form(output, "svg", "png") if output else ""
     builds = fabric.builds
     hosts = hosts_per_node or max(1, builds[0].wiring.host_port.shape[1])
     say_time(Size.of_build(builds[0]), throughput_work(names))
@@ -155,19 +155,6 @@ def _share(saturation: Saturation | None) -> str:
 
 def _percent(share: float | None) -> str:
     return "–" if share is None else f"{share:.1%}"
-
-
-def plot_form(plot: Path) -> str:
-    """`svg` or `png`, by the file's name.
-
-    Raises:
-        InputError: it ends otherwise.
-    """
-    form = plot.suffix.removeprefix(".")
-    if form not in ("svg", "png"):
-        required = "FILE.svg or FILE.png"
-        raise InputError.of(key="-o", required=required, given=str(plot))
-    return form
 
 
 def _plot(found: Sequence[PatternThroughput], title: str, plot: Path, form: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from polarfab.family_choice import fabric_at
 from polarfab.output.verb_output import (
     chosen_format,
     json_option,
@@ -55,13 +56,11 @@ def command(
     """
     from compilers.cabling.phases import PHASES
     from polarfab.cabling import cables
-    from polarfab.fabric import Fabric
 
-    load = Fabric.load if Path(subject).is_dir() else Fabric.from_spec
     printed = chosen_format(form, as_json)
     if output and printed == "table":
         raise click.UsageError("-o writes a file: say which with --format, as in --format csv")
-    schedule = cables(load(subject), phases or PHASES, phase or 0, rack or "")
+    schedule = cables(fabric_at(subject), phases or PHASES, phase or 0, rack or "")
     if printed != "table":
         text = schedule.text(printed)
         if output is None:
@@ -72,8 +71,9 @@ def command(
         return
     for summary in schedule.summaries():
         _print(summary)
-    items = [asdict(item) for item in schedule.bill()]
-    print_table("materials", list(items[0]), [list(item.values()) for item in items])
+    if schedule.whole:
+        items = [asdict(item) for item in schedule.bill()]
+        print_table("materials", list(items[0]), [list(item.values()) for item in items])
 
 
 def _print(summary: dict[str, Any]) -> None:

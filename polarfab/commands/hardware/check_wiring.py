@@ -40,10 +40,10 @@ def command(folder: Path, facts: tuple[Path, ...], adopt: Path | None, as_json: 
     node (lldpctl, SONiC, EOS, NX-OS, Junos, SR Linux) are files named by it: n12.json. A folder of
     several planes is checked as a whole: a plug may be in the wrong plane.
     """
-    from polarfab import cabling
+    from polarfab.cabling import check_wiring
     from polarfab.fabric import Fabric
 
-    found = cabling.check_wiring(Fabric.load(folder), facts)
+    found = check_wiring(Fabric.load(folder), facts)
     if adopt is not None:
         _adopt(found, adopt)
     if as_json:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output.plane_output import merged_reports, side_by_side
+from polarfab.family_choice import fabric_at
+from polarfab.output.plane_output import alike, merged_reports, side_by_side
 from polarfab.output.verb_output import (
     json_option,
     print_facts,
@@ -65,8 +65,8 @@ def command(
     """
     if (clusters is None) == (old is None):
         raise click.UsageError("say either --clusters or --from OLDBUILD")
-    fabric = _fabric(folder)
-    found = _remaining(_fabric(str(old)), fabric) if old else _grown(fabric, clusters or "", seed)
+    fabric = fabric_at(folder)
+    found = _remaining(fabric_at(str(old)), fabric) if old else _grown(fabric, clusters or "", seed)
     if output is not None:
         _write(found, output)
     if as_json:
@@ -95,12 +95,6 @@ def _grown(fabric: Fabric, clusters: str, seed: int) -> list[GrowthReport]:
         beside = [*(Fabric.of(each.build) for each in found), *planes[number:]]
         found.append(plane.expand(clusters, beside, seed))
     return found
-
-
-def _fabric(word: str) -> Fabric:
-    from polarfab.fabric import Fabric
-
-    return Fabric.load(word) if Path(word).is_dir() else Fabric.from_spec(word)
 
 
 def _write(found: Sequence[GrowthReport], output: Path) -> None:
@@ -133,18 +127,11 @@ def _print(report: dict[str, Any], what: str) -> None:
     facts = [(w, v) for w, v in report.items() if w not in (*lists, "switches")]
     facts += [(w, _few(report[w])) for w in lists]
     print_facts(f"{report['fabric']}{' ' if what == 'grown' else ': '}{what}", facts)
-    alike = Counter(
-        tuple(value for word, value in switch.items() if word != "node")
-        for switch in report["switches"]
-    )
-    words = [word for word in report["switches"][0] if word != "node"]
-    rows = [(n, *key) for key, n in sorted(alike.items())]
+    words, rows = alike(report["switches"])
     # A column of removals is news where there is one.
-    some = [
-        i for i, word in enumerate(words, 1) if "removed" not in word or any(r[i] for r in rows)
-    ]
-    columns = ["switches", *(words[i - 1] for i in some)]
-    print_table("switches that stay", columns, [(row[0], *(row[i] for i in some)) for row in rows])
+    some = [i for i, word in enumerate(words) if "removed" not in word or any(r[i] for r in rows)]
+    shown = [[row[i] for i in some] for row in rows]
+    print_table("switches that stay", [words[i] for i in some], shown)
 
 
 def _few(names: list[str]) -> str:

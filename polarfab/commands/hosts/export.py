@@ -83,11 +83,11 @@ def command(
 
 def _export(subject: str, form: str, place: Path, as_json: bool) -> None:
     """Write the files of a registered format into a folder."""
-    from polarfab import exports
+    from polarfab.exports import export
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(subject)
-    files = exports.export(fabric, form)
+    files = export(fabric, form)
     write_files(place, form, fabric.name, files)
     if as_json:
         print_json({"folder": str(place), "format": form, "files": list(files)})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import localtime, strftime
+from typing import Any
 
 import click
 
 from polarfab.durations import Seconds
-from polarfab.output.move_output import say_moved
 from polarfab.output.verb_output import json_option, print_json, progress, say
 from polarfab.output.verification_output import say_caveats
 from polarfab.shared_options import Controller, controller_options, shared
@@ -67,12 +68,12 @@ def command(
             state = controller.client().roll_back(str(folder or ""), report)
             identity = str(state.get("to") or state.get("build"))
         else:
-            from polarfab import switches
             from polarfab.fabric import Fabric
+            from polarfab.switches import apply
 
             fabric = Fabric.load(folder)
             say_caveats(fabric)
-            state = switches.apply(
+            state = apply(
                 fabric,
                 controller.url,
                 controller.token_file,
@@ -83,4 +84,28 @@ def command(
                 confirm_within=confirm_within,
             )
             identity = fabric.build.identity
-    say_moved(state, as_json, identity)
+    _say_moved(state, as_json, identity)
+
+
+def _say_moved(state: dict[str, Any], as_json: bool, identity: str) -> None:
+    """Print how a move ended; exit code 1 if the running build stays, or the folder has another."""
+    if as_json:
+        print_json(state)
+    else:
+        say(_words(state, identity))
+    if unwritten := state.get("unwritten"):
+        say(f"the controller could not write it down: {unwritten}")
+    if state["state"] == "failed" or unwritten:
+        raise click.exceptions.Exit(1)
+
+
+def _words(state: dict[str, Any], identity: str) -> str:
+    if state["state"] == "none":
+        return f"the fabric has build {identity}; its switches are read again"
+    if state["state"] == "failed":
+        return f"build {state['from']} stays: {state['reason']}"
+    words = f"moved from build {state['from']} to {state['to']} in {state['rounds']} rounds"
+    if state["until"]:
+        until = strftime("%H:%M:%S", localtime(state["until"]))
+        words += f"; unless polarfab apply --confirm comes before {until} the fabric goes back"
+    return words

@@ -41,12 +41,12 @@ def command(
     show table all), EOS, NX-OS, Junos, SR Linux.
     """
     from compilers.targets.options import read
-    from polarfab import switches
     from polarfab.fabric import Fabric
+    from polarfab.switches import check_routes
 
     fabric = Fabric.load(folder)
     with progress("comparing") as bar:
-        found = switches.check_routes(fabric, files, target or "", read(words), bar)
+        found = check_routes(fabric, files, target or "", read(words), bar)
     if as_json:
         print_json(found.as_dict())
     else:

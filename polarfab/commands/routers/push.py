@@ -115,8 +115,8 @@ def command(
     from compilers.targets.options import read
     from controller.devices.device_push import PushWay
     from controller.devices.push_report import typed_push
-    from polarfab import switches
     from polarfab.fabric import Fabric
+    from polarfab.switches import check_routes, push
 
     if files and not dry_run:
         raise click.UsageError("--tables needs --dry-run: nothing is sent to tables in files")
@@ -125,7 +125,7 @@ def command(
     fabric = Fabric.load(folder)
     if files:
         with progress("comparing") as bar:
-            found = typed_push(switches.check_routes(fabric, files, target, read(words), bar))
+            found = typed_push(check_routes(fabric, files, target, read(words), bar))
     else:
         way = PushWay(
             *(run, etc, batch or 0, stop_on, dry_run, rename, frozenset(overrule), user),
@@ -134,7 +134,7 @@ def command(
         with progress("reading" if dry_run else "pushing") as bar:
             before = Fabric.load(old) if old else None
             given = target, way, read(words), names, unverified, bar, before
-            found = switches.push(fabric, *given)
+            found = push(fabric, *given)
     if as_json:
         print_json(found.as_dict())
     else:

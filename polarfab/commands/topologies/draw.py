@@ -10,7 +10,14 @@ import click
 
 from inventory.problems import InputError
 from polarfab.family_choice import chosen_fabric, chosen_topology, parameter_options
-from polarfab.output.verb_output import json_option, print_json, progress, say, write_file
+from polarfab.output.verb_output import (
+    file_form,
+    json_option,
+    print_json,
+    progress,
+    say,
+    write_file,
+)
 from polarfab.shared_options import output_option, shared
 
 if TYPE_CHECKING:
@@ -101,33 +108,31 @@ def command(
     if plot:
         from compilers.drawing.plots import plot as plotted
 
-        form = _form(output, "svg", "png")
+        form = file_form(output, "svg", "png")
         write_file(output, plotted(_panels(plot, subjects), form))
         _tell(f"{plot} plotted in {output}", {"plot": plot}, output, as_json)
         return
-    from polarfab import drawing
+    from polarfab.drawing import chart, draw
     from polarfab.fabric import Fabric
 
     if len(subjects) != 1:
         raise click.UsageError("name one family, fabric.yaml or build")
-    picture_form: PictureForm = "html" if _form(output, "svg", "html") == "html" else "svg"
+    picture_form: PictureForm = "html" if file_form(output, "svg", "html") == "html" else "svg"
     words = {"q": q, "supernode": supernode, "degree": degree}
     if fabric := chosen_fabric(subjects[0], words):
         build, topology = fabric.build.identity, fabric.topology
         title = f"{fabric.name}: {topology.title()}"
         if show == "fabric":
-            picture = drawing.draw(fabric, picture_form, layout_name, marked)
+            picture = draw(fabric, picture_form, layout_name, marked)
         else:
             before = Fabric.load(old) if old else None
             with progress(f"drawing {show}") as report:
                 given = fabric, show, picture_form
-                picture = drawing.chart(
-                    *given, pattern=pattern or "", before=before, progress=report
-                )
+                picture = chart(*given, pattern=pattern or "", before=before, progress=report)
     elif show == "fabric":
         topology = chosen_topology(subjects[0], words, "draw")
         build, title = None, topology.title()
-        picture = drawing.draw(topology, picture_form, layout_name, marked)
+        picture = draw(topology, picture_form, layout_name, marked)
     else:
         todo = "write one with: polarfab init lab"
         raise InputError.of(f"a fabric.yaml or a build for --show {show}", subjects[0], todo)
@@ -148,14 +153,6 @@ def _tell(line: str, facts: Mapping[str, object], output: Path, as_json: bool) -
         return
     form, size = output.suffix.removeprefix("."), output.stat().st_size
     print_json({**facts, "target": form, "file": str(output), "bytes": size})
-
-
-def _form(output: Path, *forms: str) -> str:
-    form = output.suffix.removeprefix(".")
-    if form not in forms:
-        required = " or ".join(f"FILE.{each}" for each in forms)
-        raise InputError.of(key="-o", required=required, given=str(output))
-    return form
 
 
 def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:

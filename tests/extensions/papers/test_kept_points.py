@@ -9,19 +9,58 @@ from pathlib import Path
 import pytest
 
 from extensions.papers import kept_points, latency_curves
-from extensions.papers.kept_points import keeping, points_digest
+from extensions.papers.catalogue import exhibit
+from extensions.papers.kept_points import from_points, keeping, points_digest
 from extensions.papers.latency_curves import PaperFabric, simulated_curve
 from extensions.simulation.latency_curve import LatencyCurve
 from inventory.problems import InputError
 from inventory.yamlfile import read_text
+from manual.papers import WHOLE, of_kept_points
 
 FABRIC = PaperFabric({"family": "polarfly", "q": 3}, 2, "MIN")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(latency_curves, "LOADS", (0.1, 0.3))
     monkeypatch.setattr(latency_curves, "SEEDS", 2)
+
+
+def lines_of(file: Path, *words: str) -> str:
+    """The first line, and those that have all words."""
+    head, *lines = file.read_text().splitlines(keepends=True)
+    return head + "".join(line for line in lines if all(word in line for word in words))
+
+
+@pytest.mark.usefixtures("few")
+def test_points_are_taken_whatever_code_they_are_of(tmp_path: Path) -> None:
+    whole, file = curve(tmp_path), tmp_path / "points.csv"
+    file.write_text(file.read_text().replace(points_digest(), "other"))
+    with from_points(file):
+        assert simulated_curve(FABRIC, "uniform", quick=False) == whole
+    file.write_text(lines_of(file, "uniform,0.1,"))
+    with from_points(file), pytest.raises(InputError, match=r"uniform, load 0.3, seed 0 of \{"):
+        simulated_curve(FABRIC, "uniform", quick=False)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_manual_shows_whole_sizes_by_kept_points(name: str) -> None:
+    evidence = of_kept_points(exhibit(name))
+    assert evidence.verdict in ("exact", "agrees")
+    codes = {point.code for point in kept_points.kept_points(WHOLE[name])}
+    assert all(code in evidence.setup[-1] for code in codes)
+
+
+def test_a_sample_of_kept_points_is_simulated_again(tmp_path: Path, polarfab) -> None:
+    """Two of the ten cheapest: q = 13, load .05, by minimal routes and UGAL_PF, five seeds each."""
+    file = tmp_path / "points.csv"
+    file.write_text(lines_of(WHOLE["polarfly-fig10"], '""q"": 13}', "uniform,0.05,"))
+    words = ("reproduce", "--check", file, "--points", 2, "--seed", 1, "--json")
+    code, out, err = polarfab(*words)
+    rows = json.loads(out)
+    assert (code, err) == (0, "")
+    assert {row["fabric"].split(", ")[1] for row in rows} == {"MIN", "UGAL_PF"}
+    assert all(row["agrees"] and row["within"] < 0.002 for row in rows)
 
 
 def curve(folder: Path | None) -> LatencyCurve:
@@ -29,6 +68,7 @@ def curve(folder: Path | None) -> LatencyCurve:
         return simulated_curve(FABRIC, "uniform", quick=False)
 
 
+@pytest.mark.usefixtures("few")
 def test_a_kept_point_is_not_computed_again(tmp_path: Path, monkeypatch) -> None:
     whole = curve(None)
     assert curve(tmp_path) == whole
@@ -41,6 +81,7 @@ def test_a_kept_point_is_not_computed_again(tmp_path: Path, monkeypatch) -> None
     assert curve(tmp_path) == whole
 
 
+@pytest.mark.usefixtures("few")
 def test_a_point_of_other_code_or_half_a_line_is_computed_again(tmp_path: Path) -> None:
     whole = curve(tmp_path)
     head, first, second, *others = (tmp_path / "points.csv").read_text().splitlines()
@@ -49,6 +90,7 @@ def test_a_point_of_other_code_or_half_a_line_is_computed_again(tmp_path: Path) 
     assert curve(tmp_path) == whole
 
 
+@pytest.mark.usefixtures("few")
 def test_points_behind_half_a_line_are_kept(tmp_path: Path, monkeypatch) -> None:
     whole = curve(tmp_path)
     file = tmp_path / "points.csv"
@@ -59,6 +101,7 @@ def test_points_behind_half_a_line_are_kept(tmp_path: Path, monkeypatch) -> None
     assert curve(tmp_path) == whole
 
 
+@pytest.mark.usefixtures("few")
 def test_a_file_is_read_once(tmp_path: Path, monkeypatch) -> None:
     curve(tmp_path)
     reads = []
@@ -80,6 +123,7 @@ def test_points_follow_from_the_simulator_too(monkeypatch) -> None:
     points_digest.cache_clear()
 
 
+@pytest.mark.usefixtures("few")
 def test_a_file_of_other_columns_is_named_with_its_line(tmp_path: Path, polarfab) -> None:
     file = tmp_path / "points.csv"
     file.write_text("fabric,load\nlab,0.1\n")
@@ -95,6 +139,7 @@ def test_a_file_of_other_columns_is_named_with_its_line(tmp_path: Path, polarfab
     assert curve(tmp_path) == curve(tmp_path / "new")
 
 
+@pytest.mark.usefixtures("few")
 def test_points_are_checked(tmp_path: Path, polarfab) -> None:
     curve(tmp_path)
     file = tmp_path / "points.csv"

@@ -106,3 +106,35 @@ def test_a_bridge_is_rows_that_name_each_other():
     names = {operation["uuid-name"] for operation in operations}
     assert {name for _, name in bridge["ports"][1]} <= names
     assert ["datapath-id", f"{42:016x}"] in bridge["other_config"][1]
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_an_independent_reader_finds_the_questions(build, version):
+    """Its parser, and its checksum of a neighbour's message (RFC 4443, §2.3)."""
+    from os_ken.lib.packet import arp, icmpv6, packet
+    from os_ken.lib.packet.packet_utils import checksum_ip
+
+    hosts, a = HostSample.of(build), build.addressing
+    at = int(hosts.switch[3]), int(hosts.number[3])
+    router = str(a.gateway(at[0]) if version == 4 else a.network6(at[0])[1])
+    questions = FrameWriter(build, hosts, version).questions()
+    (asked,) = (q for q in questions if q.answer and q.sent[0] == hosts.names[3])
+    assert [q.answer for q in questions if q.sent[0] == hosts.names[3] and q is not asked] == (
+        [None, None] if version == 4 else [None]
+    )
+    for data, kind in ((asked.sent[1], 1), (asked.answer, 2)):
+        ethernet, *others = packet.Packet(data).protocols
+        assert (ethernet.src == a.mac(*at)) == (kind == 1)
+        if version == 4:
+            (message,) = others
+            assert isinstance(message, arp.arp)
+            assert message.opcode == kind
+            assert router == (message.dst_ip if kind == 1 else message.src_ip)
+            continue
+        ip, message = others
+        assert message.type_ == (icmpv6.ND_NEIGHBOR_SOLICIT, icmpv6.ND_NEIGHBOR_ADVERT)[kind - 1]
+        assert message.data.dst == router
+        assert message.data.option.hw_src == (
+            a.mac(*at) if kind == 1 else format_mac(a.gateway_mac)
+        )
+        assert checksum_ip(ip, len(data) - 54, data[54:]) == 0

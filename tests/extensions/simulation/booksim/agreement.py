@@ -1,8 +1,9 @@
-"""How well our simulator and BookSim agree: points of both as CSV.
+"""How well our simulator and BookSim agree: points of both as CSV, and a table for the manual.
 
 `python -m tests.extensions.simulation.booksim.agreement CHECKOUT`, a checkout of IntelLabs/PolarFly
-at `program.COMMIT`, builds BookSim and adds the points that `agreement.csv` lacks; a program that
-is built will do, too. Delete lines to have them measured again.
+at `program.COMMIT`, builds BookSim and adds the points that `agreement.csv` lacks, on all cores; a
+program that is built will do, too. Then, and without it, the table of `PAGE` is written. Delete
+lines to have them measured again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -18,15 +20,18 @@ from typing import NamedTuple
 
 from extensions.simulation.build_simulation import network_for
 from extensions.simulation.latency_curve import simulate
-from extensions.simulation.load_point import LEVELS, LoadPoint, SimulationSettings
+from extensions.simulation.load_point import LEVELS, SimulationSettings
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
 from polarfab.fabric import Fabric
 from tests.extensions.simulation.booksim import program
 
 FILE = Path(__file__).parent / "agreement.csv"
+PAGE = Path(__file__).parents[4] / "docs/evidence.md"
 NETWORKS = {
     "PolarFly q = 5": ({"family": "polarfly", "q": 5}, 3),
     "PolarFly q = 7": ({"family": "polarfly", "q": 7}, 4),
+    "PolarFly q = 9": ({"family": "polarfly", "q": 9}, 5),
+    "PolarFly q = 13": ({"family": "polarfly", "q": 13}, 7),
     "Slim Fly q = 5": ({"family": "slimfly", "q": 5}, 4),
     "Dragonfly h = 2": ({"family": "dragonfly", "h": 2, "a": 4}, 2),
     "PolarStar IQ q = 3": (
@@ -34,17 +39,29 @@ NETWORKS = {
         2,
     ),
 }
+FAR = ("Dragonfly h = 2", "PolarStar IQ q = 3")
+"""Of diameter 3."""
 ROUTES = {
     "MIN": ("min", {"ways": "minimal"}),
     "VAL": ("val", {"ways": "valiant", "paths": "table"}),
     "UGAL": ("ugallnew", {"ways": "ugal", "paths": "table"}),
+    "UGAL, links counted": ("ugallinks", {"ways": "ugal", "paths": "table"}),
     "UGAL_PF": ("ugall4_pf", {"ways": "adaptive"}),
 }
-"""Theirs, and our settings. UGAL draws four routers; UGAL_PF takes any neighbour."""
+"""Theirs, and our settings. UGAL draws four routers; UGAL_PF takes any neighbour.
+
+Their UGAL takes each leg for one or two links, whatever it has; `ugallinks` is the same but for
+that."""
 ROUTING = {"balance": "compact-valiant", "disjoint": "none"}
+HEAD = "| network | paths | loads | packets | flits | BookSim saturates | packets | flits |\n"
+SIMULATORS = ("BookSim", *LEVELS)
 FULL = 100.0
-"""A load is above saturation where the mean latency is more cycles."""
+"""A load is above saturation where the mean latency is more cycles, or the network deadlocks."""
 STEP = 0.01
+WHOLE = (0, round(1 / STEP) + 1)
+"""Steps between which saturation is looked for."""
+AROUND = 10
+"""Steps below and above the saturation of our packets among which BookSim's is looked for first."""
 
 
 class Case(NamedTuple):
@@ -58,16 +75,34 @@ class Case(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """A case with mean latencies in cycles, or the loads of saturation."""
+    """A case with mean latencies in cycles, or the loads of saturation.
+
+    deadlocks: of `SIMULATORS`, those whose run above that load ended in a deadlock.
+    """
 
     case: Case
     theirs: float
     packet: float
     flit: float
+    deadlocks: frozenset[str]
+
+
+class _Run(NamedTuple):
+    """Of one load. latency: None if it grew without end."""
+
+    latency: float | None
+    deadlock: bool
+
+
+class _Found(NamedTuple):
+    """The latency, or the last load below saturation and whether a deadlock ended the next."""
+
+    value: float
+    deadlock: bool
 
 
 def _cases() -> Iterator[Case]:
-    q5, q7 = "PolarFly q = 5", "PolarFly q = 7"
+    q5 = "PolarFly q = 5"
     for routes, loads in (
         ("MIN", (0.1, 0.5, 0.7)),
         ("VAL", (0.1, 0.3, 0.4)),
@@ -76,15 +111,20 @@ def _cases() -> Iterator[Case]:
     ):
         yield from (Case(q5, "uniform", routes, load) for load in loads)
     yield from (Case(q5, "perm2hop", "UGAL_PF", load) for load in (0.1, 0.3, 0.5))
-    yield from (Case(q5, "uniform", routes, 0.3, link=10) for routes in ROUTES)
+    yield from (Case(q5, "uniform", routes, 0.3, link=10) for routes in ROUTES if "," not in routes)
     for pattern in ("complement", "transpose", "hotspot", "shuffle", "reverse"):
         yield Case(q5, pattern, "MIN", 0.1)
-    for network in ("Slim Fly q = 5", "Dragonfly h = 2", "PolarStar IQ q = 3"):
-        yield Case(network, "uniform", "MIN", 0.3)
-    yield from (Case(q5, "uniform", routes, 0) for routes in ROUTES)
+    for network in NETWORKS:
+        counted = ("UGAL, links counted",) if network in FAR else ()
+        also = ("UGAL_PF",) if "PolarFly" in network else counted
+        for routes in ("MIN", "VAL", "UGAL", *also):
+            if network != q5:
+                yield Case(network, "uniform", routes, 0.3)
+            yield Case(network, "uniform", routes, 0)
+    for q in (7, 9, 13):
+        for routes, load in (("MIN", 0.7), ("VAL", 0.4), ("UGAL", 0.7), ("UGAL_PF", 0.7)):
+            yield Case(f"PolarFly q = {q}", "uniform", routes, load)
     yield Case(q5, "perm2hop", "UGAL_PF", 0)
-    yield from (Case(q7, "uniform", routes, 0.4) for routes in ROUTES)
-    yield from (Case(q7, "uniform", routes, 0) for routes in ROUTES)
 
 
 CASES = tuple(_cases())
@@ -106,62 +146,123 @@ def prepared(case: Case) -> tuple[SimulatedNetwork, HostTraffic, SimulationSetti
     return network_for(build, hosts, settings), traffic, settings
 
 
-def ours(case: Case, level: str) -> float:
+def ours(case: Case, level: str) -> _Found:
     """Our mean latency, or the saturation."""
     network, traffic, settings = prepared(case)
 
-    def point(load: float) -> LoadPoint:
-        return simulate(network, traffic, replace(settings, loads=(load,), level=level)).points[0]
+    def run(load: float) -> _Run:
+        asked = replace(settings, loads=(load,), level=level)
+        point = simulate(network, traffic, asked).points[0]
+        return _Run(point.mean_latency, bool(point.deadlock))
 
-    return _found(case, lambda load: point(load).mean_latency)
+    return _found(case, run, *WHOLE)
 
 
-def theirs(case: Case, booksim: Path) -> float:
+def theirs(case: Case, booksim: Path) -> _Found:
     """BookSim's."""
-    routes = ROUTES[case.routes][0]
-    run = partial(program.run, booksim, *prepared(case), routes)
-    return _found(case, lambda load: run(load).latency)
+    given = partial(program.run, booksim, *prepared(case), ROUTES[case.routes][0])
+
+    def run(load: float) -> _Run:
+        printed = given(load)
+        return _Run(printed.latency, printed.deadlock)
+
+    near = 0 if case.load else round(ours(case, "packet").value / STEP)
+    return _found(case, run, max(near - AROUND, 0), near + AROUND)
 
 
-def _found(case: Case, latency: Callable[[float], float | None]) -> float:
+def _found(case: Case, run: Callable[[float], _Run], below: int, above: int) -> _Found:
+    """At the load of the case, or of the last load below saturation, between two steps."""
     if case.load:
-        found = latency(case.load)
-        assert found is not None, case
-        return round(found, 2)
-    below, above = 0, round(1 / STEP) + 1
+        found = run(case.load)
+        assert found.latency is not None, case
+        return _Found(round(found.latency, 2), False)
+    ends, deadlock = (below, above), False
     while above - below > 1:
         middle = (below + above) // 2
-        found = latency(middle * STEP)
-        full = found is None or found > FULL
-        below, above = (below, middle) if full else (middle, above)
-    return round(below * STEP, 2)
+        found = run(middle * STEP)
+        if found.deadlock or found.latency is None or found.latency > FULL:
+            above, deadlock = middle, found.deadlock
+        else:
+            below = middle
+    if ends != WHOLE and (below == ends[0] or above == ends[1]):
+        return _found(case, run, *WHOLE)
+    return _Found(round(below * STEP, 2), deadlock)
 
 
 def read() -> dict[Case, Agreement]:
     """What was measured."""
-    if not FILE.exists():
-        return {}
-    with FILE.open() as stream:
-        rows = [Case(a, b, c, float(d), int(e)) for a, b, c, d, e, *_ in csv.reader(stream)]
-        stream.seek(0)
-        values = [[float(x) for x in row[5:]] for row in csv.reader(stream)]
-    return {case: Agreement(case, *each) for case, each in zip(rows, values, strict=True)}
+    known = {}
+    if FILE.exists():
+        with FILE.open() as stream:
+            for network, pattern, routes, load, link, *values, names in csv.reader(stream):
+                case = Case(network, pattern, routes, float(load), int(link))
+                deadlocks = frozenset(names.split())
+                known[case] = Agreement(case, *map(float, values), deadlocks)
+    return known
 
 
 def measure(booksim: Path) -> None:
-    """Add what is not there."""
+    """Add what is not there, the long ones first."""
     known = read()
-    for case in CASES:
-        if case not in known:
-            values = theirs(case, booksim), *(ours(case, level) for level in LEVELS)
+    with ProcessPoolExecutor() as pool:
+        asked = {
+            pool.submit(_measured, case, booksim): case
+            for case in sorted(CASES, key=lambda case: (case.load, len(case.network)))
+            if case not in known
+        }
+        for done in as_completed(asked):
             with FILE.open("a", newline="") as stream:
-                csv.writer(stream, lineterminator="\n").writerow([*case, *values])
+                csv.writer(stream, lineterminator="\n").writerow([*asked[done], *done.result()])
+
+
+def _measured(case: Case, booksim: Path) -> tuple[float | str, ...]:
+    found = theirs(case, booksim), *(ours(case, level) for level in LEVELS)
+    names = zip(SIMULATORS, found, strict=True)
+    return *(each.value for each in found), " ".join(name for name, each in names if each.deadlock)
+
+
+def table() -> str:
+    """For the manual: a line for each network and routes, with the largest differences."""
+    known, alike = read(), dict[tuple[str, str], list[Agreement]]()
+    for case in CASES:
+        if case in known:
+            alike.setdefault((case.network, case.routes), []).append(known[case])
+    lines = [HEAD, "|" + "---|" * 8 + "\n"]
+    for names, found in sorted(alike.items(), key=lambda each: list(NETWORKS).index(each[0][0])):
+        below = sorted((each for each in found if each.case.load), key=_uniform_first)
+        loads = ", ".join(_conditions(each.case) for each in below)
+        away = [
+            max((each[n] / each.theirs - 1 for each in below), key=abs, default=0.0) for n in (2, 3)
+        ]
+        cells = [*names, loads, *(f"{100 * part:+.1f} %" for part in away)]
+        for n, name in enumerate(SIMULATORS, 1):
+            some = (
+                f"{each[n]:.2f}{' deadlock' * (name in each.deadlocks)}"
+                f"{'' if each.case.pattern == 'uniform' else f' ({each.case.pattern})'}"
+                for each in found
+                if not each.case.load
+            )
+            cells.append(", ".join(some))
+        lines.append(f"| {' | '.join(cells)} |\n")
+    return "".join(lines)
+
+
+def _uniform_first(each: Agreement) -> tuple[bool, int, float]:
+    return each.case.pattern != "uniform", each.case.link, each.case.load
+
+
+def _conditions(case: Case) -> str:
+    link = f" with links of {case.link} cycles" if case.link > 1 else ""
+    return f"{case.load:g}{'' if case.pattern == 'uniform' else f' ({case.pattern})'}{link}"
 
 
 if __name__ == "__main__":
-    given = Path(sys.argv[1])
-    if given.is_dir():
-        with TemporaryDirectory() as name:
-            measure(program.build(given, Path(name)))
-    else:
-        measure(given)
+    if len(sys.argv) > 1:
+        given = Path(sys.argv[1])
+        if given.is_dir():
+            with TemporaryDirectory() as name:
+                measure(program.build(given, Path(name)))
+        else:
+            measure(given)
+    before, _, rest = PAGE.read_text().partition(HEAD)
+    PAGE.write_text(before + table() + rest[rest.index("\n\n") + 1 :])

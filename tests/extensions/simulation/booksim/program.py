@@ -1,8 +1,9 @@
 """BookSim 2 of the PolarFly authors, built from its source, with our traffic, networks and links.
 
-The source is IntelLabs/PolarFly at `COMMIT`. Three files are patched (`traffic.patch`): hosts send
-to those that a file names. Minimal next hops are those of our tables, which it reads; the rest,
-routers, allocators, and how routes choose, is theirs.
+The source is IntelLabs/PolarFly at `COMMIT`, patched (`traffic.patch`): hosts send to those that a
+file names, and `ugallinks` is their `ugallnew` with the links of its paths counted. Minimal next
+hops are those of our tables, which it reads; the rest, routers, allocators, and how routes choose,
+is theirs.
 """
 
 from __future__ import annotations
@@ -63,11 +64,13 @@ seed = {seed};
 class Printed(NamedTuple):
     """What BookSim printed: the mean latency, and the part of the senders' links accepted.
 
-    None for a run that it ended as unstable.
+    None for a run that it ended as unstable. deadlock: it warned of one, since for 256 cycles no
+    packet of a full network had arrived.
     """
 
     latency: float | None
     accepted: float | None
+    deadlock: bool
 
 
 def build(checkout: Path, folder: Path) -> Path:
@@ -137,7 +140,10 @@ def run(
     seed: int = 1,
     limit: float = 1000.0,
 ) -> Printed:
-    """One load. routes: `min`, `val`, `ugallnew` or `ugall4_pf`; limit: cycles of mean latency."""
+    """One load.
+
+    routes: `min`, `val`, `ugallnew`, `ugallinks` or `ugall4_pf`. limit: cycles of mean latency.
+    """
     with TemporaryDirectory(prefix="booksim-") as name:
         folder = Path(name)
         (folder / "network.anynet").write_text(network_text(net))
@@ -157,11 +163,12 @@ def run(
         found = subprocess.run(
             [program.resolve(), "config"], cwd=folder, capture_output=True, text=True, check=False
         )
+    deadlock = "Possible network deadlock" in found.stdout
     if "unstable" in found.stdout:
-        return Printed(None, None)
+        return Printed(None, None, deadlock)
     latency = re.search(r"Overall average packet latency = ([\d.e+-]+)", found.stdout)
     accepted = re.search(r"Overall average accepted flit rate = ([\d.e+-]+)", found.stdout)
     assert latency, found.stdout[-500:] + found.stderr[-500:]
     assert accepted
     senders = np.count_nonzero(traffic.volume) / len(traffic.volume)
-    return Printed(float(latency[1]), float(accepted[1]) / senders)
+    return Printed(float(latency[1]), float(accepted[1]) / senders, deadlock)

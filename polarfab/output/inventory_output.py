@@ -1,15 +1,30 @@
-"""Links and hosts that are lost because of the inventory, named, and what the links' loss costs."""
+"""What an inventory means for a fabric: whose cables stay, which links and hosts are lost."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polarfab.output.verb_output import warn
+from polarfab.output.verb_output import say, warn
 
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 NAMED = 10
+
+
+def earlier_build(fabric: Fabric, named: Path | None, output: Path) -> Fabric | None:
+    """The earlier build: the one that is named, or that of the fabric in `output` if installed."""
+    from compilers.tables.folders.generations import fabric_in
+    from polarfab.fabric import Fabric
+
+    known = fabric.loaded.inventory if fabric.loaded else None
+    if named is None and known and known.installed:
+        if fabric_in(output) == fabric.name:
+            named = output
+        else:
+            say(f"installed: true: {output} has no earlier build of it, so cables are planned anew")
+    return Fabric.load(named) if named else None
 
 
 def warn_of_losses(fabric: Fabric) -> dict[str, list[str]]:
