@@ -15,6 +15,7 @@ from compilers.targets.routed.bgp.drained import maintenance_lines
 from controller.devices.device_push import PushWay
 from mininet_scenarios.engines.routers import until
 from polarfab.fabric import Fabric
+from polarfab.switches import push
 from tests.controller.devices.live_push import Site
 
 OPTIONS = {"routing": "bgp", "bfd": "on"}
@@ -23,15 +24,15 @@ OPTIONS = {"routing": "bgp", "bfd": "on"}
 def main(out, new, target, folder):
     site, seen = Site(new, out, new, target, folder), {}
 
-    def push():
+    def sent():
         reach = PushWay(f"{folder}/reach {{node}}", f"{folder}/etc/{{node}}", stop_on=0)
         found = push(Fabric.load(new), target, reach, OPTIONS, unverified=True)
         return [{**one.as_dict(), "differences": len(one.differences)} for one in found.switches]
 
-    seen["loaded"] = push()
+    seen["loaded"] = sent()
     words = "-c configure -c 'interface eth1' -c 'description other' -c exit"
     site.sh("1", f"vtysh {words} -c bfd -c 'profile fabric' -c 'detect-multiplier 7'")
-    seen["pushed"], seen["again"] = push(), push()
+    seen["pushed"], seen["again"] = sent(), sent()
     seen["running"] = site.sh("1", "vtysh -c 'show running-config'")
 
     def held():
@@ -48,12 +49,12 @@ def main(out, new, target, folder):
     before = held()
     drain(end=False)
     until(lambda: held() != before, "routes around the drained switch")
-    seen["drained"] = push()
+    seen["drained"] = sent()
     drain(end=True)
     until(lambda: held() == before, "the routes after the drain")
     site.fabric.set_link(2, 0, up=False)
     until(lambda: held()[0] != before[0], "another route")
-    seen["shut"] = push()
+    seen["shut"] = sent()
     return seen
 
 
