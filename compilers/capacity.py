@@ -21,7 +21,7 @@ LIMITS = {"lpm_rows": "LPM rows", "groups": "groups", "ecmp_width": "ports per g
 NEEDS_IN_WORDS = {
     "ipv6": "IPv6",
     "weights": "weighted groups",
-    "ingress": "entering packets told from transit",
+    "ingress": "matching on the ingress port",
     "repair": "repair in the switch",
     "aggregates": "aggregated routes",
 }

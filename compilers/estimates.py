@@ -150,15 +150,15 @@ class Work:
 
 
 def _tables(size: Size) -> float:
-    """Bytes of compiling and of proving state by state: for rows, for links, for ways."""
+    """Bytes of compiling and of proving state by state: for rows, for links, for paths."""
     links = 130
     if size.family.by_supernodes:
         links = 270 if size.stored else 90  # 71 at 627,570 switches
     rows = 2.3 * size.stored + links * size.ends
-    ways = 7e7 + (3 if size.family.constructed else 60) * size.switches**2
+    paths = 7e7 + (3 if size.family.constructed else 60) * size.switches**2
     if size.by_class:
-        ways = 7e7 + 300 * size.ends
-    return rows + ways * size.spread
+        paths = 7e7 + 300 * size.ends
+    return rows + paths * size.spread
 
 
 def _proof(size: Size) -> float:
@@ -186,7 +186,7 @@ def _summed(size: Size) -> float:
 
 
 def _followed(size: Size) -> float:
-    """Bytes of the ways of all classes and their shares, joined with the cables."""
+    """Bytes of the paths of all classes and their shares, joined with the cables."""
     return 30 * size.shares + 160 * size.ends
 
 

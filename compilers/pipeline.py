@@ -59,7 +59,7 @@ def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
 class Stages:
     """A fabric between two passes: what is there of it by then.
 
-    asked: the fabric on its hardware, as it was placed, and stage and beside, as for
+    asked: the fabric on its hardware, as it was placed, and stage and other, as for
     `compile_placed`. routing: what targets and node types can do of the policy. inventory,
     topology, wiring, hardware: of what is installed and works; damage: what does not. module: of
     each link, where the policy protects against a module's death, else None: other orders are
@@ -68,7 +68,7 @@ class Stages:
 
     asked: Placed
     stage: Stage | None
-    beside: Build | None
+    other: Build | None
     routing: RoutingSpec
     inventory: Inventory
     topology: Topology
@@ -88,24 +88,22 @@ class Stages:
     @property
     def passes(self) -> tuple[Pass, ...]:
         """What follows `PLACED`: another plane's tables, if links take the same ports, or own."""
-        alike = self.beside is not None and _alike(self.wiring, self.module, self.beside)
+        alike = self.other is not None and _alike(self.wiring, self.module, self.other)
         return AS_THE_OTHER if alike else OF_ITS_OWN
 
 
-def compile_placed(
-    placed: Placed, stage: Stage | None = None, beside: Build | None = None
-) -> Build:
+def compile_placed(placed: Placed, stage: Stage | None = None, other: Build | None = None) -> Build:
     """A fabric on its hardware to tables.
 
     Args:
         placed: the fabric.
         stage: as for `compile_fabric`.
-        beside: another plane, whose tables serve where the ports are the same.
+        other: another plane, whose tables serve where the ports are the same.
 
     Raises:
         InputError: every problem of the pass at once.
     """
-    made = _installed(placed, stage, beside)
+    made = _installed(placed, stage, other)
     for each in made.passes:
         made = each(made)
     assert made.build is not None  # noqa: S101
@@ -129,10 +127,10 @@ def cabled(placed: Placed) -> Cabled:
     )
 
 
-def _installed(placed: Placed, stage: Stage | None, beside: Build | None) -> Stages:
+def _installed(placed: Placed, stage: Stage | None, other: Build | None) -> Stages:
     routing = affordable(placed.loaded.spec, placed.inventory)
     there = placed.inventory, placed.topology, placed.wiring
-    made = Stages(placed, stage, beside, routing, *there)
+    made = Stages(placed, stage, other, routing, *there)
     for each in PLACED:
         made = each(made)
     return made
@@ -173,7 +171,7 @@ def without_damage(made: Stages) -> Stages:
 
 
 def with_modules(made: Stages) -> Stages:
-    """The module of each link; and whether the policy goes with the fabric as it is wired."""
+    """The module of each link; and whether the policy fits the fabric as it is wired."""
     loaded, wiring, hardware = made.loaded, made.wiring, made.hardware
     loaded.refuse(balance_named(made.routing.balance).placed(made.topology, wiring))
     protected = made.routing.protect == "module"
@@ -194,8 +192,8 @@ def with_minimal_routes(made: Stages) -> Stages:
 
 def as_the_other_plane(made: Stages) -> Stages:
     """The tables of another plane, whose weights fit the demand already."""
-    assert made.beside is not None  # noqa: S101
-    return replace(made, tables=made.beside.tables, topology=made.beside.topology)
+    assert made.other is not None  # noqa: S101
+    return replace(made, tables=made.other.tables, topology=made.other.topology)
 
 
 def with_alternates(made: Stages) -> Stages:

@@ -42,7 +42,7 @@ LEAST_POLICY: dict[str, str | None] = {
 def beyond_targets(spec: FabricSpec) -> Iterator[Finding]:
     """Words of the policy that a target cannot do, unless `on_missing` reduces them.
 
-    Node types that cannot are told of with their limits (`compilers.capacity`).
+    Node types that cannot are reported with their limits (`compilers.capacity`).
     """
     family = spec.topology.family
     for word, least in LEAST_POLICY.items() if spec.routing.on_missing == "refuse" else ():
@@ -121,7 +121,7 @@ def _needs(routing: RoutingSpec, word: str, family: str) -> frozenset[str]:
 def _targets_without(spec: FabricSpec, needs: frozenset[str]) -> Iterator[tuple[str, list[str]]]:
     for name in spec.targets:
         able = _target(name).capabilities.features
-        # One that shares no traffic at all is told so where balance is.
+        # One that shares no traffic at all is reported where balance is.
         if (missing := needs - able) and not (missing == {SHARES} and WEIGHTS not in able):
             yield name, sorted(missing)
 

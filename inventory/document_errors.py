@@ -147,7 +147,7 @@ REQUIRED: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _keys(model: type[BaseModel], path: KeyPath) -> list[str]:
-    """The keys of the model that stands at `path` within `model`."""
+    """The keys of the model at `path` within `model`."""
     annotation: Any = model
     for step in path:
         annotation = _bare(annotation)

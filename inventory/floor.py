@@ -40,7 +40,7 @@ Position = Annotated[Whole, Field(ge=0, le=10_000)]
 class Rack(Model):
     """A rack; `row` and `column` are its place on the floor grid, from 0.
 
-    Without them it stands in row 0, in the column of its place in the list.
+    Without them it is in row 0, in the column of its place in the list.
     """
 
     name: Name

@@ -82,15 +82,15 @@ def _racks(racks: Sequence[tuple[int, Rack]]) -> Iterator[Finding]:
             continue
         spot = (rack.row or 0, i if rack.column is None else rack.column)
         if (before := spots.setdefault(spot, i)) != i:
-            where = f"row {spot[0]}, column {spot[1]}, where {shown(racks[before][1].name)} stands"
-            todo = "change row or column; racks without them stand in row 0"
+            where = f"row {spot[0]}, column {spot[1]}, the place of {shown(racks[before][1].name)}"
+            todo = "change row or column; racks without them are in row 0"
             yield Finding(path, "a place of its own on the floor", where, todo)
 
 
 def _places(
     nodes: Nodes, racks: Mapping[str, Rack], types: Mapping[str, NodeType]
 ) -> Iterator[Finding]:
-    """Nodes stand in racks that are there, side by side, and no rack holds more than it can."""
+    """Nodes are in racks that exist, side by side, and no rack holds more than it can."""
     filled: dict[str, dict[int, int]] = defaultdict(dict)
     held: dict[str, int] = defaultdict(int)
     for i, node in nodes:
@@ -118,7 +118,7 @@ def _places(
 
 
 def _hosts(nodes: Nodes, racks: Mapping[str, Rack]) -> Iterator[Finding]:
-    """Hosts stand in racks that are there; several may share a unit, as blades do."""
+    """Hosts are in racks that exist; several may share a unit, as blades do."""
     for i, node in nodes:
         for h, host in enumerate(node.hosts):
             path: KeyPath = ("nodes", i, "hosts", h)

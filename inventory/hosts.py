@@ -49,7 +49,7 @@ class HostRow(NamedTuple):
 
 
 def _read(value: Any, info: ValidationInfo) -> Any:
-    """The rows of the file of this name, beside the inventory."""
+    """The rows of the file of this name, next to the inventory."""
     if not isinstance(value, str):
         raise refusal("the name of a CSV file", "one with the columns name, switch and port")
     try:

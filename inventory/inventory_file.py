@@ -49,7 +49,7 @@ class Examined:
 
 
 def examine(document: Document) -> Examined:
-    """An inventory as a value, or what is wrong with it; files that it names are beside its own."""
+    """An inventory as a value, or what is wrong with it; names of files are relative to its own."""
     data, context = document.data, {"folder": Path(document.file).parent}
     inventory, wrong = checked(Inventory, data, context)
     nodes = _nodes(data)
@@ -108,7 +108,7 @@ def _neither_nodes_nor_generate(data: Data) -> Iterator[Finding]:
 
 
 def _ports(name: str, node_type: NodeType | None) -> Iterator[Finding]:
-    """Port names must differ within a type, or two ports could not be told apart."""
+    """Port names must differ within a type, or two ports could not be distinguished."""
     if node_type is None:
         return
     path: KeyPath = ("node_types", name, "ports")

@@ -83,7 +83,7 @@ class PortBlock(Model):
         return self._filled(self.name)
 
     def labels(self) -> list[str]:
-        """What stands beside each port; its name where nothing else is said."""
+        """What is printed next to each port; its name where nothing else is said."""
         return self._filled(self.label or self.name)
 
     def sockets(self) -> list[tuple[str, ...]]:
@@ -123,8 +123,9 @@ class PacketBuffer(Model):
     `priorities` are the PFC priorities that it can make lossless, the first channel's first; 0, 6
     and 7 are of others. `size` is its packet memory in bytes, `cell` the unit in which it is given
     out. `cable` is the longest cable at any port in metres, `reaction` the nanoseconds from a pause
-    to the last byte behind it, cable apart: both ends' pipelines and the neighbour's response.
-    From `ecn_min` bytes in a queue on packets are marked, from `ecn_max` on `ecn_percent` of them.
+    to the last byte behind it, without the cable: both ends' pipelines and the neighbour's
+    response. From `ecn_min` bytes in a queue on packets are marked, from `ecn_max` on `ecn_percent`
+    of them.
     """
 
     priorities: Annotated[tuple[Priority, ...], Field(min_length=1, max_length=3)]
@@ -222,7 +223,7 @@ class Node(Model):
 
     unit is the lowest rack unit that it fills, from 1 at the bottom. A planned node is not there
     yet, but keeps its vertex; links and hosts at disabled ports don't work. plane: 1 without it;
-    vertices are told apart by plane. host_count: how many hosts it has, instead of the number of
+    vertices are distinguished by plane. host_count: how many hosts it has, instead of the number of
     its type. asn: its AS number where switches speak BGP. vars: the user's
     own, before those of its group.
     """

@@ -17,8 +17,8 @@ KeyPath = tuple[str | int, ...]
 class Problem:
     """One mistake in an input.
 
-    file and line are where it stands ("" and 0 for the command line), key is the path of the value
-    ("topology.q", "nodes[3].type"), required and given are what should and what does stand there,
+    file and line are where it is ("" and 0 for the command line), key is the path of the value
+    ("topology.q", "nodes[3].type"), required and given are what should be and what is there,
     and todo is what the reader can do about it.
     """
 
@@ -42,7 +42,7 @@ class Finding:
     """One mistake at a key of fabric.yaml or inventory.yaml; file and line are looked up later.
 
     path is ("nodes", 3, "type"), and its first key tells which of the two it is; required, given
-    and todo are those of a Problem; also is where the value that clashes with it stands.
+    and todo are those of a Problem; also is where the value that clashes with it is.
     """
 
     path: KeyPath

@@ -30,7 +30,7 @@ INI = "name", "lanes", "alias", "index"
 
 
 class PlatformEntry(Model):
-    """An entry of the file; modes: ways to split it, None in port_config.ini, which lists ports.
+    """An entry of the file; modes: how it may be split, None in port_config.ini, which lists ports.
 
     aliases: of the ports of each mode, or of the port.
     """

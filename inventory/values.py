@@ -166,7 +166,7 @@ def _guid(value: Any) -> Any:
         raise refusal("a GUID such as 0x0002c90300001234", "16 hexadecimal digits after 0x")
     digits = (match[1] or match[2]).replace(":", "").lower()
     if digits in ("0" * 16, "f" * 16):
-        raise refusal("a GUID of a port", "0 and ffff:ffff:ffff:ffff stand for none and for all")
+        raise refusal("a GUID of a port", "0 and ffff:ffff:ffff:ffff mean none and all")
     return f"0x{digits}"
 
 

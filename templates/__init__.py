@@ -25,7 +25,7 @@ def environment(own: Path | None = None, folders: Mapping[str, Path] | None = No
     package's all are in a sandbox (`templates.sandbox`), unless `own` is a `TrustedFolder`.
 
     Args:
-        own: a folder of the user's, whose templates stand in for others.
+        own: a folder of the user's, whose templates replace others.
         folders: those of targets of other packages, by target.
     """
     others = dict(folders or {})

@@ -26,7 +26,7 @@ SECONDS = 10.0
 MOST_BYTES = 1 << 26
 """Characters of a file that is rendered."""
 MORE_MEMORY = 1 << 30
-"""Bytes that rendering may take beside what the process has."""
+"""Bytes that rendering may take on top of what the process has."""
 WATCHED = 0.05
 """Seconds between two looks at time and memory."""
 ADDRESSES, RESIDENT = 0, 1

@@ -14,7 +14,7 @@ from compilers.audit.wiring_audit import WiringAudit
 class Adopted:
     """Inventory entries for the fabric as wired, as plain data.
 
-    vertex: of the nodes that stand elsewhere. cables: those of each link that exists. dead_links:
+    vertex: of the nodes that are elsewhere. cables: those of each link that exists. dead_links:
     the other links; a link exists if all its parallel cables run, socket to socket, between two
     ports. useless: cables between nodes that the fabric does not join, or the wrong number of
     cables for a link.
@@ -42,12 +42,14 @@ def adopted(found: WiringAudit, ports: PortFinder) -> Adopted:
         names[place] = name
     planned = ports.planned()
     parallel = Counter(_link(pair, ports) for pair in planned)
-    ways: dict[tuple[Pair, Pair], list[Pair]] = defaultdict(list)
+    candidates: dict[tuple[Pair, Pair], list[Pair]] = defaultdict(list)
     for pair in sorted(found.wired.cables | found.unseen):
-        ways[_link(pair, ports), ports.between(pair)].append(pair)
+        candidates[_link(pair, ports), ports.between(pair)].append(pair)
     serving: dict[Pair, list[Pair]] = {}
     # Cables as planned win over others for the same link.
-    for (link, _), cables in sorted(ways.items(), key=lambda way: planned.isdisjoint(way[1])):
+    for (link, _), cables in sorted(
+        candidates.items(), key=lambda item: planned.isdisjoint(item[1])
+    ):
         if link not in serving and len(cables) == parallel.get(link):
             serving[link] = cables
     served = {pair for cables in serving.values() for pair in cables}

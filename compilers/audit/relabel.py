@@ -15,7 +15,7 @@ Cycle = tuple[int, ...]
 def relabelling(
     planned: Pairs, wired: Wired, width: int, node_type: Sequence[int]
 ) -> tuple[Cycle, ...]:
-    """Cycles of vertices: each stands in the place of the next, the last in that of the first.
+    """Cycles of vertices: each is in the place of the next, the last in that of the first.
 
     A neighbour's port that should see port p of y, but sees port p of x, is a vote for x in the
     place of y. A cycle is kept if undoing it saves more moves than it takes.
@@ -75,7 +75,7 @@ def _rounds(places: dict[int, int], node_type: Sequence[int]) -> list[Cycle]:
 
 
 def renamed(wired: Wired, rounds: Sequence[Cycle], width: int) -> Wired:
-    """The present cables, with every node numbered by the place that it stands in."""
+    """The present cables, with every node numbered by the place that it is in."""
     place = {x: y for cycle in rounds for x, y in zip(cycle, cycle[1:] + cycle[:1], strict=True)}
 
     def placed(port: int) -> int:

@@ -187,8 +187,8 @@ def resolve(
 
 def likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pairs]:
     """At most one cable per port, and the contested cables, whose port was taken."""
-    ways = Counter((min(pair), max(pair)) for pair in seen)
-    order = sorted(ways, key=lambda pair: (-ways[pair], pair not in planned, pair))
+    times = Counter((min(pair), max(pair)) for pair in seen)
+    order = sorted(times, key=lambda pair: (-times[pair], pair not in planned, pair))
     taken: set[int] = set()
     cables, contested = set(), set()
     for pair in order:

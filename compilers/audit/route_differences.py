@@ -1,4 +1,4 @@
-"""The routes of a switch beside those that its build gives it.
+"""The routes of a switch against those that its build gives it.
 
 What a switch holds besides is no fault (its management, its default route, its own hosts) unless
 it is inside the fabric's address pools, where it would take packets from the routes of the build.

@@ -1,7 +1,7 @@
 """Static routes as lines of a configuration, and what to type to get from some to others.
 
 A configuration says more than routes. Only lines inside the fabric's address pools and in its own
-tables are looked at: others are somebody else's.
+tables are looked at: others belong to other owners.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
     """Lines for `ip -force -batch`; nothing that is not of polarfab's protocol is touched.
 
     A route of the same table and metric is replaced, so only those of other metrics are taken away,
-    then next hops that nobody uses any more.
+    then next hops that nothing uses any more.
 
     Args:
         routes: what `ip -json route show table all` prints.

@@ -1,4 +1,4 @@
-"""The report on routes as switches hold them, beside those of the build."""
+"""The report on routes as switches hold them, next to those of the build."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class WiringReport:
 
         taken = self.adopted()
         nodes = "".join(f"#   {name}: {self._place(v)}\n" for name, v in taken.vertex.items())
-        text = f"# Set in nodes, as these stand elsewhere:\n{nodes}" if nodes else ""
+        text = f"# Set in nodes, as these are elsewhere:\n{nodes}" if nodes else ""
         data = {"cables": list(taken.cables)}
         if taken.dead_links:
             data["dead_links"] = list(taken.dead_links)

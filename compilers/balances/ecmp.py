@@ -25,7 +25,7 @@ class Ecmp(Balance):
     shortest = True
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
-        """Words that ask for other ways or shares than all shortest paths alike."""
+        """Words that ask for other paths or shares than all shortest paths alike."""
         if routing.transit == self.name and routing.demand:
             required = "no demand with `transit: ecmp`, where every switch shares alike"
             todo = "remove `demand`, or `transit`: shares are fitted where packets enter"
@@ -60,6 +60,6 @@ class Ecmp(Balance):
             yield Finding(ROUTING, required, f"{self.name} for {order:,}", todo)
         if routing.transit == self.name and family.by_supernodes:
             required = (
-                f"minimal in a {family.name}, whose rows lead to whole supernodes: one way each"
+                f"minimal in a {family.name}, whose rows lead to whole supernodes: one path each"
             )
             yield Finding(("routing", "transit"), required, self.name, "remove `transit`")

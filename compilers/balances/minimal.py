@@ -26,7 +26,7 @@ class Minimal(Balance):
     figures = MappingProxyType({"": (100, 12)})
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
-        """A demand that nothing is fitted to, bounced ways for traffic that is not spread."""
+        """A demand that nothing is fitted to, bounced paths for traffic that is not spread."""
         if routing.demand:
             todo = "add `balance: compact-valiant`, or remove `demand`"
             required = "a balance with alternates, whose shares are fitted to the demand"

@@ -48,7 +48,7 @@ class Valiant(Balance):
         """Switches that are no intermediates, as they have no hosts.
 
         One that gives up an intermediate takes the packet for one of its own hosts, and has to have
-        routes that are proved for these. Nor do such fabrics gain: their ways all rise and fall.
+        routes that are proved for these. Nor do such fabrics gain: their paths all rise and fall.
         """
         lacking = np.flatnonzero((wiring.far >= 0).any(axis=1) & ~topology.endpoints)
         if len(lacking):
@@ -59,5 +59,5 @@ class Valiant(Balance):
                 f"{wiring.names[int(lacking[0])]}",
                 "write spread, which carries every permutation"
                 if family_of(topology.family).least_marked is not None
-                else "write ecmp, which spreads over all shortest ways, or compact-valiant",
+                else "write ecmp, which spreads over all shortest paths, or compact-valiant",
             )

@@ -19,7 +19,7 @@ from inventory.problems import InputError, install_extra
 from inventory.yamlfile import TextFile
 
 MOST_CROSSINGS = 30_000_000
-"""Arcs that all flows of a demand cross by all their ways; each takes 80 bytes while they fit."""
+"""Arcs that all flows of a demand cross on all their paths; each takes 80 bytes while they fit."""
 MOST_MATCHED = 400_000
 """The same where matchings are looked for: up to PolarFly q = 9."""
 
@@ -30,10 +30,10 @@ def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
     Args:
         build: with equal weights.
         file: of the demand; None for the worst.
-        largest: the largest share of a way, from 0 to 1.
+        largest: the largest share of an option, from 0 to 1.
 
     Raises:
-        InputError: mistakes in the file, flows of switches without hosts, or more flows and ways
+        InputError: mistakes in the file, flows of switches without hosts, or more flows and paths
             than can be followed.
     """
     fluid = Fluid.of(build)
@@ -77,8 +77,8 @@ def _paths(fluid: Fluid, traffic: Traffic, most: int, file: str = "") -> FlowPat
         raise InputError.of(
             file=file,
             key="demand" if file else "routing.demand",
-            required=f"flows whose ways cross at most {most:,} links together",
-            given=f"{len(traffic.source):,} flows, whose ways cross more",
+            required=f"flows whose paths cross at most {most:,} links together",
+            given=f"{len(traffic.source):,} flows, whose paths cross more",
             todo=smaller if file else "name a file of flows: the worst case is for small fabrics",
         ) from None
 

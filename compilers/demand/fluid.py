@@ -25,7 +25,7 @@ Numbers = NDArray[Any]
 
 
 class _Part(NamedTuple):
-    """The flows to some destinations: their egress classes, also as rows of `Fluid.ways`; and of
+    """The flows to some destinations: their egress classes, also as rows of `Fluid.options`; and of
     each flow its column among them, and its row.
     """
 
@@ -42,7 +42,7 @@ class Fluid:
     """The arcs that ingress traffic leaves by, and their shares: [1 + A, S·(C + 2)] each."""
 
     hops: ManyPackets
-    ways: NDArray[np.int32]
+    options: NDArray[np.int32]
     emitted: Reals
 
     @classmethod
@@ -53,10 +53,10 @@ class Fluid:
         first = np.arange(0, len(hops.end), hops.slots, dtype=np.int32)[:, None, None]
         links = np.concatenate((p.order[..., :1], p.shares[..., 1:]), axis=2)
         room = (0, 0), (0, 0), (0, 2)
-        ways = np.moveaxis(np.where(links >= 0, first + links, np.int32(-1)), 2, 0)
-        ways = np.pad(ways, room, constant_values=-1).reshape(len(ways), -1)
-        weight = np.pad(np.moveaxis(build.tables.classes.weight, 2, 0), room).reshape(ways.shape)
-        return cls(hops, ways, weight / np.maximum(1, weight.sum(axis=0)))
+        options = np.moveaxis(np.where(links >= 0, first + links, np.int32(-1)), 2, 0)
+        options = np.pad(options, room, constant_values=-1).reshape(len(options), -1)
+        weight = np.pad(np.moveaxis(build.tables.classes.weight, 2, 0), room).reshape(options.shape)
+        return cls(hops, options, weight / np.maximum(1, weight.sum(axis=0)))
 
     @property
     def marks(self) -> bool:
@@ -83,10 +83,10 @@ class Fluid:
                 continue
             shape = (len(load), len(part.destinations)) if self.marks else (0, 0)
             marked = np.zeros(shape)
-            for number, (way, share) in enumerate(zip(self.ways, shares, strict=True)):
+            for number, (option, share) in enumerate(zip(self.options, shares, strict=True)):
                 amount = part.traffic.amount * share[part.row]
                 some = np.flatnonzero(amount > 0)
-                out, column = way[part.row[some]], part.column[some]
+                out, column = option[part.row[some]], part.column[some]
                 if number >= first_marked:
                     load += np.bincount(out, amount[some], minlength=len(load))
                     np.add.at(marked, (end[out], column), amount[some])
@@ -167,9 +167,9 @@ class Fluid:
                 yield _Part(destinations, egress, rows, part, column, rows[column, part.source])
 
     def paths(self, traffic: Traffic, most: int = 1 << 40) -> FlowPaths:
-        """The arcs that each flow loads by each of its ways.
+        """The arcs that each flow loads by each of its options.
 
-        One switch's flows of one class share their ways, so they are one *choice*.
+        One switch's flows of one class share their options, so they are one *choice*.
 
         Raises:
             OverflowError: there are more than `most`.
@@ -177,12 +177,12 @@ class Fluid:
         rows: list[Numbers] = []
         found, done, count = [], 0, 0
         for part in self._parts(traffic):
-            for way, out in enumerate(self.ways):
-                some = np.flatnonzero(self.emitted[way, part.row] > 0)
+            for option, out in enumerate(self.options):
+                some = np.flatnonzero(self.emitted[option, part.row] > 0)
                 for arcs, packet in self._follow(part, out[part.row[some]], part.column[some]):
                     flow = some[packet]
                     amount = part.traffic.amount[flow]
-                    found.append((way, arcs, (done + flow).astype(np.int32), amount))
+                    found.append((option, arcs, (done + flow).astype(np.int32), amount))
                     count += len(arcs)
             if count > most:
                 raise OverflowError(count)
@@ -192,14 +192,14 @@ class Fluid:
         emitted = self.emitted[:, used].T > 0
         number = (np.cumsum(emitted.ravel()).reshape(emitted.shape) - 1).astype(np.int32)
         chosen = choice.ravel()
-        share = np.concatenate([number[chosen[flow], way] for way, _, flow, _ in found])
+        share = np.concatenate([number[chosen[flow], option] for option, _, flow, _ in found])
         arc, flows, amount = (np.concatenate([each[i] for each in found]) for i in (1, 2, 3))
         return FlowPaths(
             arc=arc.astype(np.int32),
             share=share,
             flow=flows,
             amount=amount,
-            ways=emitted,
+            options=emitted,
             row=used,
             arcs=len(self.hops.end),
         )

@@ -1,11 +1,11 @@
 """The weights that carry a demand best: the least load of the hottest link, with a bound.
 
-A linear program: minimise the largest entry of A·x, where x are the shares of the ways of every
-choice, which add up to 1, and A what a way's whole traffic loads on each arc. As a game, x against
-prices y of the arcs, min over x of max over y of y·A·x, it is solved by primal-dual steps with
-averages and restarts (Chambolle and Pock 2011; Applegate et al., PDLP, 2021). Any prices give a
-bound that no weights pass, so the gap to the optimum is known. At 31,744 shares this takes seconds
-where HiGHS takes minutes.
+A linear program: minimise the largest entry of A·x, where x are the shares of the options of every
+choice, which add up to 1, and A what an option's whole traffic loads on each arc. As a game, x
+against prices y of the arcs, min over x of max over y of y·A·x, it is solved by primal-dual steps
+with averages and restarts (Chambolle and Pock 2011; Applegate et al., PDLP, 2021). Any prices give
+a bound that no weights pass, so the gap to the optimum is known. At 31,744 shares this takes
+seconds where HiGHS takes minutes.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ FAR = 1e9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowPaths:
-    """What the ways of flows load, before their shares are known.
+    """What the options of flows load, before their shares are known.
 
-    arc, share, flow: int32[n], an arc that a flow crosses, by the way of which share; amount:
-    float64[n], how much crosses it if all goes that way. ways: bool[G, W], the ways of each choice;
-    shares are numbered choice by choice. row: int64[G], each choice's column of `Fluid.ways`. arcs:
-    how many there are.
+    arc, share, flow: int32[n], an arc that a flow crosses, by the option of which share; amount:
+    float64[n], how much crosses it if all takes that option. options: bool[G, W], the options of
+    each choice; shares are numbered choice by choice. row: int64[G], each choice's column of
+    `Fluid.options`. arcs: how many there are.
     """
 
     arc: NDArray[np.int32]
     share: NDArray[np.int32]
     flow: NDArray[np.int32]
     amount: Reals
-    ways: NDArray[np.bool_]
+    options: NDArray[np.bool_]
     row: NDArray[np.int64]
     arcs: int
 
     def loads(self, shares: Reals) -> Reals:
         """float64[arcs]: the load of each arc, of float64[G, W] shares."""
-        crossing = self.amount * shares[self.ways][self.share]
+        crossing = self.amount * shares[self.options][self.share]
         return np.asarray(np.bincount(self.arc, crossing, minlength=self.arcs), np.float64)
 
     def costs(self, prices: Reals) -> Reals:
-        """float64[G, W]: what the whole traffic of a choice would pay on each of its ways."""
-        result = np.zeros(self.ways.shape)
+        """float64[G, W]: what the whole traffic of a choice would pay on each of its options."""
+        result = np.zeros(self.options.shape)
         pays = np.bincount(
-            self.share, self.amount * prices[self.arc], minlength=np.count_nonzero(self.ways)
+            self.share, self.amount * prices[self.arc], minlength=np.count_nonzero(self.options)
         )
-        result[self.ways] = pays
+        result[self.options] = pays
         return result
 
 
@@ -79,9 +79,9 @@ def fit(
     """The shares that load the hottest arc least, but for a gap, where the steps suffice.
 
     Args:
-        paths: what every way loads.
-        largest: the largest share of a way, from 0 to 1; where a choice has too few ways for it,
-            they get equal shares.
+        paths: what every option loads.
+        largest: the largest share of an option, from 0 to 1; where a choice has too few options for
+            it, they get equal shares.
         before: shares and prices to begin with.
         gap: the relative one to the bound, at which it ends.
         crossings: of an arc that all steps add up, at most.
@@ -116,21 +116,21 @@ def fit(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShareSets:
-    """The shares that there may be: of ways, at most float64[G, 1] each, 1 a choice."""
+    """The shares that there may be: of options, at most float64[G, 1] each, 1 a choice."""
 
     paths: FlowPaths
     largest: Reals
 
     @classmethod
     def of(cls, paths: FlowPaths, largest: float) -> ShareSets:
-        """Those of ways; where a choice has too few for the largest share, they are equal."""
-        count = np.count_nonzero(paths.ways, axis=1)[:, None]
+        """Those of options; where a choice has too few for the largest share, they are equal."""
+        count = np.count_nonzero(paths.options, axis=1)[:, None]
         return cls(paths, np.maximum(largest, 1 / count))
 
     def even(self) -> Reals:
         """Equal shares."""
-        ways = self.paths.ways
-        equal: Reals = ways / np.count_nonzero(ways, axis=1)[:, None]
+        options = self.paths.options
+        equal: Reals = options / np.count_nonzero(options, axis=1)[:, None]
         return equal
 
     def norm(self) -> float:
@@ -143,19 +143,19 @@ class ShareSets:
 
     def nearest(self, wanted: Reals) -> Reals:
         """The nearest shares that add up to 1 a choice, none below 0 or above the largest."""
-        ways, most = self.paths.ways, self.largest
-        low = np.where(ways, wanted, -FAR)
+        options, most = self.paths.options, self.largest
+        low = np.where(options, wanted, -FAR)
         # Lowered by t, shares clipped to 0…most add up to more as t falls: past each of these
         # points there is one more that grows, or one less.
         points = np.concatenate((low, low - most), axis=1)
         order = np.argsort(-points, axis=1, kind="stable")
         points = np.take_along_axis(points, order, axis=1)
-        grows = np.cumsum(np.where(order < ways.shape[1], 1.0, -1.0), axis=1)
+        grows = np.cumsum(np.where(order < options.shape[1], 1.0, -1.0), axis=1)
         total = np.cumsum(grows[:, :-1] * -np.diff(points, axis=1), axis=1)
-        row, place = np.arange(len(ways)), np.count_nonzero(total < 1 - 1e-12, axis=1)
+        row, place = np.arange(len(options)), np.count_nonzero(total < 1 - 1e-12, axis=1)
         before = np.where(place > 0, total[row, np.maximum(place, 1) - 1], 0.0)
         lowered = points[row, place] - (1 - before) / np.maximum(grows[row, place], 1.0)
-        return np.where(ways, np.clip(wanted - lowered[:, None], 0, most), 0)
+        return np.where(options, np.clip(wanted - lowered[:, None], 0, most), 0)
 
     def scaled(self, wanted: Reals) -> Reals:
         """Shares in these proportions; what is above the largest goes to the others."""
@@ -165,10 +165,10 @@ class ShareSets:
         return self.nearest(shares)
 
     def least(self, costs: Reals) -> float:
-        """What all shares cost at least, where those of a way cost float64[G, W]."""
-        ways, most = self.paths.ways, self.largest
-        cost = np.sort(np.where(ways, costs, FAR), axis=1)
-        rank = np.arange(ways.shape[1])
+        """What all shares cost at least, where those of an option cost float64[G, W]."""
+        options, most = self.paths.options, self.largest
+        cost = np.sort(np.where(options, costs, FAR), axis=1)
+        rank = np.arange(options.shape[1])
         share = np.clip(1 - rank * most, 0, most)
         return float((np.where(share > 1e-12, cost, 0) * share).sum())
 

@@ -13,13 +13,13 @@ from compilers.demand.weight_fit import Fit, FlowPaths, Reals
 
 PARTS = (64, 128, 255)
 """Totals of a class's weights, tried in turn. Open vSwitch has 64 hash values a group unless it is
-told otherwise, and 255 is the heaviest next hop of Linux and FRR.
+set otherwise, and 255 is the heaviest next hop of Linux and FRR.
 """
 GOOD = 1.02
 """The hottest link's load, to that before rounding, at which no more parts are tried."""
 MOVES = 10_000
 FEW = 8
-"""Arcs that a way crosses at most where parts are moved one by one."""
+"""Arcs that an option crosses at most where parts are moved one by one."""
 
 LEAST_GAIN = 1e-12
 """Of a load, beyond what sums are wrong by."""
@@ -36,9 +36,9 @@ def rounded(paths: FlowPaths, found: Fit, largest: float = 1.0) -> Rounded:
     """The weights of fitted shares.
 
     Args:
-        paths: what every way loads.
+        paths: what every option loads.
         found: the shares.
-        largest: the largest share of a way, kept to the next part.
+        largest: the largest share of an option, kept to the next part.
     """
     results = []
     for parts in PARTS:
@@ -64,15 +64,15 @@ def _eased_parts(paths: FlowPaths, found: Fit, largest: float, parts: int) -> Ro
     weights = _largest_remainders(found.shares, parts)
     loads = paths.loads(weights / parts)
     if crossed := _Crossed.of(paths):
-        count = np.count_nonzero(paths.ways, axis=1)[:, None]
+        count = np.count_nonzero(paths.options, axis=1)[:, None]
         room = np.ceil(np.maximum(largest, 1 / count) * parts) - weights
-        held, room = weights[paths.ways], np.broadcast_to(room, weights.shape)[paths.ways]
+        held, room = weights[paths.options], np.broadcast_to(room, weights.shape)[paths.options]
         for given, taken in crossed.moves(held, room, np.append(loads, 0.0), 1 / parts):
             held[given] -= 1
             held[taken] += 1
             room[given] += 1
             room[taken] -= 1
-        weights[paths.ways] = held
+        weights[paths.options] = held
         loads = paths.loads(weights / parts)
     return Rounded(weights, loads)
 
@@ -112,7 +112,7 @@ class _Crossed:
         place = np.arange(len(share)) - np.searchsorted(share, share)
         if place.max(initial=0) >= FEW:
             return None
-        count = np.count_nonzero(paths.ways, axis=1)
+        count = np.count_nonzero(paths.options, axis=1)
         arcs = np.full((count.sum(), FEW), paths.arcs)
         amount = np.zeros(arcs.shape)
         arcs[share, place], amount[share, place] = arc, np.bincount(entry, paths.amount)

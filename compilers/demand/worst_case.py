@@ -1,9 +1,9 @@
-"""The weights whose worst traffic is least bad: oblivious routing over the ways of tables.
+"""The weights whose worst traffic is least bad: oblivious routing over the options of tables.
 
 The worst traffic for a link, where no switch sends or gets more than its hosts can, is a matching
 of sources to destinations (Azar et al. 2003; Applegate and Cohen 2003). In rounds every link finds
-its worst matching for the weights so far, and a way loses weight by what these load, most of all
-those of the hottest links (mirror descent). The matchings with the links' prices bound what any
+its worst matching for the weights so far, and an option loses weight by what these load, most of
+all those of the hottest links (mirror descent). The matchings with the links' prices bound what any
 weights reach, so the gap to the optimum is known.
 """
 
@@ -45,14 +45,14 @@ def worst_case(paths: FlowPaths, traffic: Traffic, largest: float = 1.0) -> Wors
     Args:
         paths: of `traffic`, with its flows.
         traffic: every pair of switches with hosts, each with all that a switch sends.
-        largest: the largest share of a way.
+        largest: the largest share of an option.
     """
     sets, arcs = ShareSets.of(paths, largest), _arcs(paths, traffic)
-    ways, shares, mean, weight = paths.ways, sets.even(), np.zeros(paths.ways.shape), 0.0
+    options, shares, mean, weight = paths.options, sets.even(), np.zeros(paths.options.shape), 0.0
     best = WorstCase(shares, np.inf, 0.0)
     for round_ in range(ROUNDS):
         done = round_ / ROUNDS
-        matched = [arc.worst(shares[ways]) for arc in arcs]
+        matched = [arc.worst(shares[options]) for arc in arcs]
         loads = np.array([load for load, _ in matched])
         if loads.max() < best.worst:
             best = best._replace(shares=shares, worst=float(loads.max()))
@@ -60,15 +60,17 @@ def worst_case(paths: FlowPaths, traffic: Traffic, largest: float = 1.0) -> Wors
         prices /= prices.sum()
         crossed = [share for _, share in matched]
         pays = np.repeat(prices, list(map(len, crossed)))
-        cost = np.zeros(ways.shape)
-        cost[ways] = np.bincount(np.concatenate(crossed), pays, minlength=np.count_nonzero(ways))
+        cost = np.zeros(options.shape)
+        cost[options] = np.bincount(
+            np.concatenate(crossed), pays, minlength=np.count_nonzero(options)
+        )
         mean, weight = (1 - FORGET) * mean + cost, (1 - FORGET) * weight + 1
         best = best._replace(bound=max(best.bound, sets.least(mean) / weight))
         if best.worst <= (1 + CLOSE) * best.bound:
             break
-        dearer = np.where(ways, cost - np.where(ways, cost, np.inf).min(axis=1)[:, None], 0)
+        dearer = np.where(options, cost - np.where(options, cost, np.inf).min(axis=1)[:, None], 0)
         step = 1 / (max(float(dearer.max()), 1e-300) * (1 + SLOW * done))
-        shares = sets.scaled(np.maximum(shares * np.exp(-dearer * step), LEAST * ways))
+        shares = sets.scaled(np.maximum(shares * np.exp(-dearer * step), LEAST * options))
     return best
 
 

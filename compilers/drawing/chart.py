@@ -83,7 +83,7 @@ class Chart:
 class Scale:
     """Values in shades: each value its own where there are few, else nine equal steps up to peak.
 
-    levels: the values that are told apart, float64[k], empty where there are too many. whole:
+    levels: the distinct values, float64[k], empty where there are too many. whole:
     whether all values are whole numbers, such as counts.
     """
 
@@ -142,7 +142,7 @@ class Grid:
     """Shaded cells in rows and columns.
 
     row, column, value: [n] each. size: pixels of a cell. rows, columns: how many. bounds: rows and
-    columns before which a line is drawn. written: whether values stand in their cells.
+    columns before which a line is drawn. written: whether values are in their cells.
     """
 
     title: str

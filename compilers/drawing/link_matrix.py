@@ -181,7 +181,7 @@ class LinkLosses:
     """One entry for each of the E links.
 
     ends: int64[E, 2], its switches. lost: int64[E], ordered pairs of switches that lose packets on
-    some way that their source may choose. longest: int64[E], links on the longest path of a packet
+    some path that their source may choose. longest: int64[E], links on the longest path of a packet
     that met the failure and was delivered, 0 where none was.
     """
 

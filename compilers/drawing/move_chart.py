@@ -37,8 +37,8 @@ def move_chart(old: Build, new: Build) -> Chart:
         title = f"round {number + 1}: {_purpose(update, number)}"
         grids.append(Grid(title, note, row, column, each, size, high, wide, bounds))
     parts = [f"{update.rounds} rounds, each confirmed before the next"]
-    beside = "old and new rows both there until the last round"
-    parts.append("rows changed one by one" if update.in_place else beside)
+    both = "old and new rows both there until the last round"
+    parts.append("rows changed one by one" if update.in_place else both)
     if left := int(np.count_nonzero(update.nodes.after < 0)):
         parts.append(f"{left} switches that the new build has not are left as they are")
     name = new.name if new.name == old.name else f"{old.name} to {new.name}"
@@ -65,7 +65,7 @@ def changes_of(update: Update) -> NDArray[np.int64]:
 def _purpose(update: Update, number: int) -> str:
     """What a round is for."""
     if number == PREPARE:
-        return "the new put beside"
+        return "new rows and groups added"
     if number == update.last:
         return "alternates, the old out"
     return f"routes, level {number}"

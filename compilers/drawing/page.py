@@ -1,4 +1,4 @@
-"""Data of the interactive page beside its picture: ports, and where packets go.
+"""Data of the interactive page with its picture: ports, and where packets go.
 
 The page has the look-up tables of the switches, so it follows packets as they would and computes no
 routes.

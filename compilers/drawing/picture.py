@@ -29,7 +29,7 @@ SMALL = 200
 PICTURE_FORMS = get_args(PictureForm)
 """A picture, and an interactive page."""
 CHARTS = get_args(Chart)
-"""Pictures of a build that are charts, beside that of the fabric."""
+"""Pictures of a build that are charts, besides that of the fabric."""
 
 
 @dataclass(frozen=True, slots=True)

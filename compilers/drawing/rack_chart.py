@@ -34,8 +34,8 @@ MOST_DRAWN_RACKS, SMALL_FABRIC = 400, 400
 RACK_PIXELS, WIDEST_RACK, RACK_GAP, FRAME_HEAD = 76, 150, 10, 20
 BOLD_LETTER = 9
 CASSETTE, CASSETTE_PIXELS = "s5", 4
-MOST_BESIDE = 700
-"""Pixels of racks beside which the grids of cables have room."""
+MOST_ABREAST = 700
+"""Pixels of racks that leave room for the grids of cables on their right."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,8 +106,8 @@ def rack_chart(build: Build) -> Chart:
         shapes.append(_cassettes(plan, floor))
     labels = [*_names(build, known, floor), *keys]
     lowest = bottom + 24 + 18 * len(signs)
-    beside = right <= MOST_BESIDE
-    corner = (right + GRID_GAP, CHART_HEAD - 8) if beside else (CHART_MARGIN, lowest + GRID_GAP)
+    right_of = right <= MOST_ABREAST
+    corner = (right + GRID_GAP, CHART_HEAD - 8) if right_of else (CHART_MARGIN, lowest + GRID_GAP)
     ends, length, noun = known.rack[cables.ends].astype(np.int64), cables.length, "cables"
     if plan:
         ends, length, noun = plan.rack[plan.ends], plan.trunk_length(), "trunks"
@@ -152,15 +152,15 @@ def _cable_grids(
     count, longest = np.bincount(which, minlength=len(keys)), np.zeros(len(keys))
     np.maximum.at(longest, which, length)
     one, other = np.divmod(keys, racks)
-    apart = one != other
-    row = np.concatenate((one, other[apart]))
-    column = np.concatenate((other, one[apart]))
+    distinct = one != other
+    row = np.concatenate((one, other[distinct]))
+    column = np.concatenate((other, one[distinct]))
     size = max(3, min(28, MATRIX_PIXELS // racks))
-    between = int(np.count_nonzero(apart))
+    between = int(np.count_nonzero(distinct))
     joined = f"{between:,} pairs of racks are" if between != 1 else "1 pair of racks is"
     notes = f"{joined} joined", "the length to buy"
     titles = f"{noun} from rack to rack", "the longest of them, m"
-    values = (np.concatenate((each, each[apart])) for each in (count, longest))
+    values = (np.concatenate((each, each[distinct])) for each in (count, longest))
     return [
         Grid(title, note, row, column, value, size, racks, racks, written=size >= 22)
         for title, note, value in zip(titles, notes, values, strict=True)

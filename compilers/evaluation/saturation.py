@@ -24,7 +24,7 @@ from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.topology.adjacency import Graph
 from compilers.topology.distance import distances, neighbour_table
-from compilers.workers.shards import THIS_PROCESS, Workers, told
+from compilers.workers.shards import THIS_PROCESS, Workers, reported
 from inventory.problems import InputError, Problem, did_you_mean
 
 PATHS_TO_FIT = 300_000
@@ -105,7 +105,7 @@ class LinkLoads:
         if (fluid.emitted[1:] > 0).any():  # there are alternates
             emitted = fluid.loads(traffic, fluid.emitted)
             fixed = fluid.marks or build.every_hop
-            if not fixed and 0 < len(traffic.source) * len(fluid.ways) <= PATHS_TO_FIT:
+            if not fixed and 0 < len(traffic.source) * len(fluid.options) <= PATHS_TO_FIT:
                 least = min(minimal, emitted, key=lambda load: load.max())
                 full = least.max() * hosts <= 1  # hosts can send all they have
                 found = least if full else fit(fluid.paths(traffic)).loads
@@ -149,8 +149,8 @@ def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> Pattern
     """The saturation of a pattern; the arguments are those of `LinkLoads.of`."""
     found = LinkLoads.of(build, pattern, hosts, seed)
     loads = found.minimal, found.as_emitted, found.adaptive
-    ways = [None if load is None else found.saturation(load) for load in loads]
-    result = PatternThroughput(pattern, found.flows, *ways)  # type: ignore[arg-type]
+    rates = [None if load is None else found.saturation(load) for load in loads]
+    result = PatternThroughput(pattern, found.flows, *rates)  # type: ignore[arg-type]
     if not found.flows:
         return result
     traffic = PATTERNS[pattern](build.topology, hosts, seed)
@@ -203,7 +203,7 @@ def saturations(
     follow = partial(_follower, hosts=hosts, seed=seed)
     least = 2 if build.tables.switches >= LEAST_SWITCHES else len(names) + 1
     found = workers.over(follow, build, names, least=least)
-    return tuple(told(found, [(name,) for name in names], progress))
+    return tuple(reported(found, [(name,) for name in names], progress))
 
 
 def _follower(build: Build, hosts: int, seed: int) -> Callable[[str], PatternThroughput]:

@@ -68,17 +68,17 @@ class Grown:
 
 
 def grow(
-    build: Build, method: str, count: int, beside: Sequence[Build] = (), seed: int = 0
+    build: Build, method: str, count: int, planes: Sequence[Build] = (), seed: int = 0
 ) -> Grown:
     """The build grown by `count` clusters on unused ports, with new tables.
 
     A random graph grows by switches, whose links take the place of others (`random_growth`).
 
     Rows stay as they are wherever they still lead along a shortest path. New nodes have the type of
-    those that they copy: the inventory's spares where they stand, then nodes that are made up and
+    those that they copy: the inventory's spares where they are, then nodes that are made up and
     fill the inventory's racks that have room, then racks of their own.
     Made-up hardware gets the ports that it needs. An expanded fabric grows further by clusters of
-    the same kind only. `beside` are other planes, whose places in racks are taken; `seed` that
+    the same kind only. `planes` are other planes, whose places in racks are taken; `seed` that
     of the links that random graphs swap.
 
     Raises:
@@ -105,7 +105,7 @@ def grow(
     before = cables_of(build.wiring, known)
     wiring = grown_wiring(build.wiring, expansion, spare, known, taken)
     tables = _tables(build, expansion, wiring)
-    others = [(other.wiring, hardware_of(other)) for other in beside]
+    others = [(other.wiring, hardware_of(other)) for other in planes]
     hardware = grown_hardware(expansion, wiring, known, before, taken, others)
     larger = replace(
         build,
@@ -210,7 +210,7 @@ METHOD = "switch"
 
 @dataclass(frozen=True, slots=True)
 class SwappedFabric:
-    """A random graph that grows by switches; `seed` is that of the links that are taken apart."""
+    """A random graph that grows by switches; `seed` is that of the links that are split."""
 
     topology: Topology
     seed: int
@@ -234,7 +234,7 @@ class SwappedFabric:
             raise InputError(problems)
 
     def most(self, method: str, spare: Spare, wiring: Wiring) -> int:  # noqa: ARG002
-        """As many as routes are found for: no switch that stands needs a port more."""
+        """As many as routes are found for: no switch that exists needs a port more."""
         return LARGEST_SHORTEST - self.topology.graph.order
 
     def grown(self, method: str, count: int) -> Expansion:  # noqa: ARG002

@@ -26,14 +26,14 @@ def grown_hardware(
     known: Hardware,
     before: Cables,
     taken: SpareNodes,
-    beside: Sequence[tuple[Wiring, Hardware]] = (),
+    planes: Sequence[tuple[Wiring, Hardware]] = (),
 ) -> Hardware:
     """The hardware of the larger fabric: new nodes in racks with room, then in racks of their own.
 
-    Spares that stand in a rack stay there. The rest of a cluster goes whole into the first rack
+    Spares in a rack stay there. The rest of a cluster goes whole into the first rack
     with room, else over those with room in their order, else into new racks, in a row behind the
     last. Every cable gets an inventory entry, so that it keeps its label when cables are
-    renumbered. `beside` are other planes: what stands where they have something.
+    renumbered. `planes` are other planes, whose places are taken.
     """
     old, layout = len(known.rack), expansion.layout
     first = int(layout.rack[old:].min())
@@ -41,7 +41,7 @@ def grown_hardware(
     height = max(known.types[t].units for t in wiring.node_type[old:].tolist())
     units = max(int(known.rack_units.max()), height)
     seats = units // height
-    free = _free([(wiring, known), *beside], known, height)
+    free = _free([(wiring, known), *planes], known, height)
     rack, unit = np.full(len(fresh), -1, np.int64), np.zeros(len(fresh), np.int64)
     index = {name: r for r, name in enumerate(known.rack_names)}
     for v, node in taken.items():
@@ -59,9 +59,9 @@ def grown_hardware(
             own = of_plane(known.plane) + name
             labels += [f"{own}-part{p + 1}" if p else own for p in range(parts)]
         rack[members], unit[members] = np.array(places[: len(members)]).T
-    rows = [int(part.rack_place[:, 0].max()) for part in (known, *(k for _, k in beside))]
+    rows = [int(part.rack_place[:, 0].max()) for part in (known, *(k for _, k in planes))]
     row = max(rows) + 1
-    stand = np.stack((np.full(len(labels), row), np.arange(len(labels))), axis=1)
+    spots = np.stack((np.full(len(labels), row), np.arange(len(labels))), axis=1)
     nodes = [taken.get(v) for v in range(old, old + len(fresh))]
     larger = replace(
         _with_hosts(known, len(fresh), taken),
@@ -70,7 +70,7 @@ def grown_hardware(
         rack=_joined(known.rack, rack),
         rack_names=(*known.rack_names, *labels),
         unit=_joined(known.unit, unit),
-        rack_place=_joined(known.rack_place, stand),
+        rack_place=_joined(known.rack_place, spots),
         rack_units=_joined(known.rack_units, np.full(len(labels), units)),
         serial=(*known.serial, *(node.serial if node else "" for node in nodes)),
         guid=(*known.guid, *(node.guid if node else "" for node in nodes)),
@@ -97,7 +97,7 @@ def _with_hosts(known: Hardware, added: int, taken: SpareNodes) -> Hardware:
 def _free(
     parts: Sequence[tuple[Wiring, Hardware]], known: Hardware, height: int
 ) -> list[list[int]]:
-    """For each rack, the units at which nodes of this height can stand, one above the other."""
+    """For each rack, the units at which nodes of this height fit, one above the other."""
     taken: dict[str, set[int]] = defaultdict(set)
     for wiring, part in parts:
         _take(taken, wiring, part)

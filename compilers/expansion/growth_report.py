@@ -39,11 +39,11 @@ class GrowthReport:
 
     @classmethod
     def of_clusters(
-        cls, build: Build, clusters: str, beside: Sequence[Build] = (), seed: int = 0
+        cls, build: Build, clusters: str, planes: Sequence[Build] = (), seed: int = 0
     ) -> GrowthReport:
         """The report on clusters added to a build, as `quadric:2`, `fan:1`, `nucleus`, `switch:3`.
 
-        `beside` are other planes, whose places in racks are taken; `seed` is that of swapped links.
+        `planes` are other planes, whose places in racks are taken; `seed` is that of swapped links.
 
         Raises:
             InputError: the build cannot grow by these clusters, or lacks ports or addresses.
@@ -52,7 +52,7 @@ class GrowthReport:
         if match is None:
             todo = "write it like quadric:2, fan:1, nucleus or switch:2"
             raise InputError.of("a kind of cluster and how many", clusters, todo, key="clusters")
-        found = grow(build, match[1], int(match[2] or 1), beside, seed)
+        found = grow(build, match[1], int(match[2] or 1), planes, seed)
         rows = _rows(found.build, found.cables, found.added)
         gone = _rows(build, found.before, found.removed) if len(found.removed) else None
         return cls(found.build, _grown(build, found), rows, gone)
@@ -120,7 +120,7 @@ def _grown(build: Build, found: Grown) -> dict[str, Any]:
 
 
 def _racks(known: Hardware, old: int, there: int) -> dict[str, list[str]]:
-    """The racks that new nodes stand in: those that were there, and those that come."""
+    """The racks of new nodes: those that exist, and those that come."""
     used = sorted(set(known.rack[old:].tolist()))
     return {
         "racks_filled": [known.rack_names[r] for r in used if r < there],

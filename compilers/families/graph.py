@@ -77,8 +77,8 @@ def _scattered(found: GraphFile, name: str) -> list[Problem]:
     table = neighbour_table(graph)
     part = components(table)
     if len(parts := np.unique(part)) > 1:
-        apart = found.names[int(np.flatnonzero(part == parts[1])[0])]
-        given = f"{len(parts)} parts: no path from {found.names[0]} to {apart}"
+        cut_off = found.names[int(np.flatnonzero(part == parts[1])[0])]
+        given = f"{len(parts)} parts: no path from {found.names[0]} to {cut_off}"
         return [Problem("a connected graph", given, "add links", name)]
     # A half of the diameter at most is the distance from the first vertex.
     if int(distances(table, np.arange(1)).max()) > LARGEST_DIAMETER // 2:

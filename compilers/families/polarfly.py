@@ -233,7 +233,8 @@ def _mates(q: int, rack: NDArray[np.int32], centre: NDArray[np.int64]) -> NDArra
 def stars(topology: Topology, start: int | None) -> Layout:
     """Layout B of even q: the nucleus alone, and each quadric with its q-1 other neighbours.
 
-    These stand by their t: (t, w) and (s, v) are joined where st = w + v, in every pair of stars.
+    These are ordered by their t: (t, w) and (s, v) are joined where st = w + v, in every pair of
+    stars.
     """
     del start
     q, quadrics = _q(topology), topology.of_kind("W").astype(np.int32)

@@ -230,10 +230,10 @@ def start(
 
 
 @loop
-def told_apart(p: Program, egress: Array, depth: Array, found: Array, failures: int) -> Array:
-    """The states that so many failures can tell apart, and of the others those after most links.
+def distinguished(p: Program, egress: Array, depth: Array, found: Array, failures: int) -> Array:
+    """The states that so many failures can distinguish, and of the others those after most links.
 
-    A switch tells ingress links apart that its class names. Of all others as many are kept as
+    A switch distinguishes the ingress links that its class names. Of all others as many are kept as
     elements fail: the next link is down, so one of them is up, and what came by it does what those
     of all others do.
     """
@@ -388,7 +388,7 @@ def walk_cases(
         for turn in range(0 if thin else 1, 2 if len(cases) else 0):
             states = found[:n]
             if turn == 0 and thin:
-                states = told_apart(p, egress, depth, states, at_once)
+                states = distinguished(p, egress, depth, states, at_once)
             elif turn == 1 and thin and not losses:
                 break  # only where packets are lost does it matter by which links they came
             for x in range(touched):
@@ -496,7 +496,7 @@ def walk_two(
         minimal_hops(d, after, hops)
         n, _ = start(p, ends, egress, d, depth, found)
         n, _, _, _ = flood(p, egress, d, none, True, depth, found, n)
-        for state in told_apart(p, egress, depth, found[:n], 2):
+        for state in distinguished(p, egress, depth, found[:n], 2):
             s, came, tag = packet_in(p, state)
             c = egress[s]
             if tag == MARKED:

@@ -80,7 +80,7 @@ class Library:
     """The loops of some modules, translated together.
 
     name: of the library's file. modules: dotted names, those that are imported first. exported: the
-    kernels among their loops, which take seconds each. first: the NamedTuple that `P` stands for in
+    kernels among their loops, which take seconds each. first: the NamedTuple that `P` means in
     signatures, by its name in these modules, and its types.
     """
 
@@ -204,7 +204,7 @@ class Library:
         return None if file and _gave_up(file) else file
 
     def _begin(self) -> None:
-        """Have another process translate the loops for later ones, with nobody to wait for it.
+        """Have another process translate the loops for later ones; nothing waits for it.
 
         It is not this one's child, so neither Ctrl-C nor the end of this one ends it; it gives way
         to whatever else is to be done, and ends after `LONGEST` at the most. While another makes
@@ -306,7 +306,7 @@ def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def kept_in() -> list[Path]:
-    """Where machine code may be: beside the source's byte code, in the user's cache, or in a
+    """Where machine code may be: next to the source's byte code, in the user's cache, or in a
     temporary folder. Those that cannot be written are for reading only.
     """
     from tempfile import gettempdir
@@ -318,7 +318,7 @@ def kept_in() -> list[Path]:
 
 
 def _is_safe(folder: Path) -> bool:
-    """Whether what a folder has may run: it is beside the source, or is the user's own, and not
+    """Whether what a folder has may run: it is next to the source, or is the user's own, and not
     everybody can write to it. So root takes none from the cache of the user who called sudo.
     """
     if folder == BESIDE:

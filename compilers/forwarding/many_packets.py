@@ -106,7 +106,7 @@ def bounds_over(
 
 
 class Onward(NamedTuple):
-    """The ways that packets go on: int64[m] each.
+    """The next hops of packets: int64[m] each.
 
     which: of the packets, ascending. arc: by which arc of `ManyPackets`; DELIVER or DROP, negative.
     tag: PLAIN or MARKED.
@@ -216,7 +216,7 @@ class ManyPackets:
         tag: Array | None = None,
         dead: Array | None = None,
     ) -> Onward:
-        """The ways that packets may go on.
+        """The next hops that packets may take.
 
         Args:
             egress: of these destinations.

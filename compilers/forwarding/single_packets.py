@@ -100,7 +100,7 @@ class SinglePackets:
         return link if link >= 0 else UNCABLED
 
     def ways(self, switch: int) -> dict[int, int]:
-        """By link, the weights of the ways that the packets of hosts at a switch may take."""
+        """By link, the weights of the paths that the packets of hosts at a switch may take."""
         classes, number = self.build.tables.classes, self.egress(switch)
         if number >= classes.port.shape[1]:
             return {}

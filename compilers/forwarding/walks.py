@@ -23,7 +23,7 @@ from compilers.forwarding.rule import Program
 from compilers.forwarding.single_failures import FIGURES, LONGEST, PATHS, SUSPECT
 from compilers.tables.build import Build
 from compilers.tables.fib import LOOPED, MISDELIVERED, MOST_HOPS, Fib
-from compilers.workers.shards import Workers, in_blocks, told
+from compilers.workers.shards import Workers, in_blocks, reported
 
 Numbers = NDArray[np.int64]
 NO_CASES = np.zeros((0, 1), np.int64)
@@ -60,10 +60,10 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """All ways that packets of hosts may take, over all pairs of switches.
+    """All paths that packets of hosts may take, over all pairs of switches.
 
-    ways: pairs times ports with a weight. strays: the places on the way from which a packet is not
-    delivered. max_hops: the links of the longest way. exact: whether a packet was seen to take as
+    ways: pairs times ports with a weight. strays: the places on the path from which a packet is not
+    delivered. max_hops: the links of the longest path. exact: whether a packet was seen to take as
     many; else it is a bound.
     """
 
@@ -301,7 +301,7 @@ class BlockWalk(Generic[T]):
         towards = ends if destinations is None else destinations
         cells = build.wiring.far.shape[0] * (build.wiring.far.shape[1] + 1)
         blocks = in_blocks(towards, max(1, CELLS_AT_ONCE // cells))
-        yield from told(workers.over(self, build, blocks, least=LEAST_BLOCKS), blocks, progress)
+        yield from reported(workers.over(self, build, blocks, least=LEAST_BLOCKS), blocks, progress)
 
 
 def minimal_hops(fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.int8]:

@@ -48,7 +48,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """One way that a packet may take under failures; fault is "" if it arrives."""
+    """One path that a packet may take under failures; fault is "" if it arrives."""
 
     path: tuple[int, ...]
     fault: str
@@ -59,7 +59,7 @@ class Explanation:
     """The minimal path between two switches and the alternates, as vertices.
 
     hops: the links of the minimal path. fault: its fault, "" if packets arrive. weights: those of
-    the minimal path and of each alternate. failing: the ways of packets under failures.
+    the minimal path and of each alternate. failing: the paths of packets under failures.
     intermediates: of each alternate, where packets carry theirs.
     """
 
@@ -80,7 +80,7 @@ class Explanation:
 
     @property
     def passed(self) -> bool:
-        """Whether packets arrive on the minimal path, and on every way under the failures."""
+        """Whether packets arrive on the minimal path, and on every path under the failures."""
         return not self.fault and not any(way.fault for way in self.failing)
 
     def as_dict(self, build: Build) -> dict[str, Any]:
@@ -102,8 +102,8 @@ class Explanation:
         """Of each link of each alternate."""
         if not self.intermediates:
             return [along(build, path) for path in self.alternates]
-        ways = zip(self.alternates, self.intermediates, strict=True)
-        return [channels_over(build, path, middle) for path, middle in ways]
+        paths = zip(self.alternates, self.intermediates, strict=True)
+        return [channels_over(build, path, middle) for path, middle in paths]
 
 
 def channels_over(build: Build, path: tuple[int, ...], middle: int) -> list[int]:
@@ -175,7 +175,7 @@ def _hops(build: Build, path: Sequence[int]) -> tuple[Hop, ...]:
 
 
 def _over_all_ways(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> dict[str, Any]:
-    """The alternates where every switch shares packets over its ways, and how many take each."""
+    """The alternates where switches share packets over next hops, and how many take each."""
     share = {path.switches: path.part for path in packets.paths(source)}
     parts = share.pop(minimal, Fraction(0)), *share.values()
     scale = lcm(*(part.denominator for part in parts))

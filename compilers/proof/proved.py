@@ -18,7 +18,7 @@ class Proved:
     """What holds of a build that passed.
 
     delivery: every pair over a minimal path; ways: over every alternate, too. identities: names,
-    ids and addresses are somebody's own, and every port is what it stands for. failures: kinds
+    ids and addresses are unique, and every port is cabled as it says. failures: kinds
     that lose no pair that is still joined. channels: a lossless fabric does not deadlock, nor while
     packets take a repair that the policy promises. certified: of `ways` and failures, those proved
     state by state, not by walks. promised: the failures that the policy promises to survive.
@@ -59,8 +59,8 @@ class Proved:
     def methods(self) -> dict[str, str]:
         """`local proof` or `walk`, by what was proved: `delivery`, `ways`, kinds of failures."""
         proved = [word for word in ("delivery", "ways") if getattr(self, word)]
-        ways = {True: "local proof", False: "walk"}
-        return {word: ways[word in self.certified] for word in (*proved, *self.failures)}
+        methods = {True: "local proof", False: "walk"}
+        return {word: methods[word in self.certified] for word in (*proved, *self.failures)}
 
     @property
     def caveat(self) -> str:

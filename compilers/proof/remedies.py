@@ -12,18 +12,18 @@ def remedy(build: Build, report: Report) -> str:
     broken = {case.kind for case in report.broken}
     if not broken:
         return ""
-    ways = []
+    choices = []
     if broken == {"node"}:
-        ways.append("write `protect: link`, which holds")
+        choices.append("write `protect: link`, which holds")
     if broken == {"module"}:
-        ways.append("write `protect: node`, which holds")
+        choices.append("write `protect: node`, which holds")
     if not build.every_hop and not family_of(build.topology.family).single:
-        ways.append("try `balance: ecmp` with `transit: ecmp`, which protects more graphs")
+        choices.append("try `balance: ecmp` with `transit: ecmp`, which protects more graphs")
     if family_of(build.topology.family).any_links and (fewest := _fewest_links(build)):
-        ways.append(f"add links ({fewest})")
+        choices.append(f"add links ({fewest})")
     if broken not in ({"node"}, {"module"}):
-        ways.append("write `protect: none` and leave repairs to the controller")
-    return f"routing: {', '.join(ways[:-1])}{' or ' * (len(ways) > 1)}{ways[-1]}"
+        choices.append("write `protect: none` and leave repairs to the controller")
+    return f"routing: {', '.join(choices[:-1])}{' or ' * (len(choices) > 1)}{choices[-1]}"
 
 
 def _fewest_links(build: Build) -> str:

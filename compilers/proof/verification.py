@@ -120,7 +120,7 @@ def judge(
         with_channels: whether to count channels; None: only if that is quick.
         method: of `compilers.proof.walks.delivery.METHODS`.
         workers: that share the destinations of walks.
-        begun: told what is walked after all, as it is not proved.
+        begun: called with what is walked after all, as it is not proved.
 
     Raises:
         InputError: there is no such kind of failure, or no such method.

@@ -10,7 +10,7 @@ from compilers.readers.emitted_forwarding import EmittedDifference
 UNEXPECTED = "unexpected: "
 """How a difference begins that is a statement without a place in the tables."""
 EXAMPLES = 10
-"""Differences of which place and text are told; all are counted."""
+"""Differences of which place and text are reported; all are counted."""
 
 
 @dataclass(slots=True)

@@ -89,8 +89,8 @@ class EmittedCheck:
         by_vertex = {each.vertex: each for each in sorted(checked, key=lambda s: s.vertex)}
         count = sum(each.differences for each in by_vertex.values())
         # Files that cannot be read are first: others may be wrong for want of them.
-        told = sorted(by_vertex.values(), key=lambda each: each.right is not None)
-        examples = [example for each in told for example in each.examples]
+        ordered = sorted(by_vertex.values(), key=lambda each: each.right is not None)
+        examples = [example for each in ordered for example in each.examples]
         for difference in (*(self._strangers() if whole else ()), *self._neighbours(by_vertex)):
             count += 1
             examples.append(difference)
@@ -152,7 +152,7 @@ class EmittedCheck:
                 other = owners[-1][1]
                 first = owners[0][1]
                 where = f"{first.file}:{first.line}"
-                says = f"address {address}, which stands in {where} too"
+                says = f"address {address}, which is in {where} too"
                 yield EmittedDifference(other.file, other.line, says, "one switch has it")
         for vertex, each in checked.items():
             ends = {
@@ -177,7 +177,7 @@ class EmittedCheck:
                     )
                 ]
                 if not there:
-                    name = f"{w.names[far]} at the other end" if far >= 0 else "nobody there"
+                    name = f"{w.names[far]} at the other end" if far >= 0 else "no switch there"
                     says = f"{hop.address} behind {hop.port or 'no port'}"
                     yield EmittedDifference(
                         hop.file, hop.line, says, f"{name}, without that address"

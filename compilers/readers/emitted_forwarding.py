@@ -1,6 +1,6 @@
 """Emitted forwarding: what the files of one switch say, in one form for every system.
 
-A reader makes it from the text alone. Interfaces stand as the text names them; whoever compares
+A reader makes it from the text alone. Interfaces are as the text names them; whoever compares
 knows which port that is. A *chain* is what happens to a packet: stages tried in order, each the
 ports that share it by weight; a stage without ports drops. The last stage is followed by a drop.
 A port plus `HALVED` is that port, for packets that lose half of their TTL before; plus `MARKED`,
@@ -67,7 +67,7 @@ class Lookup:
     """A table as packets that come in on some interface see it.
 
     chains: all that a switch may do with a packet. number: int64[E], which of them each entry of
-    the rows stands for. places: the file and the line where each chain is said; () where the rows
+    the rows means. places: the file and the line where each chain is said; () where the rows
     themselves say it.
     """
 
@@ -117,11 +117,11 @@ class OwnAddress:
 class EmittedSwitch:
     """What the files of one switch say.
 
-    anywhere: the tables that a packet is looked up in, one after the other until one has a way that
-    is up; by_ingress: the same for interfaces that have tables of their own. claimed: the kinds of
-    claims that these files have to make in full. discards: prefixes that are dropped where no
-    longer one is found, with file and line. unread: file, line and text of statements that nobody
-    knows; unused: of what nothing leads to; wrong: of what is missing, or known and wrong.
+    anywhere: the tables that a packet is looked up in, one after the other until one has a next hop
+    that is up; by_ingress: the same for interfaces that have tables of their own. claimed: the
+    kinds of claims that these files have to make in full. discards: prefixes that are dropped where
+    no longer one is found, with file and line. unread: file, line and text of statements that are
+    not known; unused: of what nothing leads to; wrong: of what is missing, or known and wrong.
     converged: whether the tables are what a protocol finds by the files of all switches, so that a
     fault of one is felt at others.
     """

@@ -1,7 +1,7 @@
 """Expected rows for packets that carry their intermediate, from the tables and the addresses alone.
 
 A row by an intermediate has to lead where the rows of its prefix lead, to the same class. Classes
-have numbers that mean nothing outside a switch, so a class is told by the lowest of the networks
+have numbers that mean nothing outside a switch, so a class is known by the lowest of the networks
 whose rows lead to it.
 """
 

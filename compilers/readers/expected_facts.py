@@ -1,6 +1,6 @@
-"""Expected facts of a switch beside forwarding: its name, its ports, management, time and logs.
+"""Expected facts of a switch besides forwarding: its name, its ports, management, time and logs.
 
-What the inventory does not say of a port nobody may say.
+What the inventory does not say of a port no text may say.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NRZ = 25
 """Gb/s of a lane up to which the Reed-Solomon code is RS(528)."""
 MEGABITS = 1000
 EOS_LANES = 50
-"""Gb/s from which EOS is told the lanes of a speed."""
+"""Gb/s from which EOS is given the lanes of a speed."""
 USUAL = {"Management1", "mgmt0", "re0:mgmt-0", "eth0"}
 """The ports that systems have for management by default."""
 
@@ -173,7 +173,6 @@ FACTS: dict[str, Facts] = {
     "ntp server": _servers("ntp"),
     "syslog server": _servers("syslog"),
     "syslog by management": _servers("syslog"),
-    "hash seed": lambda _, vertex: iter([((vertex + 1) % 16,)]),
     "universal id": lambda _, vertex: iter([(vertex + 1,)]),
     "AS number": lambda build, vertex: iter([(_number(build, vertex),)]),
     "session": _sessions,
@@ -185,6 +184,6 @@ use. mtu: port, bytes of an IP packet. fec: port, rs, fc or off; code: port, the
 the code. speed: port, Mb/s; speed of a part: Gb/s, only of parts of cages; speed and lanes: the
 same as EOS says it. lanes: port, their numbers. mode: a cage of SONiC, how it is broken out. cage:
 its name, parts, Gb/s of each; parts: without these. management: port, address with its length.
-session: of BGP: port, address family, the system at the other end. hash seed, universal id: what a
-switch hashes by whose VRFs share marked packets again.
+session: of BGP: port, address family, the system at the other end. universal id: what a switch
+hashes by whose VRFs share marked packets again.
 """

@@ -56,7 +56,7 @@ class ExpectedSwitch:
 
     egress: int64[S], its class for each destination, -1 where it has none. order, bounce:
     int64[C + 1, M], the ports in transit of each class, and those of a packet that came in on the
-    first of them; 0 beyond the last, and in the last row, which stands for no class. entering: of
+    first of them; 0 beyond the last, and in the last row, which is of no class. entering: of
     each class {port: weight} of packets from hosts. direct: bool[C + 1], the classes that halve the
     TTL of packets that do not leave by their minimal port. plain: there are no alternates and no
     repair. ways: int64[C + 1, 1 + A], where packets in transit are shared, too, the ways of classes
@@ -152,7 +152,7 @@ def _several(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64
 
 
 def _marked(build: Build, minimal: int, ways: dict[int, int]) -> dict[int, int]:
-    """The ways of packets from hosts, but the minimal one marked where the balance says so."""
+    """The paths of packets from hosts, but the minimal one marked where the balance says so."""
     marks, kept = MARKED * (build.marks), _keeps(build)
     return {port + marks * (kept or port != minimal): weight for port, weight in ways.items()}
 
@@ -283,11 +283,11 @@ def _neighbour_answers(build: Build, vertex: int) -> Iterator[Value]:  # noqa: A
 
 def _entries(build: Build, vertex: int) -> Iterator[Value]:
     mac = format_mac(build.addressing.gateway_mac)
-    told = [0] + [port for port, _, _ in _hosts(build, vertex)] * bool(
+    ports = [0] + [port for port, _, _ in _hosts(build, vertex)] * bool(
         build.tables.classes.alternate.shape[2] and not build.every_hop
     )
     for family in ("ip", "ipv6")[: 2 if build.addressing.ipv6 else 1]:
-        yield from ((family, mac, port) for port in told)
+        yield from ((family, mac, port) for port in ports)
 
 
 def _replies(build: Build, vertex: int) -> Iterator[Value]:
@@ -316,9 +316,9 @@ def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
     w = build.wiring
     cabled = [(p, f) for p, f in zip(w.port[vertex], w.far[vertex], strict=True) if f >= 0]
     for port, sender in cabled if build.marks else ():
-        beside = {sender, *w.far[sender].tolist()}
-        beside |= {f for _, f in cabled if (w.far[f] == w.far[sender]).all()}  # its twin
-        yield int(port), sorted(int(p) for p, f in cabled if f not in beside)
+        nearby = {sender, *w.far[sender].tolist()}
+        nearby |= {f for _, f in cabled if (w.far[f] == w.far[sender]).all()}  # its twin
+        yield int(port), sorted(int(p) for p, f in cabled if f not in nearby)
 
 
 def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
@@ -460,9 +460,9 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
 host: address, MAC, gateway's MAC, port. address of a host: address, port. host route: an
 address that transit finds in the VRF of the hosts. hosts: gateway with its
 length, the port of one. loopback: gateway. setting: of a Linux kernel, its value. answered block:
-prefix, gateway's MAC, for ARP. solicited block, neighbour answer: the same for ND, apart.
+prefix, gateway's MAC, for ARP. solicited block, neighbour answer: the same for ND.
 answered address: address asked for in ARP, port, MAC and address of the host that asks, gateway's
-MAC. forwarded: family, gateway's MAC, port whose packets are told apart (0: any); dispatched: the
+MAC. forwarded: family, gateway's MAC, port whose packets are matched (0: any); dispatched: the
 first two of these. marked: family, the MAC address of marked packets, the gateway's. spread: a
 fabric port, what metadata is there, the MAC address of packets that stay marked, the basis of the
 hash, the ports that packets marked before go on by. neighbour: a prefix to which marked packets are
@@ -470,8 +470,8 @@ not spread. side: a prefix, and on which of two sides it is. marked device: a fa
 address and address of the device over it; onward: the port, the pool that is spread, the ports;
 thrown on: a prefix that goes as in transit. stage: a fabric port with a VRF of its own for marked
 packets, their VLAN; staged: the port, a prefix of that VRF, the ports that share it; staged host:
-the port, an address that is found in the VRF of the hosts. shared class: one whose ways packets
-from anywhere share, and the basis of the hash. identity: its first 12 digits. far end: port, node,
-port there. discard: of each family, the smallest network that holds all blocks. Others: see
-`CARRIED` and `FACTS`.
+the port, an address that is found in the VRF of the hosts. shared class: one whose next hops
+packets from anywhere share, and the basis of the hash. identity: its first 12 digits. far end:
+port, node, port there. discard: of each family, the smallest network that holds all blocks. Others:
+see `CARRIED` and `FACTS`.
 """

@@ -45,7 +45,7 @@ class Numbers(dict[T, int]):
 
 
 class RouteWay(NamedTuple):
-    """What a route says beside its prefix: its table, its metric, and the ports that share."""
+    """What a route says besides its prefix: its table, its metric, and the ports that share."""
 
     table: int
     metric: int
@@ -53,7 +53,8 @@ class RouteWay(NamedTuple):
 
 
 class RouteLines:
-    """The routes of a router, a prefix, a way and a line each; those of one prefix share or follow.
+    """The routes of a router, a prefix, a next hop and a line each; those of one prefix share or
+    follow.
 
     prefixes, ways: their texts, numbered; that of a way is all that a route says but its prefix.
     line is 0 where only the file is known.
@@ -65,20 +66,20 @@ class RouteLines:
         self._parts: list[Integers] = []
 
     def columns(self) -> Integers:
-        """int64[3, n]: the prefix, the way and the line of every route, in order."""
+        """int64[3, n]: the prefix, the next hop and the line of every route, in order."""
         if len(self._parts) != 1:
             self._parts = [np.concatenate([np.zeros((3, 0), np.int64), *self._parts], axis=1)]
         return self._parts[0]
 
     def extend(self, prefixes: Sequence[str], ways: Sequence[str], lines: Sequence[int]) -> None:
-        """Routes, a prefix, a way and a line each."""
+        """Routes, a prefix, a next hop and a line each."""
         columns = (self.prefixes.of(prefixes), self.ways.of(ways), np.array(lines, np.int64))
         self._parts.append(np.array(columns))
 
     def add(self, lines: TextLines, head: int, six: bool | None) -> None:
-        """Lines of routes: behind so many bytes a prefix, a blank, and the way.
+        """Lines of routes: behind so many bytes a prefix, a blank, and the next hop.
 
-        A way is "" where the prefix is not of this family; None: either.
+        A next hop is "" where the prefix is not of this family; None: either.
         """
         (prefixes, prefix), (ways, way) = (part.alike() for part in lines.split(head))
         wrong = np.array([six is not None and (":" in text) != six for text in prefixes])
@@ -94,7 +95,7 @@ class RouteLines:
         self._parts.append(np.array((prefixes[prefix], ways[way], line)))
 
     def rows(self, *ways: str) -> Iterator[tuple[str, str, int]]:
-        """Prefix, way and line of every route with one of these ways."""
+        """Prefix, next hop and line of every route with one of these next hops."""
         prefixes, texts = list(self.prefixes), list(self.ways)
         numbers = [self.ways[way] for way in ways if way in self.ways]
         if numbers:
@@ -117,7 +118,7 @@ class RouteLines:
         return np.array_equal(np.sort(codes), np.sort(number * len(self.ways) + which))
 
     def first_lines(self) -> dict[str, int]:
-        """The line where each way stands first."""
+        """The line where each next hop occurs first."""
         _, way, line = self.columns()
         first = np.full(len(self.ways), -1, np.int64)
         first[way[::-1]] = line[::-1]
@@ -125,7 +126,7 @@ class RouteLines:
         return {text: at for text, at in found if at >= 0}
 
     def reworded(self, words: Mapping[str, str]) -> RouteLines:
-        """The routes with these ways, which stand in other words there."""
+        """The routes with these next hops, which are written in other words there."""
         others = RouteLines()
         others.prefixes = self.prefixes
         number = [others.ways[words[way]] if way in words else -1 for way in self.ways]
@@ -163,8 +164,8 @@ class RouteLines:
         """Every table by its number; routes of one prefix and one metric share.
 
         Args:
-            file: where the routes stand.
-            said: what ways say by their texts; routes of others are left out.
+            file: where the routes are.
+            said: what next hops say by their texts; routes of others are left out.
         """
         ways = {self.ways[text]: way for text, way in said.items()}
         prefix, way, line = self.columns()
@@ -197,7 +198,7 @@ class RouteLines:
 def _alike(
     way: Integers, first: Integers, length: Integers
 ) -> tuple[Integers, list[tuple[int, int]]]:
-    """The number of each run of ways, the same for equal ones; where one of each stands."""
+    """The number of each run of next hops, the same for equal ones; where one of each is."""
     entry = np.zeros(len(first), np.int64)
     most = int(way.max()) + 1
     for step in range(int(length.max())):

@@ -1,6 +1,6 @@
 """Scripts, units and settings: their text is the one that the template makes of its few variables.
 
-What varies was read from the files; every other line has to stand there, in order. Comments may
+What varies was read from the files; every other line has to be there, in order. Comments may
 differ.
 """
 
@@ -16,7 +16,7 @@ from jinja2 import Environment
 from templates import environment
 
 NOTHING = {"identity": "", "protocol": 80}
-"""The variables of all templates; the identity stands in comments."""
+"""The variables of all templates; the identity is in comments."""
 
 
 Lines = Iterable[tuple[int, str]]

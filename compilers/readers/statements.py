@@ -1,4 +1,4 @@
-"""Statements: the lines of a configuration, each behind those of the sections that it stands in.
+"""Statements: the lines of a configuration, each behind those of the sections that it is in.
 
 A *template* is a statement with fields: `router bgp <number> / neighbor <peer> remote-as <far>`.
 Templates find statements, and say which ones have to be there; what none of them says is unknown.
@@ -72,7 +72,7 @@ class Statements:
         return known
 
     def unknown(self) -> Iterator[tuple[int, str]]:
-        """The line and the text of each statement that nobody asked for."""
+        """The line and the text of each statement that was not asked for."""
         for statement, line in self.said.items():
             if statement not in self._understood:
                 yield line, statement

@@ -1,4 +1,4 @@
-"""JSON in which no key stands twice: devices and Python would take the last one in silence."""
+"""JSON in which no key occurs twice: devices and Python would take the last one in silence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def parse(text: str) -> Any:
     """The value of a JSON text.
 
     Raises:
-        JsonError: it is none, or a key stands twice in an object.
+        JsonError: it is none, or a key occurs twice in an object.
     """
     try:
         return json.loads(text, object_pairs_hook=_object)

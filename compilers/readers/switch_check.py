@@ -6,8 +6,8 @@ up: two that differ do different things under some failure. So where the chains 
 way in and every destination, the text does under every failure, of one link or of many, what the
 tables do, and what `verify --failures` finds by walking the tables is so for the text.
 
-Chains in transit are compared as rows of arrays, all ways in and kinds of destination at once: two
-destinations are of a kind if their class and their entries in the text are the same.
+Chains in transit are compared as rows of arrays, all ingress ports and kinds of destination at
+once: two destinations are of a kind if their class and their entries in the text are the same.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class SwitchCheck:
         vertex: of the switch.
         emitted: what its files say.
         numbers: the number of every prefix of the fabric, those of IPv6 behind those of IPv4; texts
-            that stand for the same are added.
+            that mean the same are added.
         folder: where its files are.
         accept: see `DifferenceList`.
         able: what the switch can do of the tables.
@@ -214,7 +214,7 @@ class SwitchCheck:
         return number
 
     def _forwarding(self) -> int:
-        """Compare what every way in does with every destination; how many are all right."""
+        """Compare what every ingress port does with every destination; how many are all right."""
         build = self.build
         self.right = np.ones(self.families * build.tables.switches, np.bool_)
         self._transit(list(self._alike(self.fabric)))
@@ -389,7 +389,7 @@ class SwitchCheck:
     def _tell(
         self, group: _Alike, ids: Integers, wrong: NDArray[np.bool_], *, of_host: bool
     ) -> None:
-        """Tell each kind of destination that something is wrong about, by the first way in.
+        """Tell each kind of destination that something is wrong about, by the first ingress port.
 
         Where the same entry is right for no other kind, the place is that of the entry.
         """

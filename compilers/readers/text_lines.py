@@ -90,7 +90,7 @@ class TextLines:
         return fits
 
     def split(self, head: int) -> tuple[TextLines, TextLines]:
-        """What stands between the first `head` bytes and the next blank, and behind that."""
+        """What is between the first `head` bytes and the next blank, and behind that."""
         data = np.frombuffer(self.data, np.uint8)
         blanks = np.append(np.flatnonzero(data == BLANK), len(self.data))
         start = self.start + head

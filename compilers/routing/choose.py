@@ -264,7 +264,8 @@ class ClassPaths:
 def _other_hops(
     far: NDArray[np.int32], after: NDArray[np.int32], distance: NDArray[np.uint8]
 ) -> NDArray[np.int32]:
-    """int32[S, D]: the next switch on the first shortest path beside `after`, -1: there is none.
+    """int32[S, D]: the next switch on the first shortest path other than `after`, -1: there is
+    none.
 
     The first is that of the link after the minimal one, or after that, round the switch, as in
     `ranked`.
@@ -462,7 +463,7 @@ def _among_next_hops(
 
     Args:
         paths: any shortest ones.
-        others: bool[S, C, K], the next hops of each class beside the minimal one.
+        others: bool[S, C, K], the next hops of each class other than the minimal one.
         bounce: of classes with one next hop.
     """
     minimal, wiring, ends = paths.classes.port, paths.wiring, paths.ends
@@ -485,9 +486,9 @@ def _among_next_hops(
         both: Bits = np.stack((nearer & differs, clear)) & (near != hop)
         return both
 
-    apart, clear = paths.by_class(found, others.shape)
-    some = (others & apart).any(axis=2, keepdims=True)
-    sets = others & apart, clear & ~others & ~some, others & ~some
+    disjoint, clear = paths.by_class(found, others.shape)
+    some = (others & disjoint).any(axis=2, keepdims=True)
+    sets = others & disjoint, clear & ~others & ~some, others & ~some
     first, *more = (ranked(usable, minimal, wiring, bounce.shape[2]) for usable in sets)
     first[..., 1:] = 0  # to the minimal next hop then, which has another one
     return np.where(others.any(axis=2, keepdims=True), reduce(in_turn, more, first), bounce)

@@ -1,12 +1,12 @@
 """Valiant's routing: packets go to a switch drawn at random, the intermediate, and on from there.
 
 Both legs are minimal. The intermediate is drawn where a packet enters, for each flow, among all
-switches with hosts, its own and the destination's included: then the way is minimal. So every
+switches with hosts, its own and the destination's included: then the path is minimal. So every
 traffic loads links as two uniform ones do, whoever sends to whom (L. G. Valiant, "A Scheme for Fast
 Parallel Communication", 1982).
 
 The packet carries the number of its intermediate, so N rows by that number are all that a switch
-needs beside its routes, and they lead where the routes to the intermediates lead. The intermediate
+needs besides its routes, and they lead where the routes to the intermediates lead. The intermediate
 takes the number off, and from there the packet is one that a host of the intermediate sends.
 
 While links or switches are down, each leg is repaired as minimal routes are. A switch whose link to
@@ -30,7 +30,7 @@ def intermediates(build: Build) -> NDArray[np.int64]:
 
 
 def require_direct(build: Build, what: str) -> None:
-    """Pass when packets go by no intermediate, and have one way out of a switch in transit.
+    """Pass when packets go by no intermediate, and have one next hop at a switch in transit.
 
     Args:
         build: any.

@@ -5,10 +5,10 @@ that failed are looked at, nothing else, and of their rows those change whose ne
 longer on a shortest path. In ER_q that is O(q) rows for a link. A row takes a class that the switch
 has for its new link: one whose alternates do not come back with this destination, else one without
 alternates. Classes change at the ends of failed links alone (`compilers.routing.class_repair`),
-and where ways are shared at every hop also those with ways that lead no nearer any more.
+and where packets are shared at every hop also those with next hops that lead no nearer any more.
 
 Destinations that are cut off lose their rows at those ends; rows elsewhere lead there. A switch
-without links keeps its program. A *drained* switch, of which nobody knows whether it still works,
+without links keeps its program. A *drained* switch, which may or may not still work,
 gets what is for itself and nothing in transit. Without failures the tables are those of the build.
 """
 
@@ -128,7 +128,7 @@ def repaired(
 
     Args:
         intact: the build.
-        dead: bool[S, K], links that carry nothing, told at both ends.
+        dead: bool[S, K], links that carry nothing, marked at both ends.
         drained: bool[S], switches that are to pass nothing on; their own programs do not change.
     """
     far = intact.wiring.far
@@ -235,25 +235,26 @@ class _Detours:
     def nearer_ways(
         self, classes: Classes, fib: Fib, ends: NDArray[np.int64]
     ) -> tuple[Classes, NDArray[np.int64]]:
-        """Classes of ways that lead nearer to all that they serve; int64[m, 2], those that change.
+        """Classes of next hops that lead nearer to all that they serve; int64[m, 2], those that
+        change.
 
         fib: of the repaired routes. ends: the destinations to which some distance has changed.
         """
-        order, count, ways = classes.alternate.shape
+        order, count, options = classes.alternate.shape
         here = np.arange(order)[:, None]
         leads = self.cables[here[..., None], classes.alternate]
         leads[classes.alternate == 0] = -1
-        away = np.zeros((order, count, ways), np.bool_)
+        away = np.zeros((order, count, options), np.bool_)
         step = max(1, CELLS_AT_ONCE // order)
         for some in (ends[first : first + step] for first in range(0, len(ends), step)):
             distance, number = distances(self.table, some).T, fib.egress(some)
             known = (number < count) & (distance != BEYOND)
             served = np.where(known, number, 0).astype(np.intp)
-            for way in range(ways):
-                far = leads[here, served, way]
+            for option in range(options):
+                far = leads[here, served, option]
                 nearer = distance[far, np.arange(len(some))] + 1 == distance
                 switch, column = np.nonzero(known & (far >= 0) & ~nearer)
-                away[switch, served[switch, column], way] = True
+                away[switch, served[switch, column], option] = True
         alternate = np.where(away, np.uint16(0), classes.alternate)
         weight = np.array(classes.weight)
         weight[..., 1:][away] = 0

@@ -16,8 +16,8 @@ the destination is not on:
     s - r - w - r' - (r'×d) - d, 5 links at most
 
 Where a marked packet goes depends on the link that it came in on, so q + 1 sets of links at a
-switch serve all destinations, and none is kept: the cables say them. At w no way leads back: w×d is
-r only if r is next to d. The same holds for any graph in which w's routes are minimal.
+switch serve all destinations, and none is kept: the cables say them. At w no path leads back: w×d
+is r only if r is next to d. The same holds for any graph in which w's routes are minimal.
 
 `spraypoint` is the same rule in any graph: s sends over any link, r over any but those to s, to
 the neighbours of s and to twins of s, and from w on packets go minimally, over r again where w's

@@ -35,8 +35,8 @@ from compilers.wiring.wiring import Wiring
 Scores = NDArray[np.int32]
 LAST = np.int32(1 << 30)
 OWN, RANK, AGAIN, NEXT = (np.int32(1 << bits) for bits in (27, 24, 18, 17))
-"""What a link of the class's own module is put back by; a worse way to the end, each step; a module
-that the order has already; the last of the keys, above the turn round the switch."""
+"""What a link of the class's own module is put back by; a worse path to the end, each step; a
+module that the order has already; the last of the keys, above the turn round the switch."""
 
 
 def module_orders(
@@ -54,7 +54,7 @@ def module_orders(
         wiring: the cables.
         module: int32[S, K], the module of its switch that each link is on.
         apex: of its links (`compilers.routing.plane_choices.apex_of`).
-        bounced: int16[S, K], the links of bounced ways, which come first where no goal does.
+        bounced: int16[S, K], the links of bounced paths, which come first where no goal does.
         count: ports of an order.
     """
     goals = BounceGoals.of(tables, wiring, module)
@@ -174,7 +174,7 @@ def _wanted(
         wanted = np.where(wanted >= 0, wanted, bounced)
     back = _links_back(far)
     for v in np.flatnonzero(
-        (quadric | goals.beside.all(axis=1)) & (goals.following < 0).all(axis=1)
+        (quadric | goals.quadrics.all(axis=1)) & (goals.following < 0).all(axis=1)
     ):
         k = np.flatnonzero(far[v] >= 0)
         r, here = far[v, k], back[v, k]

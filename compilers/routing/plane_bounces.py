@@ -17,9 +17,9 @@ minimal routes to 27.
 
 **Conics**: bounce ports for packets that take bounced paths to a neighbour.
 
-s, next to d, may send a packet to any other neighbour r. Unless r is next to d, r's way to d is
+s, next to d, may send a packet to any other neighbour r. Unless r is next to d, r's path to d is
 back over s; so r bounces it to a neighbour w, from where it takes two links: s–r–w–(w×d)–d. Every w
-but s and the apex r×s serves. If the w of all r were on a line, these ways could share their last
+but s and the apex r×s serves. If the w of all r were on a line, these paths could share their last
 link; so they are to be on a conic, of which no line has more than two points. For an r that is no
 quadric, with indices modulo 3,
 
@@ -28,7 +28,7 @@ quadric, with indices modulo 3,
 where N has no zero but (0, 0). M permutes the neighbours of r where a² + b²(r·r) ≠ 0, and w is
 neither s nor the apex where a, b ≠ 0, unless s is a quadric, which M leaves where it is: such an s
 changes places with another neighbour. A quadric r, which is in no triangle, has its neighbours in
-turn. At most 7 of these ways share their last link (q from 4 to 31).
+turn. At most 7 of these paths share their last link (q from 4 to 31).
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class BounceGoals:
     """The links that come first in the orders of repair, of S switches with K links.
 
     bounced: int16[S, K], where packets go that came in on a link and would go back over it, -1
-    where that is open. beside: bool[S, K], neighbours that are quadrics; packets from those go to
+    where that is open. quadrics: bool[S, K], neighbours that are quadrics; packets from those go to
     neighbours that are lonely, bool[S, K]: without quadrics. following: int32[S, K], the next in
     the ring of each neighbour that has one; goal: int32[S, K], the goal of each; -1 for none.
     """
 
     bounced: NDArray[np.int16]
-    beside: Bits
+    quadrics: Bits
     lonely: Bits
     following: NDArray[np.int32]
     goal: NDArray[np.int32]
@@ -82,8 +82,8 @@ class BounceGoals:
         links = far.shape[1]
         bounced, none = np.full(far.shape, -1, np.int16), np.zeros(far.shape, np.bool_)
         if links <= SMALLEST_WITH_GOALS:
-            nobody = np.full(far.shape, -1, np.int32)
-            return cls(bounced, none, none, nobody, nobody)
+            unset = np.full(far.shape, -1, np.int32)
+            return cls(bounced, none, none, unset, unset)
 
         def link(switch: NDArray[Any], end: NDArray[Any]) -> NDArray[np.intp]:
             """int[n]: the link that a switch's row for another takes."""
@@ -91,9 +91,9 @@ class BounceGoals:
             return row
 
         quadric = np.count_nonzero(far >= 0, axis=1) < links
-        beside = quadric[far] & (far >= 0)
+        quadrics = quadric[far] & (far >= 0)
         following = np.full(far.shape, -1, np.int32)
-        nucleus = beside.all(axis=1)
+        nucleus = quadrics.all(axis=1)
         for centre in np.flatnonzero(quadric | nucleus):
             ring = far[centre][far[centre] >= 0]
             at = module[centre, : len(ring)][~nucleus[ring]]
@@ -110,12 +110,12 @@ class BounceGoals:
         some = end >= 0
         switch, back = switch[some], back[some]
         bounced[switch, back] = link(switch, end[some])
-        lonely = ~quadric & ~beside.any(axis=1)
-        return cls(bounced, beside, lonely[far] & (far >= 0), following, goal)
+        lonely = ~quadric & ~quadrics.any(axis=1)
+        return cls(bounced, quadrics, lonely[far] & (far >= 0), following, goal)
 
     def bouncing(self, some: slice) -> Bits:
         """bool[n, K, K]: by link of some switches, those over which packets bounce first."""
-        first = self.beside[some, :, None] & self.lonely[some, None, :]
+        first = self.quadrics[some, :, None] & self.lonely[some, None, :]
         s, k = np.nonzero(self.bounced[some] >= 0)
         first[s, k, self.bounced[some][s, k]] = True
         return first

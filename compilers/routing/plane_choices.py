@@ -12,7 +12,7 @@ Between adjacent switches the paper has the minimal path alone. With bounces eve
 serves them, too: over the apex in 2 links, else in 4, as r bounces what comes from s
 (`compilers.routing.plane_bounces`).
 
-**Protection**, the ports that stand in when a class's minimal port is down.
+**Protection**, the ports that take over when a class's minimal port is down.
 
 No state per destination is needed. With the minimal path u–v–d, one neighbour r of u serves all the
 destinations behind v by plain minimal forwarding, whether the link u–v or the switch v has failed:
@@ -45,7 +45,7 @@ from compilers.wiring.shared_risk import several_modules
 from compilers.wiring.wiring import Wiring
 
 LEAST_LINKS = 4
-"""Of a switch in ER_3, whose orders are too short to keep modules apart."""
+"""Of a switch in ER_3, whose orders are too short to keep modules separate."""
 
 
 def compact_valiant(
@@ -94,7 +94,7 @@ def polarfly(
     Args:
         tables: minimal, or with alternates.
         wiring: the cables.
-        bounced: int16[S, K], the links of bounced ways, which come first where no goal does.
+        bounced: int16[S, K], the links of bounced paths, which come first where no goal does.
         module: int32[S, K], the module of its switch that each link is on; None: all on one.
     """
     apex = apex_of(wiring)
@@ -107,17 +107,17 @@ def polarfly(
     protection, bounce = (np.zeros((order, 2 * links, ORDER), np.uint16) for _ in range(2))
     for some in link_blocks(wiring):
         part = replace(wiring, port=wiring.port[some])
-        beside = other_links(wiring.far[some]) & ~apexes(apex[some])
+        allowed = other_links(wiring.far[some]) & ~apexes(apex[some])
         order_of = partial(ranked, minimal=part.port, wiring=part, count=ORDER)
-        protection[some, :links] = order_of(beside)
-        direct = order_of(beside, before=goals.repairing(some))
+        protection[some, :links] = order_of(allowed)
+        direct = order_of(allowed, before=goals.repairing(some))
         corner = np.take_along_axis(part.port, np.maximum(apex[some], 0).astype(np.intp), axis=1)
         over = (apex[some] >= 0)[..., None]
         protection[some, links:] = np.where(over, np.dstack((corner, direct[..., :-1])), direct)
         first = goals.bouncing(some)
         if bounced is not None:
             first |= _single(bounced[some]) & ~first.any(axis=2, keepdims=True)
-        bounce[some] = np.tile(order_of(beside, before=first), (1, 2, 1))
+        bounce[some] = np.tile(order_of(allowed, before=first), (1, 2, 1))
     classes = replace(tables.classes, protection=protection, bounce=bounce)
     return replace(tables, classes=classes)
 

@@ -11,7 +11,7 @@ def ipv4_block_length(hosts: int) -> int:
 
 
 def member_bits(hierarchy: int) -> int:
-    """The bits of a block's number that tell the members of a supernode apart."""
+    """The bits of a block's number that distinguish the members of a supernode."""
     return (hierarchy - 1).bit_length()
 
 

@@ -18,13 +18,13 @@ FIGURES_OF = "PolarFly q = 7, 4 hosts a switch"
 
 
 def fixed_shares(routing: RoutingSpec) -> Iterator[Finding]:
-    """Words that ask for other ways or shares than those that are fixed."""
+    """Words that ask for other paths or shares than those that are fixed."""
     for word, asked, able, todo in (
         (
             "adjacent",
             routing.adjacent == "bounce",
             "minimal",
-            "packets between neighbours go other ways, too",
+            "packets between neighbours take other paths, too",
         ),
         ("disjoint", routing.disjoint == "edge", "auto or none", "all links share the traffic"),
         ("demand", routing.demand, "no demand", "the shares are fixed, whatever the demand"),

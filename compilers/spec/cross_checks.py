@@ -226,7 +226,7 @@ def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
     """Shares said twice, or fitted to nothing."""
     if routing.demand and routing.minimal_share != EQUAL_COST:
         todo = "remove `minimal_share`: the demand says all shares"
-        required = f"{EQUAL_COST} beside `demand`"
+        required = f"{EQUAL_COST} with `demand`"
         yield Finding(("routing", "minimal_share"), required, routing.minimal_share, todo)
     if routing.largest_share != "1" and not routing.demand:
         todo = "name a `demand`, or remove it"
@@ -235,7 +235,7 @@ def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
 
 
 def _at_every_hop(routing: RoutingSpec, balance: Balance) -> Iterator[Finding]:
-    """Ways at every hop of a balance that has longer ones, or none."""
+    """Paths at every hop of a balance that has longer ones, or none."""
     if routing.transit == EVERY_HOP and not balance.shortest:
         required = f"minimal with `balance: {routing.balance}`"
         able = " or ".join(n for n in own_balances() if balance_named(n).shortest)
@@ -260,7 +260,7 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
     constructed = family.constructed or order <= LARGEST_SEARCH
     if routing.adjacent == "bounce" and not constructed:
         required = f"minimal in a {family.name} of more than {LARGEST_SEARCH:,} switches"
-        todo = "remove it: bounced ways are searched for; in PolarFly they are constructed"
+        todo = "remove it: bounced paths are searched for; in PolarFly they are constructed"
         yield Finding(("routing", "adjacent"), required, "bounce", todo)
     star = order > LARGEST_SEARCH and not family.constructed
     star = star and family.constructed_classes(parameters)

@@ -43,7 +43,7 @@ class LoadedFabric:
 
     inventory is None where the spec names none. plane is from 1 where this is one of several planes
     (`compilers.planes`), 0 elsewhere; places then tells where entries of the inventory's lists
-    stand in its file. demand: the file that `routing.demand` names. installed: what is cabled
+    are in its file. demand: the file that `routing.demand` names. installed: what is cabled
     already and stays, a value a plane.
     """
 
@@ -173,7 +173,7 @@ def load_fabric(
     demand: TextFile | None = None
     try:
         if spec and spec.routing.demand not in (None, WORST_CASE):
-            demand = read_text(_beside(source, str(spec.routing.demand)))
+            demand = read_text(_resolved(source, str(spec.routing.demand)))
     except Unreadable as error:
         meant = did_you_mean(str(spec.routing.demand if spec else ""), (WORST_CASE,))
         unreadable = document.unreadable(("routing", "demand"), error).problems
@@ -218,21 +218,21 @@ def _named(source: str | Path | Mapping[str, Any], document: Document) -> Docume
         todo = "the fabric itself is read from standard input"
         raise InputError(document.problem(key, "a file name", "-", todo))
     try:
-        return read(_beside(source, named))
+        return read(_resolved(source, named))
     except Unreadable as error:
         raise document.unreadable(key, error) from None
 
 
-def _beside(source: str | Path | Mapping[str, Any], named: str) -> str | Path:
+def _resolved(source: str | Path | Mapping[str, Any], named: str) -> str | Path:
     """A file that a fabric names: relative to the fabric's own."""
-    beside = STDIN not in (named, str(source)) and not isinstance(source, Mapping)
-    return Path(str(source)).parent / named if beside else named
+    relative = STDIN not in (named, str(source)) and not isinstance(source, Mapping)
+    return Path(str(source)).parent / named if relative else named
 
 
 def _beside_its_fabric(source: str | Path | Mapping[str, Any], topology: Any) -> None:
     """Make the name of a graph's file, as `topology` says it, one that can be opened."""
     if isinstance(topology, dict) and isinstance(topology.get("file"), str):
-        topology["file"] = str(_beside(source, topology["file"]))
+        topology["file"] = str(_resolved(source, topology["file"]))
 
 
 def _in_graph(spec: FabricSpec | None) -> list[Problem]:

@@ -240,7 +240,7 @@ class RoutingSpec(Model):
 class ManagementSpec(Model):
     """How switches are reached: the network of their management addresses.
 
-    length: of its prefix. gateway: the way out of it. interface: in place of the system's usual
+    length: of its prefix. gateway: its default gateway. interface: in place of the system's usual
     one.
     """
 
@@ -250,7 +250,7 @@ class ManagementSpec(Model):
 
 
 class BaseSpec(Model):
-    """What switches need beside forwarding; ntp, syslog: addresses of servers.
+    """What switches need besides forwarding; ntp, syslog: addresses of servers.
 
     asn: the AS number of vertex 0 where switches speak BGP; others count on from it.
     """

@@ -1,6 +1,6 @@
 """Checks between values of fabric.yaml and inventory.yaml, in one list.
 
-Each has the line that stands in docs/reference/fabric-yaml.md, and looks at well-formed values
+Each has the line that is in docs/reference/fabric-yaml.md, and looks at well-formed values
 only. A new check is a function and an entry.
 """
 

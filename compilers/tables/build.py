@@ -22,8 +22,8 @@ class Build:
     identity: 16 hexadecimal digits that every emitted file names, "" before the build is saved.
     inputs: the SHA-256 digest of each file it was made from, by role. hardware: None without an
     inventory. policy: the rest of the spec's routing, for changes at run time. base: what switches
-    need beside forwarding, as the spec says it. vars: the user's own variables; node_vars: those of
-    nodes and their groups, by the node's name.
+    need besides forwarding, as the spec says it. vars: the user's own variables; node_vars: those
+    of nodes and their groups, by the node's name.
 
     The manifest of a build folder lists arrays in the order of the fields, so this order is part of
     the identity.
@@ -46,7 +46,7 @@ class Build:
 
     @property
     def every_hop(self) -> bool:
-        """Whether packets in transit are shared over the ways of a class, too."""
+        """Whether packets in transit are shared over the next hops of a class, too."""
         return self.policy.get("transit") == EVERY_HOP
 
     @property

@@ -67,7 +67,7 @@ Sizes = dict[str, int]
 
 
 class Misfit(ValueError):
-    """A field of a build is not as it is declared; file is where it stands, below the folder."""
+    """A field of a build is not as it is declared; file is where it is, below the folder."""
 
     def __init__(self, file: str, text: str) -> None:
         super().__init__(text)
@@ -282,7 +282,7 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
     Args:
         fabric: what `to_json` gave, read.
         arrays: by the names of their declarations.
-        more: fields of the build that stand elsewhere.
+        more: fields of the build that are stored elsewhere.
 
     Raises:
         KeyError, TypeError, ValueError: something is missing or of another kind.

@@ -23,7 +23,7 @@ STORED_CELLS = 1 << 24
 class ComputedArray(NDArrayOperatorsMixin, ABC):
     """A read-only array of S rows, computed when they are read.
 
-    It stands where an array stands: indexed by rows first it computes no more than these, and
+    It takes the place of an array: indexed by rows first it computes no more than these, and
     NumPy's functions take it whole, as the array that `numpy.asarray` makes of it.
     """
 
@@ -143,14 +143,14 @@ class ComputedEgress(ComputedArray):
         """int64[S]: how many rows each switch has."""
 
 
-def unless_large(array: ComputedArray, beside: Any = None) -> Any:
+def unless_large(array: ComputedArray, other: Any = None) -> Any:
     """A computed array, as one that is stored unless it has more than `STORED_CELLS` values.
 
     Args:
         array: see above.
-        beside: another array, which is read with it: the same is done as with that.
+        other: another array, which is read with it: the same is done as with that.
     """
-    stored = array.size <= STORED_CELLS if beside is None else isinstance(beside, np.ndarray)
+    stored = array.size <= STORED_CELLS if other is None else isinstance(other, np.ndarray)
     return np.asarray(array) if stored else array
 
 

@@ -72,17 +72,17 @@ class AlternateArray(ComputedArray):
     """Ports or weights of a spread, uint16[S, C, …]."""
 
     packed: AlternateLinks
-    beside = 0
-    """Values of a class beside those of its alternates."""
+    extra = 0
+    """Values of a class besides those of its alternates."""
 
     def __init__(self, packed: AlternateLinks, most: int = 0) -> None:
         """All of a spread; most: A, where it is a part of one that has so many alternates."""
-        shape = *packed.links.shape[:2], (most or packed.most) + self.beside
+        shape = *packed.links.shape[:2], (most or packed.most) + self.extra
         super().__init__(packed, shape, np.uint16)
 
     def part(self, some: slice) -> Self:
         """The array of some switches."""
-        return type(self)(self.packed.part(some), self.shape[2] - self.beside)
+        return type(self)(self.packed.part(some), self.shape[2] - self.extra)
 
 
 class AlternatePorts(AlternateArray):
@@ -108,7 +108,7 @@ class AlternatePorts(AlternateArray):
 class AlternateWeights(AlternateArray):
     """`Classes.weight` of a spread, uint16[S, C, A + 1]."""
 
-    beside = 1
+    extra = 1
 
     def rows(self, number: NDArray[np.int64]) -> NDArray[np.uint16]:
         """uint16[n, C, A + 1]: the weight of the minimal port, then that of each alternate."""

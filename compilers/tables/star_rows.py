@@ -78,8 +78,8 @@ class StarProgram:
 
     def beside(self, x: int) -> NDArray[np.int32]:
         """int32[D]: the supernodes next to it, ascending."""
-        beside: NDArray[np.int32] = self.around[x][self.around[x] != x]
-        return beside
+        others: NDArray[np.int32] = self.around[x][self.around[x] != x]
+        return others
 
     def towards(self, x: int) -> NDArray[np.int16]:
         """int16[N]: the place of x×y among the supernodes next to x, where that is not x itself."""
@@ -158,7 +158,7 @@ class StarEgress(ComputedEgress):
         near = found[:, :exact].reshape(len(members), -1, k)
         to_y = program.outward(x, np.arange(len(around), dtype=kind), members)
         over_z = program.outward(x, places[around], members)
-        beside, direct = program.shift.astype(kind)
+        shift, direct = program.shift.astype(kind)
         if of:
             loop = (below + program.loop[members]).astype(kind)
             over_z = np.broadcast_to(loop[:, None], to_y.shape)
@@ -169,9 +169,9 @@ class StarEgress(ComputedEgress):
             within = (below + program.within[of, arc][members, None]).astype(kind)
             block = np.where(case == WITHIN, within, to_y[:, rows, None])
             np.copyto(block, over_z[:, rows, None], where=case == OVER_Z)
-            block += beside
+            block += shift
             itself = np.arange(len(members)), slice(None), program.along[arc][members]
-            block[itself] = block[itself] - beside + direct
+            block[itself] = block[itself] - shift + direct
             near[:, there] = block
         turn = np.add.outer(members, np.arange(k)) % len(around)
         out = program.outward(x, turn.astype(kind), members)

@@ -19,10 +19,10 @@ def switch_blocks(build: Build) -> Iterator[slice]:
     Of links that are packed, there are eight times as many.
     """
     weight, repair = build.tables.classes.weight, build.tables.classes.protection
-    switches, classes, ways = weight.shape
-    entries = classes * ways
-    if ways > 1 or repair.shape[2]:  # what serves a class is looked at by link
-        entries = classes * max(ways, build.wiring.far.shape[1])
+    switches, classes, options = weight.shape
+    entries = classes * options
+    if options > 1 or repair.shape[2]:  # what serves a class is looked at by link
+        entries = classes * max(options, build.wiring.far.shape[1])
     if isinstance(weight, AlternateArray):
         entries //= 8
     step = max(1, CLASS_ENTRIES_AT_ONCE // max(1, entries))

@@ -1,4 +1,4 @@
-"""Configuration of a switch beside forwarding: management, time, logs."""
+"""Configuration of a switch besides forwarding: management, time, logs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from compilers.tables.build import Build
 
 @dataclass(frozen=True, slots=True)
 class BaseConfig:
-    """What a switch needs beside forwarding; "" and () where nobody says it.
+    """What a switch needs besides forwarding; "" and () where it is not given.
 
-    interface, vrf: of management, which is apart from forwarding on every system. address: with
+    interface, vrf: of management, which is separate from forwarding on every system. address: with
     its length. gateway: the default route of the VRF. ntp, syslog: addresses of servers.
     """
 

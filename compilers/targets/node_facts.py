@@ -36,7 +36,7 @@ class NodeHost:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A node of a build; "" and 0 stand for what is not known.
+    """A node of a build; "" and 0 for what is not known.
 
     kind: of the vertex, in the topology's words. datapath_id: 16 hexadecimal digits. unit: the
     lowest that the node fills. ipv4, ipv6: the gateway of its hosts, with the length. links: in the

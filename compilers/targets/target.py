@@ -142,7 +142,7 @@ class Target(ABC):
 
         Args:
             build: what to render.
-            out: the folder; files that stand in it are replaced one by one, each whole or not at
+            out: the folder; files in it are replaced one by one, each whole or not at
                 all.
             templates: a folder with templates of the user's own, TARGET/FILE.j2.
             progress: called with (switches done, all switches).

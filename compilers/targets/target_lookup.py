@@ -31,7 +31,7 @@ def target(name: str) -> Target:
     """
     entries = registered(TARGETS).get(name, ())
     others = tuple(entry for entry in entries if entry.dist)
-    if len(others) + (name in SHIPPED) > 1:  # an extension of ours may refine one of the core
+    if len(others) + (name in SHIPPED) > 1:  # one of our extensions may refine one of the core
         raise InputError(_clash(name, others))
     if entries:
         return _load(entries[0])

@@ -203,7 +203,7 @@ def _assigned(tree: nodes.Template) -> frozenset[str]:
 def _strays(
     target: str, own: Path, unused: set[str], ours: set[str], slips: Mapping[str, str]
 ) -> Iterator[Problem]:
-    """Files that nobody would read, though they look like templates."""
+    """Files that nothing would read, though they look like templates."""
     others = set(target_names()) - {target}
     for name in sorted(unused):
         folder, _, file = name.rpartition("/")

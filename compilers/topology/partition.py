@@ -25,7 +25,8 @@ def partition(
 
     Args:
         graph: any.
-        sizes: how many vertices each part takes, beside those that are fixed; all of them together.
+        sizes: how many vertices each part takes, besides those that are fixed; all of them
+            together.
         fixed: int[N], the parts of vertices that stay where they are, -1 for the others.
     """
     given = np.full(graph.order, OUTSIDE) if fixed is None else np.asarray(fixed)

@@ -231,7 +231,7 @@ def path_set(
     """The first `count` paths from a switch to another over all planes, fewer where no more are.
 
     Args:
-        planes: the graph of every plane; a graph may stand there again.
+        planes: the graph of every plane; a graph may occur again.
         source: a switch.
         destination: another switch.
         count: how many paths.

@@ -67,7 +67,7 @@ def steps_of(topology: Topology) -> list[tuple[int, int]]:
     """By how many switches a graph has grown, and with which seed, in turn.
 
     Raises:
-        ValueError: its parameter `switches` is none of ours.
+        ValueError: its parameter `switches` was not written by us.
     """
     text = str(topology.parameters.get("switches", "")) if topology.grown_from else ""
     pairs = (step.split(":") for step in text.split("+") if step)

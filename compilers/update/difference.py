@@ -1,10 +1,10 @@
 """The cells, rows and classes that differ between two builds, and whether they change in place.
 
-In place means in the generation of metadata and group numbers that stands: only rows and classes
-that differ are sent. That is possible where a class number means the same port before and after;
-where packets are marked, only if no row leads elsewhere: a switch knows by the generation whether a
-row that spreads is for a packet; where transit is shared over several ways, only if no class
-changes. Otherwise the new tables come in the other generation, beside the
+In place means in the generation of metadata and group numbers that switches hold: only rows and
+classes that differ are sent. That is possible where a class number means the same port before and
+after; where packets are marked, only if no row leads elsewhere: a switch knows by the generation
+whether a row that spreads is for a packet; where transit is shared over several next hops, only if
+no class changes. Otherwise the new tables come in the other generation, next to the
 old ones, and every row changes.
 """
 
@@ -20,7 +20,7 @@ from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Egress, local, no_route
 from compilers.update.matching import Matching
-from compilers.update.order import own_rows, ways
+from compilers.update.order import own_rows, path_fibs
 
 Numbers = NDArray[Any]
 LOCAL, NO_ROUTE, NO_NETWORK = -2, -1, -3
@@ -69,25 +69,25 @@ def classes_differ(
 class TableDifference:
     """Two builds, cell by cell. in_place tells how rows are compared: whether numbers count.
 
-    ways, ways_before: `order.ways` of the new build and of the old one.
+    fibs, fibs_before: `order.path_fibs` of the new build and of the old one.
     """
 
     old: Build
     new: Build
     nodes: Matching
     in_place: bool
-    ways: tuple[Fib, ...]
-    ways_before: tuple[Fib, ...]
+    fibs: tuple[Fib, ...]
+    fibs_before: tuple[Fib, ...]
 
     @property
     def fib(self) -> Fib:
         """By the minimal ports of the new build."""
-        return self.ways[0]
+        return self.fibs[0]
 
     @property
     def fib_before(self) -> Fib:
         """By those of the old one."""
-        return self.ways_before[0]
+        return self.fibs_before[0]
 
     @classmethod
     def of(cls, old: Build, new: Build) -> TableDifference:
@@ -98,17 +98,17 @@ class TableDifference:
             new=new,
             nodes=nodes,
             in_place=same_numbers(old.tables.classes, new.tables.classes, nodes),
-            ways=ways(new),
-            ways_before=ways(old),
+            fibs=path_fibs(new),
+            fibs_before=path_fibs(old),
         )
         if found.in_place and (old.every_hop or new.every_hop):
             same = old.every_hop and new.every_hop and not found.classes()[nodes.both].any()
             found = replace(found, in_place=same)
         if not found.in_place or not (old.marks or new.marks):
             return found
-        return replace(found, in_place=old.balance == new.balance and found._same_ways())
+        return replace(found, in_place=old.balance == new.balance and found._same_next_hops())
 
-    def _same_ways(self) -> bool:
+    def _same_next_hops(self) -> bool:
         """Whether all cables are the same, and rows lead where they led; needs `in_place`."""
         old, new, nodes = self.old.wiring, self.new.wiring, self.nodes
         if not np.array_equal(nodes.before, nodes.after) or not np.array_equal(old.far, new.far):

@@ -34,10 +34,10 @@ def matched(
     """The slots of small blocks.
 
     Args:
-        before: messages that stand.
-        after: those that shall stand.
+        before: messages that are held.
+        after: those that will be held.
         put: the rounds of these.
-        drop: the rounds of what goes, and of which nothing stands afterwards.
+        drop: the rounds of what goes, and of which nothing is left afterwards.
     """
     if len(before) == len(after) and all(map(np.array_equal, before, after)):
         yield from map(Slots.unchanged, after)
@@ -64,8 +64,8 @@ def single_table_slots(
     """The slots of a switch of one table: every row of a prefix in the round of its route.
 
     Args:
-        before: what stands.
-        after: what shall stand.
+        before: what is held.
+        after: what will be held.
         rounds: those of rows of prefixes.
         gone: the same of rows that go.
         last: the last round.

@@ -23,7 +23,7 @@ class Matching:
     """The M switches that either build has, in the order of their datapath ids.
 
     datapath_id: uint64[M]. before, after: int64[M], their vertices in the old and the new build;
-    NONE where it has not that switch. node_before, node_after: int64[S] each, where a vertex stands
+    NONE where it has not that switch. node_before, node_after: int64[S] each, where a vertex is
     in this list; NONE for one without a program. prefix, prefix6: int64[P'], for each prefix
     number of the new build the old build's number of the same network; NONE where it has none.
     """

@@ -18,7 +18,7 @@ from compilers.update.order import Levels, NoOrder, levels, put_rows
 from inventory.problems import InputError
 
 PREPARE = 0
-"""The round in which what no packet uses yet is put beside what stands."""
+"""The round that adds what no packet uses yet to what switches hold."""
 NO_ROUND = -1
 
 
@@ -29,7 +29,7 @@ class Update:
     row: uint8[S, R], the round of every route row of the new tables. merged: int64[n], ascending,
     cells (switch times S plus destination) that lose their own row to an aggregate, and uint8[n],
     the rounds in which they do. affected: bool[M, C], classes
-    whose packets from hosts keep to the minimal port until the last round; told where rows change
+    whose packets from hosts keep to the minimal port until the last round; known where rows change
     in place. pauses: whether both builds send packets by intermediates, and none is drawn between
     the first round and the last, as rows by intermediates change. swaps: whether one build marks
     packets, and the other has intermediates: both by the MAC address, which means one thing before
@@ -46,12 +46,12 @@ class Update:
 
     @property
     def old(self) -> Build:
-        """The build that stands."""
+        """The build that switches hold."""
         return self.difference.old
 
     @property
     def new(self) -> Build:
-        """The build that shall stand."""
+        """The build that they will hold."""
         return self.difference.new
 
     @property
@@ -167,7 +167,7 @@ def _others(difference: TableDifference) -> bool:
 
 def _levels(difference: TableDifference) -> Iterator[Levels]:
     try:
-        yield from levels(difference.new, difference.ways, difference.compare)
+        yield from levels(difference.new, difference.fibs, difference.compare)
     except NoOrder as error:
         raise InputError.of(
             required="an order of route rows in which every packet arrives",

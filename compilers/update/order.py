@@ -49,7 +49,7 @@ class Levels:
     merged: NDArray[np.bool_]
 
 
-def ways(build: Build) -> tuple[Fib, ...]:
+def path_fibs(build: Build) -> tuple[Fib, ...]:
     """The tables of a build by each path that packets in transit may take, of `by_alternates`."""
     classes = build.tables.classes
     kept = np.asarray(classes.weight[:, :, 1:]) > 0 if build.every_hop else None
@@ -65,8 +65,8 @@ def by_alternates(
     place of others; None: they take none.
     """
     classes, ports = tables.classes, [tables.classes.port]
-    for way, chosen in enumerate(() if kept is None else np.moveaxis(kept, 2, 0)):
-        alternate = classes.alternate[:, :, way]
+    for option, chosen in enumerate(() if kept is None else np.moveaxis(kept, 2, 0)):
+        alternate = classes.alternate[:, :, option]
         port = np.where((alternate > 0) & chosen, alternate, classes.port)
         ports.append(port.astype(np.int32))
     return tuple(
@@ -74,25 +74,25 @@ def by_alternates(
     )
 
 
-def levels(build: Build, ways: tuple[Fib, ...], compare: Compare) -> Iterator[Levels]:
+def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Levels]:
     """The levels of all cells of the new tables, for some destinations after others.
 
-    ways: of the build.
+    fibs: of the build, one a path.
 
     Raises:
         NoOrder: aggregates wait for each other.
     """
     routes = build.tables.routes
     for destinations in _blocks(routes):
-        changed, apart = compare(destinations)
-        covers = _Covers.of(routes, ways[0], destinations, apart)
-        after = np.stack([fib.next_switch(destinations) for fib in ways])
+        changed, separate = compare(destinations)
+        covers = _Covers.of(routes, fibs[0], destinations, separate)
+        after = np.stack([fib.next_switch(destinations) for fib in fibs])
         cells, whole = _levels(after, changed, covers)
-        yield Levels(destinations, cells, changed, covers.aggregates, whole, apart & ~covers.own)
+        yield Levels(destinations, cells, changed, covers.aggregates, whole, separate & ~covers.own)
 
 
 def put_rows(build: Build, fib: Fib, found: Levels, row: NDArray[np.uint8]) -> None:
-    """Write levels to where their rows stand in `row`, uint8[S, R]; 1 at least."""
+    """Write levels to where their rows are in `row`, uint8[S, R]; 1 at least."""
     routes = build.tables.routes
     cells, whole = np.maximum(found.cells, 1), np.maximum(found.whole, 1)
     if routes.exact:
@@ -112,12 +112,12 @@ def put_rows(build: Build, fib: Fib, found: Levels, row: NDArray[np.uint8]) -> N
 class _Covers:
     """Which rows serve D destinations: bool[S, D], rows of their own; int64[D], their aggregates.
 
-    apart: bool[S, D], cells that no old aggregate serves. aggregates: int64[G]; first: int64[G],
+    separate: bool[S, D], cells that no old aggregate serves. aggregates: int64[G]; first: int64[G],
     where each one's destinations start.
     """
 
     own: NDArray[np.bool_]
-    apart: NDArray[np.bool_]
+    separate: NDArray[np.bool_]
     group: NDArray[np.int64]
     aggregates: NDArray[np.int64]
     first: NDArray[np.int64]
@@ -128,16 +128,16 @@ class _Covers:
         routes: Routes,
         fib: Fib,
         destinations: NDArray[np.int64],
-        apart: NDArray[np.bool_],
+        separate: NDArray[np.bool_],
     ) -> _Covers:
         none = np.zeros(0, np.int64)
         if routes.exact:
-            return cls(np.ones((1, 1), np.bool_), apart, none, none, none)
+            return cls(np.ones((1, 1), np.bool_), separate, none, none, none)
         aggregate = routes.aggregate[destinations].astype(np.int64)
         aggregates, first, group = np.unique(aggregate, return_index=True, return_inverse=True)
         own = own_rows(routes, fib, destinations)
         own[:, aggregate < 0] = True
-        return cls(own, apart, group, aggregates, first)
+        return cls(own, separate, group, aggregates, first)
 
 
 def own_rows(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -168,7 +168,7 @@ def _levels(
     for _ in range(MOST_HOPS):
         found = np.where(away, level.take(ahead) + changed, 0).max(axis=0).astype(np.uint8)
         if len(covers.aggregates):
-            together = np.where(covers.own | covers.apart, 0, found)
+            together = np.where(covers.own | covers.separate, 0, found)
             whole = np.maximum.reduceat(together, covers.first, axis=1)
             found = np.where(covers.own | ~sent, found, np.maximum(found, whole[:, covers.group]))
         if (found == level).all():

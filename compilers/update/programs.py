@@ -1,10 +1,10 @@
 """The OpenFlow programs of switches during an update: their slots, and when each changes.
 
-Three kinds of rounds: in round 0 all that no packet uses yet is put beside what stands (groups,
-classes, hosts, answers); then the routes, level by level; in the last round packets from hosts get
-their alternates back, and what nothing uses any more goes. Where these are marked, the rows that
-spread them come in a round before. Hosts' packets carry intermediates no more from round 0 on, and
-again from the last round on.
+Three kinds of rounds: in round 0 all that no packet uses yet is added to what switches hold
+(groups, classes, hosts, answers); then the routes, level by level; in the last round packets from
+hosts get their alternates back, and what nothing uses any more goes. Where these are marked, the
+rows that spread them come in a round before. Hosts' packets carry intermediates no more from round
+0 on, and again from the last round on.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ class SwitchPrograms:
             Profile.within, (e.profile(int(v[node])) for e, v in sides if int(v[node]) >= 0)
         )
 
-    def told(self, node: int, able: Profile) -> None:
+    def restrict(self, node: int, able: Profile) -> None:
         """A switch has shown that it can do no more than this."""
-        self._old.told(int(self.update.nodes.before[node]), able)
-        self._new.told(int(self.update.nodes.after[node]), able)
+        self._old.restrict(int(self.update.nodes.before[node]), able)
+        self._new.restrict(int(self.update.nodes.after[node]), able)
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words."""
@@ -100,7 +100,7 @@ class SwitchPrograms:
         if u.in_place:
             yield from self._in_place(node, one, other)
         else:
-            yield from _beside(one, other, u.last)
+            yield from _in_both(one, other, u.last)
         yield from self._local(one.local, other.local)
         carrying = in_round(u.carrying)
         yield from matched(one.carried, other.carried, carrying, in_round(u.last))
@@ -121,7 +121,7 @@ class SwitchPrograms:
 
         for slots in matched(before, after, put, drop):
             stays = slots.had.all() and slots.has.all() and _draws(slots.after)
-            yield from slots.apart(PREPARE, last) if u.pauses and stays else (slots,)
+            yield from slots.split(PREPARE, last) if u.pauses and stays else (slots,)
 
     def _of_single_table(
         self, new: int, before: FlowProgram, after: FlowProgram
@@ -199,7 +199,7 @@ class SwitchPrograms:
             role, egress = np.divmod(slots.numbers, 1 << ROLE_SHIFT)
             again = np.isin(role, ENTERING) & u.affected[node][egress]
             yield slots.take(~again, np.where(kept[egress] | slots.has, PREPARE, u.last))
-            yield from slots.take(again).apart(PREPARE, u.last)
+            yield from slots.take(again).split(PREPARE, u.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def _draws(block: Block) -> bool:
     return kind_of(block) == RowKind.FORWARD and bool(xid_numbers(block[:1])[0] >= DRAWN_NUMBER)
 
 
-def _beside(one: _ProgramParts, other: _ProgramParts, last: int) -> Iterator[Slots]:
+def _in_both(one: _ProgramParts, other: _ProgramParts, last: int) -> Iterator[Slots]:
     """Classes and groups in two generations: the new ones first, the old ones last."""
     for block in other.groups:
         yield Slots.only_after(block, PREPARE)

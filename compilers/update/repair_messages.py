@@ -1,6 +1,6 @@
 """The messages of a repair: only rows and groups that change, for each switch and round.
 
-In round 0 groups are put right, and packets from hosts keep to the minimal ports of the classes
+In round 0 groups are corrected, and packets from hosts keep to the minimal ports of the classes
 that change; then routes change; in the last round these packets get their alternates back, and
 groups that nothing uses go (docs/how-to/move.md). What all classes concerned do before and after is
 compared role by role, and what differs is encoded.
@@ -51,8 +51,8 @@ def repair_messages(
     """The messages of every round that has any.
 
     Args:
-        encoder: of the tables that stand.
-        after: the tables that shall stand, their classes with the same ports as those that stand.
+        encoder: of the tables that are held.
+        after: the tables that will be held, their classes with the same ports as those now.
         change: the rows that change, and the classes that may.
         generations: int64[S], of the numbers that each switch holds.
     """
@@ -124,7 +124,7 @@ class _Bundles:
     """What the bundles of switches are made of whose numbers are of one generation.
 
     switch, number: int64[m], of each class concerned; old and new: their groups, a role after the
-    other. ways: int[m, 1 + A] twice, the ports of each that have a weight, before and after.
+    other. next_hops: int[m, 1 + A] twice, the ports of each that have a weight, before and after.
     """
 
     encoder: Encoder
@@ -134,7 +134,7 @@ class _Bundles:
     old: list[Groups]
     new: list[Groups]
     number: Numbers
-    ways: tuple[Numbers, Numbers]
+    next_hops: tuple[Numbers, Numbers]
 
     @classmethod
     def of(cls, encoder: Encoder, after: Classes, change: RepairRounds, shape: Shape) -> _Bundles:
@@ -150,8 +150,8 @@ class _Bundles:
             list(class_groups(classes, switch, number, shape[0], encoder.marking, every_hop))
             for classes in (before, after)
         )
-        ways = _ways(before, pairs), _ways(after, pairs)
-        return cls(encoder, shape, change, pairs[:, 0], old, new, number, ways)
+        next_hops = _next_hops(before, pairs), _next_hops(after, pairs)
+        return cls(encoder, shape, change, pairs[:, 0], old, new, number, next_hops)
 
     def parts(self) -> Iterator[_Part]:
         """Groups, rows, then removals of rows and of groups: one that others lead to comes first,
@@ -186,9 +186,9 @@ class _Bundles:
         found, switch = groups.take(chosen), self.switch[chosen]
         if groups.entering and not profile.masks:
             ports = self.encoder.build.wiring.host_port[switch]
-            way, host = np.nonzero(ports > 0)
-            found = replace(found.take(way), in_port=ports[way, host])
-            switch = switch[way]
+            option, host = np.nonzero(ports > 0)
+            found = replace(found.take(option), in_port=ports[option, host])
+            switch = switch[option]
         block = self.encoder.class_messages(found, generation, profile)
         return self._part(block, switch, round)
 
@@ -197,26 +197,26 @@ class _Bundles:
         before, after = (np.array([g.entry for g in side]) for side in (self.old, self.new))
         put = (after != NOT_LED) & (after != before)
         gone = (before != NOT_LED) & ~(before[:, None] == after).any(axis=1)
-        if self.encoder.build.every_hop:  # a row of several ways is where that of a group was
-            gone[0] &= np.count_nonzero(self.ways[1], axis=1) <= 1
+        if self.encoder.build.every_hop:  # a row of several next hops is where that of a group was
+            gone[0] &= np.count_nonzero(self.next_hops[1], axis=1) <= 1
         if self.change.last > 1:
             put, gone = put | (after == FROM_HOSTS), gone | (before == FROM_HOSTS)
         return put, gone
 
     def _shared_rows(self) -> Iterator[_Part]:
-        """Rows of classes that packets from anywhere share over several ways.
+        """Rows of classes that packets from anywhere share over several next hops.
 
         Until the last round these are those that the class has before and after.
         """
-        before, after = self.ways
+        before, after = self.next_hops
         both = np.where(before == after, after, 0)
-        for ways, stood, round in (
+        for next_hops, held, round in (
             (both, before, PREPARE),
             (after, both, self.change.last),
         ):
             several = np.count_nonzero(after, axis=1) > 1
-            for place in np.flatnonzero((ways != stood).any(axis=1) & several).tolist():
-                switch, ports = self.switch[place : place + 1], ways[place]
+            for place in np.flatnonzero((next_hops != held).any(axis=1) & several).tolist():
+                switch, ports = self.switch[place : place + 1], next_hops[place]
                 basis, number = int(switch[0]) & MOST_BASIS, int(self.number[place])
                 row = shared(number, ports[ports > 0], basis, self.shape[1])
                 yield self._part(row, switch, round)
@@ -258,7 +258,7 @@ class _Bundles:
         return _Part(block, switch, np.full(len(switch), round))
 
 
-def _ways(classes: Classes, pairs: Numbers) -> Numbers:
+def _next_hops(classes: Classes, pairs: Numbers) -> Numbers:
     """int[n, 1 + A]: the ports of classes (switch and number) that have a weight, 0 for others."""
     switch, number = pairs.T
     ports = np.column_stack((classes.port[switch, number], classes.alternate[switch, number]))

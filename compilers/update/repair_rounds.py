@@ -4,10 +4,10 @@ Both repairs say where they differ from the build, so nothing else is looked at.
 of `compilers.update.order` (docs/how-to/move.md has the proof): a row changes after those that its
 packets meet next. Rows of aggregates only come and go here, they never lead elsewhere: one that
 goes is the last to, and one that comes back does so before its members lose the rows that they had
-meanwhile. Where packets are shared at every hop, classes have in between the ways that they have
-before and after, and a row changes after those that its packets meet next by any of these.
-Where a destination was cut off, packets are dropped once all others have their new ways, and rows
-that lead there change after that: sooner, they would meet an old row that may lead back.
+meanwhile. Where packets are shared at every hop, classes have in between the next hops that they
+have before and after, and a row changes after those that its packets meet next by any of these.
+Where a destination was cut off, packets are dropped once all others have their new next hops, and
+rows that lead there change after that: sooner, they would meet an old row that may lead back.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class _Cells:
         ends = behind(after.tables.routes, rows[:, 1])
         step = max(1, CELLS_AT_ONCE // len(after.tables.routes.egress))
         blocks = [ends[first : first + step] for first in range(0, max(len(ends), 1), step)]
-        ways = _ways(before, after)
-        return cls._joined([cls._towards(before, after, rows, some, ways) for some in blocks])
+        fibs = _fibs(before, after)
+        return cls._joined([cls._towards(before, after, rows, some, fibs) for some in blocks])
 
     @classmethod
     def _towards(
@@ -122,7 +122,7 @@ class _Cells:
         after: Repaired,
         rows: NDArray[np.int64],
         ends: NDArray[np.int64],
-        ways: tuple[Fib, ...],
+        fibs: tuple[Fib, ...],
     ) -> _Cells:
         """Those of these destinations."""
         routes, now = after.tables.routes, after.fib.egress(ends)
@@ -136,7 +136,7 @@ class _Cells:
             ahead=_ahead(after.fib.next_switch(ends), switch, column),
             drops=now[switch, column] == no_route(now),
             entered=np.column_stack((switch, now[switch, column])).astype(np.int64),
-            shared=_shared_levels(ways, ends, changed, now == no_route(now))[switch, column],
+            shared=_shared_levels(fibs, ends, changed, now == no_route(now))[switch, column],
         )
 
     @classmethod
@@ -177,7 +177,7 @@ class _Cells:
         return np.where(self.drops, 2, 1)
 
 
-def _ways(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
+def _fibs(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
     """Walkers of the new routes by each path that classes have before and after; none where packets
     are not shared at every hop.
     """
@@ -188,17 +188,17 @@ def _ways(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
 
 
 def _shared_levels(
-    ways: tuple[Fib, ...],
+    fibs: tuple[Fib, ...],
     ends: NDArray[np.int64],
     changed: NDArray[np.bool_],
     drops: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
     """int64[S, D]: of cells that change, one more than the largest level that packets meet next."""
     level = np.zeros(changed.shape, np.int64)
-    if not ways:
+    if not fibs:
         return level
     column, here = np.arange(len(ends)), np.arange(len(changed))[:, None]
-    after = np.stack([fib.next_switch(ends) for fib in ways])
+    after = np.stack([fib.next_switch(ends) for fib in fibs])
     away = (after >= 0) & (after != here)
     for _ in range(MOST_HOPS):
         ahead = np.where(away, level[after, column], 0).max(axis=0)
@@ -232,7 +232,7 @@ def _ahead(after: NDArray[np.int32], switch: Numbers, column: Numbers) -> NDArra
 
 
 def _places(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> NDArray[np.int64]:
-    """int64[n]: where the row of each switch and prefix stands in `rows`, GONE if nowhere."""
+    """int64[n]: where the row of each switch and prefix is in `rows`, GONE if nowhere."""
     width = int(rows.max()) + 2
     keys, wanted = rows[:, 0] * width + rows[:, 1], switch * width + prefix
     found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

@@ -42,18 +42,18 @@ class PrefixRounds:
     hosts: str
     ruled: bool
 
-    def standing(
+    def held_after(
         self,
         old: Mapping[Place, Value],
         new: Mapping[Place, Value],
         number: int,
         moved: Callable[[Value, str], Value],
     ) -> dict[Place, Value]:
-        """What stands after a round.
+        """What is held after a round.
 
         Args:
-            old: what stood before, by table and prefix.
-            new: what is to stand.
+            old: what was held before, by table and prefix.
+            new: what is to be held.
             number: of the round.
             moved: the same value of another prefix.
         """
@@ -131,7 +131,7 @@ class RouterMove:
 
 
 def _rows(build: Build, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """int32[n], the prefix numbers of a switch's rows, and bool[R], where they stand."""
+    """int32[n], the prefix numbers of a switch's rows, and bool[R], where they are."""
     routes = build.tables.routes
     there = routes.egress[vertex] < no_route(routes.egress)
     return routes.prefixes(vertex)[there], there

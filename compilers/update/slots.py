@@ -1,7 +1,7 @@
 """The rows and groups of one switch during an update, each with the round in which it changes.
 
 A *slot* is a place for a row (its table, priority and match) or for a group (its number), with what
-stands there before and after; either may be nothing. So the program of every moment, and the
+is there before and after; either may be nothing. So the program of every moment, and the
 messages that lead from one to the next or back, are selections from the same columns.
 """
 
@@ -40,9 +40,9 @@ SLOT_PARTS: dict[RowKind, Part] = {
 class Slots:
     """n slots of one kind, alike in their layouts.
 
-    before: uint8[n, L], after: uint8[n, L'], bundled messages that add what stands there; zeros
+    before: uint8[n, L], after: uint8[n, L'], bundled messages that add what is there; zeros
     where had or has, bool[n], says that nothing does. round: int[n], when it changes. since: the
-    round from which `before` stands. until: int[n], the rounds in which other slots of the same
+    round from which `before` is held. until: int[n], the rounds in which other slots of the same
     places change; None where there are none.
     """
 
@@ -67,7 +67,7 @@ class Slots:
 
     @classmethod
     def unchanged(cls, block: Block) -> Slots:
-        """What stands before and after."""
+        """What is there before and after."""
         there = np.full(len(block), True)
         return cls(kind_of(block), block, block, there, there, np.zeros(len(block), np.int64))
 
@@ -78,8 +78,8 @@ class Slots:
         """Slots whose messages are rows of two blocks.
 
         Args:
-            before: uint8[., L], messages that stand.
-            after: uint8[., L'], messages that shall stand.
+            before: uint8[., L], messages that are held.
+            after: uint8[., L'], messages that will be held.
             pair: int[n] twice, the row of each slot in these blocks; -1 where nothing is.
             round: int[n].
         """
@@ -109,8 +109,8 @@ class Slots:
             return differ | (self.had & self.has)
         return differ | (self.had & self.has & ~same_but_xid(one, other))
 
-    def standing(self, round: int) -> Iterator[Block]:
-        """What stands when this round is over; -1: before the update."""
+    def held_after(self, round: int) -> Iterator[Block]:
+        """What is held when this round is over; -1: before the update."""
         later = self.round > round
         before = self.had & later & (self.since <= round)
         after = self.has & ~later
@@ -136,7 +136,7 @@ class Slots:
             round=rounds[chosen],
         )
 
-    def apart(self, removed: int, added: int) -> tuple[Slots, Slots]:
+    def split(self, removed: int, added: int) -> tuple[Slots, Slots]:
         """Removal in one round and addition in another, in the place of a change."""
         none = np.zeros(len(self.round), np.bool_)
         return (

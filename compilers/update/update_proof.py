@@ -75,7 +75,7 @@ def prove(
     states = list(_states(update, mixtures, seed))
     pairs = longest = bound = done = 0
     faults: list[UpdateFault] = []
-    for found in levels(d.new, d.ways, d.compare):
+    for found in levels(d.new, d.fibs, d.compare):
         kept = np.isin(found.destinations, common)
         if kept.any():
             cells = Cells.of(update, found, kept)
@@ -107,7 +107,7 @@ def _states(update: Update, mixtures: int, seed: int) -> Iterator[tuple[int, NDA
 class Cells:
     """M switches and D destinations that both builds have.
 
-    before, after: int32[W, M + 1, D], where each switch sends packets by W ways; itself where it
+    before, after: int32[W, M + 1, D], where each switch sends packets on W paths; itself where it
     delivers, M where it drops them. level: uint8[M + 1, D]; changed: bool[M, D], as in `Levels`.
     home: int64[D]. spreads_before, spreads_after: bool[M + 1, D], whether each switch spreads
     marked packets by its old row and by its new one; empty where none are marked. sources: bool[M,
@@ -134,8 +134,8 @@ class Cells:
         before, after = (
             np.stack([_at_nodes(w.next_switch(ends), *places, count) for w in fibs])
             for fibs, ends, places in (
-                (d.ways_before, old, (n.before, n.node_before)),
-                (d.ways, new, (n.after, n.node_after)),
+                (d.fibs_before, old, (n.before, n.node_before)),
+                (d.fibs, new, (n.after, n.node_after)),
             )
         )
         level = np.full(before.shape[1:], NEVER_ARRIVES, np.uint8)
@@ -164,8 +164,8 @@ class Cells:
         here, ahead = np.arange(count)[:, None], flat[:, :count]
         open_cell = self.changed & renewed[:count] & (away & ~renewed.take(ahead)).any(axis=0)
         returned = np.zeros(self.changed.shape, np.bool_)
-        for way in step:
-            returned |= (away & (way.take(ahead) == here)).any(axis=0)
+        for each in step:
+            returned |= (away & (each.take(ahead) == here)).any(axis=0)
         hops, lost = self._follow(flat)
         arrived = self.sources & ~lost
         wrong = {
@@ -193,8 +193,8 @@ class Cells:
         count, width = len(carried_out), len(self.home)
         renewed = np.zeros(self.level.shape, np.bool_)
         renewed[:count] = self.level[:count] <= carried_out[:, None]
-        ways = max(len(self.before), len(self.after))
-        before, after = (side[np.arange(ways) % len(side)] for side in (self.before, self.after))
+        paths = max(len(self.before), len(self.after))
+        before, after = (side[np.arange(paths) % len(side)] for side in (self.before, self.after))
         step = np.where(renewed, after, before)
         flat = step.astype(np.int64) * width + np.arange(width)
         away = (step[:, :count] != np.arange(count)[:, None]) & (step[:, :count] < count)
@@ -224,8 +224,8 @@ class Cells:
         hops[self.home[delivers], column[delivers]] = 0
         for _ in range(self.bound):
             most = hops.take(flat[0])
-            for way in flat[1:]:
-                np.maximum(most, hops.take(way), out=most)
+            for each in flat[1:]:
+                np.maximum(most, hops.take(each), out=most)
             most += most < NOT_HOME
             most[self.home[delivers], column[delivers]] = 0
             hops = most
@@ -243,7 +243,7 @@ class Cells:
 
 
 def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
-    """int8[M, M]: links between switches of both builds in a state; LOST where no way leads there.
+    """int8[M, M]: links between switches of both builds in a state; LOST where no path leads there.
 
     Args:
         update: the move.
@@ -252,7 +252,7 @@ def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.i
     d = update.difference
     common, count = d.nodes.destinations(d.old, d.new), len(carried_out)
     table = np.full((count, count), LOST, np.int8)
-    for found in levels(d.new, d.ways, d.compare):
+    for found in levels(d.new, d.fibs, d.compare):
         kept = np.isin(found.destinations, common)
         if kept.any():
             cells = Cells.of(update, found, kept)

@@ -30,8 +30,8 @@ DAMAGE_EXAMPLES = 10
 class Damage:
     """Missing parts of a fabric of S switches with at most K links and P hosts each.
 
-    absent: bool[S], nodes that are not installed. links: bool[S, K], links that carry nothing, told
-    at both ends. hosts: bool[S, P], hosts without a port that works.
+    absent: bool[S], nodes that are not installed. links: bool[S, K], links that carry nothing,
+    marked at both ends. hosts: bool[S, P], hosts without a port that works.
     """
 
     absent: NDArray[np.bool_]

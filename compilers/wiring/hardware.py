@@ -54,8 +54,8 @@ class BufferFacts:
 class PortFacts:
     """A node type, whose port n has entry n - 1 of each list.
 
-    module: from 0, through the blocks of the type; label: what stands beside the port; speed: in
-    Gb/s; lanes: of one port, as the speed 0 where unknown; role: any, fabric or host. units:
+    module: from 0, through the blocks of the type; label: what is printed next to the port; speed:
+    in Gb/s; lanes: of one port, as the speed 0 where unknown; role: any, fabric or host. units:
     height; limits, openflow: what is given of TableLimits and OpenFlowKeys. sockets: the names of a
     port's sockets, its own where it has one. blocks: its port blocks. platform: name, lanes,
     cage, breakout mode and alias of each port in SONiC's platform file, () without one. buffer:
@@ -140,12 +140,12 @@ class CassetteFacts:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Hardware:
-    """Where the S nodes of a fabric stand, and what their types are.
+    """Where the S nodes of a fabric are, and what their types are.
 
     cluster: int32[S] into cluster_names, the rack of the papers; rack: int32[S] into rack_names;
     unit: int32[S], the lowest that the node fills, 0 where none is known. rack_place:
     int32[racks, 2], row and column; rack_units: int32[racks]. host_rack, host_unit: int32[S, P],
-    where hosts stand, -1 and 0 where that is unknown. host_broken: bool[S, P], hosts that are not
+    where hosts are, -1 and 0 where that is unknown. host_broken: bool[S, P], hosts that are not
     there or have no port that works. serial and guid: a text per vertex, "" where unknown;
     host_guid: a text for each entry of `Wiring.host_names`. types: by `Wiring.node_type`. cabling:
     `inventory.floor.Cabling` as plain data; hand: cables of the inventory as plain data. plane:
@@ -189,7 +189,7 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0
     """The hardware of a settled inventory (`compilers.wiring.placement.settle`).
 
     Without racks in it, every cluster has one of its own that just fits, on a square grid; planes
-    (from 1) stand behind each other.
+    (from 1) are behind each other.
     """
     by_vertex = {node.name: node for node in inventory.nodes}
     nodes = [by_vertex[name] for name in wiring.names]

@@ -2,9 +2,9 @@
 
 As many on each module as on another, one more or less. The two links of a triangle, each the repair
 of the other, are on different modules: in the *half turn* one link of each triangle comes first,
-then the others in the same order, and links without a triangle stand half before and half behind.
-So the two of a triangle are half the links apart, and each module has a run of links no longer than
-that. The links of a switch without triangles are dealt round its modules.
+then the others in the same order, and links without a triangle go half before and half behind.
+So the two of a triangle are half the links away from each other, and each module has a run of links
+no longer than that. The links of a switch without triangles are dealt round its modules.
 
 In a whole PolarFly links are numbered by where they lead, seen from their own fan
 (`compilers.topology.polarity.headings`), and so are their triangles: which module a link is on is
@@ -49,7 +49,7 @@ def _smaller(number: NDArray[np.int32]) -> Links:
 
 
 def shares(room: Sequence[int], links: int, taken: Sequence[int]) -> list[int]:
-    """How many of so many links each module gets, beside those it has, as evenly as room allows."""
+    """How many of so many links each module gets in addition, as evenly as room allows."""
     counts = list(taken)
     for _ in range(links):
         open_modules = [m for m, most in enumerate(room) if counts[m] - taken[m] < most]

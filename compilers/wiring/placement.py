@@ -74,7 +74,7 @@ def _parts(rack: Sequence[int] | NDArray[np.int32], names: tuple[str, ...]) -> L
 
 
 def _alike(name: str, rack: NDArray[np.int32], names: tuple[str, ...]) -> Layout:
-    """Clusters of one kind, whose members stand in the order of their numbers."""
+    """Clusters of one kind, whose members are in the order of their numbers."""
     order = np.argsort(rack, kind="stable")
     first = np.searchsorted(rack[order], np.arange(len(names)))
     position = np.empty(len(rack), np.int32)
@@ -187,7 +187,7 @@ def at_same_vertices(inventory: Inventory, vertex: Mapping[str, int], order: int
 def hosts_in_place(inventory: Inventory, installed: Installed, most: int) -> Inventory:
     """The inventory with hosts at the places that they had, by name; others at the first left.
 
-    A place below `most` that nobody takes is a `NoHost`.
+    A place below `most` that no host takes is a `NoHost`.
     """
     from inventory.hosts import Host, NoHost
 
@@ -403,7 +403,7 @@ class _Floor:
         return floor
 
     def keep_off(self, nodes: Sequence[Node], others: Sequence[Node]) -> None:
-        """Leave the units at which hosts of nodes stand, and nodes of other planes."""
+        """Leave the units at which hosts of nodes are, and nodes of other planes."""
         index = {rack.name: r for r, rack in enumerate(self.racks)}
         for host in (host for node in (*nodes, *others) for host in node.hosts):
             if host.rack is not None and host.unit is not None:
@@ -431,9 +431,9 @@ class _Floor:
         return seats + free
 
     def node(self, rack: int, loose: Iterator[int]) -> tuple[int, int]:
-        """A node for a vertex, and its rack: one that stands there, else a loose one.
+        """A node for a vertex, and its rack: one that is there, else a loose one.
 
-        Where both have run out, as nodes with a vertex went there: one that stands elsewhere.
+        Where both have run out, as nodes with a vertex went there: one that is elsewhere.
         """
         if not self.seats[rack]:
             if (chosen := next(loose, None)) is not None:
@@ -469,9 +469,9 @@ def _seated(
         at |= {v: next(loose) for v in range(order) if v not in at}
     rank = np.empty(len(sequence), np.int64)
     rank[sequence] = np.arange(len(sequence))
-    standing = {v for v, i in at.items() if nodes[i].rack is not None}
+    racked = {v for v, i in at.items() if nodes[i].rack is not None}
     vertices = np.lexsort((found.position, rank[found.rack]))
-    waiting = np.array([v for v in vertices.tolist() if v not in standing], np.int64)
+    waiting = np.array([v for v in vertices.tolist() if v not in racked], np.int64)
     sizes = np.bincount(rank[found.rack[waiting]], minlength=len(sequence))
     homes, missing = _fill(sizes, floor.room())
     if missing:
@@ -493,7 +493,7 @@ def _with_units(
     others: Sequence[Node],
     position: NDArray[np.int32],
 ) -> tuple[Node, ...]:
-    """The nodes with a unit for each that stands in a rack, the lowest free ones by position.
+    """The nodes with a unit for each that is in a rack, the lowest free ones by position.
 
     So racks whose clusters are wired alike look alike; those without a vertex come last.
     """
@@ -544,7 +544,7 @@ def shortest_order(
         graph: the fabric.
         found: its clusters.
         homes: the rack of the i-th cluster that is placed.
-        places: float64[R, 2], where the racks stand, in metres.
+        places: float64[R, 2], where the racks are, in metres.
 
     Raises:
         InputError: scipy is not installed, or there are too many clusters.
@@ -561,8 +561,8 @@ def shortest_order(
         raise _refusal(required, f"{count:,}", "write order: listed")
     flow = links_between(graph, found).astype(np.float64)
     np.fill_diagonal(flow, 0)
-    stand = places[list(homes)]
-    distance = np.abs(stand[:, None] - stand[None]).sum(axis=2)
+    spots = places[list(homes)]
+    distance = np.abs(spots[:, None] - spots[None]).sum(axis=2)
     listed = np.arange(count)
     # Slots are permuted over clusters: slot i holds cluster solution[i].
     solution = quadratic_assignment(

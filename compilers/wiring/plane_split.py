@@ -30,12 +30,12 @@ def each_plane(loaded: LoadedFabric) -> Iterator[Placed]:
         yield place_fabric(loaded)
         return
     nodes = loaded.inventory.nodes if loaded.inventory else ()
-    standing: list[Node] = []
+    placed_nodes: list[Node] = []
     for plane in range(1, count + 1):
         later = [node for node in nodes if (node.plane or 1) > plane]
         part = _one(loaded, plane)
-        placed = place_fabric(part, (*standing, *later))
-        standing += placed.inventory.nodes
+        placed = place_fabric(part, (*placed_nodes, *later))
+        placed_nodes += placed.inventory.nodes
         yield placed
 
 

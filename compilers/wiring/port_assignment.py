@@ -53,7 +53,7 @@ class TypePorts:
 
     @property
     def plugs(self) -> dict[str, tuple[int, int | None]]:
-        """The port and the socket, from 0, that each name stands for; None: all of the port's."""
+        """The port and the socket, from 0, that each name means; None: all of the port's."""
         known: dict[str, tuple[int, int | None]] = {}
         for n, (name, sockets) in enumerate(zip(self.names, self.sockets, strict=True), 1):
             known[name] = (n, None)
@@ -204,7 +204,7 @@ class PortGroups:
 
 
 def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.int64]]]:
-    """The different rows of a table, int[N, M], in the order they appear, and where each stands.
+    """The different rows of a table, int[N, M], in the order they appear, and where each is.
 
     Sorting wide rows to find the same ones takes longer than all the rest of the wiring.
     """
@@ -285,7 +285,7 @@ def _spread(
         done[alike] = True
         room = [len(each) for each in ports.values()]
         share = shares(room, links, [0] * len(room))
-        # A place for each link; in a graph without triangles those to one rack go apart.
+        # A place for each link; in a graph without triangles those to one rack are separated.
         at = (turn if mates.any() else groups.order)[alike, :links]
         where = np.array((runs if triangles else dealt)(share), np.int64)
         module = np.full((len(alike), far.shape[1]), len(room))

@@ -22,7 +22,7 @@ RACK_UNITS = 42
 PORT_COUNTS = (16, 32, 64, 128, 256, 512, 1024, 2048)
 """How many ports switches have."""
 SPARE_PORTS = 2
-"""What a switch needs beside its links and hosts for one more cluster."""
+"""What a switch needs besides its links and hosts for one more cluster."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,12 +214,13 @@ def connected(address: str, folders: Sequence[tuple[Build, Path]] = ()) -> Itera
 def _require_listener(address: str) -> None:
     """Pass when the address has one of `PROTOCOLS`, a port, and a scheduler's greeting.
 
-    A client would try again for long where nobody listens, and wait for ever for one that is
+    A client would try again for long where nothing listens, and wait for ever for one that is
     silent. A scheduler speaks first: the length of its greeting, then that.
 
     Raises:
         ValueError: it has no port, or another protocol.
-        OSError: the host has no address, or nobody takes a connection there, or no scheduler does.
+        OSError: the host has no address, or nothing accepts a connection there, or no scheduler
+            does.
     """
     import socket
 
@@ -277,7 +278,7 @@ def _here() -> dict[str, str]:
 
 
 def _code_here() -> dict[str, str]:
-    """The versions, and what tells checkouts of the same version apart."""
+    """The versions, and what distinguishes checkouts of the same version."""
     return {**_here(), "polarfab with sources": source_digest()[:16]}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from compilers.workers.shards import groups, in_window, told
+from compilers.workers.shards import groups, in_window, reported
 
 if TYPE_CHECKING:
     from multiprocessing.pool import AsyncResult, Pool
@@ -98,7 +98,7 @@ def on_all_cores(
         Whatever `work` raises first; what is under way then is ended.
     """
     results = LocalProcesses().over(lambda _: work, None, switches, SWITCHES_A_TASK, LEAST_SWITCHES)
-    return told(results, [(switch,) for switch in switches], progress)
+    return reported(results, [(switch,) for switch in switches], progress)
 
 
 @contextmanager

@@ -73,7 +73,7 @@ def in_blocks(numbers: Block, step: int) -> list[Block]:
     return [numbers[first : first + step] for first in range(0, len(numbers), step)]
 
 
-def told(
+def reported(
     results: Iterable[T], blocks: Sequence[Sized], progress: Callable[[int, int], None] | None
 ) -> Iterator[T]:
     """The results of blocks; after each, progress(numbers done, all) is called."""

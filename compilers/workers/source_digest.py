@@ -1,4 +1,4 @@
-"""Digests of folders, and of our own sources: what results follow from, beside their input."""
+"""Digests of folders, and of our own sources: what results follow from, besides their input."""
 
 from __future__ import annotations
 

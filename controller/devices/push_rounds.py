@@ -93,7 +93,7 @@ class PushRounds:
         new = _by_place(device.lines(device.rendered()))
 
         def after(number: int) -> list[RouteLine]:
-            found = old if number == BEFORE else rounds.standing(old, new, number, _moved)
+            found = old if number == BEFORE else rounds.held_after(old, new, number, _moved)
             return [line for lines in found.values() for line in lines]
 
         return after
@@ -103,7 +103,7 @@ class PushRounds:
         before, rounds = self._of(vertex)
         new = self.held[1](vertex)
         old = self.held[0](before) if before >= 0 else {}
-        found = rounds.standing(_places(old), _places(new), number, lambda hops, _: hops)
+        found = rounds.held_after(_places(old), _places(new), number, lambda hops, _: hops)
         tables: RouteTables = {
             table: dict(routes) for table, routes in new.items() if table in RULES
         }

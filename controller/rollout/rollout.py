@@ -64,7 +64,7 @@ class RoundPrograms:
         known = self.generation.get(vertex, generation)
         standing: list[Block] = []
         for slots in self.programs.slots(self.node[vertex], known):
-            standing += slots.standing(self.done[vertex])
+            standing += slots.held_after(self.done[vertex])
         groups = tuple(block for block in standing if kind_of(block) == RowKind.GROUP)
         flows = tuple(block for block in standing if kind_of(block) != RowKind.GROUP)
         return FlowProgram(groups, flows)
@@ -73,9 +73,9 @@ class RoundPrograms:
         """What the vertex's switch can do."""
         return self.programs.profile(self.node[vertex])
 
-    def told(self, vertex: int, able: Profile) -> None:
+    def restrict(self, vertex: int, able: Profile) -> None:
         """The vertex's switch has shown that it can do no more than this."""
-        self.programs.told(self.node[vertex], able)
+        self.programs.restrict(self.node[vertex], able)
 
     def forth(self, vertex: int) -> list[bytes]:
         """The messages of a vertex's next round."""

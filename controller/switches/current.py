@@ -30,7 +30,7 @@ class ProgramSource(Protocol):
     def profile(self, vertex: int) -> Profile:
         """What the vertex's switch can do, as far as is known."""
 
-    def told(self, vertex: int, able: Profile) -> None:
+    def restrict(self, vertex: int, able: Profile) -> None:
         """The vertex's switch has shown that it can do no more than this."""
 
     def describe(self, number: int) -> str:

@@ -287,7 +287,7 @@ class Switch:
         programs = self.owner.current.programs
         before = programs.profile(vertex)
         self.able = self.able.within(able)
-        programs.told(vertex, self.able)
+        programs.restrict(vertex, self.able)
         if (now := programs.profile(vertex)) != before:
             self.owner.tell(profile_report(self.owner.current, vertex, now))
 
@@ -297,7 +297,7 @@ class Switch:
             raise ValueError("a switch that is not in this build")
         self.generation = generation_of(held.marker)
         programs = self.owner.current.programs
-        programs.told(self.vertex, self.able)
+        programs.restrict(self.vertex, self.able)
         self.talk.bundles = programs.profile(self.vertex).bundles
         program = programs.program(self.vertex, self.generation)
         self.holds = sum(map(len, held.blocks)) + len(held.foreign), len(held.groups)

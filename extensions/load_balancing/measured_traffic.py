@@ -120,7 +120,7 @@ class MeasuredTraffic:
 
     def shares(self, weight: Numbers) -> Reals:
         """float64[G, W]: the shares of the ways by weights, [S, C, 1 + A]."""
-        some = np.where(self.paths.ways, weight[self.switch, self.number], 0).astype(np.float64)
+        some = np.where(self.paths.options, weight[self.switch, self.number], 0).astype(np.float64)
         # A class without a weight, as none can be followed, has its minimal port.
         some[:, 0] += some.sum(axis=1) == 0
         return np.asarray(some / some.sum(axis=1, keepdims=True))
@@ -163,7 +163,7 @@ def _entering(fluid: Fluid, counted: Traffic, paths: FlowPaths, shares: Reals) -
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     passes = (keys[place] == wanted) & (there != end)
     place, flow = place[passes], paths.flow[passes]
-    part = shares[paths.ways][paths.share[passes]]
+    part = shares[paths.options][paths.share[passes]]
     x = counted.amount
     for _ in range(STEPS):
         through = np.bincount(place, part * x[flow], minlength=len(x))

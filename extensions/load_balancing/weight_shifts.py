@@ -119,14 +119,14 @@ def _fitted(traffic: MeasuredTraffic, compiled: Reals, other: Reals) -> Reals:
     from compilers.demand.weight_fit import Fit, fit
 
     paths, arcs = traffic.paths, np.flatnonzero(other > 0)
-    count, width = np.count_nonzero(paths.ways), paths.ways.shape[1]
+    count, width = np.count_nonzero(paths.options), paths.options.shape[1]
     alone = np.arange(width)[None] == 0  # what no choice moves: a choice of one way
     both = replace(
         paths,
         arc=np.concatenate((paths.arc, arcs)).astype(np.int32),
         share=np.concatenate((paths.share, np.full(len(arcs), count))).astype(np.int32),
         amount=np.concatenate((paths.amount, other[arcs])),
-        ways=np.concatenate((paths.ways, alone)),
+        options=np.concatenate((paths.options, alone)),
     )
     shares = np.concatenate((compiled, alone.astype(np.float64)))
     loads = both.loads(shares)
@@ -139,7 +139,7 @@ def _shifted(classes: Classes, shifts: Shifts, traffic: MeasuredTraffic, shares:
     """Shifts to these shares of classes that have traffic; the others keep theirs."""
     carries = np.zeros(len(shares), np.bool_)
     paths = traffic.paths
-    choice = np.repeat(np.arange(len(shares)), np.count_nonzero(paths.ways, axis=1))
+    choice = np.repeat(np.arange(len(shares)), np.count_nonzero(paths.options, axis=1))
     carries[choice[paths.share[paths.amount > 0]]] = True
     exact = shares[carries] * HASH_VALUES
     parts = np.floor(exact + 1e-9).astype(np.int64)

@@ -36,7 +36,7 @@ def fits(document: Any) -> bool:
 
 
 def read(documents: Iterable[Any]) -> HeldRoutes:
-    """The routes and rules; next hops that stand alone are looked up."""
+    """The routes and rules; next hops that are objects of their own are looked up."""
     held = HeldRoutes()
     lists = [items(document) for document in documents]
     objects = {entry["id"]: entry for entries in lists if "id" in entries[0] for entry in entries}
@@ -94,7 +94,7 @@ def _alone(gateway: str, interface: str) -> Hops:
 
 
 def _rules(held: HeldRoutes, entries: list[Tree]) -> None:
-    """Rules of ours. Of the families only IPv4 has a rule for the table `default` (ip-rule(8))."""
+    """Our rules. Of the families only IPv4 has a rule for the table `default` (ip-rule(8))."""
     ipv4 = any(entry.get("table") in ("default", "253") for entry in entries)
     family = IPV4_RULES if ipv4 else IPV6_RULES
     held.rows.setdefault(family, {})

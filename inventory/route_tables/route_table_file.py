@@ -68,7 +68,7 @@ def read_routes(paths: Sequence[Path], known: AbstractSet[str] = frozenset()) ->
 
     Args:
         paths: its files, each with one output or several, one after the other. The policy rules of
-            a kernel may stand beside the tables of another form.
+            a kernel may be given with the tables of another form.
         known: prefixes that are as `ip_network` writes them.
 
     Raises:

@@ -51,10 +51,10 @@ def _groups(tables: list[Tree]) -> dict[str, Hops]:
     for group in _all(tables, "next-hop-group"):
         members = [_bare(member) for member in items(group.get("next-hop"))]
         numbers = [str(member.get("next-hop", member.get("index"))) for member in members]
-        ways = [hops[number] for number in numbers if number in hops]
-        direct = [way for way in ways if "ip-address" in way or "subinterface" in way]
+        listed = [hops[number] for number in numbers if number in hops]
+        direct = [hop for hop in listed if "ip-address" in hop or "subinterface" in hop]
         found[str(group.get("index"))] = (
-            hops_of((str(way.get("ip-address", "")), _interface(way), 1) for way in direct)
+            hops_of((str(hop.get("ip-address", "")), _interface(hop), 1) for hop in direct)
             if direct
             else DISCARD
         )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.labelled_graph import Topology
-from compilers.workers.shards import Workers, in_blocks, told
+from compilers.workers.shards import Workers, in_blocks, reported
 
 Report = Callable[[int, int], None]
 SOURCES_AT_ONCE = 128
@@ -36,7 +36,7 @@ def blocks(
 ) -> Iterator[NDArray[np.int64]]:
     """The sources, `size` at a time; report(done, all) after each."""
     found = in_blocks(sources, size)
-    return told(found, found, report)
+    return reported(found, found, report)
 
 
 def over_blocks(
@@ -47,4 +47,4 @@ def over_blocks(
 ) -> Iterator[T]:
     """prepare(topology)(sources) for all nodes with hosts, in blocks that workers share."""
     found = in_blocks(np.flatnonzero(topology.endpoints), SOURCES_AT_ONCE)
-    return told(workers.over(prepare, topology, found, least=LEAST_BLOCKS), found, report)
+    return reported(workers.over(prepare, topology, found, least=LEAST_BLOCKS), found, report)

@@ -153,7 +153,7 @@ def reaching(min_nodes: int, among: Iterable[Family] | None = None) -> list[Desi
 def holding(
     sizing: Sizing, radix: Iterable[int] | None, among: Iterable[Family], prices: Prices
 ) -> Iterator[Candidate]:
-    """The designs that hold so many hosts at most one apart, without regard to their price.
+    """The designs that hold so many hosts, give or take one, without regard to their price.
 
     Every switch for hosts has at least one. A design fits where its hosts on average are at most
     `oversubscription` times Δ0, half a per cent more accepted.

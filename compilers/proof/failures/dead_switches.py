@@ -58,15 +58,15 @@ def dead_switch_traffic(build: Build, seed: int = 1) -> DeadSwitchTraffic:
 def _pairs(build: Build, seed: int) -> tuple[Numbers, Numbers]:
     """int64[D] and int64[n], ascending: the switches that are down, and the sources of packets."""
     ends = np.flatnonzero(build.topology.endpoints)
-    ways = build.tables.classes.weight.shape[2]
+    choices = build.tables.classes.weight.shape[2]
     if build.marks:  # each is spread over links again
-        ways *= build.wiring.far.shape[1]
-    if len(ends) ** 2 * ways <= FOLLOWED_UP_TO:
+        choices *= build.wiring.far.shape[1]
+    if len(ends) ** 2 * choices <= FOLLOWED_UP_TO:
         return ends, ends
     mixed = np.random.default_rng(seed).permutation(ends)
     kind = build.topology.kind[mixed]
     down = np.concatenate([mixed[kind == k][:DOWN_OF_A_KIND] for k in np.unique(kind)])
-    return np.sort(down), np.sort(mixed[: max(2, FOLLOWED_UP_TO // (len(down) * ways))])
+    return np.sort(down), np.sort(mixed[: max(2, FOLLOWED_UP_TO // (len(down) * choices))])
 
 
 class LinksTaken(NamedTuple):

@@ -54,7 +54,7 @@ class FailureReport:
 
     kind: of `compilers.proof.failures.risk_cases`. cases: how many were tried,
     of `all_cases`. pairs: over all cases, of all switches with hosts. lost_pairs: those that lose
-    packets on some way that their source may choose. looped: those whose packets are still
+    packets on some path that their source may choose. looped: those whose packets are still
     forwarded after 64 links. max_hops: the longest path of a packet that met a failure and was
     delivered, in links. stretch: the most links that a repair adds to a packet's path. losses: the
     first few lost pairs. cut_off: the lost pairs that no path joins any more, counted if the build
@@ -168,7 +168,7 @@ def _drawn(elements: int, at_once: int, sample: int, seed: int) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """All ways of hosts' packets, and what failures do to them, by kind."""
+    """All paths of hosts' packets, and what failures do to them, by kind."""
 
     ways: Ways
     failures: tuple[FailureReport, ...]
@@ -181,7 +181,7 @@ def walk_ways(
     walks: Walks | None = None,
     workers: Workers = THIS_PROCESS,
 ) -> Ways:
-    """Walk every way that packets of hosts may take, without failures; arguments as of `walk`."""
+    """Walk every path that packets of hosts may take, without failures; arguments as of `walk`."""
     return walk(build, (), progress, destinations, walks, workers).ways
 
 
@@ -193,7 +193,7 @@ def walk(
     walks: Walks | None = None,
     workers: Workers = THIS_PROCESS,
 ) -> Walked:
-    """Walk every way that packets of hosts may take, and try every failure of one link or switch.
+    """Walk every path that packets of hosts may take, and try every failure of one link or switch.
 
     Args:
         build: its tables and wiring are walked.
@@ -260,7 +260,7 @@ def walk_failures(
 
 
 def _require_ways(walks: Walks, cases: FailureCases) -> None:
-    """Pass when a switch spreads marked packets over more ways than can be down at it.
+    """Pass when a switch spreads marked packets over more links than can be down at it.
 
     Then one of them is always up, and its packets are followed without failures, too.
     """
@@ -288,7 +288,7 @@ def _down_at_one(walks: Walks, dead: list[int]) -> int:
 def _single(
     kinds: tuple[str, ...], cases: tuple[FailureCases, ...], walks: Walks, block: Numbers
 ) -> Walked:
-    """The ways to some destinations, and what single failures do to packets to them."""
+    """The paths to some destinations, and what single failures do to packets to them."""
     ways, lengths, suspects = walks.single(block, "link" in kinds, "node" in kinds)
     reports = [
         _report(walks, kind, of_kind, lengths[kind == "node"])

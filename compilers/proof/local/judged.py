@@ -57,7 +57,7 @@ def judged(
     seed: int,
     begun: Begun | None = None,
 ) -> Judged:
-    """All ways, and all failures of these kinds.
+    """All paths, and all failures of these kinds.
 
     Destinations that are not proved are walked, which gives their exact counts; of the others a
     few, to see that the counts are the same.
@@ -116,7 +116,7 @@ class _Walks:
         return cls(found, part, Walks.of(part, len(walked)), some)
 
     def ways(self) -> tuple[Ways, bool]:
-        """All ways without failures, and whether a walk contradicts the proof."""
+        """All paths without failures, and whether a walk contradicts the proof."""
         ends, delivers = self.found.destinations, self.found.delivers
         longest = int(self.found.longest[delivers].max(initial=0))
         left = walk_ways(self.part, None, ends[~delivers], self.walks)

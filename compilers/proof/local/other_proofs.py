@@ -58,7 +58,7 @@ class WholeFabricProof(Protocol):
         Args:
             build: see above.
             counts: what `delivery` says of it.
-            kinds: of failures, of `link` and `node`; none: packets of hosts arrive by all ways.
+            kinds: of failures, of `link` and `node`; none: packets of hosts arrive on all paths.
         """
 
     def two_failures(self, build: Build) -> TwoFailures | None:

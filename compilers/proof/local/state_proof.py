@@ -478,7 +478,7 @@ def prove_states(
     repaired: Array,
     stretch: Array,
     longest: Array,
-    ways: Array,
+    choices: Array,
     hop_counts: Array,
 ) -> None:
     """Prove all states of packets to k destinations with hosts.
@@ -503,7 +503,7 @@ def prove_states(
         repaired: bool[k, 2], the same of each kind of failure.
         stretch: int64[k, 2], 0; the most links that a repair adds.
         longest: int64[k], 0; no path of a host's packet has more links while all is up.
-        ways: int64[k], 0; links that hosts may choose.
+        choices: int64[k], 0; links that hosts may choose.
         hop_counts: int64[k, MOST], 0; pairs by links of their minimal path.
     """
     switches, count = len(base), egress.shape[1]
@@ -544,10 +544,10 @@ def prove_states(
                 most = max(most, hops[i, j])
             if egress[i, j] >= 0 and ends[near[i]]:
                 word = words[near[i], egress[i, j]]
-                ways[j] += word & SHARES
+                choices[j] += word & SHARES
                 around |= word & DETOURS > 0
     for j in range(count):
-        ways[j] += chosen
+        choices[j] += chosen
         hop_counts[j, 0] = 0
         for h in range(MOST):
             if hop_counts[j, h]:

@@ -36,7 +36,7 @@ def _balance(name: str) -> Balance:
 
 
 def words(build: Build) -> Iterator[Unsound]:
-    """Words of a policy that nobody knows, or arrays that it does not ask for."""
+    """Words of a policy that are unknown, or arrays that it does not ask for."""
     c = build.tables.classes
     for path, word, known in (
         ("routing.balance", build.balance, _balances(build.balance)),
@@ -202,7 +202,9 @@ def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound
         wrong[~found.used] = 0
         if _balance(build.balance).every_alternate:
             yield from wrong_links(build, use, "alternate", missing, "{}", "nothing")
-        yield from wrong_links(build, use, "alternate", wrong, "a way that the policy allows", "{}")
+        yield from wrong_links(
+            build, use, "alternate", wrong, "a path that the policy allows", "{}"
+        )
     repairs = found.without(NEXT_HOP)
     for word, order, rows, asked in (
         ("protection", c.protection, found.used, build.protect != "none"),
@@ -217,7 +219,7 @@ def alternates(build: Build, use: PortUse, links: Sets) -> Iterator[Unsound]:
     given = given_alternates(build, use)
     yield from wrong_links(build, use, "alternate", links & ~given, "{}", "nothing")
     wrong = given & ~links
-    yield from wrong_links(build, use, "alternate", wrong, "a way that the policy allows", "{}")
+    yield from wrong_links(build, use, "alternate", wrong, "a path that the policy allows", "{}")
 
 
 def _class_numbers(build: Build, found: ClassDetours) -> Iterator[Unsound]:
@@ -254,7 +256,7 @@ def given_alternates(build: Build, use: PortUse) -> Sets:
     order, classes, _ = ports.shape
     width = build.wiring.port.shape[1] + 1
     result = np.zeros(order * classes * width, np.bool_)
-    # What is no link, -1, is the last place of the row before, which is nobody's.
+    # What is no link, -1, is the last place of the row before, which belongs to no switch.
     row = np.arange(0, len(result), width).reshape(order, classes, 1)
     result[use.links(ports) + row] = True
     return np.packbits(result.reshape(order, classes, width)[..., :-1], axis=2)

@@ -1,4 +1,4 @@
-"""Routes and classes, checked row by row against the wiring: ports are what they stand for."""
+"""Routes and classes, checked row by row against the wiring: ports mean what they say."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _aggregates(build: Build) -> int:
 
 
 def rows(build: Build) -> Iterator[Unsound]:
-    """Rows by a class that is not there, for nobody, or delivering what is for others."""
+    """Rows by a class that does not exist, for no switch, or delivering what is for others."""
     routes, port = build.tables.routes, build.tables.classes.port
     egress, order = routes.egress, len(routes.egress)
     here, nothing = local(egress), no_route(egress)
@@ -104,7 +104,7 @@ def _wrong_row(
 
 
 def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
-    """Ports of classes, of alternates and of repair that are no fabric ports, or stand twice."""
+    """Ports of classes, of alternates and of repair that are no fabric ports, or occur twice."""
     c = build.tables.classes
     minimal = c.port
     yield from _ports(build, use, "class", minimal[..., None], (minimal != 0)[..., None])
@@ -126,10 +126,10 @@ def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
 
 
 def _again(minimal: NDArray[np.int32], ports: Ports) -> NDArray[np.bool_]:
-    """bool[S, C, n]: ports that are the class's own, or stand before in the same row."""
+    """bool[S, C, n]: ports that are the class's own, or occur earlier in the same row."""
     again: NDArray[np.bool_] = (ports == minimal[..., None]) & (ports != 0)
     before, after = ports[..., :-1], ports[..., 1:]
-    # Where ports ascend none stands twice, and no row has to be sorted.
+    # Where ports ascend none occurs twice, and no row has to be sorted.
     mixed = np.argwhere(((after != 0) & ((after <= before) | (before == 0))).any(axis=2))
     ranked = np.sort(ports[tuple(mixed.T)], axis=1)
     twice = ((ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] != 0)).any(axis=1)

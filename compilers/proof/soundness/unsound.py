@@ -58,7 +58,7 @@ def where(
 
 
 def repeated(values: Any) -> NDArray[np.bool_]:
-    """bool[n]: the values that stand at an earlier place already."""
+    """bool[n]: the values that occur at an earlier place already."""
     first = np.unique(np.asarray(values), return_index=True)[1]
     result = np.ones(len(values), np.bool_)
     result[first] = False

@@ -202,4 +202,4 @@ def _no_end(build: Build, s: int, k: int) -> Finding:
 
 
 def _name(build: Build, vertex: int) -> str:
-    return build.wiring.names[vertex] if vertex >= 0 else "nobody"
+    return build.wiring.names[vertex] if vertex >= 0 else "no switch"

@@ -34,7 +34,7 @@ from compilers.tables.fib import FAULTS, LOOPED, Fib
 from compilers.tables.switch_blocks import switch_blocks
 from compilers.topology import polarity
 from compilers.topology.distance import distances, neighbour_table
-from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, told
+from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, reported
 
 PAIRS_AT_ONCE = 1 << 18
 PAIR_EXAMPLES = 10
@@ -74,7 +74,7 @@ class Report:
     channels_under: these kinds. local: what was proved state by state, not by
     walks. unsound: values that contradict others; pairs is 0 where these are such that no packet
     can be followed. to_dead_switch: packets to a node that failed, where switches repair. legs:
-    whether packets go by intermediates, so that what is walked are the two legs of their ways, and
+    whether packets go by intermediates, so that what is walked are the two legs of their paths, and
     pairs, hops and lost pairs are those of legs.
     """
 
@@ -96,7 +96,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether all is sound, pairs have minimal paths, ways lead there, and repairs hold."""
+        """Whether all is sound, pairs have minimal paths, all paths arrive, and repairs hold."""
         minimal = self.delivered == self.pairs == self.minimal and not self.loops
         strays = self.ways.strays if self.ways else 0
         return minimal and not strays and not self.broken and not self.unsound.count
@@ -176,7 +176,7 @@ def verify(
     workers: Workers = THIS_PROCESS,
     begun: Begun | None = None,
 ) -> Report:
-    """Judge every ordered pair of switches with hosts, over every way that its packets may take.
+    """Judge every ordered pair of switches with hosts, over every path that its packets may take.
 
     Args:
         build: its tables and wiring are looked at.
@@ -185,13 +185,13 @@ def verify(
             that the policy promises to repair.
         sample: the number of cases of several failures at once; None: all pairs where that is
             quick.
-        seed: of the sample, and of the destinations that are walked beside a certificate.
+        seed: of the sample, and of the destinations that are walked besides a certificate.
         with_channels: whether to count channels and prove the fabric free of deadlock.
-        method: of `METHODS`, for minimal paths, the ways, and failures of one link or node, or
+        method: of `METHODS`, for minimal paths, all paths, and failures of one link or node, or
             of two in a whole PolarFly. What a certificate cannot judge is walked; `auto` takes it
             where walks take long.
         workers: that share the destinations of walks.
-        begun: told what is walked after all, as no certificate proves it.
+        begun: called with what is walked after all, as no certificate proves it.
     """
     if (found := walkable(build)).count:
         return Report(0, 0, 0, 0, (), (), unsound=found)
@@ -234,9 +234,9 @@ def verify(
 
 
 def _over_intermediates(legs: Report) -> Report:
-    """The report on ways over intermediates, by the report on their legs.
+    """The report on paths over intermediates, by the report on their legs.
 
-    Both legs are ways of minimal routes, so their lengths add up. Nothing is lost where no leg is:
+    Both legs are paths of minimal routes, so their lengths add up. Nothing is lost where no leg is:
     one to an intermediate that is down ends at a neighbour of it, with a packet that is then one of
     a host there.
     """
@@ -290,7 +290,7 @@ def _walked(
     progress: Progress | None,
     workers: Workers,
 ) -> Report:
-    """The report with all ways, where there are alternates, and failures of one link or node."""
+    """The report with all paths, where there are alternates, and failures of one link or node."""
     single, spread = tuple(kind for kind in kinds if kind in PROMISED["node"]), _spread(build)
     if not single and not spread:
         return report
@@ -307,7 +307,7 @@ def _judged(
     workers: Workers,
     begun: Begun | None = None,
 ) -> Report:
-    """The report with all ways, and the failures that are proved."""
+    """The report with all paths, and the failures that are proved."""
     spread, kinds = _spread(build), tuple(proof.repaired)
     if not spread and not kinds:
         return report
@@ -397,7 +397,7 @@ def _walk_minimal(
     towards = ends if towards is None else towards
     blocks = in_blocks(towards, max(1, PAIRS_AT_ONCE // build.tables.switches))
     found = workers.over(_MinimalPaths.of, build, blocks, least=LEAST_BLOCKS)
-    return reduce(_both, told(found, blocks, progress), Report(0, 0, 0, 0, (), ()))
+    return reduce(_both, reported(found, blocks, progress), Report(0, 0, 0, 0, (), ()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

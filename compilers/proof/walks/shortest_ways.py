@@ -1,4 +1,4 @@
-"""Shortest ways: whether the alternates of a class are all shortest paths, and nothing longer.
+"""Shortest paths: whether the alternates of a class are all shortest paths, and nothing longer.
 
 Distances are of the graph; the tables only say which destinations share a class.
 """

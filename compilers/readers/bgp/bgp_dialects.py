@@ -1,6 +1,6 @@
 """How each system says what a BGP speaker is: templates of statements (`statements`).
 
-They are beside a template of the text, in `templates/*/FILE.speaker`: a line is one, and `[FIELD]`
+They are next to a template of the text, in `templates/*/FILE.speaker`: a line is one, and `[FIELD]`
 begins those of a field of `BgpDialect`. Targets with the same file have the same words.
 """
 
@@ -68,7 +68,7 @@ def dialect(file: str) -> BgpDialect:
 
 @lru_cache
 def said_in(name: str) -> dict[str, tuple[str, ...]]:
-    """The templates of statements in files of a name beside the templates, by their heads."""
+    """The templates of statements in files of a name next to the templates, by their heads."""
     fields: dict[str, tuple[str, ...]] = {}
     lines = (path.read_text().splitlines() for path in TEMPLATES.glob(f"*/{name}"))
     for line in chain.from_iterable(lines):

@@ -28,7 +28,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class ShareFailures:
-    """What was tried: cases, ways of shares followed in all of them, and the links of the longest.
+    """What was tried: cases, paths of shares followed in all of them, and the links of the longest.
 
     faults: what went wrong, a text each, at most one a case. unproved: what was not tried, "" where
     everything was.
@@ -51,7 +51,7 @@ class ShareFailures:
 def share_failures(
     speakers: Sequence[BgpSwitch], families: Sequence[SpeakerFamily]
 ) -> ShareFailures:
-    """Follow every way of every share of these speakers, before and under each failure.
+    """Follow every path of every share of these speakers, before and under each failure.
 
     Of more than `MOST_SWITCHES` no failure is tried, which `unproved` says.
 
@@ -67,13 +67,13 @@ def share_failures(
     followed = sum(count for count, *_ in found)
     unproved = (
         f"shares with a link or a switch down: tried up to {MOST_SWITCHES} switches, these are"
-        f" {len(speakers):,}; with nothing down every way was followed"
+        f" {len(speakers):,}; with nothing down every path was followed"
     )
     return ShareFailures(len(found), followed, longest, tuple(faults), unproved * many)
 
 
 class _FamilyCases:
-    """A family of all speakers: sessions, and ways of shares, as columns."""
+    """A family of all speakers: sessions, and paths of shares, as columns."""
 
     def __init__(self, speakers: Sequence[BgpSwitch], family: SpeakerFamily) -> None:
         self.family = family
@@ -87,7 +87,7 @@ class _FamilyCases:
         self.at, self.prefix, self.via = rows.T
 
     def _shares(self, speakers: Sequence[BgpSwitch]) -> Iterator[tuple[int, int, int]]:
-        """Each way of each share: the switch, the prefix, and the next hop."""
+        """Each path of each share: the switch, the prefix, and the next hop."""
         place = self.family.place
         hop = {f"{VIA}{p.partition('/')[0]}": place[p] for p in place if self.family.vias[place[p]]}
         for at, speaker in enumerate(speakers):
@@ -100,7 +100,7 @@ class _FamilyCases:
                         yield from ((at, prefix, way) for way in ways if way >= 0)
 
     def outcomes(self) -> Iterator[tuple[int, int, str]]:
-        """Of each case the ways that were followed, the most links of one, and a fault or ""."""
+        """Of each case the paths that were followed, the most links of one, and a fault or ""."""
         everything = np.ones(len(self.names), np.bool_)
         sessions = np.ones(len(self.source), np.bool_)
         yield self._case("nothing", everything, sessions)
@@ -140,5 +140,5 @@ class _FamilyCases:
             names = self.names[self.at[row]], family.prefixes[self.prefix[row]]
             hop_text = family.prefixes[self.via[row]].partition("/")[0]
             fault = f"with {down} down packets of {names[0]} for {names[1]} by {hop_text} are lost"
-            fault += f", and {np.count_nonzero(lost) - 1:,} more ways"
+            fault += f", and {np.count_nonzero(lost) - 1:,} more paths"
         return int(np.count_nonzero(used)), int(links.max(initial=0)), fault

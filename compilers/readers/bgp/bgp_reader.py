@@ -26,7 +26,7 @@ from compilers.readers.emitted_forwarding import (
 
 
 class BgpReader:
-    """Reads the folder of a switch; the first time those of all others beside it, too.
+    """Reads the folder of a switch; the first time those of all others next to it, too.
 
     Args:
         speaker: reads one folder.
@@ -110,7 +110,7 @@ class BgpReader:
             try:
                 switch = self._speaker(each)
             except (OSError, ValueError):
-                continue  # told when it is asked for
+                continue  # reported when it is asked for
             self._places[each.name] = len(self._all)
             self._all.append(switch)
         self._all = list(_that_agree(self._all))
@@ -145,7 +145,7 @@ def _vias(switch: BgpSwitch) -> Iterator[str]:
 
 
 def _sessions(switch: BgpSwitch) -> Iterator[Claim]:
-    """With whom a switch speaks, behind which port; what is behind none is told as a next hop."""
+    """With whom a switch speaks, behind which port; what is behind none counts as a next hop."""
     for words, family in zip(FAMILIES, switch.families, strict=False):
         for session in filter(lambda each: each.port, family.sessions):
             value = (Interface(session.port), words["family"], f"AS {session.number}")

@@ -1,8 +1,8 @@
 """Grammars as data: the statements that a system understands, and what each of them means.
 
-A grammar is a text beside the templates of its target, `templates/TARGET/FILE.grammar`. A line is a
-rule: the pattern of a statement, and behind `=>` what it does, verbs with `;` between them. Rules
-that stand below another, further to the right, are those of its section. `#` begins a comment.
+A grammar is a text next to the templates of its target, `templates/TARGET/FILE.grammar`. A line is
+a rule: the pattern of a statement, and behind `=>` what it does, verbs with `;` between them. Rules
+that are below another, further to the right, are those of its section. `#` begins a comment.
 
 Patterns have fields: `<a>` is a word, `<a#>` a number of at most ten digits (without zeros before
 it, which `ip` takes for octal), `<a.>` an IPv4, `<a:>` an IPv6 and `<a@>` a MAC address, `<a...>`
@@ -57,7 +57,7 @@ KINDS = {
     ".": r"[\d.]+",
     ":": r"[\da-f.]*:[\da-f:.]*",
 }
-"""What fields fit, by what stands behind their names."""
+"""What fields fit, by what follows their names."""
 DEEP = " **"
 ENGINE_VERBS = {
     *("say", "define", "needs", "wants", "absent", "range"),
@@ -73,7 +73,7 @@ class GrammarRule:
 
     text: its pattern as it is written. checks, verbs: what it does: those of the engine, and those
     of the actor. inside: the rules of its section. six: of a rule of routes, whether its prefixes
-    are IPv6 ones, None: either. deep: its section is taken whole. indent: where it stands.
+    are IPv6 ones, None: either. deep: its section is taken whole. indent: where it begins.
     """
 
     text: str
@@ -93,7 +93,7 @@ class GrammarRule:
 
     @property
     def section(self) -> bool:
-        """Whether other statements may stand below."""
+        """Whether other statements may follow below."""
         return bool(self.inside) or self.deep
 
     def fields(self, statement: str) -> Fields | None:
@@ -106,7 +106,7 @@ class GrammarRule:
 class RouteHead:
     """How lines of routes begin, the rules that read what is behind their prefix, and where.
 
-    section: the rule whose section they stand in; None: none.
+    section: the rule whose section they are in; None: none.
     """
 
     text: str

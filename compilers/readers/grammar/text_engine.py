@@ -1,6 +1,6 @@
 """The engine: reads a text from its first line to its last, as the device does.
 
-What stands above decides what a line means: the section that is open, and what was defined. Every
+What is above decides what a line means: the section that is open, and what was defined. Every
 statement that no rule of that place reads is unknown. Routes, of which a file may have tens of
 thousands, are taken in runs: a run has a place as a line has one.
 """
@@ -54,7 +54,7 @@ class GrammarActor(Protocol):
         """The table of a route and its one text; None where it makes no sense.
 
         Args:
-            place: where such a route stands first; the text is that behind its prefix.
+            place: where such a route occurs first; the text is that behind its prefix.
             kind: of the route.
             words: the other arguments of its rule.
         """
@@ -62,9 +62,9 @@ class GrammarActor(Protocol):
 
 @dataclass(slots=True)
 class _Open:
-    """A line below which others may stand; rule is None where nobody knows it.
+    """A line below which others may follow; rule is None where none fits.
 
-    path: of a statement, behind those of the sections that it stands in. used: whether any do.
+    path: of a statement, behind those of the sections that it is in. used: whether any do.
     ends: whether a word is there that ends it and no other. key: what tells it from others: its
     text, its line if there are several of one text, behind those of its sections.
     """
@@ -90,7 +90,7 @@ _Section: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class _Run(NamedTuple):
-    """Lines of routes that stand together: of a head, the first and the last of the text."""
+    """Lines of routes that follow each other: of a head, the first and the last of the text."""
 
     head: int
     first: int
@@ -220,7 +220,7 @@ class TextEngine:
                 self.said.setdefault(text, number)
 
     def _leave(self, number: int, line: str) -> None:
-        """End the sections that a line no longer stands in."""
+        """End the sections that a line is no longer in."""
         indent, text = len(line) - len(line.lstrip()), line.strip()
         while self._open and self._open[-1].indent >= indent:
             left = self._open.pop()
@@ -276,7 +276,7 @@ class TextEngine:
                 self._only.append(((verb, *["if"] * (verb == "iff"), *words), place))
 
     def _routes(self, head: RouteHead, lines: TextLines, section: _Section) -> None:
-        """The routes of a head in a section, each way understood once."""
+        """The routes of a head in a section, each next hop understood once."""
         parts = [(lines, len(head.text))] if len(lines.number) else []
         if single := self._single.get((head, section)):
             alone = TextLines.of("".join(f"{line}\n" for _, line in single).encode())
@@ -304,7 +304,7 @@ class TextEngine:
     def _way(
         self, rule: GrammarRule, match: re.Match[str], line: int, section: _Section
     ) -> tuple[str, str] | None:
-        """The table and the one text of a way."""
+        """The table and the one text of a next hop."""
         own = {k: v for k, v in match.groupdict().items() if v is not None}
         fields = dict(section) | own
         place = Place(line, match[0], fields)
@@ -344,7 +344,7 @@ class TextEngine:
 
 
 def _runs(label: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:
-    """Lines of one head that stand together; all others between them."""
+    """Lines of one head that follow each other; all others between them."""
     starts = np.flatnonzero(np.diff(label, prepend=-2))
     for first, last in pairwise([*starts.tolist(), len(label)]):
         yield _Run(int(label[first]), first, last)
@@ -364,7 +364,7 @@ def _read(
 
 @lru_cache
 def _behind_prefix(rule: GrammarRule) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """The pattern of what stands behind the prefix of a rule of routes, and its arguments."""
+    """The pattern of what follows the prefix of a rule of routes, and its arguments."""
     whole = rule.pattern.pattern
     name = f"(?P<prefix{(PREFIX.search(rule.text) or ('', ''))[1]}>\\S+)\\ "
     (_, *words), *_ = rule.verbs

@@ -1,7 +1,7 @@
 """Trees of JSON and YAML as lines for the engine: a key a line, what it holds below, more right.
 
 An entry of a list of mappings is `KEY NAME`, its name what it has at the key of the list, `name`
-unless a grammar has another; one that is no mapping is `KEY - VALUE`; other values stand behind
+unless a grammar has another; one that is no mapping is `KEY - VALUE`; other values follow
 their key as JSON writes them. Below a key that a grammar takes whole each entry is one line,
 `KEY NAME {…}`, whose mapping has its keys in order.
 """
@@ -29,7 +29,7 @@ FLOW = re.compile(r' *"([^"]+)": (\{.*\})')
 
 
 class LineKey(str):
-    """A key, and the line where it stands."""
+    """A key, and the line where it is."""
 
     line: int = 0
 
@@ -186,7 +186,7 @@ def _set(tree: Any) -> Any:
 
 
 def _value(node: yaml.Node | None, tail: dict[str, Any] | None = None) -> Any:
-    """Mappings, lists and texts of YAML; `tail` stands in the place of the key "".
+    """Mappings, lists and texts of YAML; `tail` is in the place of the key "".
 
     Raises:
         ValueError: (line, text) a key is twice in a mapping.

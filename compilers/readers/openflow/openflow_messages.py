@@ -50,7 +50,7 @@ NAMES = {"in_port": ("NXM_OF_IN_PORT", 16), "reg0": ("NXM_NX_REG0", 32)}
 AS_IT_CAME = 0xFFF8
 """The port of a resubmit, where that stays what it was."""
 METADATA, ALL_METADATA = (0xFFFF, 0x4FFFF), (1 << 64) - 1
-"""The masks whose values stand in decimals; the last one goes without saying."""
+"""The masks whose values are in decimals; the last one goes without saying."""
 
 
 class MessageReader:

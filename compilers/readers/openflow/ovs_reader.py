@@ -154,20 +154,20 @@ class Bucket:
 class OvsProgram:
     """Classes and groups of a switch with their lines, and what tells packets from hosts.
 
-    rows: those of each class, by the port where packets come in, 0: any. told: the ports whose
-    packets are told from others, by family.
+    rows: those of each class, by the port where packets come in, 0: any. matched: the ports whose
+    packets are distinguished from others, by family.
     """
 
     rows: dict[int, dict[int, list[ReadClass]]] = field(default_factory=dict)
     groups: dict[int, tuple[str, tuple[Bucket, ...]]] = field(default_factory=dict)
-    told: dict[str, set[int]] = field(default_factory=dict)
+    matched: dict[str, set[int]] = field(default_factory=dict)
     row_lines: dict[ReadClass, int] = field(default_factory=dict)
     group_lines: dict[int, int] = field(default_factory=dict)
 
     def row(self, entry: Entry, in_port: int) -> ReadClass | None:
         """The row that a packet of a class meets."""
         egress, family = entry
-        metadata = egress | INGRESS * (in_port in self.told.get(family, ()))
+        metadata = egress | INGRESS * (in_port in self.matched.get(family, ()))
         of_class = self.rows.get(egress, {})
         rows = [
             row
@@ -274,7 +274,7 @@ def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
     if parts.masks:
         for claim in claims:
             if claim.kind == "forwarded" and claim.value[2]:
-                program.told.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
+                program.matched.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
     else:
         claims = [_dispatched(claim) if claim.kind == "forwarded" else claim for claim in claims]
     rows = EmittedRows(
@@ -364,7 +364,7 @@ def _dispatched(claim: Claim) -> Claim:
 def lookups(
     program: OvsProgram, rows: EmittedRows, entries: Sequence[Entry], files: tuple[str, str]
 ) -> tuple[Lookup, dict[Port, tuple[Lookup, ...]]]:
-    """What packets from any port meet, and what those from ports that are told apart do.
+    """What packets from any port meet, and what those from ports that are matched do.
 
     Args:
         program: classes and groups.
@@ -396,11 +396,11 @@ def lookups(
     usual = np.array([behaviour(entry, 0) for entry in entries], np.int64)
     by_port: dict[int, NDArray[np.int64]] = {}
     for at, (egress, family) in enumerate(entries):
-        ports = {*program.told.get(family, ())}
+        ports = {*program.matched.get(family, ())}
         of_class = program.rows.get(egress, {})
         ports.update(of_class)
         for row in of_class.get(0, ()):
-            # Those of packets from hosts are met by packets of ports that are told apart.
+            # Those of packets from hosts are met by packets of ports that are matched.
             aware = program.aware(row.group).union(row.members)
             ports |= set() if row.metadata & INGRESS else aware
         for port in ports - {0}:

@@ -1,4 +1,4 @@
-"""Reader of frr.conf with static routes, and of the files for `ip -batch` beside it.
+"""Reader of frr.conf with static routes, and of the files for `ip -batch` next to it.
 
 Of the static routes of a prefix in a table those of the least distance whose interface is up are
 installed; several of one distance share by weight.
@@ -100,7 +100,7 @@ def read_frr(folder: Path, bfd: bool = False, tracked: bool = False) -> EmittedS
 def read_frr_text(
     folder: Path, bfd: bool, tracked: bool = False
 ) -> tuple[RouterFiles, FrrActor, TextEngine]:
-    """Read frr.conf and the files beside it.
+    """Read frr.conf and the files next to it.
 
     Raises:
         OSError: a file is not there.

@@ -77,7 +77,7 @@ class RouterFiles:
         self.marks = MarkedDevices(self.folder)
 
     def read(self, target: str, name: str, actor: KernelActor | None = None) -> TextEngine:
-        """Read a file by the grammar that stands beside its template.
+        """Read a file by the grammar next to its template.
 
         Args:
             target: whose file it is.
@@ -93,7 +93,7 @@ class RouterFiles:
         return engine
 
     def unknown(self, name: str, line: int, text: str) -> None:
-        """A line that nobody understands."""
+        """A line that is not understood."""
         self.unread.append((str(self.folder / name), line, text))
 
     def wrong(self, name: str, line: int, text: str) -> None:
@@ -165,7 +165,7 @@ class RouterFiles:
         """The tables of routes; those that discard or throw on are noted.
 
         Args:
-            name: of the file where they stand.
+            name: of the file where they are.
             engine: that read it.
             ways: what the text of each way says, without ports if it discards.
         """
@@ -186,7 +186,7 @@ class RouterFiles:
         """All of it, once every file was read.
 
         Args:
-            file: where the routes stand.
+            file: where the routes are.
             tables: made of them.
             hops: the addresses to which they lead.
         """

@@ -17,7 +17,7 @@ TRANSIT, ENTERING, STAGE = "transit", "entering", "stage "
 """The tables of packets from anywhere, of those that come in in the VRF of hosts, and of marked
 ones, in front of the name of their VRF."""
 GROUP, ENDS, LAST = "group ", "discard", "last"
-"""A way by a group of next hops; two lines of one route that discards, behind all others."""
+"""A route by a group of next hops; two lines of one route that discards, behind all others."""
 INSIDE = " default"
 """The VRF of the next hops of a route in that of the hosts."""
 ETHERNET_HEADER = 14
@@ -124,7 +124,7 @@ class RouterActor:
         self.router.vlans.add(vlan)
 
     def shared(self, place: Place, vlan: str, name: str) -> None:  # noqa: ARG002
-        """The interface that stands for the ports of a VLAN."""
+        """The interface for the ports of a VLAN."""
         self.router.shared[vlan] = name
 
     def vrf(self, place: Place, name: str) -> None:  # noqa: ARG002
@@ -197,7 +197,7 @@ class RouterActor:
         router.strange.sort()
 
     def _settled(self, found: RouteLines, kind: str) -> RouteLines:
-        """Routes with the next hops that their ways come to, a row each."""
+        """Routes with the next hops that they resolve to, a row each."""
         if ENDS in found.ways or LAST in found.ways:
             ends, last = ({p: line for p, _, line in found.rows(way)} for way in (ENDS, LAST))
             for prefix in ends.keys() ^ last.keys():
@@ -217,7 +217,7 @@ class RouterActor:
         return rows
 
     def _hops(self, way: str, vrf: str) -> tuple[str, ...] | None:
-        """The next hops of a way, without the end that says their VRF; None: it makes no sense."""
+        """The next hops of a route, without the end that says their VRF; None: it is invalid."""
         if way == LAST:
             return ()
         if way == ENDS:

@@ -146,7 +146,7 @@ def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
 
 
 def _with_lines(rows: RouteLines) -> dict[str, tuple[list[str], int]]:
-    """The next hops of every prefix, and the line where the first one stands."""
+    """The next hops of every prefix, and the line where the first one is."""
     found: dict[str, tuple[list[str], int]] = {}
     for prefix, hop, line in rows.rows(*rows.ways):
         found.setdefault(prefix, ([], line))[0].append(hop or "discard")
@@ -194,7 +194,7 @@ def _port(router: RouterText, name: str) -> str:
 def _next_hops(
     router: RouterText, rows: RouteLines, ends: dict[str, str], recursive: bool = False
 ) -> Iterator[NextHop]:
-    """Each next hop once, where it is first said; those that nobody can reach are faults."""
+    """Each next hop once, where it is first said; those that cannot be reached are faults."""
     for text, line in rows.first_lines().items():
         gateway, interface, vrf = (*text.split(" "), "", "")[:3]
         found = recursive and not interface and gateway not in ends

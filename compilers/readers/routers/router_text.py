@@ -41,11 +41,11 @@ class RouterText:
     """What a file says of a router.
 
     segments: the first bytes of the addresses of SRv6 uSIDs, whose routes are others'. shared: the
-    interface that stands for the ports of a network, by that network. vlans: those that are there,
-    where the system is told. transit: the
+    interface for the ports of a network, by that network. vlans: those that are there,
+    where the system is given. transit: the
     routes of packets that come in anywhere; entering: of those that come in on `ingress`, an
     interface by address family, and are in its prefixes, or that come in on an interface of `vrf`,
-    the one beside the default one. back: routes of the default VRF with next hops in that one.
+    the one besides the default one. back: routes of the default VRF with next hops in that one.
     stages: the routes of VRFs for what comes in marked by a link, by the name of each.
     facts: plain facts by kind, with their lines (`expected_facts`); stated: the kinds that this
     file has to state in full. faults: what is wrong or missing; strange: unknown statements.
@@ -78,7 +78,7 @@ class RouterText:
         self.faults.append((line, text.strip()))
 
     def unknown(self, line: int, text: str) -> None:
-        """Note a statement that nobody knows."""
+        """Note a statement that is unknown."""
         self.strange.append((line, text.strip()))
 
     def fact(self, line: int, kind: str, *value: str | int) -> None:
@@ -102,13 +102,13 @@ class RouterText:
             self.fact(line, "mtu", Interface(name), mtu)
 
     def part_back(self) -> None:
-        """Put routes of the default VRF that say another one of their next hops apart."""
-        apart = {way for way in self.transit.ways if way.count(" ") > 1}
-        self.back = self.transit.reworded({way: way for way in apart})
-        self.transit = self.transit.reworded({w: w for w in self.transit.ways if w not in apart})
+        """Separate the routes of the default VRF that name another one for their next hops."""
+        separate = {way for way in self.transit.ways if way.count(" ") > 1}
+        self.back = self.transit.reworded({way: way for way in separate})
+        self.transit = self.transit.reworded({w: w for w in self.transit.ways if w not in separate})
 
     def ports(self, name: str) -> list[str]:
-        """The ports of a switched network that an interface stands for, or the interface."""
+        """The ports of a switched network behind an interface, or the interface."""
         networks = {network for network, shared in self.shared.items() if shared == name}
         if not networks:
             return [name]

@@ -70,7 +70,7 @@ class _ToolCheck:
         }
 
     def differ(self, name: str, says: str, should: str) -> None:
-        """Count a difference at the line where a name stands first."""
+        """Count a difference at the line where a name occurs first."""
         line = next(iter(lines_of(self.text, [f'"{name}'])))
         self.found.add(self.file, line, says, should)
 

@@ -1,11 +1,11 @@
 """The one door to the disk: files and folders that take their place whole.
 
-A part is `.NAME.xxxxxxxx.part` beside NAME, written, flushed, then exchanged with NAME in one step,
-so that NAME is the old one or the new one at every moment. It is locked while it is written, so
-that `polarfab folder gc` leaves it alone. Devices, pipes and descriptors are written to, never
+A part is `.NAME.xxxxxxxx.part` next to NAME, written, flushed, then exchanged with NAME in one
+step, so that NAME is the old one or the new one at every moment. It is locked while it is written,
+so that `polarfab folder gc` leaves it alone. Devices, pipes and descriptors are written to, never
 replaced.
 What is in a folder and is not ours is kept there with its mode, owner and times, or refused by name
-where something of ours would take its place.
+where our own file would take its place.
 
 A folder that is to leave its place gets the file `LEFT` just before. So a part with that file is
 the folder that left, and `settle` finishes what a kill interrupted: it carries what was saved there
@@ -52,7 +52,7 @@ PART = re.compile(r"\.(?P<place>.+)\.(?=[0-9]*[a-f])[0-9a-f]{8}\.(?P<kind>part|o
 LEFT = ".left.0000000a.part"
 """In a folder that leaves its place: whether it is to be kept, and what was carried out of it."""
 MARKS = (LEFT, ".polarfab.json", "planes.json", "fabric.json", "plane-[1-9]*/fabric.json")
-"""What a folder of ours has, a part of one soon after it is made; any that leaves its place."""
+"""What our folder has, a part of one soon after it is made; any that leaves its place."""
 MOUNTS = Path("/proc/self/mountinfo")
 MOUNT_POINT = 4
 """Column of `MOUNTS`: where a mount is, with blanks and backslashes as octal numbers."""
@@ -75,8 +75,8 @@ def is_part(name: str) -> bool:
 def is_leftover(path: Path) -> bool:
     """Whether a path is a part that this package made: by its name, and by what is in or at it.
 
-    A folder has a mark of ours, or is beside the folder of ours that it is named for, or is empty.
-    A file is beside the file that it is named for, or is `LEFT` or the mark of a build. An `.old`
+    A folder has our mark, or is next to our folder that it is named for, or is empty.
+    A file is next to the file that it is named for, or is `LEFT` or the mark of a build. An `.old`
     folder always has a mark.
     """
     match = PART.fullmatch(path.name)
@@ -189,7 +189,8 @@ def _stream(file: Path) -> BinaryIO | None:
 
 
 def _require_writable(file: Path) -> None:
-    """Pass unless a folder is there, or a file that nobody may write: a rename would replace it.
+    """Pass unless a folder is there, or a file that is read-only for all: a rename would replace
+    it.
 
     Raises:
         OSError: one is.
@@ -203,21 +204,21 @@ def _require_writable(file: Path) -> None:
 
 
 def replace_file(file: Path, pieces: Iterable[bytes]) -> int:
-    """Write a file beside a place and rename it, whatever is there; returns its bytes.
+    """Write a file next to a place and rename it, whatever is there; returns its bytes.
 
     `flush` has the folder keep the new name.
 
     Raises:
         OSError: it cannot be written.
     """
-    with _part(file) as (beside, descriptor), open(descriptor, "wb", closefd=False) as stream:
+    with _part(file) as (part, descriptor), open(descriptor, "wb", closefd=False) as stream:
         size = sum(map(stream.write, pieces))
         stream.flush()
         with suppress(FileNotFoundError):
             if stat.S_ISREG((old := file.lstat()).st_mode):
-                _own(beside, old)
+                _own(part, old)
         os.fsync(descriptor)
-        beside.replace(file)
+        part.replace(file)
     return size
 
 
@@ -231,15 +232,15 @@ def put_folder(
 
     Args:
         folder: the place; links on the way to it stay.
-        fill: writes into the folder that it is given, empty and beside the place.
+        fill: writes into the folder that it is given, empty and next to the place.
         owned: which files of a folder are ours; without it all are, and none is carried or kept.
         keep: gets the new folder while no other process replaces the one in the place, completes
-            it, and says where the files of ours in the place are to be kept; None for nowhere.
+            it, and says where our files in the place are to be kept; None for nowhere.
 
     Raises:
         InputError: it cannot be written, or what is not ours is in the way.
     """
-    place = folder.resolve()  # a link stays one; `.` has no name to write beside
+    place = folder.resolve()  # a link stays one; `.` has no name to write next to
     if why := _not_to_be_replaced(place):
         raise InputError.of("a folder that can be replaced", why, OTHER_FOLDER, str(folder))
     try:
@@ -254,20 +255,20 @@ def _put_folder(
     owned: Owned | None = None,
     keep: Callable[[Path], Path | None] = lambda _: None,
 ) -> T:
-    with _new_folders(place.parent), _part(place, folder=True) as (beside, descriptor):
+    with _new_folders(place.parent), _part(place, folder=True) as (part, descriptor):
         if place.is_dir():
-            _own(beside, place.stat())
-        result = fill(beside)
+            _own(part, place.stat())
+        result = fill(part)
         with _held(place) as there:
-            kept = keep(beside)
-            carried = carry(place, beside, owned) if there and owned else {}
+            kept = keep(part)
+            carried = carry(place, part, owned) if there and owned else {}
             for each in (place, kept) if kept else (place,):
                 require_no_mount(each)
             _flush_all(descriptor)
             if there and owned:
-                _leave(place, beside, owned, kept, carried)
+                _leave(place, part, owned, kept, carried)
             else:
-                (exchange if there else Path.rename)(beside, place)
+                (exchange if there else Path.rename)(part, place)
                 with _confirmed(place):
                     flush(place.parent)
     return result
@@ -297,7 +298,7 @@ def _leave(place: Path, new: Path, owned: Owned, kept: Path | None, carried: Car
     """Exchange the folder in a place with a new one, and finish the one that left.
 
     Raises:
-        InputError: something of ours has the name of what was saved there until it left.
+        InputError: one of our files has the name of what was saved there until it left.
         OSError: it cannot be written.
     """
     while (descriptor := _opened(place / LEFT, os.O_TRUNC)) is None:
@@ -327,7 +328,7 @@ def settle(left: Path, place: Path, kept: Path, owned: Owned) -> bool:
     """Finish a folder that left its place before a kill; returns whether it was to be kept.
 
     Raises:
-        InputError: something of ours has the name of what was saved there until it left.
+        InputError: one of our files has the name of what was saved there until it left.
         OSError: it cannot be written.
     """
     try:
@@ -348,7 +349,7 @@ def _keep(left: Path, kept: Path | None, owned: Owned) -> bool:
 
 
 def _not_to_be_replaced(place: Path) -> str:
-    """Why no folder of ours takes a place, "" where it may."""
+    """Why none of our folders takes a place, "" where it may."""
     if place.name == "-":
         return "-, standard output"
     with suppress(OSError):
@@ -398,7 +399,7 @@ def carry(old: Path, new: Path, owned: Owned, before: Carried = MappingProxyType
     those that are not ours their times.
 
     Raises:
-        InputError: something of ours has its name, or it cannot be linked; each by name.
+        InputError: one of our files has its name, or it cannot be linked; each by name.
         OSError: it cannot be written.
     """
     ours, fresh = owned(old), owned(new)
@@ -421,11 +422,11 @@ def carry(old: Path, new: Path, owned: Owned, before: Carried = MappingProxyType
                 made.add(name)
         elif stat.S_ISDIR(mode):
             blocked = f"{name}/"
-            problems.append(_in_the_way(here, "a place for a file of ours", "a folder"))
+            problems.append(_in_the_way(here, "a place for our file", "a folder"))
         elif name in ours:
             continue
         elif stat.S_ISDIR(other):
-            problems.append(_in_the_way(here, "a place for a folder of ours", "a file"))
+            problems.append(_in_the_way(here, "a place for our folder", "a file"))
         elif other and name in fresh:
             problems.append(_in_the_way(here, "no file of another's by this name", "one"))
         elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
@@ -464,7 +465,7 @@ def _link_newer(here: Path, there: Path) -> None:
         return
     one, other = here.lstat(), there.lstat()
     if not os.path.samestat(one, other) and one.st_mtime_ns > other.st_mtime_ns:
-        spare = beside_of(there, "part")
+        spare = part_name(there, "part")
         link_file(here, spare)
         spare.replace(there)
 
@@ -499,7 +500,7 @@ def exchange(new: Path, place: Path) -> None:
     except OSError as error:
         if error.errno not in NO_EXCHANGE:
             raise
-        old = beside_of(place, "old")
+        old = part_name(place, "old")
         place.rename(old)
         try:
             new.rename(place)
@@ -518,12 +519,12 @@ def _exchange(one: Path, other: Path) -> None:
         raise OSError(number, os.strerror(number), str(other))
 
 
-def beside_of(place: Path, kind: str) -> Path:
-    """A name beside a place that nothing else has: `.NAME.xxxxxxxx.KIND`."""
+def part_name(place: Path, kind: str) -> Path:
+    """A name next to a place that nothing else has: `.NAME.xxxxxxxx.KIND`."""
     while True:
-        beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}.{kind}")
-        if is_part(beside.name):
-            return beside
+        part = place.with_name(f".{place.name}.{secrets.token_hex(4)}.{kind}")
+        if is_part(part.name):
+            return part
 
 
 @contextmanager
@@ -549,34 +550,32 @@ def _part(place: Path, folder: bool = False) -> Iterator[tuple[Path, int]]:
 
     It is removed at the end; after Ctrl-C as far as that is quick.
     """
-    beside, descriptor = place, None
+    part, descriptor = place, None
     try:
         while descriptor is None:
-            beside = beside_of(place, "part")
+            part = part_name(place, "part")
             if folder:
-                beside.mkdir()
-            descriptor = _opened(beside, os.O_DIRECTORY if folder else os.O_EXCL)
-        yield beside, descriptor
+                part.mkdir()
+            descriptor = _opened(part, os.O_DIRECTORY if folder else os.O_EXCL)
+        yield part, descriptor
     except BaseException as end:
         if descriptor is None:
             with suppress(OSError):
-                beside.rmdir() if folder else beside.unlink()
+                part.rmdir() if folder else part.unlink()
             raise
-        if (beside / LEFT).exists():
+        if (part / LEFT).exists():
             raise  # the folder that left its place: what is not done is done by `settle`
         if isinstance(end, Exception):
-            remove(beside)
+            remove(part)
             raise
-        remover = Thread(target=remove, args=(beside,), daemon=True)
+        remover = Thread(target=remove, args=(part,), daemon=True)
         remover.start()
         remover.join(HURRY)
         if remover.is_alive():
-            end.add_note(
-                f"{beside} is not removed yet: polarfab folder gc {shlex.quote(str(place))}"
-            )
+            end.add_note(f"{part} is not removed yet: polarfab folder gc {shlex.quote(str(place))}")
         raise
     else:
-        remove(beside)
+        remove(part)
     finally:
         if descriptor is not None:
             os.close(descriptor)

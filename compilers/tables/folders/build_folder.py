@@ -1,4 +1,4 @@
-"""Build folders: written beside their place and exchanged, checked and memory-mapped when read.
+"""Build folders: written next to their place and exchanged, checked and memory-mapped when read.
 
 A folder holds `manifest.json` (the inputs of the build, a digest of every file), `fabric.json`
 (names, addresses, policy), `arrays/*.npy` and, once `verify` has passed, `verified.json`. The
@@ -61,7 +61,7 @@ Prove = Callable[[Path, tuple[Build, ...]], object]
 
 
 def save(build: Build, folder: Path, prove: Prove | None = None) -> Build:
-    """Write the build beside `folder`, then put it in its place; returns it as it was read back.
+    """Write the build next to `folder`, then put it in its place; returns it as it was read back.
 
     Args:
         build: what to write.
@@ -72,10 +72,10 @@ def save(build: Build, folder: Path, prove: Prove | None = None) -> Build:
         InputError: the folder exists and is not a build, or cannot be written.
     """
 
-    def fill(beside: Path) -> Build:
-        written = load(beside, expect=write(build, beside))
+    def fill(new: Path) -> Build:
+        written = load(new, expect=write(build, new))
         if prove:
-            prove(beside, (written,))
+            prove(new, (written,))
         return written
 
     return put(folder, fill)

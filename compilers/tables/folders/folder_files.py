@@ -29,7 +29,7 @@ class FolderFiles:
         """A file of it to read, by its path below it.
 
         Raises:
-            OSError: it is a link or stands behind one, is no regular file, or cannot be read.
+            OSError: it is a link or is behind one, is no regular file, or cannot be read.
         """
         return open(name, "rb", opener=self._open)
 
@@ -124,7 +124,7 @@ def read(folder: Path, name: str) -> str:
     """The text of a file of a folder.
 
     Raises:
-        OSError, UnicodeDecodeError: it cannot be read, or a link stands in the way.
+        OSError, UnicodeDecodeError: it cannot be read, or a link is in the way.
     """
     with opened(folder) as files:
         return files.read(name)

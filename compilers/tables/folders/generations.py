@@ -257,7 +257,7 @@ def collect(place: Path, inside: bool = True) -> list[tuple[Path, Path | None]]:
 
     Args:
         place: a folder or a file.
-        inside: also in it and in the folders in it, not only beside it.
+        inside: also in it and in the folders in it, not only next to it.
 
     Returns:
         Each part, and where it was put; None where it was removed.
@@ -293,12 +293,12 @@ def _parts(place: Path, inside: bool = True) -> Iterator[tuple[Path, str]]:
     folders = [place.parent]
     if inside and place.is_dir():
         folders += [place, *(Path(entry.path) for entry in os.scandir(place) if _is_folder(entry))]
-    beside = (place.name, last(place).name)
+    names = (place.name, last(place).name)
     for folder in folders if place.parent.is_dir() else ():
         with suppress(FileNotFoundError):  # another process swept it
             for path in sorted(folder.iterdir()):
                 match = PART.fullmatch(path.name)
-                ours = folder != place.parent or (match and match["place"] in beside)
+                ours = folder != place.parent or (match and match["place"] in names)
                 if match and ours and is_leftover(path):
                     yield path, match["place"]
 

@@ -32,7 +32,7 @@ OWN = ("arrays/datapath_id.npy", "arrays/host_mac.npy", "arrays/hardware_", "fab
 def save_planes(
     builds: Sequence[Build], folder: Path, prove: Prove | None = None
 ) -> tuple[Build, ...]:
-    """Write the builds beside `folder`, then put them in its place; returns them read back.
+    """Write the builds next to `folder`, then put them in its place; returns them read back.
 
     Of one build the folder is the build's own.
 
@@ -116,7 +116,7 @@ def rollback(folder: Path) -> tuple[Build, ...]:
         todo = "one is kept when another takes its place"
         raise InputError.of("an earlier build that was proved", "none is kept", todo, str(folder))
     builds = load_planes(kept)
-    put(place, lambda beside: link_files(kept, beside, build_files(kept)), back=True)
+    put(place, lambda new: link_files(kept, new, build_files(kept)), back=True)
     return builds
 
 

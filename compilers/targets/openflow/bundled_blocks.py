@@ -116,7 +116,7 @@ def _match_end(block: Block) -> int:
 
 
 def _cut(block: Block, size: int) -> Block:
-    """The first bytes of each message, with its lengths put right."""
+    """The first bytes of each message, with its lengths corrected."""
     short = block[:, :size].copy()
     for place in (0, WRAPPER_BYTES):
         heads(short, HEADER, place)["length"] = size - place

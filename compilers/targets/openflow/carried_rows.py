@@ -63,8 +63,8 @@ def require_numbers(build: Build) -> None:
     if build.carries and (count := len(intermediates(build))) > 1 << CARRIED_BITS:
         raise InputError.of(
             key="routing.balance",
-            required=f"at most {1 << CARRIED_BITS:,} switches with hosts, each of which a MAC "
-            "address stands for",
+            required=f"at most {1 << CARRIED_BITS:,} switches with hosts, as each has a MAC "
+            "address",
             given=f"{build.balance} in a fabric with {count:,}",
             todo="write compact-valiant",
         )

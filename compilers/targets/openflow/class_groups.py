@@ -5,8 +5,8 @@ output says so, and a fast-failover group would choose just that port. So a clas
 for each port that a packet can have come in on, and a row by in_port that leads there. In it that
 port comes last, as the output IN_PORT.
 
-Buckets that repair the way to a neighbour itself halve the TTL, so that packets to a switch that is
-down do not circle for long: each turn around it takes such a bucket.
+Buckets that repair the path to a neighbour itself halve the TTL, so that packets to a switch that
+is down do not circle for long: each turn around it takes such a bucket.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Groups:
     classes: int64[n]. port: int[n, B], the ports that the buckets watch, 0 beyond the last (of
     `groups` none is). weight: int[n, B], 0 but for ENTER. kind: uint8[n, B], of `BucketKind`.
     in_port: int[n], where a packet has to come in to be led here; 0: anywhere. led: bool[n],
-    whether a row leads here, and not just another group. made: False where they only stand for more
+    whether a row leads here, and not just another group. made: False where they only count for more
     rows that lead to groups made before.
     """
 
@@ -146,7 +146,7 @@ class Groups:
 def roles(classes: Classes, every_hop: bool = False) -> int:
     """How many roles the classes of a fabric can need, those between included."""
     ports: int = classes.protection.shape[2]
-    if ports:  # where ways are shared at every hop, one more: for packets that came in by others
+    if ports:  # where packets are shared at every hop, one more: for packets that came in by others
         return GroupRole.ASIDE + ports + every_hop
     if classes.alternate.shape[2]:
         return GroupRole.FALLBACK + 1  # for classes whose minimal port has no weight
@@ -191,7 +191,7 @@ def class_groups(
         number: int64[n], their numbers there.
         profile: of these switches.
         marking: of `Marking`.
-        every_hop: packets in transit share the ways of their class, too.
+        every_hop: packets in transit share the next hops of their class, too.
     """
     minimal, direct = classes.port[switch, number][:, None], _direct(classes, switch, number)
     by_role = _at_every_hop if every_hop else _by_role
@@ -252,7 +252,7 @@ def _by_role(
 def _at_every_hop(
     classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
 ) -> Iterator[Groups]:
-    """The groups of n classes whose ways are shared by packets in transit as well.
+    """The groups of n classes whose next hops are shared by packets in transit as well.
 
     A class with several ways has groups for packets that came in by one: BOUNCE by the minimal way,
     ASIDE by one of the bounce, and one more role by any other. Others are shared by a row.
@@ -362,7 +362,7 @@ def _hash_values(weight: NDArray[np.int64], least: Numbers) -> NDArray[np.int64]
     there = weight > 0
     count = there.sum(axis=1)
     alike = (weight == there * weight.max(axis=1, initial=0)[:, None]).all(axis=1)
-    key = np.where(alike, -count, 1 + np.arange(len(weight)))  # one row stands for all of a kind
+    key = np.where(alike, -count, 1 + np.arange(len(weight)))  # one row represents all of a kind
     _, row, kind = np.unique(key, return_index=True, return_inverse=True)
     some, least = weight[row], least[row]
     found = np.where(alike[row], HIGHEST_RANDOM_WEIGHT, MORE_VALUES[0])

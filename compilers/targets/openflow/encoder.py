@@ -122,7 +122,7 @@ class Encoder:
         return self._pipeline.marking
 
     def as_now(self) -> Encoder:
-        """The same for good: `told` of this one does not change it."""
+        """The same for good: `restrict` of this one does not change it."""
         other = copy(self)
         other.profiles = list(self.profiles)
         return other.with_tables(self.build.tables)
@@ -131,7 +131,7 @@ class Encoder:
         """What the switch can do."""
         return self.profiles[vertex]
 
-    def told(self, vertex: int, able: Profile) -> None:
+    def restrict(self, vertex: int, able: Profile) -> None:
         """The switch has shown that it can do no more than this; nothing of a vertex below 0."""
         if vertex >= 0 and not self._pipeline.whole:  # what that needs it has, or refuses
             self.profiles[vertex] = self._node_profiles[vertex].within(able)
@@ -158,8 +158,8 @@ class Encoder:
             flows += self.route_messages(*self._pipeline.routes(vertex), generation, profile)
             ports = self.build.wiring.host_port[vertex, self._pipeline.hosts(vertex)]
             for group in groups:
-                told = group.entering and not profile.masks
-                each = group.led_here().from_ports(ports) if told else group
+                by_port = group.entering and not profile.masks
+                each = group.led_here().from_ports(ports) if by_port else group
                 flows.append(self.class_messages(each, generation, profile))
             basis = vertex & MOST_BASIS
             flows += [
@@ -222,26 +222,26 @@ class Encoder:
             generation: of its numbers.
             before: only those that are others than this one's.
         """
-        if not (told := self._carried):
+        if not (carried := self._carried):
             return []
         found = CarriedRows.of(self.build, vertex)
         number, others = class_numbers(found.egress, generation), found.others
         if before:
-            stood = CarriedRows.of(before.build, vertex).egress
-            others = others[(stood != found.egress)[others]]
+            held = CarriedRows.of(before.build, vertex).egress
+            others = others[(held != found.egress)[others]]
             if not len(others):
                 return []
         there, near = found.egress[others] >= 0, found.port[others] > 0
         far, watched, lost = others[there & ~near], others[there & near], others[~there]
         blocks = [
-            told.far.filled(far, metadata=number[far]),
-            told.near.filled(watched, metadata=number[watched], port=found.port[watched]),
-            told.reached.filled(lost),
+            carried.far.filled(far, metadata=number[far]),
+            carried.near.filled(watched, metadata=number[watched], port=found.port[watched]),
+            carried.reached.filled(lost),
         ]
         if not before:
             own = np.full(int(found.own >= 0), found.own)
-            blocks += [told.reached.filled(own)]
-            blocks += [told.given_up] * (self.build.protect != "none")
+            blocks += [carried.reached.filled(own)]
+            blocks += [carried.given_up] * (self.build.protect != "none")
         return [block for block in blocks if len(block)]
 
     def describe(self, number: int) -> str:
@@ -343,7 +343,7 @@ class Encoder:
         own, gateway = self._addresses(vertex)[0], int(self._blocks[vertex]) + 1
         count = len(own)
         asks = np.repeat(np.arange(count), count)
-        # Nobody answers a host that asks for its own address: in its place stands the gateway's.
+        # A host that asks for its own address gets no answer: the gateway's is in its place.
         target = np.where(np.eye(count, dtype=np.bool_), gateway, own[None, :]).ravel()
         return self._arp_reply.filled(
             np.zeros(count * count, np.int64),
@@ -372,12 +372,12 @@ class Encoder:
         return blocks
 
     def _single_table(self, vertex: int, groups: list[Groups], generation: int) -> list[Block]:
-        """Hosts, and for each way in that a class tells from others a row a prefix."""
+        """Hosts, and for each ingress port that a class distinguishes a row a prefix."""
         if self._only is None:
             a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
             self._only = _SingleTable(
                 [
-                    [rows.prefix_rows(p, a.gateway_mac, told) for told in (False, True)]
+                    [rows.prefix_rows(p, a.gateway_mac, by_port) for by_port in (False, True)]
                     for p in self._prefixes
                 ],
                 [
@@ -393,15 +393,16 @@ class Encoder:
         prefix, egress = self._pipeline.routes(vertex)
         for group in groups:
             each = group.led_here()
-            told = each.role != GroupRole.TRANSIT
+            by_port = each.role != GroupRole.TRANSIT
             each = each.from_ports(port) if each.entering else each
             route, way = np.nonzero(egress[:, None] == each.classes[None, :])
             numbers = generation * GROUP_SPACE + group_numbers(
                 each.role, each.classes[way], self._width
             )
-            came = {"port": each.in_port[way]} if told else {}
+            came = {"port": each.in_port[way]} if by_port else {}
             blocks += [
-                family[told].filled(prefix[route], group=numbers, **came) for family in only.routes
+                family[by_port].filled(prefix[route], group=numbers, **came)
+                for family in only.routes
             ]
         return blocks
 
@@ -450,7 +451,7 @@ class _Layouts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SingleTable:
-    """The layouts of the only table, by family: prefixes without and with a way in, and hosts."""
+    """The layouts of the only table, by family: prefixes, those with an ingress port, and hosts."""
 
     routes: list[list[Template]]
     hosts: list[Template]

@@ -35,7 +35,7 @@ from compilers.wiring.addressing import MARK_IN_MAC
 from inventory.problems import InputError
 
 GENERATIONS = 2
-"""A program comes in two generations of class and group numbers, so that two builds can stand in
+"""A program comes in two generations of class and group numbers, so that two builds can be in
 one switch side by side while it moves from one to the other (docs/how-to/move.md)."""
 GROUP_SPACE = 1024
 """Groups of one generation: 1 to 1,024 are those of generation 0, the next as many of 1."""
@@ -62,7 +62,7 @@ SPREAD_MASK = MARKED_BIT | GENERATION_BIT | DIRECT_BIT
 MOST_BASIS = 0xFFFF
 """The basis of a hash has 16 bits: the switch's number, as neighbours must not deal alike."""
 NEVER_DIRECT = 1 << 16
-"""Beyond all classes: none is told to be a neighbour's."""
+"""Beyond all classes: none is marked as a neighbour's."""
 
 ND_ANSWER_FLAGS = 0xE0000000
 """Router, solicited, override (RFC 4861, §4.4)."""
@@ -113,7 +113,7 @@ COOKIE_SHIFT = 48
 COOKIE = 0x5046 << COOKIE_SHIFT
 MARKERS = 0x5047 << COOKIE_SHIFT, 0x5045 << COOKIE_SHIFT
 OURS, COOKIE_MASK = 0x5044 << COOKIE_SHIFT, 0xFFFC << COOKIE_SHIFT
-"""Cookies of ours begin with 0x5046 ("PF"), the marker's with 0x5047, or 0x5045 in generation 1;
+"""Our cookies begin with 0x5046 ("PF"), the marker's with 0x5047, or 0x5045 in generation 1;
 under the mask all are `OURS`."""
 
 
@@ -126,7 +126,7 @@ def class_numbers(
     egress: NDArray[np.integer], generation: int, direct: int = NEVER_DIRECT
 ) -> NDArray[np.int64]:
     """int64[n]: what routes write into metadata for these classes; the `direct` ones from number
-    `direct` on are told.
+    `direct` on are marked.
     """
     number = egress.astype(np.int64)
     number |= DIRECT_BIT * (number // direct == 1)
@@ -232,7 +232,7 @@ class Pipeline:
 
     @property
     def direct(self) -> int:
-        """The first class of a switch that leads to a neighbour itself, where that is told."""
+        """The first class of a switch that leads to a neighbour itself, where that is marked."""
         return self.build.wiring.port.shape[1] if self.marks else NEVER_DIRECT
 
     @property
@@ -259,7 +259,7 @@ class Pipeline:
         ]
 
     def shared(self, vertex: int) -> list[tuple[int, NDArray[np.integer]]]:
-        """The classes whose ways packets from anywhere share, and their ports."""
+        """The classes whose next hops packets from anywhere share, and their ports."""
         if not self.build.every_hop:
             return []
         classes = self.build.tables.classes
@@ -270,7 +270,7 @@ class Pipeline:
 
     @property
     def entering(self) -> bool:
-        """Whether packets from hosts are told from those in transit."""
+        """Whether packets from hosts are distinguished from those in transit."""
         return bool(self.build.tables.classes.alternate.shape[2]) and not self.build.every_hop
 
     def rows(self, vertex: int) -> int:
@@ -280,8 +280,8 @@ class Pipeline:
         answers = hosts * hosts
         if profile.answers_by_moves:
             answers = families * (1 + hosts) + self.ipv6
-        told = 1 if profile.masks and not profile.single else hosts
-        led = [(group, told if group.entering else 1) for group in self.groups(vertex)]
+        each = 1 if profile.masks and not profile.single else hosts
+        led = [(group, each if group.entering else 1) for group in self.groups(vertex)]
         if profile.single:
             ways = sum(self._routed(vertex, group) * rows for group, rows in led)
             return 1 + answers + families * (hosts + ways)
@@ -333,7 +333,7 @@ class Entries:
 
 
 def entries(build: Build) -> Entries:
-    """Count what the program needs, beside an emitter that serves each destination by itself.
+    """Count what the program needs, against an emitter that serves each destination by itself.
 
     That one has no classes: each destination of a class has groups of its own, and rows of its own
     that lead there, for each address family.

@@ -44,7 +44,7 @@ TARGET_LINK_LAYER = 2
 IPV6_MASK = (1 << 64) - 1 << 64
 BUNDLE = 0x5046
 ROLE_SHIFT = 16
-"""Where in an xid the role of a group or row of table 2 stands, above its class."""
+"""The place of the role of a group or row of table 2 in an xid, above its class."""
 
 IPV6_NUMBER = KEPT_NUMBER = 1 << 23
 """Messages of IPv6's routes have numbers from here, as have rows by which marks are kept."""
@@ -368,7 +368,7 @@ def nd_answer() -> Template:
 
 
 def nd_finish(gateway: int) -> Block:
-    """The advertisement's link-layer address, and its way back."""
+    """The advertisement's link-layer address, and its return path."""
     actions = parts.apply_actions(parts.set_field("nd_tll", gateway), *_send_back(gateway))
     place = Table.ND, FlowPriority.ANSWER, RowKind.ANSWER
     return _row(place, 2, _icmpv6(ADVERTISEMENT), actions).block
@@ -396,13 +396,13 @@ def routes(prefixes: Prefixes, mask: int) -> Template:
     )
 
 
-def prefix_rows(prefixes: Prefixes, gateway: int, told: bool) -> Template:
+def prefix_rows(prefixes: Prefixes, gateway: int, by_port: bool) -> Template:
     """A row per prefix for switches of one table: through `group` (column).
 
-    told: only for packets that come in on `port` (column), before the row for all others.
+    by_port: only for packets that come in on `port` (column), before the row for all others.
     """
-    came = [parts.oxm("in_port", "port")] * told
-    priority = [single_priority(length) + told for length in prefixes.lengths.tolist()]
+    came = [parts.oxm("in_port", "port")] * by_port
+    priority = [single_priority(length) + by_port for length in prefixes.lengths.tolist()]
     return _row(
         (Table.DISPATCH, priority, RowKind.ROUTE),
         prefixes.numbers,
@@ -453,9 +453,9 @@ def classes(count: int, role: int, generation: int, masks: bool, direct: int) ->
 
 
 def shared(egress: int, ports: NDArray[np.integer], basis: int, generation: int) -> Block:
-    """A row of a class with several ways, which packets from anywhere share.
+    """A row of a class with several next hops, which packets from anywhere share.
 
-    ports: of the ways. basis: of the hash.
+    ports: of the next hops. basis: of the hash.
     """
     value, mask = class_metadata(np.array([egress]), entering=False, generation=generation)
     return _row(
@@ -483,8 +483,8 @@ def groups(
     if role == GroupRole.FALLBACK:
         made = (*parts.group_bucket("enter"), *made)
         columns["enter"] = _groups(GroupRole.ENTER, count, generation)
-    apart = xid(RowKind.GROUP) + np.arange(count) + (role << ROLE_SHIFT)
-    return parts.bundled(parts.group_add("group", kind, *made), BUNDLE, apart, **columns)
+    xids = xid(RowKind.GROUP) + np.arange(count) + (role << ROLE_SHIFT)
+    return parts.bundled(parts.group_add("group", kind, *made), BUNDLE, xids, **columns)
 
 
 def _groups(role: int, count: int, generation: int) -> NDArray[np.int64]:
@@ -499,7 +499,7 @@ def _row(
     *instructions: Parts,
     **columns: Any,
 ) -> Template:
-    """Rows in the place (table, priority, kind); `number` tells rows of a kind apart.
+    """Rows in the place (table, priority, kind); `number` distinguishes rows of a kind.
 
     Priorities and numbers are those of each row, or of the only one.
     """

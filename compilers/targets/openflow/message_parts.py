@@ -94,7 +94,7 @@ class Template:
 
 
 def mac_bytes(values: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """uint8[n, 6]: MAC addresses as they stand on the wire."""
+    """uint8[n, 6]: MAC addresses as they are on the wire."""
     return np.asarray(values).astype(">u8").view(np.uint8).reshape(-1, 8)[:, 2:]
 
 

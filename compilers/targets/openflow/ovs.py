@@ -56,7 +56,7 @@ class HostText:
 class ClassRow:
     """A row of the class table: what metadata is, where a packet comes in (0: anywhere).
 
-    actions: to a group, or over the ports of a class with several ways.
+    actions: to a group, or over the ports of a class with several next hops.
     """
 
     priority: int
@@ -278,7 +278,7 @@ class FabricTexts:
         }
 
     def _led(self, vertex: int, groups: Groups, masks: bool) -> Groups:
-        """The groups that rows lead to, once for each port by which they are told."""
+        """The groups that rows lead to, once for each port by which they are matched."""
         led = groups.led_here()
         if not led.entering or masks:
             return led
@@ -300,9 +300,9 @@ class FabricTexts:
         ]
 
     def _shared_rows(self, vertex: int) -> Iterator[ClassRow]:
-        """The rows of classes with several ways, by a hash that no two switches have alike.
+        """The rows of classes with several next hops, by a hash that no two switches have alike.
 
-        Where they had, all packets that a neighbour sends here would take one of the ways.
+        Where they had, all packets that a neighbour sends here would take one of the next hops.
         """
         for egress, ports in self.pipeline.shared(vertex):
             value, mask = class_metadata(np.array([egress]), entering=False)
@@ -316,12 +316,12 @@ class FabricTexts:
         known = [("ip", self.networks), ("ipv6", self.networks6)][: 1 + self.pipeline.ipv6]
         for group in groups:
             led = self._led(vertex, group, masks=False)
-            told = led.role != GroupRole.TRANSIT
+            by_port = led.role != GroupRole.TRANSIT
             numbers = self._numbers(led.role, led.classes).tolist()
             for route, way in np.argwhere(egress[:, None] == led.classes[None, :]).tolist():
                 for family, networks in known:
                     text, length = networks[prefix[route]]
-                    priority = single_priority(length) + told
+                    priority = single_priority(length) + by_port
                     port = int(led.in_port[way])
                     yield PrefixText(priority, port, family, text, numbers[way])
 

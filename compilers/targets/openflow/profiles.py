@@ -16,7 +16,7 @@ import numpy as np
 from compilers.tables.build import Build
 
 SEPARATE_TABLES = 3
-"""Tables from which routes and classes stand in tables of their own: dispatch, routes, classes."""
+"""Tables from which routes and classes are in tables of their own: dispatch, routes, classes."""
 
 FAILOVER_BUCKETS = 4
 """As many as the largest group that repairs has: the group of alternates, the minimal port and two
@@ -44,7 +44,7 @@ class Profile:
 
     @property
     def single(self) -> bool:
-        """Whether all rows stand in one table."""
+        """Whether all rows are in one table."""
         return self.tables < SEPARATE_TABLES
 
     @property
@@ -102,7 +102,7 @@ class Profile:
         """What switches of this profile do otherwise than a build asks, or not; a clause each."""
         classes = build.tables.classes
         if self.single:
-            yield "routes and classes are in one table, so a prefix takes a row for every way in"
+            yield "routes and classes are in one table, so a prefix takes a row per ingress port"
         if not self.bundles:
             yield "a change is sent in steps with barriers, and taken back when one is refused"
         if not self.answers_by_moves:
@@ -121,9 +121,9 @@ class Profile:
             )
         if classes.protection.shape[2] and self.repairs and not self.experimenters:
             yield "repairs do not halve the TTL, so packets to a dead switch circle until it ends"
-        ways = np.count_nonzero(classes.weight, axis=2).max(initial=1)
-        if self.buckets is not None and ways > self.buckets:
-            yield f"at most {self.buckets} of up to {ways} ways of a class are used"
+        paths = np.count_nonzero(classes.weight, axis=2).max(initial=1)
+        if self.buckets is not None and paths > self.buckets:
+            yield f"at most {self.buckets} of up to {paths} paths of a class are used"
 
 
 _PLAIN = Profile(

@@ -66,7 +66,7 @@ FIELDS = {
 0 and 1 Nicira's: the port of OpenFlow 1.0, registers and the TTL of both versions of IP; 0x1000
 Ericsson's ND."""
 EXPERIMENTER_CLASS = 0xFFFF
-"""The class of fields whose experimenter is told before their value."""
+"""The class of fields whose experimenter is given before their value."""
 MOVABLE = {
     "in_port_16": (0, 0),
     "eth_dst": (0, 1),

@@ -31,7 +31,7 @@ class FolderState:
     """A folder and what is wrong with it.
 
     kind: build or render. builds: identities. files: how many are in order. damaged: problems of
-    files. strays: files that nobody listed. verified: whether all builds are marked so, None for a
+    files. strays: files that no list has. verified: whether all builds are marked so, None for a
     render. kept: the identity of the last proved build before, "" where none is kept. parts: what
     killed processes left, for `polarfab folder gc`.
     """
@@ -165,7 +165,7 @@ def _check_render(folder: Path) -> FolderState:
 
 
 def _strays(files: FolderFiles, known: Iterable[str], others: str = "") -> list[str]:
-    """Files that nobody listed; not those of other renders in folders below (`others`)."""
+    """Files that no list has; not those of other renders in folders below (`others`)."""
     names = [(name, entry) for name, entry in files.entries() if not is_part(entry.name)]
     below = tuple(name.removesuffix(others) for name, e in names if others and e.name == others)
     listed = set(known)

@@ -35,8 +35,8 @@ class Rendering:
     """The files that were written for one plane: how many, how large, for how many nodes.
 
     checked: whether they were read back and say what the tables say; not_checked: why not. kept:
-    how many were there already. edited: those that somebody had changed or removed. unproved: see
-    `EmittedReport`; "" where the files were there already.
+    how many were there already. edited: those that had been changed or removed by hand. unproved:
+    see `EmittedReport`; "" where the files were there already.
     """
 
     build: str
@@ -87,8 +87,8 @@ class PlaneRendering:
         identities = {name: build.identity for name, build, _ in self._planes()}
         recipes: dict[str, str] = {}
 
-        def fill(beside: Path) -> tuple[Rendering, ...]:
-            done = tuple(self._renewed(beside, place, *plane) for plane in self._planes())
+        def fill(new: Path) -> tuple[Rendering, ...]:
+            done = tuple(self._renewed(new, place, *plane) for plane in self._planes())
             if not self.nodes:
                 for (above, build, _), each in zip(self._planes(), done, strict=True):
                     if recipe := self._recipe(above, build, each):
@@ -105,7 +105,7 @@ class PlaneRendering:
         return found and f"{'read' if done.checked else 'unread'} {above}{found}"
 
     def _renewed(
-        self, beside: Path, place: Path, above: str, build: Build, only: list[int] | None
+        self, new: Path, place: Path, above: str, build: Build, only: list[int] | None
     ) -> Rendering:
         """Write the files of a plane that are not there already, for the same reasons."""
         earlier = (rendered_lists(place) or {}).get(self.target, {})
@@ -113,13 +113,13 @@ class PlaneRendering:
         mine = {name: digest for name, digest in listed.items() if name.startswith(above)}
         wrong = edited(place, mine) if mine and not self.nodes else []
         digests = earlier.get(build.identity, {})
-        done = None if self.nodes else self._mended(beside, place, above, build, digests, wrong)
-        done = done or self._folder(beside, place, above, build, only)
+        done = None if self.nodes else self._mended(new, place, above, build, digests, wrong)
+        done = done or self._folder(new, place, above, build, only)
         return replace(done, edited=tuple(wrong))
 
     def _mended(
         self,
-        beside: Path,
+        new: Path,
         place: Path,
         above: str,
         build: Build,
@@ -142,12 +142,12 @@ class PlaneRendering:
         if wrong:
             again = sorted(vertices[node] for node in nodes)
             given = (self.templates, self.progress, self.options, again)
-            self._target.render(build, beside / above, *given)
-        fresh = {name: digest for name, digest in digests.items() if (beside / name).exists()}
-        if edited(beside, fresh):
+            self._target.render(build, new / above, *given)
+        fresh = {name: digest for name, digest in digests.items() if (new / name).exists()}
+        if edited(new, fresh):
             return None
         kept = [name for name in digests if name not in fresh]
-        size = sum((beside / name).stat().st_size for name in fresh) + keep(place, beside, kept)
+        size = sum((new / name).stat().st_size for name in fresh) + keep(place, new, kept)
         return replace(done, files=len(digests), bytes=size, kept=len(kept))
 
     def _planes(self) -> list[tuple[str, Build, list[int] | None]]:
@@ -178,16 +178,16 @@ class PlaneRendering:
         return self._target.options_in(plane, self.options)
 
     def _folder(
-        self, beside: Path, place: Path, above: str, build: Build, only: list[int] | None
+        self, new: Path, place: Path, above: str, build: Build, only: list[int] | None
     ) -> Rendering:
         """Write the files of a plane below a folder, which takes the place of another."""
         options = self._options_of(build)
         given = (self.templates, self.progress, options, only)
-        written = self._target.render(build, beside / above, *given)
+        written = self._target.render(build, new / above, *given)
         unproved = ""
         if not (why := self._why_unread(only)):
-            read = (build, beside / above, options, only, self.progress, self.accept)
-            report = self._target.check_emitted(*read).moved(beside, place)
+            read = (build, new / above, options, only, self.progress, self.accept)
+            report = self._target.check_emitted(*read).moved(new, place)
             if report.differences:
                 raise EmittedWrongError(report)
             unproved = report.unproved
@@ -231,7 +231,7 @@ def recipe_of(
 ) -> str:
     """The digest of the build, the options, the templates and our own sources; "" where unknown.
 
-    What a target of another package follows from nobody knows.
+    What a target of another package follows from is unknown.
     """
     file = Path(inspect.getfile(type(target)))
     if not any(file.is_relative_to(SOURCES / room) for room in ROOMS):

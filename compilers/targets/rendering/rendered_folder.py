@@ -1,7 +1,7 @@
 """Folders of rendered files: exchanged whole, with a manifest of the digest of every file.
 
 `.polarfab.json` has, by target and build, the files and their SHA-256. Another target's files in
-the same folder stay, and so does what is in nobody's list: renders below it, files of the user's.
+the same folder stay, and so does what is in no list: renders below it, files of the user's.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ def put_rendered(
     _require_no_build(place)
     collect(place, inside=False)
 
-    def marked(beside: Path) -> T:
-        (beside / RENDERED).touch()  # what is left of a killed render is known by it
-        return fill(beside)
+    def marked(new: Path) -> T:
+        (new / RENDERED).touch()  # what is left of a killed render is known by it
+        return fill(new)
 
-    def complete(beside: Path) -> None:
+    def complete(new: Path) -> None:
         lists, known = rendered_lists(folder) or {}, rendered_recipes(folder)
         if not part:
             lists.pop(target, None)
-        with opened(beside) as files:
+        with opened(new) as files:
             written = [name for name, _ in files.entries() if name != RENDERED]
             fresh = {name: files.digest(name) for name in written}
         for other, build, of_build in [(t, b, of[b]) for t, of in lists.items() for b in of]:
@@ -78,8 +78,8 @@ def put_rendered(
         of_target = lists.setdefault(target, {})
         for build, names in by_build(fresh, builds).items():
             of_target.setdefault(build, {}).update(names)
-        link_files(place, beside, _names(lists) - fresh.keys())
-        (beside / RENDERED).write_text(manifest(lists, known | {target: dict(recipes or {})}))
+        link_files(place, new, _names(lists) - fresh.keys())
+        (new / RENDERED).write_text(manifest(lists, known | {target: dict(recipes or {})}))
 
     return put_folder(folder, marked, owned, complete)
 
@@ -97,10 +97,10 @@ def put_texts(folder: Path, what: str, of: str, texts: Mapping[str, str]) -> lis
         InputError: as `put_rendered`.
     """
 
-    def fill(beside: Path) -> None:
+    def fill(new: Path) -> None:
         for name, text in texts.items():
-            (beside / name).parent.mkdir(parents=True, exist_ok=True)
-            (beside / name).write_text(text)
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            (new / name).write_text(text)
 
     put_rendered(folder, what, {"": of}, fill)
     return [folder / name for name in texts]
@@ -157,11 +157,11 @@ def edited(folder: Path, digests: Digests) -> list[str]:
         return [name for name, digest in digests.items() if files.digest(name) != digest]
 
 
-def keep(folder: Path, beside: Path, names: Iterable[str]) -> int:
+def keep(folder: Path, new: Path, names: Iterable[str]) -> int:
     """Link files of a folder into another; returns their bytes."""
     listed = list(names)
-    link_files(folder, beside, listed)
-    return sum((beside / name).stat().st_size for name in listed)
+    link_files(folder, new, listed)
+    return sum((new / name).stat().st_size for name in listed)
 
 
 def rendered_lists(folder: Path) -> Lists | None:

@@ -157,13 +157,13 @@ class Renderer:
             raise unwritable_folder(folder, error) from error
 
     def _put(self, folder: Path, file: str, chunks: Iterable[bytes]) -> None:
-        beside = folder / f".{file}.{os.getpid()}.part"
+        part = folder / f".{file}.{os.getpid()}.part"
         try:
-            with beside.open("wb") as stream:
+            with part.open("wb") as stream:
                 size = sum(stream.write(chunk) for chunk in chunks)
-            beside.replace(folder / file)
+            part.replace(folder / file)
         finally:
-            beside.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
         self.written += Written(1, size)
 
     def _render(self, file: str, variables: Mapping[str, Any]) -> str:

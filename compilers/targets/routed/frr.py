@@ -189,7 +189,7 @@ def _variables(
     vertex: int,
 ) -> FrrVariables:
     switch = routed.switch(vertex)
-    if plane or kept:  # a fixed link-local address beside an automatic one is fatal to next hops
+    if plane or kept:  # a fixed link-local address next to an automatic one is fatal to next hops
         switch = replace(switch, link_local="")
     orders = in_order(routed, vertex, each=False)
     if plane:
@@ -241,7 +241,7 @@ def _way(hop: tuple[str, str], rest: str) -> Way:
 
 
 def _last(chosen: Chosen, family: int) -> str:
-    """What stands at the end of each line."""
+    """The end of each line."""
     if _tracks(chosen):
         return ""
     return " onlink" * (_gateway(chosen, family) == "ipv4") + " bfd" * (chosen["bfd"] == "on")
@@ -270,7 +270,7 @@ def _onward(
 def _entering(
     routed: RoutedFabric, plane: ControlPlane, vertex: int, family: int
 ) -> Iterator[RoutePart]:
-    """The static routes of a family whose next hops BGP finds, a line each way of each share."""
+    """The static routes of a family whose next hops BGP finds, a line for each next hop."""
     prefix, egress = routed.routes(vertex)
     ways = plane.next_hops(vertex, family) if plane.via else {}
     for share in routed.shares(vertex) if plane.via and routed.switch(vertex).hosts else ():

@@ -22,7 +22,7 @@ from compilers.wiring.hardware import PortFacts
 from inventory.problems import Finding, shown
 
 BRIDGE = "hosts"
-"""The interface that stands for the host ports of a Linux switch where it has several."""
+"""The interface for the host ports of a Linux switch where it has several."""
 PLACEHOLDER = re.compile(r"\{(module|cage|lane|port|serdes)(?:\*([0-9]+))?\}")
 LANE_PART = re.compile(r"[^}]*\{lane[^}]*\}")
 
@@ -57,8 +57,8 @@ class Interfaces:
     system: the key of its names in a node type. pattern: a whole name; required: the same for
     people. advice: what a node type may say. usual: the names where no inventory says any, "" keeps
     the build's own. first, first_lane: where the system counts from. by_serdes: {lane} is the first
-    serdes lane of a part, and stands in the name of a whole cage, too. in_platform_file: names
-    stand in SONiC's platform file. management, vrf: the usual port of management, and its VRF.
+    serdes lane of a part, and is in the name of a whole cage, too. in_platform_file: names
+    are in SONiC's platform file. management, vrf: the usual port of management, and its VRF.
     short: how names begin, and what some outputs have in its place. lab: likewise what containerlab
     has for the beginning and for each slash; lab_by_number: it has `eth` and the port's number.
     inner: likewise what names of subinterfaces have for the beginning.
@@ -103,7 +103,7 @@ class Interfaces:
         return replace(build, wiring=replace(build.wiring, port_names=names))
 
     def ports(self, build: Build, target: str = "") -> list[list[PhysicalPort]]:
-        """The ports of each node type by number; what nobody names keeps the build's own name."""
+        """The ports of each node type by number; those without one keep the build's own name."""
         given = "inventory" in build.inputs
         types = build.hardware.types if build.hardware and given else None
         return self.of_types(build.wiring.port_names, types, "" if given else self.usual, target)

@@ -2,7 +2,7 @@
 
 Packets from hosts are looked up in a table of their own by filter-based forwarding: a filter at the
 port of the hosts sends packets for the fabric to a forwarding instance. The port itself stays where
-it is, so there is no way back to see to.
+it is, so there is no return path to see to.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A next hop is a nexthop object, one a link, for IPv4 and IPv6 alike; a class that shares entering
 traffic is a group of them. The main table holds the order of ports as routes of rising metric:
 where a link is down, the kernel takes its nexthop object away with every route that uses it, and
-the next metric serves. What depends on where a packet came in stands in tables of its own, before
+the next metric serves. What depends on where a packet came in is in tables of its own, before
 main by `ip rule iif`; where such a table has no route (left), main decides.
 """
 

@@ -1,7 +1,7 @@
 """Routing tables by where a packet came in, for targets that are Linux kernels or feed one.
 
 Table main holds the order of ports for packets from anywhere. What depends on where a packet came
-in stands in tables of its own, looked up before main by `ip rule iif`; where such a table has no
+in is in tables of its own, looked up before main by `ip rule iif`; where such a table has no
 route, main decides.
 """
 
@@ -63,7 +63,7 @@ def in_order(routed: RoutedFabric, vertex: int, each: bool = True) -> dict[int, 
     Args:
         routed: the routers of the build.
         vertex: which.
-        each: where the ways of a class are shared in transit, each of them follows by itself.
+        each: where the next hops of a class are shared in transit, each of them follows by itself.
     """
     found = routed.orders(vertex)
     tables = {ENTER + port if port else MAIN: order for port, order in found.items()}
@@ -126,7 +126,7 @@ def kernel_tables(
         gateway: by address family, 4 and 6, the field of a link with the neighbour's address, or
             ANY where that is not known.
         batches: `ip -batch` loads all of it, so with what FRR has not: the prefixes that tables of
-            marked packets throw on, and the ways of a group each by itself behind it.
+            marked packets throw on, and the next hops of a group each by itself behind it.
     """
     switch, marks = routed.switch(vertex), kernel_marks(routed, vertex)
     orders = in_order(routed, vertex, each=batches)

@@ -33,7 +33,7 @@ class PrefixTexts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RouteRows:
-    """Routes, each a prefix and what is said beside it: (prefix, *way) for templates that loop.
+    """Routes, each a prefix and what follows it: (prefix, *way) for templates that loop.
 
     prefix: int[n], which of the texts. way: int[n], which of `ways`.
     """
@@ -55,7 +55,7 @@ class RouteRows:
         return cls(names, ways, *map(np.concatenate, zip(*columns, strict=True)))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """The prefix and the way of each route."""
+        """The prefix and the next hop of each route."""
         for prefix, way in zip(self.prefix.tolist(), self.way.tolist(), strict=True):
             yield self.names.texts[prefix], *self.ways[way]
 
@@ -63,7 +63,7 @@ class RouteRows:
         return len(self.prefix)
 
     def lines(self, form: str) -> str:
-        """A line for each route, by a text in which `{}` stands for each of its words."""
+        """A line for each route, by a text in which `{}` is replaced by each of its words."""
         head, _, rest = form.partition("{}")
         said = np.empty(len(self.ways), object)
         said[:] = [f"{rest.format(*way)}\n" for way in self.ways]

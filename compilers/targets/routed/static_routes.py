@@ -1,12 +1,12 @@
 """The routed form: what every router needs, as values, before any text.
 
-It stands between the tables and targets that are IP routers: interfaces and neighbours of a
+It is between the tables and targets that are IP routers: interfaces and neighbours of a
 switch, its routes by prefix and class, and the order in which ports are tried for a packet, by
 where it came in.
 
 Links are unnumbered. Every switch has one IPv4 address, the gateway of its block, and one
 link-local address, fe80::V+1 for vertex V, the same on all its links. A next hop is the
-neighbour's address *and* the port, so a packet on a wrong cable finds nobody there.
+neighbour's address *and* the port, so a packet on a wrong cable finds no neighbour there.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Numbers = NDArray[np.integer]
 Network = TypeVar("Network", IPv4Network, IPv6Network)
 LINK_LOCAL = 0xFE80 << 112
 DISCARDED, SHARED = -1, -2
-"""In the place of a port: packets that find none before it are dropped; the ways of the class, by
-their weights."""
+"""In the place of a port: packets that find none before it are dropped; the next hops of the class,
+by their weights."""
 PortHops = Mapping[int, tuple[str, str]]
 """The gateway and the interface of every port."""
 NO_PORT_HOPS: PortHops = {}
@@ -58,7 +58,7 @@ class StaticLink:
 
 @dataclass(frozen=True, slots=True)
 class StaticSwitch:
-    """A switch as the templates print it; "" stands for what is not there.
+    """A switch as the templates print it; "" for what is not there.
 
     ipv4, ipv6: its gateway addresses. link_local: its address on every link. hosts: the interface
     of its hosts: the port of the only one, or a bridge of `host_ports`. mtu: of the ports whose MTU
@@ -84,7 +84,7 @@ class StaticSwitch:
 class IngressShare:
     """The ports that share a class's entering traffic, their weights, and which of them mark it.
 
-    Where ways are shared at every hop they share that in transit, too.
+    Where packets are shared at every hop they share that in transit, too.
     """
 
     egress: int
@@ -238,7 +238,8 @@ class RoutedFabric:
         Args:
             vertex: of the switch.
             family: 0 for IPv4, 1 for IPv6.
-            order: int64[C, M], what each class tries, as in `orders`; `SHARED` is its ways.
+            order: int64[C, M], what each class tries, as in `orders`; `SHARED` is all its next
+                hops.
             hops: the gateway and the interface of every port.
             marked: the same of packets that are marked.
         """
@@ -262,7 +263,7 @@ class RoutedFabric:
         return dict(zip(texts, found, strict=True))
 
     def ways(self, vertex: int) -> Numbers:
-        """int[C, W]: where packets in transit are shared, too, the ways of classes with several."""
+        """int[C, W]: the next hops of classes with several, where transit is shared, too."""
         classes = self.build.tables.classes
         if not self.build.every_hop:
             return np.zeros((len(classes.port[vertex]), 0), np.int64)
@@ -325,9 +326,9 @@ def pool_problems(
         if pool.num_addresses < needed:
             required, what = f"a network of at least {needed:,} addresses", f"{pool}"
         elif pool.overlaps(hosts):
-            required, what = "addresses apart from those of hosts", f"{pool}, and hosts in {hosts}"
+            required, what = "addresses other than those of hosts", f"{pool}, and hosts in {hosts}"
         elif inside := [address for address in reached if address in pool]:
-            required = "addresses apart from those of management"
+            required = "addresses other than those of management"
             what = f"{pool}, and {inside[0]}"
         else:
             continue
@@ -341,7 +342,7 @@ def _cover(first: Network, last: Network) -> Network:
 
 
 def bad_names(names: Iterable[str], key: str, todo: str) -> list[Problem]:
-    """The names that cannot stand in files, nor name them."""
+    """The names that cannot be written in files, nor name them."""
     return [
         Problem(
             key=key,

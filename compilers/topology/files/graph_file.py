@@ -1,7 +1,7 @@
 """A graph from a file: an edge list, lists of neighbours, GraphML, JSON, BookSim's anynet.
 
-The form is known by how the text begins. A link may stand once, or once from either end; a second
-one between the same two vertices, or one from a vertex to itself, is refused with its line.
+The form is known by how the text begins. A link may be listed once, or once from either end; a
+second one between the same two vertices, or one from a vertex to itself, is refused with its line.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _anynet(file: TextFile, lines: list[tuple[list[str], int]]) -> Iterator[Entr
 
 
 def _latency(words: list[str], place: int) -> bool:
-    """Whether a word stands behind a number, as a link's latency does."""
+    """Whether a word follows a number, as a link's latency does."""
     return words[place].isdecimal() and words[place - 1] not in ("router", "node")
 
 

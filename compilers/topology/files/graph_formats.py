@@ -140,7 +140,7 @@ def _dot(topology: Topology) -> Iterator[str]:
 
 
 def _anynet(topology: Topology, hosts_per_node: int = 1) -> Iterator[str]:
-    """BookSim's anynet: one line per router with its hosts and links; each link stands once."""
+    """BookSim's anynet: one line per router with its hosts and links; each link is listed once."""
     graph = topology.graph
     host = 0
     for vertex, endpoint in enumerate(topology.endpoints.tolist()):

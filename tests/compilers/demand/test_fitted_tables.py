@@ -81,7 +81,7 @@ def test_the_proof_wants_a_weight_in_every_class(demand: Path) -> None:
         ({"balance": "compact-valiant", "demand": "worstcase"}, "did you mean worst-case?"),
         (
             {"balance": "compact-valiant", "demand": "no.csv", "minimal_share": "1/2"},
-            "routing.minimal_share: required equal-cost beside `demand`",
+            "routing.minimal_share: required equal-cost with `demand`",
         ),
         (
             {"balance": "compact-valiant", "largest_share": "1/2"},

@@ -24,7 +24,7 @@ CASES = [
 
 def optimum(paths: FlowPaths, largest: float) -> float:
     """The least load of the hottest arc, by HiGHS."""
-    shares, count = np.count_nonzero(paths.ways), np.count_nonzero(paths.ways, axis=1)
+    shares, count = np.count_nonzero(paths.options), np.count_nonzero(paths.options, axis=1)
     choice = np.repeat(np.arange(len(count)), count)
     load = coo_matrix((paths.amount, (paths.arc, paths.share)), (paths.arcs, shares))
     sums = coo_matrix((np.ones(shares), (choice, np.arange(shares))), (len(count), shares + 1))
@@ -50,16 +50,16 @@ def test_shares_are_those_of_the_linear_program(
     assert found.bound - 1e-9 <= least <= found.loads.max() + 1e-9
     assert found.loads.max() <= (1 + GAP) * found.bound
     np.testing.assert_allclose(paths.loads(found.shares), found.loads)
-    assert not found.shares[~paths.ways].any()
+    assert not found.shares[~paths.options].any()
     np.testing.assert_allclose(found.shares.sum(axis=1), 1)
-    count = np.count_nonzero(paths.ways, axis=1)
+    count = np.count_nonzero(paths.options, axis=1)
     assert (found.shares <= np.maximum(largest, 1 / count)[:, None] + 1e-9).all()
 
     whole = rounded(paths, found, largest)
     total = whole.weights.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(paths.loads(whole.weights / total), whole.loads)
     assert total.max() <= PARTS[-1]
-    assert not whole.weights[~paths.ways].any()
+    assert not whole.weights[~paths.options].any()
     assert whole.loads.max() <= GOOD * found.loads.max()
 
 

@@ -16,21 +16,21 @@ LARGEST = (1.0, 0.5, 1 / 3, 0.2, 0.11)
 
 
 def game(seed: int, choices: int, most: int, largest: float) -> tuple[FlowPaths, Fit]:
-    """Choices of up to so many ways over a few arcs, and shares that are allowed."""
+    """Choices of up to so many options over a few arcs, and shares that are allowed."""
     draw = np.random.default_rng(seed)
     count = draw.integers(1, most + 1, choices)
-    ways = np.arange(most) < count[:, None]
+    options = np.arange(most) < count[:, None]
     share = np.repeat(np.arange(count.sum()), 3).astype(np.int32)
     paths = FlowPaths(
         arc=draw.integers(0, 12, len(share)).astype(np.int32),
         share=share,
         flow=share,
         amount=draw.exponential(size=len(share)),
-        ways=ways,
+        options=options,
         row=np.arange(choices),
         arcs=12,
     )
-    shares = ShareSets.of(paths, largest).nearest(draw.normal(size=ways.shape))
+    shares = ShareSets.of(paths, largest).nearest(draw.normal(size=options.shape))
     loads = paths.loads(shares)
     return paths, Fit(shares, loads, np.full(12, 1 / 12), float(loads.max()))
 
@@ -49,16 +49,16 @@ def test_weights_keep_to_the_largest_share_and_load_as_they_say(
     total = whole.weights.sum(axis=1)
     parts = [p for p in PARTS if not (p % total).any()]
     assert parts
-    assert not whole.weights[~paths.ways].any()
+    assert not whole.weights[~paths.options].any()
     assert whole.weights.min() >= 0
     assert (np.gcd.reduce(whole.weights, axis=1) == 1).all()
     # What one way may have, up to the next part of one of the totals that were tried.
-    count = np.count_nonzero(paths.ways, axis=1)
+    count = np.count_nonzero(paths.options, axis=1)
     most_parts = [[ceil(max(largest, 1 / n) * p - 1e-9) / p for n in count] for p in parts]
     shares = whole.weights / total[:, None]
     assert (shares.max(axis=1) <= np.max(most_parts, axis=0) + 1e-12).all()
     np.testing.assert_allclose(paths.loads(shares), whole.loads)
-    # No link carries more than its shares did and the parts of the ways that cross it.
+    # No link carries more than its shares did and the parts of the options that cross it.
     crossing = np.bincount(paths.arc, paths.amount, minlength=paths.arcs)
     assert whole.loads.max() <= found.loads.max() + crossing.max() / PARTS[-1] + 1e-9
 

@@ -25,10 +25,10 @@ def every_pair(order: int) -> Traffic:
 
 def optimum(paths: FlowPaths, traffic: Traffic, order: int) -> float:
     """Prices of a source and a destination on every arc that no pair's load there exceeds."""
-    arcs, shares = np.unique(paths.arc), np.count_nonzero(paths.ways)
+    arcs, shares = np.unique(paths.arc), np.count_nonzero(paths.options)
     width = shares + len(arcs) * 2 * order + 1
-    sums, rows = np.zeros((len(paths.ways), width)), []
-    sums[np.repeat(np.arange(len(sums)), paths.ways.sum(axis=1)), np.arange(shares)] = 1
+    sums, rows = np.zeros((len(paths.options), width)), []
+    sums[np.repeat(np.arange(len(sums)), paths.options.sum(axis=1)), np.arange(shares)] = 1
     for place, arc in enumerate(arcs):
         base = shares + place * 2 * order
         total = np.zeros(width)
@@ -77,7 +77,7 @@ def test_no_permutation_loads_a_link_more() -> None:
 
 def test_a_large_fabric_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("compilers.demand.fitted_tables.MOST_MATCHED", 100)
-    with pytest.raises(InputError, match=r"routing\.demand: required flows whose ways cross"):
+    with pytest.raises(InputError, match=r"routing\.demand: required flows whose paths cross"):
         fabric(3, "worst-case")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="worst-cas, no such file"):

@@ -255,11 +255,11 @@ def test_a_system_that_cannot_says_why(tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "wrong"),
     [
-        ("frr", {"nexthops": "10.0.0.0/16"}, "apart from those of hosts"),
+        ("frr", {"nexthops": "10.0.0.0/16"}, "other than those of hosts"),
         ("frr", {"nexthops": "192.0.2.0/29"}, "at least 14 addresses"),
         ("frr", {"nexthops6": "fd64::1/64"}, "an IPv6 network"),
-        ("sonic", {"nexthops": "100.64.0.0/16"}, "apart from those of links"),
-        ("sonic", {"nexthops6": "fd64::/60"}, "apart from those of links"),
+        ("sonic", {"nexthops": "100.64.0.0/16"}, "other than those of links"),
+        ("sonic", {"nexthops6": "fd64::/60"}, "other than those of links"),
     ],
 )
 def test_pools_of_next_hops(name, options, wrong, tmp_path):
@@ -286,7 +286,7 @@ def test_management_addresses_are_no_next_hops(tmp_path):
     build = build_of({"spread": True, "q": 3})
     management = ["100.127.0.9", *build.wiring.management[1:]]
     wiring = replace(build.wiring, management=management)
-    with pytest.raises(InputError, match="apart from those of management"):
+    with pytest.raises(InputError, match="other than those of management"):
         write("frr", replace(build, wiring=wiring), tmp_path, BGP)
 
 

@@ -13,6 +13,6 @@ def test_groups_repair_from_as_many_buckets_as_the_largest_of_them_has() -> None
 
 def test_a_bucket_is_enough_where_each_class_has_one_way() -> None:
     one = replace(PROFILES["few-buckets"], buckets=1)
-    assert not [said for said in one.lacks(routed(q=3)) if "ways" in said]
-    (said,) = (said for said in one.lacks(routed(q=3, spread=True)) if "ways" in said)
-    assert said == "at most 1 of up to 4 ways of a class are used"
+    assert not [said for said in one.lacks(routed(q=3)) if " of a class" in said]
+    (said,) = (said for said in one.lacks(routed(q=3, spread=True)) if " of a class" in said)
+    assert said == "at most 1 of up to 4 paths of a class are used"

@@ -128,7 +128,7 @@ def test_rows_that_spread_have_a_round_before_packets_are_marked(
 
 def test_the_proof_finds_packets_that_come_back_to_who_spread_them() -> None:
     update = plan(*ends("marks to alternates"))
-    (found,) = levels(update.new, update.difference.ways, update.difference.compare)
+    (found,) = levels(update.new, update.difference.fibs, update.difference.compare)
     cells = Cells.of(update, found, np.ones(13, np.bool_))
     standing = np.zeros(13, np.uint8)
     assert not any(where.any() for where in cells.walk(standing)[1].values())

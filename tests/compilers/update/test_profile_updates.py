@@ -57,7 +57,7 @@ def test_a_move(profile, old, new):
     update = plan(old, new)
     programs = SwitchPrograms(update)
     for node in range(SWITCHES):
-        programs.told(node, profile)
+        programs.restrict(node, profile)
         assert programs.profile(node).has == profile.has
     before, after = (Encoder(build, [profile] * SWITCHES) for build in (old, new))
     for node in range(0, SWITCHES, 3):

@@ -59,7 +59,7 @@ def test_every_mixture_delivers(topology, dead, back):
     def standing(vertex, number):
         if number < 0:
             return before[vertex]
-        each = rounds[vertex].standing(before[vertex], after[vertex], number, lambda far, _: far)
+        each = rounds[vertex].held_after(before[vertex], after[vertex], number, lambda far, _: far)
         assert number < move.last or each == after[vertex]
         return each
 
@@ -84,10 +84,10 @@ def test_shares_of_packets_from_hosts():
     )
     vrf, ruled = (PrefixRounds({"10.0.0.0/30": 1}, 3, "hosts", ruled=one) for one in (False, True))
     moved = lambda value, _: value  # noqa: E731
-    assert vrf.standing(old, new, 2, moved) == {**old, ("hosts", "10.0.0.4/30"): "c"}
-    assert ruled.standing({**old, ("main", "x"): "d"}, new, 0, moved) == {("main", "x"): "d"}
-    assert ruled.standing(old, old, 0, moved) == old
-    assert vrf.standing(old, new, 3, moved) == ruled.standing(old, new, 3, moved) == new
+    assert vrf.held_after(old, new, 2, moved) == {**old, ("hosts", "10.0.0.4/30"): "c"}
+    assert ruled.held_after({**old, ("main", "x"): "d"}, new, 0, moved) == {("main", "x"): "d"}
+    assert ruled.held_after(old, old, 0, moved) == old
+    assert vrf.held_after(old, new, 3, moved) == ruled.held_after(old, new, 3, moved) == new
 
 
 def test_a_row_that_leaves_its_aggregate_does_what_that_did():
@@ -100,6 +100,6 @@ def test_a_row_that_leaves_its_aggregate_does_what_that_did():
         {one.place: one for one in junos_lines(text)} for text in (texts[0], texts[1] + own)
     )
     for number, wanted in ((0, "192.0.2.1"), (1, "192.0.2.1"), (2, "192.0.2.1"), (3, "192.0.2.3")):
-        found = rounds.standing(old, new, number, RouteLine.moved)
+        found = rounds.held_after(old, new, number, RouteLine.moved)
         assert found["main", "10.0.0.4/30"].add == route.format("10.0.0.4/30", wanted).strip()
-    assert rounds.standing(old, new, 1, RouteLine.moved)["main", "10.0.0.0/28"].add in texts[1]
+    assert rounds.held_after(old, new, 1, RouteLine.moved)["main", "10.0.0.0/28"].add in texts[1]

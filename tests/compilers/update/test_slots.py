@@ -19,7 +19,7 @@ from compilers.targets.openflow.group_and_flow_bytes import kind_of, xid_numbers
 from compilers.update.difference import TableDifference, changed_classes
 from compilers.update.matched_slots import in_round, matched, single_table_slots
 from compilers.update.move_plan import Update, _merged, _others
-from compilers.update.order import ways
+from compilers.update.order import path_fibs
 from compilers.update.slots import Counts, Slots, changes_by_round, counts, messages
 from compilers.update.update_proof import _spreading
 from tests.compilers.update.updates import build
@@ -58,7 +58,7 @@ def test_what_changes(program, kind):
 
 
 def standing(slots, round):
-    return [bytes(row) for block in slots.standing(round) for row in block]
+    return [bytes(row) for block in slots.held_after(round) for row in block]
 
 
 def test_what_stands_in_each_round(program):
@@ -84,7 +84,7 @@ def test_slots_turned_taken_and_apart(program):
     chosen = np.array([False, True, False, True])
     assert slots.take(chosen).round.tolist() == [1, 3]
     assert slots.take(chosen, np.full(4, 7)).round.tolist() == [7, 7]
-    gone, come = slots.apart(2, 5)
+    gone, come = slots.split(2, 5)
     assert not gone.has.any()
     assert not come.had.any()
     assert (gone.round.tolist(), come.round.tolist()) == ([2] * 4, [5] * 4)
@@ -235,7 +235,7 @@ def test_a_walker_for_each_of_the_ways_at_every_hop():
     topology = "{family: hyperx, sides: 3x3}"
     several = build(topology, ("ecmp, transit: ecmp", "none"))
     classes = several.tables.classes
-    found = ways(several)
+    found = path_fibs(several)
     assert len(found) == 1 + classes.alternate.shape[2] > 1
     count = classes.port.shape[1]
     steps = np.stack([each.step[:, 2 : 2 + count] for each in found], axis=2)
@@ -244,20 +244,20 @@ def test_a_walker_for_each_of_the_ways_at_every_hop():
     behind = several.wiring.cables()[np.arange(len(used))[:, None, None], used]
     there = classes.port > 0
     assert np.array_equal(np.sort(steps, axis=2)[there], np.sort(behind, axis=2)[there])
-    assert len(ways(build(topology, ("ecmp", "none")))) == 1
+    assert len(path_fibs(build(topology, ("ecmp", "none")))) == 1
 
 
 def test_marks_move_in_place_only_where_rows_lead_where_they_led():
     marked = build("{family: polarfly, q: 4}", ("spread", "none"))
     assert TableDifference.of(marked, marked).in_place
-    assert TableDifference.of(marked, marked)._same_ways()
+    assert TableDifference.of(marked, marked)._same_next_hops()
     egress = np.array(marked.tables.routes.egress)
     egress[3, 9] = (int(egress[3, 9]) + 1) % 5
     routes = replace(marked.tables.routes, egress=egress)
     other = replace(marked, tables=replace(marked.tables, routes=routes), identity="8" * 16)
     found = TableDifference.of(marked, other)
     assert not found.in_place
-    assert not replace(found, in_place=True)._same_ways()
+    assert not replace(found, in_place=True)._same_next_hops()
 
 
 @pytest.mark.parametrize(("one", "other"), [("none", "node"), ("node", "none")])
@@ -282,7 +282,7 @@ def test_which_switches_spread_marked_packets(family, q):
     far, ends = marked.wiring.far, marked.topology.endpoints
     destinations = np.flatnonzero(ends)[::3]
     vertex = np.array([*range(len(far)), -1])
-    walker = ways(marked)[0]
+    walker = path_fibs(marked)[0]
     found = _spreading(marked, walker, destinations, vertex)
     assert found.shape == (len(far) + 2, len(destinations))
     assert not found[-2:].any()

@@ -125,7 +125,7 @@ def test_each_path_of_either_build_is_looked_at():
     hyperx = "{family: hyperx, sides: 3x3}"
     update = plan(build(hyperx), build(hyperx, ("ecmp, transit: ecmp", "none")))
     d = update.difference
-    for found in levels(d.new, d.ways, d.compare):
+    for found in levels(d.new, d.fibs, d.compare):
         some = Cells.of(update, found, np.ones(len(found.destinations), np.bool_))
         assert len(some._steps(np.zeros(9, np.uint8))[1]) == max(len(some.before), len(some.after))
         assert len(some.before) < len(some.after)

@@ -300,7 +300,7 @@ def test_programs_of_every_moment_are_what_the_messages_make():
         for node in moving.nodes:
             if round >= 0:
                 moving.advance(node, round)
-            standing = [b for slots in moving.slots[node] for b in slots.standing(round)]
+            standing = [b for slots in moving.slots[node] for b in slots.held_after(round)]
             assert Switch().apply(standing) == moving.switches[node]
 
 

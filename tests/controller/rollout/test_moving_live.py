@@ -70,7 +70,7 @@ def test_a_refusal_in_the_last_round_takes_all_back(tmp_path, switches, run):
     controller = run(polarfab(first, "ryu"))
     controller.wait_for(SWITCHES, "complete")
     before = [dump(switches, v) for v in range(SWITCHES)]
-    standing = [b for s in SwitchPrograms(update).slots(4) for b in s.standing(update.last - 1)]
+    standing = [b for s in SwitchPrograms(update).slots(4) for b in s.held_after(update.last - 1)]
     rows = sum(len(block) for block in standing if kind_of(block) == RowKind.CLASS)
     limit = f"flow_limit={rows}", "overflow_policy=refuse"
     switches.vsctl(

@@ -31,7 +31,7 @@ class Programs:
     def profile(self, vertex):  # noqa: ARG002
         return self.able
 
-    def told(self, vertex, able):  # noqa: ARG002
+    def restrict(self, vertex, able):  # noqa: ARG002
         self.able = able
 
     def describe(self, number):

@@ -158,7 +158,7 @@ class Others:
     def __init__(self, encoder):
         self.by_datapath_id = encoder.by_datapath_id
         self.program, self.describe = encoder.program, encoder.describe
-        self.profile, self.told = encoder.profile, encoder.told
+        self.profile, self.restrict = encoder.profile, encoder.restrict
 
 
 def test_somebody_elses_programs_are_left_alone():

@@ -131,7 +131,7 @@ class BgpFamily:
     """An address family. name, word: ipv4 and ip, or ipv6 twice.
 
     pool, length: every prefix of the fabric is of this length and in this network. own: the prefix
-    of the switch, "" where nobody has a route to it. via: the address of next hops that lead to
+    of the switch, "" where no switch has a route to it. via: the address of next hops that lead to
     it, with its length, "" without shares; via_pool: where those of all switches are.
     """
 

@@ -2,7 +2,7 @@
 
 Static routes of FRR 8.4 do not follow BFD, but routes of BGP do. So every switch announces an
 address to its neighbours, and another one for marked packets, by which these reach it on its
-devices for them (`kernel_marks`). A neighbour accepts no other, and announces it to nobody: it is
+devices for them (`kernel_marks`). A neighbour accepts no other, and announces it to none: it is
 there while BFD finds the link alive. What BFD finds dead takes the address away, and with it every
 static route over the link, as a port that goes down does; the next choice of the prefix serves.
 """
