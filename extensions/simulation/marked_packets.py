@@ -1,7 +1,7 @@
 """Marked packets in a simulation: the next switch spreads them (`compilers.routing.marked_spread`).
 
-A mark is a number that the next switch hashes; it stands where packets that turn elsewhere have the
-switch that they go by.
+A mark is a number that the next switch hashes; it is kept where packets that turn elsewhere have
+the switch that they go by.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ BookSim's input-queued router with `internal_speedup = 2`: a packet is ready a c
 came, and over a link of one cycle its head arrives two cycles after it left; the room it had is
 known at the other end four cycles after. A buffer of a virtual channel is a ring of slots. A slot
 holds when its packet is ready or, empty, from when it can be filled: so credits need no messages.
-First packets that are not ready stand in a wheel of lists, one a cycle; the others in a list of
+First packets that are not ready wait in a wheel of lists, one a cycle; the others in a list of
 their switch, the one that has waited longest first.
 """
 
