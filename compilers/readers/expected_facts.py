@@ -173,7 +173,6 @@ FACTS: dict[str, Facts] = {
     "ntp server": _servers("ntp"),
     "syslog server": _servers("syslog"),
     "syslog by management": _servers("syslog"),
-    "hash seed": lambda _, vertex: iter([((vertex + 1) % 16,)]),
     "universal id": lambda _, vertex: iter([(vertex + 1,)]),
     "AS number": lambda build, vertex: iter([(_number(build, vertex),)]),
     "session": _sessions,
@@ -185,6 +184,6 @@ use. mtu: port, bytes of an IP packet. fec: port, rs, fc or off; code: port, the
 the code. speed: port, Mb/s; speed of a part: Gb/s, only of parts of cages; speed and lanes: the
 same as EOS says it. lanes: port, their numbers. mode: a cage of SONiC, how it is broken out. cage:
 its name, parts, Gb/s of each; parts: without these. management: port, address with its length.
-session: of BGP: port, address family, the system at the other end. hash seed, universal id: what a
-switch hashes by whose VRFs share marked packets again.
+session: of BGP: port, address family, the system at the other end. universal id: what a switch
+hashes by whose VRFs share marked packets again.
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from compilers.readers.bgp.bgp_dialects import said_in
+from compilers.readers.bgp.bgp_dialects import dialect, said_in
 from compilers.readers.bgp.bgp_speaker import FAMILIES, is_router_id
 from compilers.readers.emitted_forwarding import (
     Claim,
@@ -45,8 +45,9 @@ class TrackedLinks:
         """Those of a file, from the statements about BGP and BFD."""
         found = cls(file, Statements(statements))
         words, said = said_in(FILE), found.said
-        known = said.need(words["once"], {})
-        line = next((at for _, at in said.find(words["once"][9], known)), 0)
+        speaker = dialect("frr.conf")
+        known = said.need((*words["once"], *speaker.bfd, *speaker.foundby), {})
+        line = next((at for _, at in said.find(words["once"][0], known)), 0)
         found.claims.append(Claim("AS number", (int(known["number"]),), file, line))
         if not is_router_id(known["id"]):
             said.missing.append(f"a router id, not {known['id']}")

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from itertools import chain
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -139,7 +140,7 @@ class Stage:
     """What packets meet that come in marked by a link: a subinterface over its port, in a VRF.
 
     ipv4, ipv6: its addresses with their lengths; gateway4, gateway6: those at the other end.
-    ipv4_routes, ipv6_routes: those of the VRF; the last ones lead to the router's own hosts.
+    routes: those of the VRF by address family; the last ones lead to the router's own hosts.
     """
 
     interface: str
@@ -149,8 +150,11 @@ class Stage:
     gateway4: str
     ipv6: str
     gateway6: str
-    ipv4_routes: list[SharedRoute]
-    ipv6_routes: list[SharedRoute]
+    routes: list[list[SharedRoute]]
+
+    def families(self) -> Iterator[tuple[str, str, list[SharedRoute]]]:
+        """The word, no pool to discard, and the routes of each address family."""
+        yield from ((word, "", r) for word, r in zip(("ip", "ipv6"), self.routes, strict=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +253,7 @@ class P2pVariables:
         yield "ip", self.vrf, self.ipv4_entering
         yield "ipv6", self.vrf, self.ipv6_entering
         for stage in self.stages:
-            yield "ip", stage.vrf, stage.ipv4_routes
-            yield "ipv6", stage.vrf, stage.ipv6_routes
+            yield from ((word, stage.vrf, routes) for word, _, routes in stage.families())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -326,79 +329,72 @@ class P2pFabric:
 
     def links(self, vertex: int) -> dict[int, P2pLink]:
         """The links of a router by their ports, in the order of its neighbours."""
-        w, four = self.routed.build.wiring, self.numbered
-        six = four and self.routed.build.addressing.ipv6 is not None
+        w = self.routed.build.wiring
         there = w.far[vertex] >= 0
         columns = (c[vertex][there].tolist() for c in (w.port, w.far, w.far_port, self.pair))
         links = {}
         for port, far, far_port, pair in zip(*columns, strict=True):
-            own = self._offset(pair) + (vertex > far)
-            other = own ^ 1
             links[port] = P2pLink(
                 interface=w.port_name(vertex, port),
                 description=self.names.description(far, far_port),
-                ipv4=f"{self._ipv4(own)}/31" if four else "",
-                gateway4=self._ipv4(other) if four else "",
-                ipv6=f"{self._ipv6(own)}/127" if six else "",
-                gateway6=self._ipv6(other) if six else "",
                 port=self.routed.port(vertex, port),
+                **self._ends(pair, vertex > far),
             )
         return links
 
-    def _offset(self, pair: int) -> int:
-        """Where the addresses of a link are in a pool; those for marked packets are behind them."""
-        return pair * _addresses_a_link(self.routed.build)
+    def _ends(self, pair: int, upper: bool, marked: bool = False) -> dict[str, str]:
+        """The addresses of a link, or of its packets with marks, here and at the other end."""
+        build, found = (
+            self.routed.build,
+            dict.fromkeys(("ipv4", "gateway4", "ipv6", "gateway6"), ""),
+        )
+        own = pair * _addresses_a_link(build) + 2 * marked + upper
+        if self.numbered:
+            found |= {"ipv4": f"{self._ipv4(own)}/31", "gateway4": self._ipv4(own ^ 1)}
+        if self.numbered and build.addressing.ipv6:
+            found |= {"ipv6": f"{self._ipv6(own)}/127", "gateway6": self._ipv6(own ^ 1)}
+        return found
 
     def stages(self, vertex: int, links: Mapping[int, P2pLink]) -> dict[int, Stage]:
         """By port what packets meet that come in marked there."""
-        w = self.routed.build.wiring
-        if not self.routed.build.marks:
+        routed, build, w = self.routed, self.routed.build, self.routed.build.wiring
+        if not build.marks:
             return {}
-        six = self.routed.build.addressing.ipv6 is not None
-        onward = dict(zip(w.port[vertex].tolist(), onward_ports(w, vertex).tolist(), strict=True))
-        ends = zip(*(c[vertex].tolist() for c in (w.port, w.far, self.pair)), strict=True)
-        found = {}
-        for port, far, pair in ends:
-            if port not in links:
-                continue
-            own = self._offset(pair) + 2 + (vertex > far)
-            routes = [
-                list(self._staged(vertex, family, onward[port], links))
-                for family in range(len(self.routed.prefixes))
-            ]
-            found[port] = Stage(
-                interface=self.interfaces.within(links[port].interface, MARK_VLAN),
-                vlan=MARK_VLAN,
-                vrf=self._stage_vrf(port),
-                ipv4=f"{self._ipv4(own)}/31",
-                gateway4=self._ipv4(own ^ 1),
-                ipv6=f"{self._ipv6(own)}/127" if six else "",
-                gateway6=self._ipv6(own ^ 1) if six else "",
-                ipv4_routes=routes[0],
-                ipv6_routes=[*routes, []][1],
+        there = w.far[vertex] >= 0
+        far = dict(zip(w.port[vertex][there].tolist(), w.far[vertex][there].tolist(), strict=True))
+        tables = []
+        for family, pool in enumerate(routed.pools()):
+            hops = {
+                p: ((k.gateway4, k.gateway6)[family], k.interface, DEFAULT)
+                for p, k in links.items()
+            }
+            near = {
+                routed.prefixes[family][v]: (hops[p],)
+                for p, v in far.items()
+                if build.topology.endpoints[v]
+            }
+            hosts = {
+                prefix: ((via, interface, self.vrf),)
+                for prefix, via, interface in self.router(vertex).back()
+                if (":" in prefix) == bool(family)
+            }
+            tables.append((pool, hops, [*near.items(), *hosts.items()]))
+        onward = onward_ports(w, vertex)[there].tolist()
+        return {
+            port: Stage(
+                self.interfaces.within(links[port].interface, MARK_VLAN),
+                MARK_VLAN,
+                f"{self.vrf.removesuffix(HOSTS)}marked{port}",
+                routes=[
+                    [(pool, tuple(hops[p] for p in ports if p)), *others]
+                    for pool, hops, others in tables
+                ],
+                **self._ends(pair, vertex > far[port], marked=True),
             )
-        return found
-
-    def _stage_vrf(self, port: int) -> str:
-        return f"{self.vrf.removesuffix(HOSTS)}marked{port}"
-
-    def _staged(
-        self, vertex: int, family: int, onward: list[int], links: Mapping[int, P2pLink]
-    ) -> Iterator[SharedRoute]:
-        """The routes of a stage: all onward, neighbours as in transit, hosts by their VRF."""
-        routed, build = self.routed, self.routed.build
-        hops = {p: ((k.gateway4, k.gateway6)[family], k.interface) for p, k in links.items()}
-        yield routed.pools()[family], tuple((*hops[p], DEFAULT) for p in onward if p)
-        minimal = build.tables.classes.port[vertex, :, None].astype(np.int64)
-        transit = routed.table(vertex, family, minimal, hops)
-        far = build.wiring.far[vertex]
-        near = far[(far >= 0) & build.topology.endpoints[far]]
-        for prefix in (routed.prefixes[family][v] for v in near.tolist()):
-            (((gateway, interface, _),),) = transit[prefix]
-            yield prefix, ((gateway, interface, DEFAULT),)
-        for prefix, gateway, interface in self.router(vertex).back():
-            if (":" in prefix) == bool(family):
-                yield prefix, ((gateway, interface, self.vrf),)
+            for port, pair, ports in zip(
+                far, self.pair[vertex][there].tolist(), onward, strict=True
+            )
+        }
 
     def routes_held(self, vertex: int, between: bool = True) -> RouteTables:
         """The routes of a router as it holds them, by VRF.
@@ -409,8 +405,9 @@ class P2pFabric:
                 them from there.
         """
         links, held, plane = self.links(vertex), RouteTables(), self.plane
+        stages = self.stages(vertex, links)
         for family, pool in enumerate(self.routed.pools()):
-            tables = zip((MAIN, self.vrf), self._tables(vertex, family, links), strict=True)
+            tables = zip((MAIN, self.vrf), self._tables(vertex, family, links, stages), strict=True)
             for name, table in tables:
                 if table or name == MAIN:
                     found = held.setdefault(name, {})
@@ -419,8 +416,8 @@ class P2pFabric:
         if between and self.vrf in held:
             back = self.router(vertex).back()
             held[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in back}
-        for stage in self.stages(vertex, links).values():
-            routes = (*stage.ipv4_routes, *stage.ipv6_routes)
+        for stage in stages.values():
+            routes = chain.from_iterable(stage.routes)
             found = {prefix: (tuple((*way[:2], 1) for way in ways),) for prefix, ways in routes}
             held[stage.vrf] = comparable(found)
         return held
@@ -435,8 +432,8 @@ class P2pFabric:
         """The variables of a router's templates: static routes, or BGP and its shares."""
         routed, links, plane = self.routed, self.links(vertex), self.plane
         families = range(len(routed.prefixes))
-        tables = [self._tables(vertex, family, links, plane) for family in families]
         stages = self.stages(vertex, links)
+        tables = [self._tables(vertex, family, links, stages, plane) for family in families]
         of_stages = {stage.interface: stage.vrf for stage in stages.values()}
         routes: list[list[Route]] = [
             [(prefix, via, port) for prefix, (((via, port, _), *_),) in minimal.items()]
@@ -476,6 +473,7 @@ class P2pFabric:
         vertex: int,
         family: int,
         links: Mapping[int, P2pLink],
+        stages: Mapping[int, Stage],
         plane: ControlPlane | None = None,
     ) -> tuple[dict[str, Choices], dict[str, Choices]]:
         """The routes of a family, 0 for IPv4, and those of packets from hosts if these share.
@@ -495,7 +493,7 @@ class P2pFabric:
         if plane is None or not plane.via:
             marked = {
                 port: ((stage.gateway4, stage.gateway6)[family], stage.interface)
-                for port, stage in self.stages(vertex, links).items()
+                for port, stage in stages.items()
             }
             return minimal, routed.table(vertex, family, order, hops, marked)
         inside = routed.table(vertex, family, order, plane.next_hops(vertex, family))

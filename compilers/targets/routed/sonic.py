@@ -8,8 +8,7 @@ Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_links`): `nexthop`, `ifn
 managers_static_rt.py). A name of a VRF begins with `Vrf`, one `advertise` covers all members,
 and no entry of a list is empty. Marked packets come in on a subinterface in a VRF, whose name is
 the short one of the kernel, so that its VLAN is said (sonic-vlan-sub-interface.yang; SONiC
-doc/subport/sonic-sub-port-intf-hld.md, 2.1). Each switch has a seed of its own for the hash, as far
-as 16 of them go (sonic-buildimage, dockers/docker-orchagent/switch.json.j2).
+doc/subport/sonic-sub-port-intf-hld.md, 2.1).
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ Entry = dict[str, str]
 Table = dict[str, Entry]
 MEGABITS = 1000
 FEC = {"rs": "rs", "fc": "fc", "off": "none"}
-SEEDS = 16
 UNADVERTISED = 2
 """The tag that bgpcfgd gives routes with `advertise: false`."""
 
@@ -115,8 +113,6 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
         "type": "LeafRouter",
         "docker_routing_config_mode": "split-unified",
     }
-    if values.seed:
-        metadata["ecmp_hash_seed"] = str(values.seed % SEEDS)
     if values.bgp and values.bgp.bfd:  # without it no bfdd is started (supervisord.conf.j2)
         metadata["frr_mgmt_framework_config"] = "true"
     tables: dict[str, Table] = {
