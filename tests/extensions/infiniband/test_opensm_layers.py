@@ -148,7 +148,7 @@ def test_layers_that_cannot_be_are_refused(
 
 
 def test_ways_that_fit_no_lane_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"lanes for both ways of every pair, given 4: \d+ pairs"):
+    with pytest.raises(InputError, match=r"lanes for both paths of every pair, given 4: \d+ pairs"):
         rendered(routed(**PALEY), tmp_path, lmc="1", lanes="4")
     assert not list(tmp_path.iterdir())
 
