@@ -15,7 +15,13 @@ from compilers.cabling import cable_formats as formats
 from compilers.cabling.bill import Item, bill
 from compilers.cabling.cable_plan import Cabled, Cables, cables_of, hardware_of
 from compilers.cabling.netbox_cables import as_netbox
-from compilers.cabling.panel_plan import CORD_COLUMNS, PanelPlan, panel_plan, require_whole
+from compilers.cabling.panel_plan import (
+    CORD_COLUMNS,
+    PanelPlan,
+    lacks_links,
+    panel_plan,
+    require_whole,
+)
 from compilers.cabling.phases import PHASES, connected_pairs, phases_of, working_pairs
 from compilers.cabling.schedule_columns import Row, Rows
 from compilers.tables.build import Build
@@ -81,6 +87,11 @@ class CableSchedule:
             for build, rows in self.parts
         )
         return tuple(plan for plan in found if plan)
+
+    @property
+    def whole(self) -> bool:
+        """Whether panels, where there are any, have all their links, as `bill` requires."""
+        return not any(lacks_links(rows.cables.hardware) for _, rows in self.parts)
 
     def bill(self) -> list[Item]:
         """The bill of materials; through panels, their cords and trunks in place of cables."""
@@ -174,11 +185,15 @@ class CableSchedule:
         return (plan.through(e) for plan, (_, rows) in parts for e in rows.which.tolist())
 
     def _json(self) -> Iterator[str]:
-        """One document, its cables written one by one, as there may be a million."""
+        """One document, its cables written one by one, as there may be a million.
+
+        Without the bill where panels lack links.
+        """
         summaries = self.summaries()
         summary = summaries[0] if len(summaries) == 1 else {"planes": summaries}
-        items = [dict(zip(BILL, astuple(item), strict=True)) for item in self.bill()]
-        yield json.dumps({**summary, "bom": items}, indent=2)[:-2] + ',\n  "schedule": ['
+        if self.whole:
+            summary["bom"] = [dict(zip(BILL, astuple(item), strict=True)) for item in self.bill()]
+        yield json.dumps(summary, indent=2)[:-2] + ',\n  "schedule": ['
         comma = "\n"
         for record in formats.as_records(self):
             yield f"{comma}    {json.dumps(record)}"

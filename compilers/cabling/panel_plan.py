@@ -322,13 +322,18 @@ class PanelPlan(Shuffle):
         return {word: count for word, count in found.items() if word not in unlike}
 
 
+def lacks_links(known: Hardware) -> bool:
+    """Whether there are panels, and links that would run through them are missing."""
+    return bool(known.panels) and len(known.cable_number) > 0
+
+
 def require_whole(known: Hardware) -> None:
     """Refuse panels of a fabric in which links are missing.
 
     Raises:
         InputError: links or switches are missing.
     """
-    if known.panels and len(known.cable_number):
+    if lacks_links(known):
         given, todo = "one with links missing", "compile it without them for the panels"
         raise InputError.of("a whole fabric for panels", given, todo, key="panels")
 
@@ -341,7 +346,7 @@ def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan
     Raises:
         Refused: a link needs more fibres than a trunk has, or a patch panel has behind a port.
     """
-    if not known.panels or len(known.cable_number):
+    if not known.panels or lacks_links(known):
         return None
     cables = cables_of(wiring, known)
     stage = topology.coordinates[:, -1].astype(np.int64)

@@ -87,6 +87,13 @@ class PolarStar(Family):
             hierarchy=k,
         )
 
+    def headings(self, topology: Topology) -> NDArray[np.int32] | None:
+        """Links inside the supernode, then those to others, however racks are filled."""
+        far, k = topology.graph.padded(), topology.hierarchy
+        inside = far // k == np.arange(len(far))[:, None] // k
+        number = np.where(far < 0, len(far), far - inside * len(far))
+        return number.astype(np.int32)
+
     def designs(self, radix: int) -> Iterator[Design]:
         """Every q and d' ≥ 1 of the kinds `DESIGNED` with q + 1 + d' = radix.
 

@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.adjacency import Graph
 from compilers.topology.family import Boxes, integers
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.layout import Layout
-from extensions.baselines.jellyfish import Jellyfish, random_regular
+from extensions.baselines.jellyfish import Jellyfish, eccentricity, random_regular
 from inventory.problems import Problem
 
 Plugs = NDArray[np.int64]
@@ -79,7 +80,7 @@ class Rng(Jellyfish):
         return _boxes(parameters, source).switch
 
     def boxes(self, topology: Topology) -> Boxes | None:
-        """Those of the draw that gave the graph."""
+        """Those of the draw that gave the graph; None where it is none of the seed's."""
         given, edges = topology.parameters, topology.graph.edges()
         if 2 * len(edges) != int(given["nodes"]) * int(given["degree"]):
             return None
@@ -89,6 +90,8 @@ class Rng(Jellyfish):
             pairs = np.sort(found.switch, axis=1)
             if np.array_equal(pairs[np.lexsort(pairs.T[::-1])], edges):
                 return found
+            if eccentricity(Graph.from_edges(topology.graph.order, found.switch)) is not None:
+                return None  # `build` draws no further
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
         """A switch's links by box and lane, so that a ribbon has ports in a row."""

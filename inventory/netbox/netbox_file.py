@@ -132,8 +132,9 @@ def _assembled(found: _Found) -> Imported:
     _types_of_interfaces(found)
     nodes = _nodes(found)
     sections = _panel_sections(found)
-    kinds = _stock(sections.get("cabling")) if sections else {}
-    stocked = len(kinds)
+    stock = _stock(sections.get("cabling")) if sections else []
+    kinds = {(kind["media"], kind["colour"] or ""): kind for kind in reversed(stock)}
+    known = len(kinds)
     cables, left_out = _cables(found, {node["name"] for node in nodes}, kinds)
     dead = [cable for cable in cables if cable.pop("dead")]
     if found.problems:
@@ -147,7 +148,7 @@ def _assembled(found: _Found) -> Imported:
         "racks": [_rack(row) for row in found.rows["racks"]],
         **sections,
         "cabling": sections.get("cabling", {})
-        | ({"types": list(kinds.values())} if len(kinds) > stocked else {}),
+        | ({"types": [*stock, *list(kinds.values())[known:]]} if len(kinds) > known else {}),
         "nodes": nodes,
         "cables": cables,
         "dead_links": [{"a": cable["a"], "b": cable["b"]} for cable in dead],
@@ -291,11 +292,10 @@ def _links(found: _Found, names: set[str]) -> Iterator[tuple[list[int], Plug, Pl
                 yield way, near[0], far
 
 
-def _stock(cabling: object) -> dict[tuple[str, str], dict[str, Any]]:
+def _stock(cabling: object) -> list[dict[str, Any]]:
     """The types of cables of a section `cabling`, of the usual one where it has none."""
     stock = part(Cabling, cabling or {}) or Cabling()
-    types = (kind.model_dump(mode="json") for kind in reversed(stock.types))
-    return {(kind["media"], kind["colour"] or ""): kind for kind in types}
+    return [kind.model_dump(mode="json") for kind in stock.types]
 
 
 def _panel_sections(found: _Found) -> dict[str, Any]:

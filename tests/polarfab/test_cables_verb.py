@@ -87,6 +87,17 @@ def test_json_of_the_command(polarfab, build):
     assert [p["phase"] for p in document["phases"]] == [1, 2]
 
 
+def test_panels_that_lack_a_link_leave_out_materials_alone(polarfab, tmp_path):
+    for name in ("fabric.yaml", "inventory.yaml"):
+        text = (EXAMPLES / "q7-panels" / name).read_text()
+        more = "dead_links: [{a: s0, b: s22}]\n" if name == "inventory.yaml" else ""
+        (tmp_path / name).write_text(text + more)
+    code, out, err = polarfab("cables", tmp_path / "fabric.yaml")
+    assert (code, err) == (0, "")
+    assert "phases" in out
+    assert "materials" not in out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -71,8 +71,9 @@ def command(
         return
     for summary in schedule.summaries():
         _print(summary)
-    items = [asdict(item) for item in schedule.bill()]
-    print_table("materials", list(items[0]), [list(item.values()) for item in items])
+    if schedule.whole:
+        items = [asdict(item) for item in schedule.bill()]
+        print_table("materials", list(items[0]), [list(item.values()) for item in items])
 
 
 def _print(summary: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Cassettes and trunks, followed as they are built, lead where the plan has links."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +142,14 @@ def test_supernodes_have_two_types_and_reversed_trunks(q, supernode, degree, tru
     """Those of quadrics have more links inside; members are matched by an involution in all."""
     size = {"family": "polarstar", "q": q, "supernode": supernode, "degree": degree}
     plan = planned(**size, trunk=trunk, rack=2 * degree + 2, parallel=parallel)
+    assert led(plan) == wanted(plan)
+    assert len(plan.types) == plan.least == 2
+    assert plan.turned.all()
+
+
+@pytest.mark.parametrize("rack", [42, 210])
+def test_racks_of_several_supernodes_take_no_more_types(rack):
+    plan = planned(family="polarstar", q=4, supernode="inductive-quad", degree=4, rack=rack)
     assert led(plan) == wanted(plan)
     assert len(plan.types) == plan.least == 2
     assert plan.turned.all()
@@ -383,6 +392,9 @@ def test_cables_with_links_missing_are_listed_and_checked_without_panels(tmp_pat
     listed = "".join(schedule.text("csv"))
     assert listed.count("\n") == 1 + 23
     assert "panels" not in schedule.summaries()[0]
+    whole = json.loads("".join(schedule.text("json")))
+    assert len(whole["schedule"]) == 23
+    assert "bom" not in whole
     (tmp_path / "cables.csv").write_text(listed)
     assert check_wiring(fabric, [tmp_path / "cables.csv"]).good
     for form in ("panels", "bom", "labels"):

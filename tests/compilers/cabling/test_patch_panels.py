@@ -281,7 +281,12 @@ def test_netbox_finds_every_link_and_all_comes_back(given, tmp_path):
 
 def test_a_kind_of_cable_that_netbox_adds_is_in_stock_too(tmp_path):
     given = patched(q=3, rack=4)
-    given["inventory"]["cabling"] = {"types": [{"name": "own", "media": "smf-os2"}], "slack": 0.5}
+    kinds = [
+        {"name": "short", "media": "dac-passive", "lengths": [1, 2]},
+        {"name": "own", "media": "smf-os2"},
+        {"name": "long", "media": "smf-os2", "lengths": [2000]},
+    ]
+    given["inventory"]["cabling"] = {"types": kinds, "slack": 0.5}
     fabric = tmp_path / "fabric.yaml"
     fabric.write_text(yaml.safe_dump(given | {"inventory": "inventory.yaml"}))
     (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(given["inventory"]))
@@ -289,12 +294,12 @@ def test_a_kind_of_cable_that_netbox_adds_is_in_stock_too(tmp_path):
     file = tmp_path / "one" / "cables.csv"
     first, *lines = file.read_text().splitlines()
     inside = next(i for i, line in enumerate(lines) if line.count("dcim.interface") == 2)
-    lines[inside] = lines[inside].replace("smf-os2", "dac-passive")
+    lines[inside] = lines[inside].replace("dac-passive", "aoc")
     file.write_text("\n".join((first, *lines)))
     imported(tmp_path / "one", tmp_path / "new.yaml")
     (tmp_path / "new.yaml").replace(tmp_path / "inventory.yaml")
     cabling = place_fabric(load_fabric(fabric)).inventory.cabling
-    assert [kind.name for kind in cabling.types] == ["own", "dac-passive"]
+    assert [kind.name for kind in cabling.types] == ["short", "own", "long", "aoc"]
     assert cabling.slack == 0.5
 
 

@@ -1,5 +1,6 @@
 """Panels of random graphs: boxes of one type where they are made of boxes, else a bound."""
 
+from dataclasses import replace
 from math import exp, lgamma, log
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from compilers.cabling.panel_plan import panel_plan
 from compilers.spec.fabric_file import load_fabric
 from compilers.topology.distance import distances, neighbour_table
-from compilers.topology.families import build_topology
+from compilers.topology.families import build_topology, family_of
 from compilers.wiring.placed_fabric import place_fabric
 from polarfab.cabling import cables
 from polarfab.fabric import Fabric
@@ -73,6 +74,13 @@ def test_boxes_are_for_whole_graphs_with_a_cable_a_link():
     many = plan_of(through_boxes(16, parallel=2, **size))
     assert led(many) == wanted(many)
     assert len(many.types) > 1
+
+
+def test_a_graph_that_its_seed_does_not_give_has_no_boxes():
+    family, size = family_of("rng"), {"nodes": 64, "degree": 8, "ports": 16}
+    one, other = (build_topology("rng", size | {"seed": seed}) for seed in (0, 1))
+    assert family.boxes(one)
+    assert family.boxes(replace(one, graph=other.graph)) is None
 
 
 def racked(nodes, degree, size, seed=0):
