@@ -159,7 +159,7 @@ def difference(program: FlowProgram, held: Held, foreign: ForeignRows = "keep") 
     flows, added, changed, removed = _flow_part(program.flows, held)
     parts = [*groups, *flows, *(_delete_flow(row) for row in removed)]
     if foreign == "remove":
-        # First: a foreign row may occupy the place of our own.
+        # First: a foreign row may occupy the place of one of our rows.
         parts = [*(_delete_flow(row) for row in sorted(held.foreign)), *parts]
         surplus += held.foreign_groups
     parts += [_delete_group(number) for number in surplus]
