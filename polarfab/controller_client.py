@@ -148,6 +148,8 @@ class Client:
             given = "one that it does not know" if self.token else "none"
             todo = "--token-file FILE names the file that the controller was started with"
             return InputError.of("a token that the controller accepts", given, todo, key=self.key)
+        if "required " in reason:  # a refusal of polarfab's: it says what to do
+            return InputError.of("", reason)
         return InputError.of("a request that the controller accepts", reason, key=self.key)
 
 

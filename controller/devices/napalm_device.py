@@ -8,6 +8,7 @@ checkpoint to go back to.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,6 +48,7 @@ class NapalmSession:
 
         try:
             if self.device is None:
+                logging.getLogger("pyeapi").setLevel(logging.CRITICAL)  # it logs what it raises
                 kind = get_network_driver(self.kind)
                 options = {k: int(v) if v.isdecimal() else v for k, v in self.options.items()}
                 device = kind(self.address, self.user, self.password, optional_args=options)

@@ -70,9 +70,8 @@ class Tokens:
             given = getattr(error, "strerror", "") or str(error)
             raise _refusal(file, "a file of tokens in ASCII, one a line", given, MAKE) from error
         if mode & 0o077:
-            raise _refusal(
-                file, "a file that only its owner can read", f"mode {mode & 0o777:o}", "chmod 600"
-            )
+            given = f"mode {mode & 0o777:o}"
+            raise _refusal(file, "a file that only its owner can read", given, f"chmod 600 {file}")
         lines = enumerate(map(str.strip, text.splitlines()), 1)
         known = [_token(file, n, line) for n, line in lines if line and not line.startswith("#")]
         if not known:

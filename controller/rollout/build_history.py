@@ -207,7 +207,9 @@ class BuildHistory:
             if entry.build != identity and entry.build in kept:
                 return entry.build
         raise InputError.of(
-            "a fabric that held another build", "none is kept", file=str(self.place)
+            *("another build that the fabric held", "none is kept"),
+            todo="polarfab status --history lists what is kept",
+            file=str(self.place),
         )
 
     def _forget(self, entries: list[HeldBuild], spare: str) -> None:

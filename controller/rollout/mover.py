@@ -202,7 +202,7 @@ class Mover:
         """
         if self.busy or self.trial is None:
             given = "a move in progress" if self.busy else "none"
-            raise InputError.of("a build on trial", given)
+            raise InputError.of("a build on trial", given, "--confirm-within begins a trial")
         self.trial = None
         self.remember()
 

@@ -264,8 +264,15 @@ class Keeper(Upkeep):
         adaptation: Adaptation | None = None
         if build.spreading.adapts if duties.adapt is None else duties.adapt:
             known = registered(ADAPTATIONS)
-            make = load(known.get(build.balance, known[UGAL])[0])
-            adaptation = make(build, self.fabric, duties.link_rate, self._start)
+            found = known.get(build.balance) or known.get(UGAL)
+            if found is None:
+                raise InputError.of(
+                    key="--adapt",
+                    required="a package that shifts weights by load",
+                    given="none",
+                    todo="install the extension load_balancing, or take --no-adapt",
+                )
+            adaptation = load(found[0])(build, self.fabric, duties.link_rate, self._start)
         intact = Intact.of(build)
         self._kept = kept = _Kept(
             build=build,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from polarfab.cli import cli
+from polarfab.controller_client import Client
 from polarfab.output.next_steps import next_lines
 from polarfab.verb_list import verb_names
 from tests.polarfab.conftest import Run
@@ -78,6 +81,33 @@ def test_push_says_what_a_switch_without_an_address_lacks(polarfab: Run, lab: Pa
     assert code == 1
     assert "required a `management` address in the inventory, given none for 0 and others" in err
     assert err.endswith("add it, or compare saved tables: polarfab check routes\n")
+
+
+@pytest.mark.parametrize("target", ["eos", "nxos", "junos"])
+def test_push_shows_no_log_of_the_drivers(
+    target: str, polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    pytest.importorskip("napalm")
+    build = tmp_path / "build"
+    polarfab("init", tmp_path / "lab", "polarfly", "--q", "3")
+    assert polarfab("compile", tmp_path / "lab/fabric.yaml", "-o", build, "--quick")[0] == 0
+
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    monkeypatch.setattr(socket, "gethostbyname", unknown)
+    code, _, err = polarfab("push", build, "--target", target, "--dry-run")
+    assert code == 1
+    assert "given none for n0 and others" in err
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
+def test_a_refusal_of_the_controller_is_its_own_sentence() -> None:
+    said = "required a build on trial, given none; --confirm-within begins a trial"
+    client = Client.to("http://127.0.0.1:8080", "--to")
+    assert str(client._refused(400, json.dumps({"error": said}).encode())) == said
+    assert "--to: required a request that" in str(client._refused(409, b'{"error": "n2 leads"}'))
 
 
 def test_the_manual_names_what_there_is() -> None:

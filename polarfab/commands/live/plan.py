@@ -226,8 +226,9 @@ def _worst(report: dict[str, Any]) -> Iterator[str]:
         )
     if loss["exposed_pairs"] and not loss["repaired"]:
         yield (
-            f"{loss['exposed_pairs']:,} pairs lose packets while a cable is out that goes, such as "
-            f"{' to '.join(loss['cables'][0])}: leave all in until the move is over"
+            f"{loss['exposed_pairs']:,} pairs lose packets if a cable that the new build lacks is "
+            f"out too early, such as {' to '.join(loss['cables'][0])}: leave all in until the move "
+            "is over"
         )
     if not (report["lossless"] or faults):
         yield "apply refuses such a move; apply --accept-loss makes it all the same"

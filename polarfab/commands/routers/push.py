@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from controller.devices.push_report import PushReport
 
 
-UNRESOLVED = "Could not resolve hostname"
-"""What ssh says of a name that nothing knows."""
+UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|Cannot connect to")
+"""What ssh and NAPALM's drivers say of a name that nothing knows."""
 MOST_NAMED = 3
 """Switches that are named for each error."""
 
@@ -170,14 +171,14 @@ def _print(found: PushReport, dry: bool) -> None:
 
 
 def _say_unnamed(build: Build, found: PushReport) -> None:
-    """Say what to do where ssh knows no switch of that name, and the inventory no address."""
+    """Say what to do where no switch of that name is known, and the inventory no address."""
     addresses = dict(zip(build.wiring.names, build.wiring.management, strict=True))
-    lost = [s.node for s in found.switches if UNRESOLVED in s.error and not addresses[s.node]]
+    lost = [s.node for s in found.switches if UNRESOLVED.search(s.error) and not addresses[s.node]]
     if lost:
         some = lost[0] + " and others" * (len(lost) > 1)
         warn(
-            f"required a `management` address in the inventory, given none for {some}, so ssh was "
-            "given names; add it, or compare saved tables: polarfab check routes"
+            f"required a `management` address in the inventory, given none for {some}, so "
+            "names were tried; add it, or compare saved tables: polarfab check routes"
         )
 
 

@@ -99,7 +99,9 @@ def test_moved_fields_are_those_of_ryu(field):
 def test_bytes_are_named_in_one_place():
     """Elsewhere nothing has a format of `struct` or slices bytes at literal places."""
     home = ROOT / "compilers/targets/openflow/protocol.py"
-    files = [path for folder in BYTES for path in (ROOT / folder).rglob("*.py") if path != home]
+    packets = ROOT / "mininet_scenarios/ovs/frames.py"  # of hosts: no OpenFlow
+    files = [path for folder in BYTES for path in (ROOT / folder).rglob("*.py")]
+    files = [path for path in files if path not in (home, packets)]
     assert len(files) > 60
     assert [f"{path.relative_to(ROOT)}:{line}" for path in files for line in _literals(path)] == []
 

@@ -111,7 +111,7 @@ def test_a_leader_that_slept_writes_no_more(tmp_path, switches, name):
         code, text = b.ask("apply", then, "--token-file", b.tokens, "--to")
         assert code == 2
         assert "send changes to the controller that leads: a" in text
-        health = json.loads(b.ask("status")[1])
+        health = json.loads(b.ask("status", "--to")[1])
         assert (health["role"], health["leader"]) == ("follower", "a")
         a.load(then)
         a.says("round 1 of")

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
-from compilers.targets.openflow.protocol import Malformed
+from compilers.targets.openflow.flow_tables import OUR_GROUPS
+from compilers.targets.openflow.protocol import AGGREGATE_STATS, Malformed
 from controller.openflow import row_forms
 from controller.switches import reconcile
 from tests.compilers.fabrics import polarfly_build
@@ -91,6 +92,42 @@ def test_what_is_too_much_goes_last_and_groups_after_rows(program):
     assert {(14, 4)} <= set(order) <= {(14, 4), (15, 2)}
 
 
+def test_a_total_is_of_our_groups_in_any_order_and_tells_each_change(program):
+    groups, ours = groups_of(program), reconcile.Total.of(program)
+    foreign = groups[0][:4] + struct.pack("!I", OUR_GROUPS + 1) + groups[0][8:]
+
+    def total(*groups, more=0):
+        count = sum(map(len, program.flows)) + more
+        counted = AGGREGATE_STATS.pack(packets=9, bytes=9, flows=count)
+        return reconcile.Total.read(counted, b"".join(groups))
+
+    assert total(*groups[::-1], foreign) == ours
+    other = groups[0][:-1] + b"\1"
+    lies = total(*groups[1:]), total(other, *groups[1:]), total(*groups, more=1)
+    assert ours not in lies
+
+
+def form(fields, instructions=()):
+    """The canonical form of a row that is not ours."""
+    body = b"".join(parts.flow_add(1, 5, 9, tuple(fields), *instructions).body)
+    (entry,) = as_entries(parts.block(rows.bundled_add(14, body, 0)))
+    (row,) = reconcile.held(entry, b"").foreign
+    return row
+
+
+def test_what_a_mask_hides_tells_no_rows_apart():
+    """But for fields of experimenters, whose values begin with who they are."""
+    ipv4 = parts.oxm("eth_type", 0x0800)
+    net, other = (parts.oxm("ipv4_dst", value, 0xFFFFFF00) for value in (0x0A000100, 0x0A0001FF))
+    assert form([ipv4, net]) != form([ipv4, other])
+    assert row_forms.row(form([ipv4, net])) == row_forms.row(form([ipv4, other]))
+    assert row_forms.place(form([ipv4, parts.oxm("ipv4_dst", 7, 0)])) == row_forms.place(
+        form([ipv4])
+    )
+    theirs = (struct.pack("!HBBIHH", 0xFFFF, 5 << 1 | 1, 8, 0x2320, 0, 0),)
+    assert row_forms.place(form([ipv4, theirs])) != row_forms.place(form([ipv4]))
+
+
 def test_reordered_fields_and_full_masks_are_the_same_row():
     fields = [
         parts.oxm("eth_type", 0x0800),
@@ -99,13 +136,6 @@ def test_reordered_fields_and_full_masks_are_the_same_row():
     ]
     masked = [*fields[::2], parts.oxm("ipv4_dst", 7, 0xFFFFFFFF)]
     goto, meta = parts.goto_table(2), parts.write_metadata(1, 3)
-
-    def form(*given):
-        body = b"".join(parts.flow_add(1, 5, 9, tuple(given[0]), *given[1]).body)
-        block = parts.block(rows.bundled_add(14, body, 0))
-        (entry,) = as_entries(block)
-        (row,) = reconcile.held(entry, b"").foreign
-        return row
 
     one, other = form(fields, (meta, goto)), form(masked, (goto, meta))
     assert one != other

@@ -257,3 +257,13 @@ def test_a_balance_may_have_an_adaptation_of_its_own(monkeypatch):
     assert keeper.status()["shifted_classes"] == 7
     _, keeper = network(Duties(adapt=True), replace(BUILD, balance="ugal-pf"))
     assert isinstance(keeper._kept.adaptation, adaptation.UgalAdaptation)
+
+
+def test_without_a_package_that_shifts_weights_the_controller_says_what_to_do(monkeypatch):
+    entry = EntryPoint("compact-valiant", f"{__name__}:Still", "polarfab.adaptations")
+    monkeypatch.setattr(repair_keeper, "registered", lambda _: {entry.name: (entry,)})
+    _, keeper = network(Duties(adapt=True), replace(BUILD, balance=entry.name))
+    assert isinstance(keeper._kept.adaptation, Still)
+    monkeypatch.setattr(repair_keeper, "registered", lambda _: {})
+    with pytest.raises(InputError, match=r"--adapt: required a package .* --no-adapt"):
+        network(Duties(adapt=True), replace(BUILD, balance="ugal-pf"))
