@@ -82,7 +82,7 @@ class Inbox:
         self._fabric.malformed(datapath, text)
 
     def bug(self, error: Exception) -> None:
-        """A connection is being closed because of a bug of ours."""
+        """A connection is being closed because of an internal error."""
         self._controller.pulse.bug("handling what switches say", error)
 
     # Handling
@@ -147,7 +147,7 @@ def app_class(framework: Framework) -> Any:
     class App(framework.app):  # type: ignore[misc, name-defined]
         """Programs the switches of a build. All threads are the hub's: one runs at a time.
 
-        others: whether other apps run beside this one.
+        others: whether other apps run with this one.
         """
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)

@@ -1,7 +1,8 @@
-"""The controller's pulse: steps of its loops under guard, and who is told that it beats.
+"""The controller's pulse: steps of its loops under guard, and who is notified that it beats.
 
-An exception in a step is a bug of ours: it is told, counted and survived, since switches forward on
-and the next step may succeed. Without a beat, a round of steps that all succeed, the process ends.
+An exception in a step is an internal error: it is reported, counted and survived, since switches
+forward on and the next step may succeed. Without a beat, a round of steps that all succeed, the
+process ends.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Pulse:
         self._threads[name] = thread
 
     def step(self, name: str, do: Callable[[], None]) -> None:
-        """Take a step; an exception is told and counted."""
+        """Take a step; an exception is reported and counted."""
         try:
             do()
         except Exception as error:
@@ -56,14 +57,14 @@ class Pulse:
             self.bug(name, error)
 
     def bug(self, name: str, error: Exception) -> None:
-        """An exception that is being handled: it is told and counted, with a traceback in the log
-        if it is another one than the last.
+        """An exception that is being handled: it is reported and counted, with a traceback in the
+        log if it is another one than the last.
         """
         self.bugs += 1
         self.tell(BugFound(name, repr(error)))
         if repr(error) != self._told:
             self._told = repr(error)
-            LOG.error("a bug of ours in: %s", name, exc_info=error)
+            LOG.error("internal error in: %s", name, exc_info=error)
 
     def round(self) -> None:
         """A round of steps is over: a beat, if all have succeeded."""

@@ -23,7 +23,7 @@ from inventory.problems import InputError
 BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_STATUS_FILE"
 HTTP, TOKENS, STORE, NAME = (f"POLARFAB_{word}" for word in ("HTTP", "TOKEN_FILE", "STORE", "NAME"))
 ALONE = "POLARFAB_ALONE"
-"""Set where no other app runs beside ours: what switches say is then not read for others."""
+"""Set where no other app runs with ours: what switches say is then not read for others."""
 RYU = framework.load("ryu")
 OPENFLOW_PORT = 6653
 """Where Ryu listens if nothing else is said."""
@@ -61,7 +61,7 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
 
 
 def _hear_interrupts(controller: Controller) -> None:
-    """Make SIGINT and SIGTERM end ryu-manager at any time, with a last line of ours: Ryu's threads
+    """Make SIGINT and SIGTERM end ryu-manager at any time, with our last line: Ryu's threads
     swallow a KeyboardInterrupt.
     """
     from eventlet import getcurrent
@@ -116,7 +116,7 @@ def main() -> None:
     """ryu-manager with this app."""
     from ryu.cmd.manager import main as ryu_manager
 
-    # Ours is named first, and as an option: other apps may stand before or behind options.
+    # Ours is named first, and as an option: other apps may come before or after options.
     ryu_manager(args=["--app-lists", "controller.ryu_app", *sys.argv[1:]], prog="ryu-manager")
 
 

@@ -85,7 +85,7 @@ def pictures() -> Iterator[tuple[str, str]]:
 
 
 def allreduce(q: int) -> Panel:
-    """How many links' worth an allreduce gets over trees of PolarFly, beside a ring."""
+    """How many links' worth an allreduce gets over trees of PolarFly, against a ring."""
     fabric = polarfab.Fabric.from_spec({"name": "er", "topology": {"family": "polarfly", "q": q}})
     compiled, sizes = fabric.compile(), [1 << power for power in range(12, 33)]
     known = {

@@ -25,7 +25,7 @@ OUTSIDE = {
         for page in sorted(ROOT.glob("examples/*/README.md"))
     },
 }
-"""Where pages from outside of docs/ stand in the site."""
+"""Where pages from outside of docs/ are in the site."""
 INSIDE = {there: here for here, there in OUTSIDE.items()}
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 ONLINE_WORKER = "https://unpkg.com/iframe-worker/shim"
@@ -34,7 +34,7 @@ MARKED = re.compile(r"^```(\w+) (.+)$", re.M)
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add what does not stand in docs/."""
+    """Add what is not in docs/."""
     made = {there: (ROOT / here).read_text() for here, there in OUTSIDE.items()}
     made |= dict(pages())
     made |= dict(papers())

@@ -2,7 +2,7 @@
 
 Each line of the terminal is in the file once. Two CSS animations do the rest: the *pen*, which
 hides what is not written yet, and the *roll*, which scrolls. Where motion is not wanted
-(`prefers-reduced-motion`) or not known, the last screen stands still.
+(`prefers-reduced-motion`) or not known, the last screen is shown, still.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEY, ENTER, LONGEST_WAIT, BETWEEN, AT_END = 0.045, 0.4, 0.9, 1.6, 6.0
 """Seconds a letter, before a command runs, between lines at most, after a command, at the end."""
 PROMPT = "$ "
 STYLES = {"b": "bold", "green": "color(2)", "red": "color(1)", "faint": "dim"}
-"""Classes of the picture, and the words of Rich for what a terminal is told."""
+"""Classes of the picture, and the words of Rich for a terminal's styles."""
 DEMO = re.compile(r"^\t\$\(BIN\)/(polarfab emulate .*)$", re.M)
 
 
@@ -67,14 +67,14 @@ def meant(command: str) -> list[str]:
         command = found[1]
     program, *words = shlex.split(command)
     if program != "polarfab":
-        raise ValueError(f"not a command of ours: {command}")
+        raise ValueError(f"not a polarfab command: {command}")
     return [sys.executable, "-m", "polarfab", *words]
 
 
 def recorded(command: str, folder: Path) -> Session:
     """Run a command in this folder, and take what it prints as at a terminal of COLUMNS columns.
 
-    It has a pipe, so that no progress bars are in the way.
+    It has a pipe, so that no progress bars are in it.
 
     Raises:
         RuntimeError: it fails.

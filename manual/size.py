@@ -1,7 +1,7 @@
 """How much there is of polarfab: lines, files, verbs, options, words (`make figures`).
 
-    python -m manual.size           print the figures beside those that were committed last
-    python -m manual.size --write   commit today's figures, in `size.json` beside this file
+    python -m manual.size           print the figures next to those that were committed last
+    python -m manual.size --write   commit today's figures, in `size.json` next to this file
 
 A product has one owner as long as one person can read it: the budgets are outcomes to work
 towards, no limits that fail. `naming` counts the product files that name a balance or a family.

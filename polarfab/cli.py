@@ -2,7 +2,7 @@
 
 A verb is the `command` of `polarfab/commands/<section>/<verb>.py`, imported only when it is called.
 Exit codes: 0 good, 1 a check found something, 2 bad input or a machine without the
-means (disk, memory, permission), 3 our bug, 130 interrupted, 141 nobody reads the output any more,
+means (disk, memory, permission), 3 our bug, 130 interrupted, 141 the reader of the output is gone,
 143 terminated.
 """
 
@@ -37,14 +37,14 @@ MACHINE = frozenset(
         *(errno.ENOMEM, errno.ENOSPC, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP),
     }
 )
-"""What the operating system refuses through no fault of ours."""
+"""What the operating system refuses through no fault of polarfab."""
 
 
 class Verbs(click.Group):
     """A group whose commands are imported when they are asked for."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a verb; end as a signal would when nobody reads its output any more."""
+        """Run a verb; end as a signal would when the reader of its output is gone."""
         listeners[:] = [say] if sys.stderr.isatty() else []
         try:
             result: object = super().invoke(ctx)
@@ -147,7 +147,7 @@ def main() -> None:
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
     signal.signal(signal.SIGTERM, _terminated)
-    # None of ours, and looking for them in every installed package takes 30 ms.
+    # We have none, and looking for them in every installed package takes 30 ms.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         # click returns the code of an Exit here; a verb returns nothing.

@@ -83,7 +83,7 @@ class ScenarioName(click.Path):
 
 
 def ready_for_completion(command: click.Command) -> None:
-    """Have a verb, of which only the words are read, complete quickly and with values of ours.
+    """Have a verb, of which only the words are read, complete quickly and with our values.
 
     A parameter says by its metavar what it takes, as BUILD, OLDBUILD and BUILD|FABRIC do.
     """

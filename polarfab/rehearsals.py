@@ -32,7 +32,7 @@ def emulate(
         framework: of the controller, `ryu` or `os-ken`; None for what the scenario says.
         keep: the folder where the build and all logs stay.
         unverified: run tables that verification has found wrong too.
-        observer: is told of each step.
+        observer: is notified of each step.
 
     Raises:
         InputError: the scenario or its fabric is wrong, or the machine lacks something.

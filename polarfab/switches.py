@@ -54,7 +54,7 @@ def apply(
 
     url, token_file and authority are as for `running`; with accept_loss it goes on although
     pairs of hosts lose packets; progress is called with (rounds done, all rounds); unless
-    somebody confirms within confirm_within seconds the fabric goes back, 0: it stays.
+    it is confirmed within confirm_within seconds the fabric goes back, 0: it stays.
 
     Raises:
         InputError: it does not answer, or refuses.

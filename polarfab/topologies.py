@@ -74,7 +74,7 @@ def design(
         *(("radix", each, 0, 10**5) for each in radixes or ()),
         ("min_nodes", min_nodes, 0, 10**9),
         ("links_per_module", 1 if links_per_module is None else links_per_module, 1, 10**5),
-        ("hosts", hosts or 0, 0, 10**9),
+        ("hosts", 1 if hosts is None else hosts, 1, 10**9),
         ("ports", ports or 0, 0, 10**5),
     )
     cost = read_prices(prices)

@@ -35,7 +35,9 @@ class AnyGraph(Family):
         try:
             found = _file(parameters)
         except Unreadable as error:
-            return [replace(error.problems[0], file="", key="file")]
+            problem = error.problems[0]
+            todo = f"{problem.given}: {problem.todo}"
+            return [replace(problem, file="", key="file", given=problem.file, todo=todo)]
         except InputError as error:
             return list(error.problems)
         return _scattered(found, str(parameters["file"]))

@@ -1,6 +1,6 @@
 """OpenFlow roles (OpenFlow 1.3.5, §6.3.6): only a leader's connections reach the fabric.
 
-This sits between the app and the fabric. A switch that connects is told our role; the fabric learns
+This sits between the app and the fabric. A switch that connects gets our role; the fabric learns
 of it once the switch has confirmed us as its master. A switch accepts a role only from the highest
 term it has seen, and changes nothing for a slave, so late messages of a deposed leader are refused.
 No I/O.

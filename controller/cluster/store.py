@@ -2,7 +2,7 @@
 
 No Python client makes this shorter: gRPC's threads conflict with eventlet; etcd3gw, which is
 maintained, knows one member only, does not return a granted lease's duration, and needs
-transactions written as here. Calls block, so they run in threads beside the hub.
+transactions written as here. Calls block, so they run in threads outside the hub.
 
 Keys, below a prefix: `leader` (a name, while a lease lasts), `epoch`, and the leaders' own.
 """

@@ -114,7 +114,7 @@ class ConfiguredDevice(RouterDevice):
         )
 
     def compared(self, running: str) -> ComparedLines:
-        """What the configuration lacks beside routes, and what others did there: by sections."""
+        """What the configuration lacks besides routes, and what others did there: by sections."""
         text = self.rendered()
         rendered = list(by_section(text))
         wanted, found = _grouped(rendered), _grouped(by_section(running))

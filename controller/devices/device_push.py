@@ -433,7 +433,7 @@ class DevicePush:
             said = f"it has not taken {' '.join(lines[0].split())}{more}"
             if device.compares:
                 raise DeviceError(said)
-            found.kept = (*found.kept, f"{said}, or shows it in another way")
+            found.kept = (*found.kept, f"{said}, or shows it in another form")
         found.state = "pushed"
 
     def _prove(
@@ -463,7 +463,7 @@ class DevicePush:
             time.sleep(PROOF_POLL)
 
     def _excused(self, one: RouteDifference, shut: Collection[str]) -> bool:
-        """Whether only ways over ports that stay shut are missing.
+        """Whether only next hops over ports that stay shut are missing.
 
         BGP finds others, also behind the neighbours of these ports, and around drained switches.
         """
@@ -554,7 +554,7 @@ def _held_ports(wanted: RouteTables, differences: Sequence[RouteDifference]) -> 
 
 
 def _lacks(one: RouteDifference, ports: frozenset[str]) -> bool:
-    """Whether a way over these ports is missing although none that is stale hides it."""
+    """Whether a next hop over these ports is missing although none that is stale hides it."""
     wanted, found = (
         {port or way for hops in choices for way, port, _ in hops}
         for choices in (one.wanted, one.found)

@@ -29,7 +29,7 @@ SHOWN = (
         r"\1 \4\n\3 \2",
     ),
 )
-"""What vtysh shows in another way than it is written: the machine's name, a timer of all of bgpd,
+"""What vtysh shows in another form than written: the machine's name, a timer of all of bgpd,
 the two lines of a neighbour without an address."""
 UNSAID = {
     r"^frr defaults datacenter\n": (

@@ -207,7 +207,7 @@ class JunosDevice(NapalmDevice):
         return junos_lines(text)
 
     def compared(self, running: str) -> ComparedLines:
-        """See `ConfiguredDevice.compared`: every line stands for itself."""
+        """See `ConfiguredDevice.compared`: every line is independent."""
         text = self.rendered()
         there = [line.strip() for line in running.splitlines() if line.strip()]
         wanted, routes = dict.fromkeys(text.splitlines()), self._route_lines(text)

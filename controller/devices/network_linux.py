@@ -36,7 +36,7 @@ from inventory.neighbours.facts import mapping
 ADMIN = "admin_status"
 RESTART = "systemctl restart bgp"
 BEFORE = "frr.conf.before"
-"""The file of a pending change beside `frr.conf`: what that was."""
+"""The file of a pending change next to `frr.conf`: what that was."""
 FRR_FRAME = re.compile(
     r"\s*(!|#|$|frr |(no )?fpm |hostname |service |log |(enable )?password |vrf |exit|end\b)"
 )

@@ -59,7 +59,7 @@ class PushReport:
 
     @property
     def causes(self) -> dict[str, tuple[str, ...]]:
-        """What went wrong, to the switches where it did; their names and addresses stand apart."""
+        """What went wrong, to the switches where it did; names and addresses are replaced."""
         found: dict[str, tuple[str, ...]] = {}
         for one in self.switches:
             if one.error:
@@ -89,7 +89,7 @@ def typed_push(report: RouteReport) -> PushReport:
     found = []
     hosts = getattr(target(report.target), "vrf", "")
     if marked := [one for one in report.differences if _marked(one)][:1]:
-        required = "routes of packets without marks: nobody types those of a VRF for each link"
+        required = "routes of packets without marks: those of a VRF for each link are not typed"
         todo = "load the rendered file of the switch"
         given = f"{marked[0].prefix} in table {marked[0].table} at {marked[0].switch}"
         raise InputError.of(required, given, todo, key="--tables")

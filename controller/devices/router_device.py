@@ -114,7 +114,7 @@ class RouterDevice(ABC):
     others: ClassVar[str] = ""
     """The routes that are not the fabric's, in words."""
     compares: ClassVar[bool] = True
-    """Whether what it lacks is sure: others may show a line in another way than it was typed."""
+    """Whether what it lacks is sure: others may show a line in another form than typed."""
     overrules: ClassVar[frozenset[str]] = frozenset({PORTS_SHUT})
     """What `overrule` may have: other systems have no lines in sections."""
     driver: ClassVar[str] = ""

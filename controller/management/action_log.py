@@ -30,7 +30,7 @@ LINES_SHOWN = 200
 
 
 class ActionTaken(Event):
-    """Somebody has asked for a change; outcome is `asked`, or why it was refused."""
+    """A change was requested; outcome is `asked`, or why it was refused."""
 
     kind = "action"
     subject = "{who}"
@@ -47,7 +47,7 @@ class ActionTaken(Event):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Somebody who asks: the name and the role of a token, and where from."""
+    """Who asks: the name and the role of a token, and where from."""
 
     name: str
     role: str
@@ -59,7 +59,7 @@ CONTROLLER = Actor("controller", "", "")
 
 
 class ActionLog:
-    """The action log of a controller, `.NAME.actions` beside its build folder.
+    """The action log of a controller, `.NAME.actions` next to its build folder.
 
     tell: reports an event.
     """
@@ -128,7 +128,7 @@ class ActionLog:
         """Write down that the controller goes back by itself; also where that cannot be written."""
         if isinstance(event, TrialOver):
             try:
-                self.write(CONTROLLER, "rollback", event.before, "nobody confirmed")
+                self.write(CONTROLLER, "rollback", event.before, "not confirmed")
             except InputError:
                 return  # a fabric is not left on trial for the sake of a line
 

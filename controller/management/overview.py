@@ -109,7 +109,7 @@ class Overview:
         }
 
     def _died(self, switch: str, port: str) -> dict[str, Any]:
-        """Why a link is dead, as far as events told, and for how many seconds."""
+        """Why a link is dead, as far as events say, and for how many seconds."""
         event = self._since.get((switch, port))
         return {"reason": event.text if event else "", "age": self._age_of(switch, port)}
 

@@ -121,10 +121,10 @@ class _Alike:
 
 
 def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[bytes]:
-    """The foreign rows that a packet may match instead of one of ours.
+    """The foreign rows that a packet may match instead of our own.
 
     They are in its table with the same priority or a higher one, and some packet matches both
-    (OpenFlow 1.3.5, §5.3). Our table-miss rows lose nothing: they only count what is for nobody.
+    (OpenFlow 1.3.5, §5.3). Our table-miss rows lose nothing: they only count what has no receiver.
 
     Raises:
         Malformed: a row cannot be read.
@@ -141,7 +141,7 @@ def shadowing(foreign: Iterable[bytes], ours: Iterable[bytes]) -> list[bytes]:
 
 
 def _over(other: _Alike, one: _Alike) -> NDArray[np.bool_]:
-    """bool[n]: which rows of `other` stand over one of `one`."""
+    """bool[n]: which rows of `other` take precedence over one of `one`."""
     common = [field for field in other.fields if field in one.fields]
     at, own_at = other.columns(common), one.columns(common)
     own_value, own_mask = one.value[:, own_at], one.mask[:, own_at]

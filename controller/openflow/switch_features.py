@@ -83,7 +83,7 @@ def is_open_vswitch(description: bytes | None) -> bool:
 def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limits]:
     """What a switch can do by its group and table features.
 
-    None, or what cannot be read: it does not say. A table of no rows is one whose size is not told.
+    None, or what cannot be read: it does not say. A table of no rows is one of unknown size.
     Tables count up to the first number that is not there: OF-DPA has 0, 10, 20, 30, ….
     """
     able, most, rows = OVS, dict[int, int](), dict[int, int]()
@@ -158,7 +158,7 @@ def _properties(data: bytes, padded: int = 8) -> Iterator[tuple[int, bytes]]:
 
 
 def _metadata(tables: Mapping[int, _Table]) -> bool | None:
-    """Whether classes of packets are told by metadata under masks; None: by no metadata."""
+    """Whether classes of packets are matched by masked metadata; None: by no metadata."""
     dispatch, routes, classes = (tables.get(number, _Table(0, {})) for number in range(3))
     ends = dispatch.lacks(Instruction.GOTO_TABLE) or routes.lacks(Instruction.GOTO_TABLE)
     if ends or routes.lacks(Instruction.WRITE_METADATA):

@@ -1,4 +1,4 @@
-"""Build history: the builds that a controller's fabric held, kept beside its build folder.
+"""Build history: the builds that a controller's fabric held, kept next to its build folder.
 
 `.NAME.history` has a folder for each of the last builds, and the list of them. Builds that come
 from elsewhere are proved before they are kept: digests, types, bounds, names, and a walk of every

@@ -2,7 +2,7 @@
 
 A controller records each round before it starts it. If it dies, every switch is at the recorded
 round or the one before (when going back: the one after), a mixture in which no packet is lost
-(docs/how-to/move.md), and its successor continues from there. The store is a file beside the build
+(docs/how-to/move.md), and its successor continues from there. The store is a file next to the build
 folder (`MoveJournal`), or that of several controllers (`controller.cluster.shared_record`).
 """
 
@@ -30,7 +30,7 @@ class Record:
 
     known: dead links, drained switches and the like (`Keeper.known`).
     before, until: of a build on trial, the build that the fabric falls back to at this time, in
-    seconds since the epoch, unless somebody confirms.
+    seconds since the epoch, unless it is confirmed.
     """
 
     build: str
@@ -102,7 +102,7 @@ def decoded(text: bytes) -> Record:
 
 
 class MoveJournal(FabricRecord):
-    """The record of a controller without a store, in `.NAME.journal` beside its build folder.
+    """The record of a controller without a store, in `.NAME.journal` next to its build folder.
 
     Each round is on the disk before it is sent, so a controller that was killed goes on with the
     move when it starts again. Between moves there is a file where a build is on trial, or links or
@@ -149,7 +149,7 @@ class MoveJournal(FabricRecord):
         return True
 
     def _write(self, record: Record) -> None:
-        """Write it; a failure is told once, until a record can be written again."""
+        """Write it; a failure is reported once, until a record can be written again."""
         try:
             if record.to or record.before or record.known:
                 replace_file(self.file, [encoded(record)])

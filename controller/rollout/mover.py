@@ -131,7 +131,7 @@ class Mover:
             target: the build.
             accept_loss: whether pairs may lose packets if that is unavoidable.
             by: who asked for it.
-            within: seconds in which somebody has to confirm, or the fabric falls back; 0: nobody.
+            within: seconds in which it has to be confirmed, or the fabric falls back; 0: for good.
 
         Raises:
             InputError: a move is in progress, the current build is on trial, pairs would lose
@@ -164,7 +164,7 @@ class Mover:
     def receive(
         self, data: bytes, unverified: bool = False, breathe: Callable[[], None] = lambda: None
     ) -> Current:
-        """Prove and keep a packed build that somebody has sent, to move to it.
+        """Prove and keep a packed build that was sent here, to move to it.
 
         Raises:
             InputError: a move is in progress, a build is on trial, or this one is none, loses
@@ -377,7 +377,7 @@ class Mover:
         self._retry = now + FALL_BACK_RETRY
         self.fabric.tell(TrialOver(self.fabric.identity, trial.before))
         try:
-            self.roll_back(by="nobody confirmed")
+            self.roll_back(by="not confirmed")
         except InputError as error:
             self.fabric.cannot_load(str(error))
 

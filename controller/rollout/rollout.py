@@ -250,7 +250,7 @@ class Rollout:
             self._back(late=False)
         elif not self._rounds.busy and (left_out := self._ahead()):
             self.reason = (
-                f"{self._round_programs.names[left_out[0]]} got nothing by a fault of ours"
+                f"{self._round_programs.names[left_out[0]]} got nothing after an internal error"
             )
         elif not self._rounds.busy and self._rested():
             self._next()

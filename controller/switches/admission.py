@@ -143,7 +143,7 @@ class ListeningClock:
 RETELL = 60.0
 """Seconds between two lines about the same host and reason; the second says how often since."""
 MOST_REASONS = 1000
-"""Hosts and reasons that are told apart in that time; further ones share a line."""
+"""Hosts and reasons that are distinguished in that time; further ones share a line."""
 OTHERS = "other hosts"
 
 _Key = tuple[type[PeerEvent], str, str]
@@ -160,11 +160,11 @@ class RejectedPeers:
     _more: dict[_Key, int] = field(default_factory=dict)
 
     def add(self, kind: type[PeerEvent], host: str, reason: str) -> None:
-        """A peer on this host was turned away; the first time it is told at once."""
+        """A peer on this host was turned away; the first time it is reported at once."""
         self.total += 1
         key = kind, host, reason
         if key not in self._since and len(self._since) >= MOST_REASONS:
-            key = kind, OTHERS, "too many hosts and reasons to tell them apart"
+            key = kind, OTHERS, "too many hosts and reasons to list"
         if key in self._since:
             self._more[key] = self._more.get(key, 0) + 1
             return

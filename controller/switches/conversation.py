@@ -43,7 +43,7 @@ class Conversation:
     """The transactions and requests that a switch has not answered yet.
 
     bundles: whether the switch has them; without, a change goes in steps. send puts bytes into the
-    connection's queue; fault gets errors that match no request of ours, and those of bundles that
+    connection's queue; fault gets errors that match none of our requests, and those of bundles that
     the switch has given up.
     """
 

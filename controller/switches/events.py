@@ -225,7 +225,7 @@ class UnknownDatapath(Event):
 
 
 class PeerEvent(Event):
-    """A peer was turned away, so many times since it was told last."""
+    """A peer was turned away, so many times since the last report."""
 
     subject = "{host}"
 
@@ -314,12 +314,12 @@ class ControllerEnded(Event):
 
 
 class BugFound(Event):
-    """A step of the controller's loops has failed, which is a bug of ours; it goes on."""
+    """A step of the controller's loops has failed, which is an internal error; it goes on."""
 
     kind = "bug"
     subject = "{step}"
     detail = "{reason}"
-    line = "a bug of ours in: {node}: {text}"
+    line = "internal error in: {node}: {text}"
 
     step: str
     reason: str
@@ -429,11 +429,11 @@ class BuildSurveyed(BuildEvent):
 
 
 class TrialOver(BuildEvent):
-    """Nobody has confirmed a build that was applied for a trial: the fabric goes back."""
+    """A build that was applied for a trial was not confirmed: the fabric goes back."""
 
     kind = "unconfirmed"
     detail = "{before}"
-    line = "nobody has confirmed build {node}: the fabric goes back to build {text}"
+    line = "build {node} was not confirmed: the fabric goes back to build {text}"
 
     before: str
 

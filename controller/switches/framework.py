@@ -63,7 +63,7 @@ class Framework:
         """Limit the framework's own log to critical errors.
 
         It would log a traceback for each malformed peer and format every OpenFlow error, slowly,
-        even when nobody reads it. The session reports both.
+        even when it is not read. The session reports both.
         """
         package = _PACKAGES[self.name]
         logging.getLogger(package).setLevel(logging.CRITICAL)

@@ -103,7 +103,7 @@ COUNTED = multipart.flows_wanted(OURS, COOKIE_MASK)
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many of our rows a switch holds, and a hash of all its groups of ours."""
+    """How many of our rows a switch holds, and a hash of all our groups there."""
 
     rows: int
     groups: int
@@ -159,7 +159,7 @@ def difference(program: FlowProgram, held: Held, foreign: ForeignRows = "keep") 
     flows, added, changed, removed = _flow_part(program.flows, held)
     parts = [*groups, *flows, *(_delete_flow(row) for row in removed)]
     if foreign == "remove":
-        # First: a foreign row may occupy the place of one of ours.
+        # First: a foreign row may occupy the place of one of our rows.
         parts = [*(_delete_flow(row) for row in sorted(held.foreign)), *parts]
         surplus += held.foreign_groups
     parts += [_delete_group(number) for number in surplus]
@@ -192,7 +192,7 @@ def restored(before: Held, now: Held) -> list[bytes]:
 
 
 def _shadowing(program: FlowProgram, held: Held) -> tuple[tuple[int, int], ...]:
-    """Table and priority of each foreign row that stands over a row of the program."""
+    """Table and priority of each foreign row that takes precedence over a row of the program."""
     if not held.foreign:
         return ()
     ours = (row for block in program.flows for row in _rows(block))
@@ -270,7 +270,7 @@ def _flow_part(blocks: Sequence[Block], held: Held) -> tuple[list[bytes], int, i
 
 
 def _same(some: Iterable[Block], others: Iterable[Block]) -> bool:
-    """Whether these are the same rows; False if that cannot be told at once."""
+    """Whether these are the same rows; False if that cannot be decided at once."""
     one, other = _by_length(some), _by_length(others)
     return one.keys() == other.keys() and all(
         np.array_equal(rows, other[length]) for length, rows in one.items()

@@ -61,7 +61,7 @@ SLOW, SILENCE = 1.0, 8.0
 """Seconds without an answer after which others do not wait for a switch, and after which it is cut
 off."""
 WORKING, WORK_RATE = 64, 200_000
-"""Either is as long again for each so many switches that have work of ours at the time, as they may
+"""Either is as long again for each so many switches that we keep busy at the time, as they may
 all be one busy process, and longer for a switch that carries out a change, by a second for so many
 bytes of it: a thousand rows."""
 
@@ -364,7 +364,7 @@ class LiveFabric:
             return
         name = self.names[vertex]
         if switch.certificate is not None and name not in switch.certificate:
-            named = ", ".join(sorted(switch.certificate)) or "nobody"
+            named = ", ".join(sorted(switch.certificate)) or "no switch"
             reason = f"it has the datapath id of switch {name} and a certificate that names {named}"
             self.rejected.add(PeerMisnamed, switch.peer.rpartition(":")[0], reason)
             self._close(key)

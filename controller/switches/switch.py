@@ -73,7 +73,7 @@ TOTAL = {Multipart.AGGREGATE: reconcile.COUNTED, Multipart.GROUP_DESC: b""}
 """Requests for the number of our rows, and for all groups."""
 FEATURES = {Multipart.GROUP_FEATURES: b"", Multipart.TABLE_FEATURES: b""}
 FEATURES_PATIENCE = 10.0
-"""Seconds after which features that a switch has not told count as refused."""
+"""Seconds after which features that a switch has not reported count as refused."""
 MOST_TIMEOUTS = 5
 """Bundles that a switch may let time out, one after the other, before that is a refusal."""
 MOST_DRIFTS = 3

@@ -1,4 +1,4 @@
-"""Long computations beside the loop that hears switches, each in a thread of its own.
+"""Long computations outside the loop that hears switches, each in a thread of its own.
 
 NumPy lets go of the interpreter while it works on large arrays, so that echo requests are answered
 and switches are programmed in the meantime. What is computed must not share anything that changes.

@@ -2,8 +2,8 @@
 
 Switches with a session send in turn, at most `rate` frames a second in all; a frame received at
 another switch shows a cable in one direction. A planned link counts as seen if both directions were
-received within three turns. A switch whose frames nobody ever received may keep LLDP to itself, and
-one that never received any may not pass it on: of their links nothing can be told, nor of those
+received within three turns. A switch whose frames were never received may keep LLDP to itself, and
+one that never received any may not pass it on: of their links nothing is known, nor of those
 whose ports are not there. A port that receives from another end than planned is miswired; the
 as-wired check (`compilers.audit`) finds the moves that mend it. Foreign, forged and old frames and
 frames of hosts are ignored.

@@ -2,7 +2,7 @@
 
 A switch that has confirmed changes comes first: what it was counted to hold is read in full soon.
 Of the others the one that was compared with its program the longest time ago comes next, so that
-all are seen once in a period. The audit stands still while tables change. No I/O.
+all are seen once in a period. The audit pauses while tables change. No I/O.
 """
 
 from __future__ import annotations

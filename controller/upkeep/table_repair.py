@@ -81,7 +81,7 @@ class TableRepair:
         programs: Encoder,
         generations: NDArray[np.int64],
     ) -> TableRepair:
-        """Compute it. Arguments are read only; programs are those of the tables that stand."""
+        """Compute it. Arguments are read only; programs are those of the current tables."""
         began = perf_counter()
         found = failures.around(intact)
         computed = perf_counter() - began

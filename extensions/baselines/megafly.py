@@ -36,7 +36,7 @@ def diameter(graph: Graph, leaves: int, h: int, count: int) -> int:
 
 
 def most_groups_diameter(leaves: int) -> int:
-    """5 in general, from a spine to one of another group; leaves are 3 hops apart at most."""
+    """5 in general, from a spine to one of another group; 3 at most between leaves."""
     return min(leaves, 3) + 2
 
 

@@ -2,7 +2,7 @@
 
 Of the paper its abstract and introduction were at hand, and notes of readers on its section 6: a
 ShuffleBox has 32 ports for routers with 4 pairs of fibres each, and 4 ports behind with 32 pairs
-each, one of every router port; boxes are wired at random. What is more is ours: switches stand in
+each, one of every router port; boxes are wired at random. What is more is ours: switches are in
 rows of `ports`, a row has degree/lanes boxes with a port of every switch, and at each box these are
 plugged in a random order. A box leads lane k of port i to position s_k(i) of trunk k; the shuffles
 s_k are drawn once, so all boxes are one type. Straight trunks join boxes as a random regular graph.
@@ -216,7 +216,7 @@ def _count(joined: Counter[tuple[int, ...]], links: list[tuple[int, int]], step:
 
 
 def _rows(topology: Topology, start: int | None) -> Layout:  # noqa: ARG001
-    """The layout by rows, whose boxes stand with them."""
+    """The layout by rows, with their boxes in them."""
     row, position = np.divmod(
         np.arange(topology.graph.order, dtype=np.int32), int(topology.parameters["ports"])
     )

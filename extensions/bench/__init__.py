@@ -1,3 +1,3 @@
-"""Our speed beside that of peers, in one run."""
+"""Our speed against that of peers, in one run."""
 
 ENTRY_POINTS = {"polarfab.verbs": {"bench": "extensions.bench.bench_verb:command"}}

@@ -1,4 +1,4 @@
-"""Timing of a build that comes from elsewhere: what its proof takes beside reading it."""
+"""Timing of a build that comes from elsewhere: what its proof takes, compared with reading it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from extensions.bench.peer_timings import Timing, best
 
 
 def receipt_timings(folder: Path) -> list[Timing]:
-    """The best of a few runs; the builds received stand beside the folder."""
+    """The best of a few runs; the builds received are next to the folder."""
     history, data, build = BuildHistory(folder), pack(folder), load(folder)
     steps = {
         "read from its folder, its mark believed": lambda: read_build(folder, unverified=True),
-        "of a receipt: the walk of every pair, over every way": lambda: verify(build),
+        "of a receipt: the walk of every pair, over every path": lambda: verify(build),
         "the receipt: unpacked, proved, kept, read": lambda: history.receive(data),
     }
     times = {what: best(step) for what, step in steps.items()}

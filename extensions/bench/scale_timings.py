@@ -1,4 +1,4 @@
-"""Timings from size to size: whole processes that compile, prove and explain, beside peers.
+"""Timings from size to size: whole processes that compile, prove and explain, against peers.
 
 Every piece of work is a process of its own: processor seconds are those of user and system, memory
 is its peak. Modules are there as bytecode, as an installed package has them. Peers are given the

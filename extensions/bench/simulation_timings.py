@@ -1,4 +1,4 @@
-"""The speed of the simulator, beside BookSim on the same fabric at the same load."""
+"""The speed of the simulator, against BookSim on the same fabric at the same load."""
 
 from __future__ import annotations
 

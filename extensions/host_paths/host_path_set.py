@@ -312,7 +312,7 @@ def _with_ports(
 
 
 def _weights(build: Build, paths: Sequence[HostPath]) -> tuple[int, ...]:
-    """Those of the minimal paths together stand to all as `routing.minimal_share` says."""
+    """The minimal paths together have the share of all that `routing.minimal_share` says."""
     text = build.policy.get("minimal_share", EQUAL_COST)
     least = min((len(path.nodes) for path in paths), default=0)
     minimal = [path.disjoint and len(path.nodes) == least for path in paths]

@@ -89,7 +89,7 @@ class Probing:
         return str(self.builds[plane].wiring.names[switch])
 
     def alike(self) -> list[list[str]]:
-        """Elements that no report can tell apart, for the same probes cross them."""
+        """Elements that no report can distinguish, as the same probes cross them."""
         element, probe = self.crossing
         groups: dict[tuple[int, ...], list[str]] = {}
         order = np.lexsort((probe, element))

@@ -21,7 +21,7 @@ MOST_MEMBERS = 120
 
 
 def linux_batch(found: HostPathSet) -> Iterator[str]:
-    """Lines for `ip -batch`: the way into each plane and the source's own SID there, the paths.
+    """Lines for `ip -batch`: the route into each plane and the source's own SID there, the paths.
 
     A nexthop object each, their group, and the route. The kernel looks carriers up again, so what
     leads them to their plane is the route of its block.
@@ -52,7 +52,7 @@ def linux_batch(found: HostPathSet) -> Iterator[str]:
 
 
 def frr_lines(found: HostPathSet) -> Iterator[str]:
-    """Static routes for FRR 10.7 and later: the way into each plane, and one a path."""
+    """Static routes for FRR 10.7 and later: the route into each plane, and one a path."""
     yield f"! {_title(found)}. FRR 10.7 and later.\n"
     for plane in sorted({path.plane for path in found.paths}):
         gateway, interface = _gateway(found, plane)

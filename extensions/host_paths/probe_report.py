@@ -1,6 +1,6 @@
 """Reports of probes: CSV with columns `probe` and `result`, ok or lost, or JSON of the same.
 
-With a column `sids`, copied from the list of probes, a report of another build is told.
+With a column `sids`, copied from the list of probes, a report of another build is recognised.
 """
 
 from __future__ import annotations

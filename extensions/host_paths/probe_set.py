@@ -1,7 +1,7 @@
 """The smallest set of probes: paths that cross every link once in each direction.
 
 A probe is a simple path of at most L links from a host to another. The links of a fabric, each in
-both directions, are divided among the probes, so at least ⌈2E/L⌉ are needed. A link is told by the
+both directions, are divided among the probes, so at least ⌈2E/L⌉ are needed. A link is known by the
 two probes that cross it, one in each direction; no two links have the same two. Probes are first
 laid greedily; then two of them that meet at a switch exchange their ends where that makes short
 ones shorter, until those vanish or the bound is reached.

@@ -352,7 +352,7 @@ class SegmentCheck:
         return none
 
     def _minimal(self, vertex: int, switches: list[int]) -> int:
-        """The switch where a way ends, -1 for one that is not minimal."""
+        """The switch where a path ends, -1 for one that is not minimal."""
         way = [vertex, *(switch for switch in switches if switch >= 0)]
         steps = pairwise(way)
         return way[-1] if all(self.after[a, way[-1]] == b for a, b in steps) else -1

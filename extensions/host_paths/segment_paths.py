@@ -18,7 +18,7 @@ from extensions.host_paths.segment_text import (
 )
 
 LONGEST = 16
-"""Switches on a way, beyond which it has no end."""
+"""Switches on a path, beyond which it has no end."""
 WIDTH = 16
 """Bits of a uSID."""
 ENDS, SHIFTS, TAKES_OFF, TO_HOST, LEADS = 1, 2, 4, 8, 16

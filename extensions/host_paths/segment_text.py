@@ -41,7 +41,7 @@ TAIL = ["dev", "lo", "table", "main", *OURS]
 
 
 class Segment(NamedTuple):
-    """What a switch does with a packet for some uSIDs; "" stands for what is not said.
+    """What a switch does with a packet for some uSIDs; "" for what is not said.
 
     action: END shifts, CROSS shifts and sends, DECAPSULATE takes the outer header off, VIA sends.
     """
@@ -72,7 +72,7 @@ class SegmentTable:
             return
         self.block = self.block or block
         if block != self.block or length != str(BLOCK + 16 * len(usids)) or usids in self.rows:
-            found.add(self.file, line, prefix, "a prefix of the block that stands once")
+            found.add(self.file, line, prefix, "a prefix of the block, once")
         self.rows[usids], self.lines[usids] = segment, line
 
 
@@ -93,7 +93,7 @@ def carried(address: str) -> tuple[bytes, Usids]:
 
 @dataclass(slots=True)
 class _SegmentActor:
-    """What the rows of a file do, by what stands behind their prefixes."""
+    """What the rows of a file do, by what follows their prefixes."""
 
     file: Path
     found: DifferenceList
@@ -248,7 +248,7 @@ class _HostReader:
         shares: Sequence[tuple[Sequence[int], Sequence[int]]],
         right: NDArray[np.bool_],
     ) -> None:
-        """Nexthop objects by their numbers; what stands a second time is a difference."""
+        """Nexthop objects by their numbers; a second one of a number is a difference."""
         for (line, number), share, is_right in zip(numbers, shares, right.tolist(), strict=True):
             if number in self.hops:
                 self.found.unread(self.file, line, f"{NEXTHOP}{number} again")

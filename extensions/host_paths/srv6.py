@@ -296,7 +296,7 @@ class Srv6Fabric:
         return carriers, [Way(str(build.addressing.ipv6), GROUP, members)]
 
     def _ways(self, vertex: int) -> tuple[list[tuple[int, str]], list[Way]]:
-        """Nexthop objects with their carriers, and the ways to every destination elsewhere."""
+        """Nexthop objects with their carriers, and the paths to every destination elsewhere."""
         if self.routed.build.carries:
             return self._over_intermediates()
         usids = self.usids

@@ -12,7 +12,7 @@ from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 
 MADE_UP = 0x0250460000000000
-"""The block of made-up GUIDs, locally administered (EUI-64, IEEE 802); the vertex stands above
+"""The block of made-up GUIDs, locally administered (EUI-64, IEEE 802); the vertex is above
 `SHIFT`, from 1. A switch has 0 below, its host h has 2h + 3."""
 SHIFT = 16
 NAMED = 3

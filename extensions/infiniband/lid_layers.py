@@ -39,7 +39,7 @@ SCATTER = 2654435761
 """⌊2³²/φ⌋, a multiplier that scatters numbers (Knuth, TAOCP 3, 6.4)."""
 NEVER = np.iinfo(np.int64).max
 MEETS = 1 << 32
-"""More than any load: what it costs a way to meet another of its pair."""
+"""More than any load: what it costs a path to meet another of its pair."""
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -47,7 +47,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LidLayers:
-    """tables: of every layer; layer: uint8[S, S], the lane of a pair's ways; count: of lanes."""
+    """tables: of every layer; layer: uint8[S, S], the lane of a pair's paths; count: of lanes."""
 
     tables: tuple[Tables, ...]
     layer: NDArray[np.uint8]
@@ -98,7 +98,7 @@ def _with_steps(tables: Tables, number: Egress, step: Numbers) -> Tables:
 
 
 def rankings(graph: Graph, lanes: int) -> Numbers:
-    """int64[lanes, S], ranks: a way of a lane never rises after it fell in the lane's ranks.
+    """int64[lanes, S], ranks: a path of a lane never rises after it fell in the lane's ranks.
 
     First quadrics, their neighbours and all others, in order; the rest scattered. Each is followed
     by its reverse.
@@ -139,7 +139,7 @@ class _LayerSearch:
         self.load = np.zeros((order, order), np.int64)
 
     def towards(self, d: int) -> None:
-        """Add the ways to a destination."""
+        """Add the paths to a destination."""
         ways = _Ways.minimal(self.minimal[:, d], self.layers)
         entry = self.near[d][self.near[d] >= 0]
         self._from_afar(d, entry, ways)
@@ -184,7 +184,7 @@ class _LayerSearch:
     def _detour(
         self, d: int, k: int, s: Numbers, x0: Numbers, lane: NDArray[np.intp], ways: _Ways
     ) -> None:
-        """In layer k over a neighbour whose way by rule 3 fits; else over x0, made direct."""
+        """In layer k over a neighbour whose path by rule 3 fits; else over x0, made direct."""
         n = self.near[s]
         y, x = ways.step[n, k], ways.entry[n, k]
         fits = (n >= 0) & (x >= 0) & (n != x0[:, None])
@@ -219,7 +219,7 @@ class _LayerSearch:
             left[row[found], :, best[found]] = False
 
     def _fits(self, lane: NDArray[np.intp] | None, *way: Numbers | int) -> Flags:
-        """Whether ways, given switch by switch, never rise after a fall in a lane's ranks.
+        """Whether paths, given switch by switch, never rise after a fall in a lane's ranks.
 
         Of the lane of each row, bool[n, ...]; of all lanes where it is None, bool[lanes, n, ...].
         """
@@ -230,7 +230,7 @@ class _LayerSearch:
         return found
 
     def _fullest(self, layers: Numbers, turn: Numbers) -> NDArray[np.intp]:
-        """The lane of each column in which most layers have a way; of several, by turns."""
+        """The lane of each column in which most layers have a path; of several, by turns."""
         lanes = len(layers)
         turns = (np.arange(lanes)[:, None] + turn) % lanes
         best: NDArray[np.intp] = (layers * lanes + turns).argmax(axis=0)
@@ -239,9 +239,9 @@ class _LayerSearch:
 
 @dataclass(slots=True, eq=False)
 class _Ways:
-    """Ways to a destination, int64[S, L] each.
+    """Paths to a destination, int64[S, L] each.
 
-    step: the next switch. entry: x of ways by rule 3, -1 of others. inner: the switch after the
+    step: the next switch. entry: x of paths by rule 3, -1 of others. inner: the switch after the
     next of detours, -1 of others. direct: which have to be the link to the destination.
     """
 

@@ -94,7 +94,7 @@ class Opensm(Target):
                 lambda text: text.startswith("/") and text.isprintable() and " " not in text,
             ),
             "lmc": Option.choice(
-                "2^lmc LIDs for every host, each with ways of its own; PolarStar: 1", *"0123"
+                "2^lmc LIDs for every host, each with paths of its own; PolarStar: 1", *"0123"
             ),
             "lanes": Option.choice("with lmc: how many data lanes ports can run", *"842"),
         }
@@ -176,14 +176,14 @@ def _layer_problems(build: Build, layers: int, given: str) -> Iterator[Problem]:
     required = todo = ""
     if polarstar.is_whole(build.topology):
         if layers > LAYERS:
-            required = "at most 1 for a PolarStar, so two ways to every switch"
+            required = "at most 1 for a PolarStar, so two paths to every switch"
         elif build.tables.switches > MOST_SWITCHES:
             required = f"0 for a PolarStar of more than {MOST_SWITCHES} switches"
     elif not polarity.is_whole(build.topology):
         required = "0, but for a PolarFly or PolarStar without gaps, whose shape the layers follow"
         todo = "leave lmc out, or compile the fabric as it is planned, without damage"
     elif layers > (links := build.wiring.far.shape[1]):
-        required = f"at most {links.bit_length() - 1}: every way to a switch comes in over "
+        required = f"at most {links.bit_length() - 1}: every path to a switch comes in over "
         required += f"another of its {links} links"
     if required:
         yield Problem(key="--set lmc", required=required, given=given, todo=todo)
@@ -193,14 +193,14 @@ def _require_lanes(found: Layers, chosen: Chosen) -> None:
     """Pass when ports can run as many lanes.
 
     Raises:
-        InputError: they cannot, or the two ways of some pairs fit none.
+        InputError: they cannot, or the two paths of some pairs fit none.
     """
     if lost := np.count_nonzero(found.layer == UNSET):
         raise InputError(
             [
                 Problem(
                     key="--set lanes",
-                    required="enough lanes for both ways of every pair",
+                    required="enough lanes for both paths of every pair",
                     given=f"{chosen['lanes']}: {lost:,} pairs of switches fit none",
                     todo="allow more lanes if ports can run them, or leave lmc out",
                 )

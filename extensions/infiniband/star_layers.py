@@ -1,15 +1,16 @@
-"""LID layers of a PolarStar: two in-trees towards every switch, and lanes for pairs of ways.
+"""LID layers of a PolarStar: two in-trees towards every switch, and lanes for pairs of paths.
 
-Layer k enters destination d only by every second of its neighbours, from the k-th on. A minimal way
-belongs to the layer by which it enters. In the other layer a switch goes to a neighbour whose way
-there shares no link with its minimal one: the shortest, of these one that keeps to a rule of lane 0
-or 1 (`compilers.proof.lossless.layers`), of these the least loaded. No way has more than 5 links.
+Layer k enters destination d only by every second of its neighbours, from the k-th on. A minimal
+path belongs to the layer by which it enters. In the other layer a switch goes to a neighbour whose
+path there shares no link with its minimal one: the shortest, of these one that keeps to a rule of
+lane 0 or 1 (`compilers.proof.lossless.layers`), of these the least loaded. No path has more than 5
+links.
 
-A pair has one lane for both ways. Lanes 0 and 1 take the pairs whose ways rise and then fall, or
+A pair has one lane for both paths. Lanes 0 and 1 take the pairs whose paths rise and then fall, or
 fall and then rise, by the switches' numbers. All others are placed one by one, the longest first,
-by destination, each in the first lane where its waits close no circle; which links a link waits
-for, over however many others, is kept for each lane. A pair that fits none gets another way, if
-nobody else's way leads over its switch.
+by destination, each in the first lane where its waits close no cycle; which links a link waits
+for, over however many others, is kept for each lane. A pair that fits none gets another path, if no
+other pair's path leads over its switch.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Lanes = NDArray[np.uint8]
 def star_layers(graph: Graph, minimal: Numbers, lanes: int) -> tuple[Numbers, Lanes]:
     """int64[2, S, S], the next switch in each layer, and uint8[S, S], the lane of each pair.
 
-    UNSET where a pair's ways fit no lane.
+    UNSET where a pair's paths fit no lane.
 
     Args:
         graph: of a PolarStar.
@@ -56,7 +57,7 @@ def star_layers(graph: Graph, minimal: Numbers, lanes: int) -> tuple[Numbers, La
 
 
 def shapes(way: Numbers) -> Flags:
-    """bool[2, ...]: whether ways never rise after a fall, and whether they never fall after a rise.
+    """bool[2, ...]: whether paths never rise after a fall, and whether never fall after a rise.
 
     By the numbers of their switches, int64[..., h], -1 after the last.
     """
@@ -69,7 +70,7 @@ def shapes(way: Numbers) -> Flags:
 
 
 def _links(way: Numbers, order: int) -> Numbers:
-    """The links of ways, from·S + to, -1 after the last."""
+    """The links of paths, from·S + to, -1 after the last."""
     return np.where(way[..., 1:] >= 0, way[..., :-1] * order + way[..., 1:], -1)
 
 
@@ -94,7 +95,7 @@ class _TreeSearch:
         self.load = np.zeros((order, order), np.int64)
 
     def towards(self, d: int) -> None:
-        """Add the ways to a destination."""
+        """Add the paths to a destination."""
         shortest, own = self._minimal(d)
         way = np.full((LAYERS, *shortest.shape), -1)
         way[own, np.arange(len(own))] = shortest
@@ -109,7 +110,7 @@ class _TreeSearch:
         np.add.at(self.load.ravel(), link[link >= 0], 1)
 
     def _minimal(self, d: int) -> tuple[Numbers, Numbers]:
-        """int64[S, 6], the minimal ways to d, and the layer by which each enters."""
+        """int64[S, 6], the minimal paths to d, and the layer by which each enters."""
         at = np.arange(len(self.near))
         way, last = np.full((len(at), MOST_LINKS + 1), -1), at
         way[:, 0] = at
@@ -126,9 +127,9 @@ class _TreeSearch:
     def _extend(
         self, d: int, k: int, length: int, way: Numbers, shortest: Numbers, fits: Flags, keeps: bool
     ) -> None:
-        """Give switches that have no way in layer k yet one of so many links over a neighbour.
+        """Give switches that have no path in layer k yet one of so many links over a neighbour.
 
-        keeps: only such as have a shape in common with the minimal way.
+        keeps: only such as have a shape in common with the minimal path.
         """
         s = np.flatnonzero(way[k, :, 0] < 0)
         links, order = (way[k, :, 1:] >= 0).sum(axis=1), len(way[k])
@@ -175,7 +176,7 @@ class _LanePlacement:
         self.reached[:] = np.eye(len(source), dtype=np.bool_)
 
     def placed(self) -> Lanes:
-        """uint8[S, S], the lanes, UNSET for pairs that fit none; ways change with them."""
+        """uint8[S, S], the lanes, UNSET for pairs that fit none; paths change with them."""
         lane = np.where(self.fits[0], 0, np.where(self.fits[1], 1, UNSET)).astype(np.uint8)
         np.fill_diagonal(lane, 0)
         for shape in range(2):
@@ -212,14 +213,14 @@ class _LanePlacement:
             reached[link] |= reached[ahead].any(axis=0)
 
     def _waits(self, ways: Numbers) -> tuple[Numbers, Numbers]:
-        """The links of ways that wait, and those that they wait for."""
+        """The links of paths that wait, and those that they wait for."""
         link = _links(ways, len(self.near))
         before, after = link[..., :-1], link[..., 1:]
         there = after >= 0
         return self.number[before[there]], self.number[after[there]]
 
     def _place(self, ways: Numbers) -> int:
-        """The first lane where the waits of a pair's ways close no circle; they are in it then."""
+        """The first lane where the waits of a pair's paths close no cycle; they are in it then."""
         before, after = self._waits(ways)
         for lane, reached in enumerate(self.reached):
             path = reached[after[:, None], before]
@@ -233,7 +234,7 @@ class _LanePlacement:
         return UNSET
 
     def _others(self, s: int, d: int) -> list[Numbers]:
-        """Other pairs of ways without a common link, where no way but that of s leads over s."""
+        """Other pairs of paths without a common link, where no path but that of s leads over s."""
         found = []
         for k in range(LAYERS):
             if (self.ways[:, d, k, 1] == s).any():

@@ -216,7 +216,7 @@ class _SubnetCheck:
                 self.found.add(file, 0, f"{node} with {len(plugs)} plugs", f"{kind} {ports}, P1, …")
 
     def environment(self) -> None:
-        """Compare what MPI jobs are told of the LIDs."""
+        """Compare what MPI jobs learn of the LIDs."""
         file = self.folder / "hosts.env"
         several = self.several is not None or layers(self.build).count > 1
         wanted = {
@@ -264,8 +264,8 @@ class _SubnetCheck:
                 if p
             }
         for end in wanted.keys() | told.keys():
-            *says, line = told.get(end, ("nobody", 0, 0))
-            should = wanted.get(end, ("nobody", 0))
+            *says, line = told.get(end, ("nothing", 0, 0))
+            should = wanted.get(end, ("nothing", 0))
             if tuple(says) != should:
                 where = f"port {end[1]} of {w.names[end[0]]}"
                 self.found.add(file, line, f"{where} to {says[0]}", f"to {should[0]}")

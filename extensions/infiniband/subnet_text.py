@@ -22,7 +22,7 @@ ATTRIBUTE = re.compile(r"(vendid|devid|sysimgguid|caguid|switchguid)=(\S+)")
 HEAD = re.compile(rb"^Unicast lids guid 0x([0-9a-f]{16})\n", re.MULTILINE)
 ENTRY = re.compile(r"0x([0-9a-f]{4}) (\d{3}) portguid 0x([0-9a-f]{16})")
 WIDTH, PORT = 39, slice(7, 10)
-"""Of a line of a table, and where the port stands in it."""
+"""Of a line of a table, and where the port is in it."""
 FIRST_MULTICAST = 0xC000
 
 
@@ -43,7 +43,7 @@ class SubnetText:
 def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
     """The devices and cables of a file for ibsim; lines that make no sense go to `found`.
 
-    Attributes of a device stand above it, its ports below, and an empty line ends it (ibsim,
+    Attributes of a device are above it, its ports below, and an empty line ends it (ibsim,
     README, "Net file format"; with one before its ports ibsim 0.12 does not start).
     """
     subnet, here = SubnetText(), ""
@@ -252,7 +252,7 @@ class QosRule:
 
 @dataclass(slots=True)
 class _PolicyActor:
-    """The parts of a QoS policy: the line where each begins, its kind and what stands in it."""
+    """The parts of a QoS policy: the line where each begins, its kind and its values."""
 
     file: Path
     found: DifferenceList
@@ -274,13 +274,13 @@ class _PolicyActor:
         self.parts.append((place.text, place.line, {}))
 
     def value(self, place: Place, key: str, text: str) -> None:
-        """What stands in a part, once."""
+        """A value that a part has once."""
         if key in self.parts[-1][2]:
             self.wrong(place.line, f"{place.text} again")
         self.parts[-1][2][key] = text
 
     def more(self, place: Place, key: str, text: str) -> None:  # noqa: ARG002
-        """What may stand in several lines."""
+        """A value that may take several lines."""
         facts = self.parts[-1][2]
         facts[key] = f"{facts[key]}, {text}" if key in facts else text
 

@@ -179,7 +179,7 @@ class UgalAdaptation:
         if now - self._looked < METER_PERIOD:
             return None
         self._looked = now
-        if tables is not self._ways[0]:  # what was counted went by other ways
+        if tables is not self._ways[0]:  # what was counted took other paths
             self._ways = tables, FabricWays.of(replace(self._build, tables=tables))
             self._counting = False
         if not self._counting:

@@ -1,4 +1,4 @@
-"""Traffic between switches as their rows have counted it, and the ways that it may take.
+"""Traffic between switches as their rows have counted it, and the paths that it may take.
 
 A row counts what enters at its switch and what passes through. What passes through came in at other
 switches, by ways that tables and weights say. So x, what enters, solves x + T·x = r, where r is
@@ -33,7 +33,7 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FabricWays:
-    """All ways of a fabric's tables, those without a weight included.
+    """All paths of a fabric's tables, those without a weight included.
 
     fluid: of tables in which every port of a class has the same weight. port: int32[S·L], of arcs;
     arcs that have no cable have 0.
@@ -45,7 +45,7 @@ class FabricWays:
 
     @classmethod
     def of(cls, build: Build) -> FabricWays:
-        """The ways of a build's tables as they are now.
+        """The paths of a build's tables as they are now.
 
         Raises:
             InputError: packets are marked.
@@ -75,7 +75,7 @@ def _one_each(classes: Classes) -> NDArray[np.uint16]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredTraffic:
-    """Flows that enter at switches, and what they load by each way of theirs.
+    """Flows that enter at switches, and what they load on each of their paths.
 
     paths: in parts of each arc's rate. switch, number: int64[G], the class of each choice.
     """
@@ -113,13 +113,13 @@ class MeasuredTraffic:
 
     @classmethod
     def _along(cls, ways: FabricWays, traffic: Traffic) -> MeasuredTraffic:
-        """Flows on all ways of theirs."""
+        """Flows on all their paths."""
         paths = ways.fluid.paths(traffic)
         switch, number = np.divmod(paths.row, ways.fluid.hops.classes + 2)
         return cls(paths, switch, number)
 
     def shares(self, weight: Numbers) -> Reals:
-        """float64[G, W]: the shares of the ways by weights, [S, C, 1 + A]."""
+        """float64[G, W]: the shares of the paths by weights, [S, C, 1 + A]."""
         some = np.where(self.paths.options, weight[self.switch, self.number], 0).astype(np.float64)
         # A class without a weight, as none can be followed, has its minimal port.
         some[:, 0] += some.sum(axis=1) == 0

@@ -22,7 +22,7 @@ class Meter:
     """The load of every port of S switches.
 
     load: float64[S, ports + 1], outwards, a part of the port's rate; NaN before the second reading.
-    rate: bit/s of every port, NaN where nobody has told; asked for with None, what switches report.
+    rate: bit/s of every port, NaN where unknown; asked for with None, what switches report.
     """
 
     def __init__(self, switches: int, ports: int, rate: float | None = None) -> None:

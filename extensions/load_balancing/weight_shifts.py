@@ -1,4 +1,4 @@
-"""UGAL_PF at the controller's time scale: weights of classes follow the load of whole ways.
+"""UGAL_PF at the controller's time scale: weights of classes follow the load of whole paths.
 
 As in UGAL, a way is judged by its load and its length; but where a packet's switch knows its own
 queues alone, the controller knows what every link carries, and how much enters for whom
@@ -115,12 +115,12 @@ def adapt(
 
 
 def _fitted(traffic: MeasuredTraffic, compiled: Reals, other: Reals) -> Reals:
-    """The shares that load the hottest arc least, beside what else there is on arcs."""
+    """The shares that load the hottest arc least, given what else there is on arcs."""
     from compilers.demand.weight_fit import Fit, fit
 
     paths, arcs = traffic.paths, np.flatnonzero(other > 0)
     count, width = np.count_nonzero(paths.options), paths.options.shape[1]
-    alone = np.arange(width)[None] == 0  # what no choice moves: a choice of one way
+    alone = np.arange(width)[None] == 0  # what no choice moves: a choice of one path
     both = replace(
         paths,
         arc=np.concatenate((paths.arc, arcs)).astype(np.int32),

@@ -1,7 +1,7 @@
 """Lossless priorities as the files of a switch say them, against the channels that were proved.
 
 `verify` follows every packet of the tables on its channels, and finds no cycle of waits. So it is
-enough that every switch keeps channels apart as it did there: at every port a packet that comes in
+enough that every switch separates channels as it did there: at every port a packet that comes in
 the DSCP of a channel fills the buffer of that channel's priority, and waits, leaves and is marked
 in the one that the channel is followed by towards the port that it leaves by. Both ends of a link
 then mean the same by a priority, for both are held against the same plan.

@@ -1,4 +1,4 @@
-"""Target sonic with lossless priorities: tables of CONFIG_DB by which switches keep channels apart.
+"""Target sonic with lossless priorities: tables of CONFIG_DB that separate channels in switches.
 
 A traffic class is a channel together with whether the packet came in on a marked port
 (`priorities`). So the class gives the priority group, which is the channel that the

@@ -15,7 +15,7 @@ VERDICTS = {
     "agrees": "every value is within the reading error of the printed one, and every order holds",
     "corrected": "a printed value or statement is wrong, and why",
     "differs": "a value is another one",
-    "contradicts": "an order that the paper states is the other way round here",
+    "contradicts": "an order that the paper states is reversed here",
 }
 """From the best to the worst: an exhibit has the worst of its claims."""
 QUICK = "quick"
@@ -25,13 +25,13 @@ NOT_EXPLAINED = "not explained"
 
 @dataclass(frozen=True, slots=True)
 class PaperClaim:
-    """A value of a paper beside ours.
+    """A value of a paper, compared with ours.
 
     says: the statement. printed, computed: the two values. relation: `=`, a statement of size, or
-    `>=` or `<=`, of order, of ours to the printed one. rounding: half a unit of the last printed
-    digit. reading: how far a size may be off as the paper's text or picture can be read; an order
-    has none. mistake: why the printed value is wrong, where it is. reason: why ours is another one,
-    where a test shows it.
+    `>=` or `<=`, of order, from our value to the printed one. rounding: half a unit of the last
+    printed digit. reading: how far a size may be off as the paper's text or picture can be read; an
+    order has none. mistake: why the printed value is wrong, where it is. reason: why ours is
+    another one, where a test shows it.
     """
 
     says: str
@@ -60,7 +60,7 @@ class PaperClaim:
 
     @property
     def why(self) -> str:
-        """Why the values are apart, "" where they are not."""
+        """Why the values differ, "" where they do not."""
         if self.verdict == "agrees":
             return f"within {self.share:.2g} %"
         if self.verdict == "corrected":

@@ -38,7 +38,7 @@ def pictures(exhibit: Exhibit, evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[str, str]]:
-    """Name and text of each file; the verdict is the last, so where it stands all stand."""
+    """Name and text of each file; the verdict is the last, so where it is written all are."""
     curves = [asdict(panel) for panel in evidence.panels]
     graphs = [
         {"title": each.title, "places": each.places.tolist(), "links": each.links.tolist()}
@@ -80,7 +80,7 @@ def page(reproduced: Reproduced, papers: dict[str, str], beside: str) -> Iterato
         yield f"| [{each.id}](#{each.id}) | {each.what} | *{evidence.verdict}* | {why} |\n"
     meanings = {**VERDICTS, QUICK: "of smaller sizes than the paper's, which it says nothing of"}
     yield "\n" + "".join(f"- *{name}*: {meant}.\n" for name, meant in meanings.items())
-    yield f"\n*{NOT_EXPLAINED}*: no test of ours shows why.\n"
+    yield f"\n*{NOT_EXPLAINED}*: none of our tests shows why.\n"
     paper = ""
     for each, evidence in reproduced:
         if each.paper != paper:

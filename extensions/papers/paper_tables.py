@@ -64,7 +64,7 @@ class PaperTable:
 
     @property
     def rows(self) -> list[list[str]]:
-        """Text cells: the computed value, and the printed one beside it where they differ."""
+        """Text cells: the computed value, and the printed one next to it where they differ."""
         networks, quantities = self._networks(), self._quantities()
         at = {
             (cell.network, cell.quantity): _text(cell) if cell.differs else _computed(cell)

@@ -123,7 +123,7 @@ def _longest_orbit(
     y_into = np.where(near, w_into, use.link[np.maximum(y, 0), wiring.far_port[w, last_link]])
     y, y_into = np.where(corner, r, y), np.where(corner, into, y_into)
     steps = np.where(corner, 1, np.where(near, 2, 3))
-    # The link of u to y, and whether y's way in is the first of its order.
+    # The link of u to y, and whether y's path in is the first of its order.
     to_u = np.asarray(build.tables.routes.egress[y, np.broadcast_to(u, y.shape)]).astype(np.intp)
     to_u %= links
     y_link = use.link[np.broadcast_to(u, y.shape), wiring.far_port[y, to_u]].astype(np.intp)

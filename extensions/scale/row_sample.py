@@ -1,6 +1,6 @@
 """Some computed rows, chosen by chance, judged by nothing but prefixes, ports and cables.
 
-They go with a proof of the program that rows are computed from (`extensions.scale.star_program`):
+They belong to a proof of the program that rows are computed from (`extensions.scale.star_program`):
 rows that are decoded otherwise than the proof takes them to be are found here.
 """
 
@@ -16,7 +16,7 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 
 SUPERNODES = 8
-"""Supernodes looked at, beside the first and the last of each kind of switches."""
+"""Supernodes looked at, in addition to the first and the last of each kind of switches."""
 MEMBERS = 3
 HERE, NO_LINK = -1, -2
 
@@ -85,7 +85,7 @@ def _served(build: Build, switch: int) -> NDArray[np.int16]:
     link[egress == local(routes.egress)] = HERE
     there = egress != no_route(routes.egress)
     served = np.full((order // h, h), NO_LINK, np.int16)
-    if prefix[there].max(initial=0) >= order + order // h:  # a row for nobody
+    if prefix[there].max(initial=0) >= order + order // h:  # a row for no switch
         return served.ravel()
     whole = there & (prefix >= order)
     served[prefix[whole] - order] = link[whole][:, None]

@@ -5,7 +5,7 @@ a class of u = (x, x') over the link to v, in supernode x or z:
 
 1. No weight but that of its own port, and of alternates in its set; a direct class has none.
 2. Beyond or beside: of the first two neighbours of repair, one at least, each is in the set. Or v
-   is in x, the class serves beside, and it is (w, ·) with a way within w to the member behind v's
+   is in x, the class serves beside, and it is (w, ·) with a path within w to the member behind v's
    link there: what v serves in w is reached so; in the supernode next to x and w, in two more
    links; elsewhere (w, ·) serves it over u, by its class beyond. For failures of links, of a class
    beside and within any neighbour in x does, and of a class beyond and out, any at all.
@@ -15,8 +15,8 @@ a class of u = (x, x') over the link to v, in supernode x or z:
    beside; if it is in x, by its class beyond, within.
 5. The first neighbour of bounce of a class beyond, or beside and out, is in the set of repairs.
 
-What comes back to (w, ·) or (x, m) from u by 2, 3 or 4 thus goes to a neighbour whose way meets
-neither that switch nor u, its next hop. So one repair and one bounce stand for every failure of a
+What comes back to (w, ·) or (x, m) from u by 2, 3 or 4 thus goes to a neighbour whose path meets
+neither that switch nor u, its next hop. So one repair and one bounce cover every failure of a
 link or a switch.
 """
 

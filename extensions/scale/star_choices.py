@@ -132,7 +132,7 @@ def _alternates(program: StarProgram, links: int) -> NDArray[np.uint8]:
         g, place = np.nonzero(alike.apex >= 0)
         apex = alike.apex[g, place]
         bit = (128 >> (apex & 7)).astype(np.uint8)[:, None] * ways.stays(alike)[g, :, place]
-        # One apex a link out, so no place stands twice.
+        # One apex a link out, so no place occurs twice.
         sets[g[:, None], np.arange(k), BESIDE, alike.out[place][:, None], apex[:, None] >> 3] |= bit
         found[alike.switches, :, : alike.links, : same.shape[3]] = sets.reshape(-1, *same.shape[1:])
     return found.reshape(order, 3 * links, -1)
@@ -140,7 +140,7 @@ def _alternates(program: StarProgram, links: int) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemberWays:
-    """Ways within supernodes, from and to members.
+    """Paths within supernodes, from and to members.
 
     behind: int16[2, k, k], by kind, the member behind the link that leads from one to another, -1
     where it leads out. back: bool[2, k, k, k], at a, by m and r, both joined to a: whether the way
@@ -153,7 +153,7 @@ class MemberWays:
 
     @classmethod
     def of(cls, program: StarProgram) -> MemberWays:
-        """Follow the first link of all ways."""
+        """Follow the first link of all paths."""
         k = program.members
         behind = np.full((2, k, k), -1, np.int16)
         back = np.zeros((2, k, k, k), np.bool_)
@@ -167,7 +167,7 @@ class MemberWays:
         return cls(program, behind, back)
 
     def alternates(self, alike: AlikeSupernodes) -> Bits:
-        """bool[k, 3, K, K]: links whose ways never come back, but for those over triangles."""
+        """bool[k, 3, K, K]: links whose paths never come back, but for those over triangles."""
         found, out, within = self._none(alike)
         at, inner = alike.members, alike.inner
         found[:, BEYOND, out] = True
@@ -219,7 +219,7 @@ class MemberWays:
         return _others(usable | before), _others(before)
 
     def _inside(self, members: NDArray[Any], ends: NDArray[Any]) -> Bits:
-        """Whether members of another supernode, of either kind, have ways within it to others."""
+        """Whether members of another supernode, of either kind, have paths within it to others."""
         inside: Bits = np.all(self.behind[:, members, ends] >= 0, axis=0)
         return inside
 

@@ -228,7 +228,7 @@ class SupernodeMembers:
         return bool(served.all())
 
     def hop_counts(self) -> tuple[int, ...]:
-        """The pairs that are so many links apart, where all conditions hold."""
+        """The pairs at this distance in links, where all conditions hold."""
         program, k = self.program, self.program.members
         structure, lines = program.around.shape
         counts = np.zeros(4, np.int64)

@@ -36,7 +36,7 @@ Members = NDArray[np.intp]
 class StarSets:
     """The sets of S switches' classes, uint8[S, C, B], the highest bit for the first link.
 
-    alternates: other links whose ways do not come back. repairs: those whose ways do not meet v
+    alternates: other links whose paths do not come back. repairs: those whose paths do not meet v
     either, of classes that are not direct; some such links are left out. first_members: int[2, k,
     k], by kind, the member behind the link from one to another, -1 if it leads out.
     """
@@ -67,7 +67,7 @@ class StarSets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MemberWays:
-    """First links of ways between members.
+    """First links of paths between members.
 
     behind: int[2, k, k], by kind, the member behind the link from one to another, -1 if it leads
     out. back: bool[2, k, k, k], at x', by m and r: r's way to something that x' serves over m comes

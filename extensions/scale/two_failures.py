@@ -67,12 +67,12 @@ APEXES, ONE_WITHOUT, TWO_WITHOUT = 4, 5, 6
 """Links that two repairs add at most: towards switches whose links have apexes, where one has none,
 where one without sends to another; packets are then on their way for two links more."""
 TWO, AROUND = 2, 7
-"""The same of bounced ways that begin over an apex, where some link has none: u-r-x-y, y's repair
+"""The same of bounced paths that begin over an apex, where some link has none: u-r-x-y, y's repair
 to u, and over the apex after all."""
 
 
 def two_failures(build: Build) -> TwoFailures | None:
-    """What any two failures do in a whole PolarFly; None: it is none, or marks may have no way.
+    """What any two failures do in a whole PolarFly; None: it is none, or marks may have no path.
 
     Args:
         build: of which minimal delivery, and the repair of single failures, are proved.

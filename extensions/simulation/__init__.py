@@ -81,7 +81,7 @@ def completion_time(
         collective: `ring-allreduce`, `tree-allreduce`, `all-to-all` or `sweep3d`.
         size: bytes, of the vector that is reduced, or of each message.
         hosts: a switch; 0 for as built.
-        seed: of the ways that packets take.
+        seed: of the paths that packets take.
         fail: what goes down, a node or a link as `A-B`, and before which cycle. What is on a
             link then is lost, and not sent again: a collective that misses it does not end.
         switches: fields of `extensions.simulation.load_point.SimulationSettings`.
@@ -113,7 +113,7 @@ def trace_times(
         fabric: compiled, or it is compiled now.
         file: hosts in it are numbered switch by switch.
         hosts: a switch; 0 for as built.
-        seed: of the ways that packets take.
+        seed: of the paths that packets take.
         fail: as for `completion_time`.
         switches: fields of `extensions.simulation.load_point.SimulationSettings`.
 

@@ -159,7 +159,7 @@ def _check_paths(settings: SimulationSettings) -> None:
     """Refuse settings that are about tables where packets do not take them."""
     for name, given in (("fail", settings.failures), ("flows", settings.flows)):
         if given and settings.ways in BESIDE_TABLES:
-            required = f"ways of the tables with --{name}: minimal, emitted or adaptive"
+            required = f"paths of the tables with --{name}: minimal, emitted or adaptive"
             raise InputError.of(required, settings.ways, key="--ways")
 
 
@@ -191,7 +191,7 @@ def _demanded(build: Build, file: Path) -> Traffic:
 def with_channels(
     build: Build, network: SimulatedNetwork, settings: SimulationSettings
 ) -> SimulationSettings:
-    """Settings with as many channels as the tables, or the ways beside them, need.
+    """Settings with as many channels as the tables, or the paths without tables, need.
 
     Raises:
         InputError: there are fewer virtual ones.
@@ -200,7 +200,7 @@ def with_channels(
         return settings
     count = channels_needed(build, network, settings)
     if count > settings.vcs:
-        whose = "these ways" if settings.ways in BESIDE_TABLES else "its tables"
+        whose = "these paths" if settings.ways in BESIDE_TABLES else "its tables"
         required = f"{count} virtual channels for scheme {settings.scheme}, as {whose} need"
         todo = f"--vcs {count}, or --scheme single, which may deadlock"
         raise InputError.of(required, str(settings.vcs), todo, key="--vcs")

@@ -73,7 +73,7 @@ def completion_time(
         settings: of `settings_for`.
 
     Raises:
-        InputError: no such collective, a setting that does not go with it, or too many messages.
+        InputError: no such collective, a setting that it does not have, or too many messages.
     """
     if collective not in COLLECTIVES:
         todo = did_you_mean(collective, COLLECTIVES, "choose one of these")

@@ -13,7 +13,7 @@ from extensions.simulation.packet_kernel import SwitchRules
 USUAL_LOADS = tuple(round(0.1 * step, 1) for step in range(1, 11))
 POLICIES = ("minimal", "emitted", "adaptive", "shortest", "ugal", "valiant")
 BESIDE_TABLES = POLICIES[3:]
-"""Ways that need no alternates in tables: shortest paths, and UGAL and Valiant over these."""
+"""Policies that need no alternates in tables: shortest paths, and UGAL and Valiant over these."""
 PATHS = ("shortest", "table")
 SCHEMES = ("single", "hop", "valley")
 LEVELS = ("packet", "flit")
@@ -35,7 +35,7 @@ class SimulationSettings:
     packets from hosts, one of `POLICIES`. paths: of `PATHS`, what `BESIDE_TABLES` take. scheme: of
     channels, one of `SCHEMES`: by `single` a packet takes any free virtual channel, as in the
     papers' BookSim (`anynet`); channels: how many there are, the virtual ones shared out among
-    them. threshold: flits that wait for its minimal way when an adaptive packet looks for another
+    them. threshold: flits that wait for its minimal path when an adaptive packet looks for another
     one, as a part of a virtual channel's buffer: so the authors' BookSim has it. samples: switches
     drawn where `ways` are `ugal`, by one of which a packet may go. level: of `LEVELS`, what moves
     as one. link: cycles of a link between switches; metres: of cable a cycle, in the place of

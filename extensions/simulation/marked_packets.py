@@ -1,7 +1,7 @@
 """Marked packets in a simulation: the next switch spreads them (`compilers.routing.marked_spread`).
 
-A mark is a number that the next switch hashes; it stands where packets that turn elsewhere have the
-switch that they go by.
+A mark is a number that the next switch hashes; it is kept where packets that turn elsewhere have
+the switch that they go by.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MARKS = 1 << 30
 
 @inner
 def mark_for(net: SimulatedNetwork, row: int, out: int, chance: float) -> int:
-    """The mark of a packet that a class of its host's switch sends out by a way; or `DIRECT`.
+    """The mark of a packet that a class of its host's switch sends out by an egress; or `DIRECT`.
 
     chance: of [0, 1), that of the packet or of its flow.
     """
@@ -35,7 +35,7 @@ def spreads(net: SimulatedNetwork, switch: int, goal: int, mark: int) -> bool:
 
 @inner
 def onward(net: SimulatedNetwork, arc: int, mark: int, dead: NDArray[np.bool_]) -> int:
-    """The way out of a packet that is spread and came in by an arc; `NOWHERE` if none is up."""
+    """The egress of a packet that is spread and came in by an arc; `NOWHERE` if none is up."""
     ports = net.links + net.hosts
     first, count = arc // ports * ports, 0
     for k in range(net.links):

@@ -6,7 +6,7 @@ BookSim's input-queued router with `internal_speedup = 2`: a packet is ready a c
 came, and over a link of one cycle its head arrives two cycles after it left; the room it had is
 known at the other end four cycles after. A buffer of a virtual channel is a ring of slots. A slot
 holds when its packet is ready or, empty, from when it can be filled: so credits need no messages.
-First packets that are not ready stand in a wheel of lists, one a cycle; the others in a list of
+First packets that are not ready wait in a wheel of lists, one a cycle; the others in a list of
 their switch, the one that has waited longest first.
 """
 
@@ -79,7 +79,7 @@ class PacketState(NamedTuple):
 
     slot: int32[S·L·V·B, 4], the host's arc that a packet goes to, when it was made, when it is
     ready (an empty slot: can be filled), its links so far. queue: int32[S·L·V, 4], the first slot
-    of a virtual channel, its packets, the way out of the first, the next channel in the wheel's
+    of a virtual channel, its packets, the egress of the first, the next channel in the wheel's
     list. port: int32[S·L, 4], the half cycles until which the crossbar's input and output are
     taken, the cycle from which the link is free, flits that wait for it. ready: int32[S, L·V],
     waiting: int32[S], channels whose first packet can leave. wheel: int32[W]. made, due: int32[H],
@@ -88,7 +88,7 @@ class PacketState(NamedTuple):
     measured. messages: where there are any, the second column of `slot` has the packet's message,
     and nothing is made by chance. via: int32, the switch that the packet of each slot goes by, or
     its mark; empty where there is neither. change: int32[F, S·L], by cycles, by how much the flits
-    that wait for a way out will be more, as a switch knows from credits; empty where no packet
+    that wait for an egress will be more, as a switch knows from credits; empty where no packet
     asks.
     """
 
@@ -392,7 +392,7 @@ def _waits(
     ready: int,
     length: int,
 ) -> None:
-    """A packet passes from an arc to a way out: what waits for both changes, flit by flit.
+    """A packet passes from an arc to an egress: what waits for both changes, flit by flit.
 
     Two a cycle pass, but none before it came: the first one was ready then, one a cycle follows.
     """
@@ -418,7 +418,7 @@ def _room(
     t: int,
     begin: int,
 ) -> int:
-    """A slot behind a way out that can be filled, of the channel that a packet moves to; or -1.
+    """A slot behind an egress that can be filled, of the channel that a packet moves to; or -1.
 
     begin: when the link takes it; packets behind each other take channels in turn.
     """
@@ -438,7 +438,7 @@ def _room(
 def choices(
     net: SimulatedNetwork, rules: SwitchRules, vc: int, arc: int, out: int
 ) -> tuple[int, int]:
-    """The first virtual channel behind a way out that a packet may take, and how many there are."""
+    """The first virtual channel behind an egress that a packet may take, and how many there are."""
     channel = 0
     if net.end[arc] >= 0 and rules.scheme != SINGLE:
         step = 1 if rules.scheme == HOP else net.up[arc] & net.up[out]

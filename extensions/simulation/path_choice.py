@@ -21,7 +21,7 @@ from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetw
 from extensions.simulation.way_choice import drawn
 
 SHORTEST, UGAL, VALIANT = 3, 4, 5
-"""Ways of all packets, behind those of `way_choice`."""
+"""Policies of all packets, after those of `way_choice`."""
 DIRECT = -1
 """In the place of a switch that a packet goes by: none."""
 
@@ -92,7 +92,7 @@ def without_tables(
     streams: NDArray[np.uint64],
     which: int,
 ) -> tuple[int, int]:
-    """The way out of a packet, and the switch that it goes by, `DIRECT` for none.
+    """The egress of a packet, and the switch that it goes by, `DIRECT` for none.
 
     policy: `SHORTEST`, `VALIANT`, or `UGAL`, which draws `samples` switches. goal, via: switches;
     a packet comes from a host when `entering`. streams, which: of chance.

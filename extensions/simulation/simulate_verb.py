@@ -372,7 +372,7 @@ def _print(build: Build, curve: LatencyCurve, title: str, scheme: str, warmup: i
         )
     _warn_deadlock(build, curve.deadlock)
     if scheme == "single":
-        found = f"{curve.channels} by valley keep these paths deadlock-free"
+        found = f"--scheme valley needs {curve.channels}, and has no deadlock"
         click.echo(f"packets take any channel; {found}")
 
 

@@ -44,7 +44,7 @@ class SimulatedNetwork(NamedTuple):
     empty where tables are followed. turning: int32[n], switches that a packet may be sent by.
     onward: bool[S·L, K], by the arc that a marked packet came in by, the links that it is spread
     over; empty where none is marked. carries: packets go by one of `turning`, drawn at random.
-    every_hop: those in transit take the ways of hosts' packets, too.
+    every_hop: those in transit take the next hops of hosts' packets, too.
     """
 
     switches: int
@@ -73,7 +73,7 @@ class SimulatedNetwork(NamedTuple):
 
     @property
     def alternates(self) -> bool:
-        """Whether some packet from a host may leave by another way than the minimal one."""
+        """Whether some packet from a host may leave by another port than the minimal one."""
         return bool((self.weight[:, 1:] > 0).any())
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The way out of a packet by the tables, whatever its balance: what both kernels ask."""
+"""The egress of a packet by the tables, whatever its balance: what both kernels ask."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def by_tables(
     streams: NDArray[np.uint64],
     which: int,
 ) -> tuple[int, int]:
-    """The way out of a packet, and its mark or the switch that it goes by; `DIRECT`: none.
+    """The egress of a packet, and its mark or the switch that it goes by; `DIRECT`: none.
 
     policy, threshold, port: as for `entering`. flows: of each pair of hosts, 0: each packet goes
     by itself. goal: the arc of its host. arc: by which it came in. via: what it had until here.

@@ -1,4 +1,4 @@
-"""The way out of a switch, as its tables say: the rule of `Classes`, for one packet."""
+"""The egress of a packet, as the tables of a switch say: the rule of `Classes`, for one packet."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from extensions.simulation.just_in_time import compiled, inner
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
 MINIMAL, EMITTED, ADAPTIVE = range(3)
-"""Ways of packets from hosts: the minimal port; by weights; by weights where that is loaded."""
+"""Policies of packets from hosts: the minimal port; by weights; by weights where that is loaded."""
 SPREAD_LINKS = 4
-"""Of the way of a packet that was marked and spread."""
+"""On the path of a packet that was marked and spread."""
 _GOLDEN, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),
     np.uint64(0xBF58476D1CE4E5B9),
@@ -45,7 +45,7 @@ def hashed(source: int, destination: int, flow: int) -> float:
 
 @inner
 def came_by_a_way(net: SimulatedNetwork, row: int, arc: int) -> bool:
-    """Whether a packet came in by one of the ways of its class, whose packets share several."""
+    """Whether a packet came in by one of the next hops of its class, if that shares several."""
     several = came = 0
     for i in range(net.ways.shape[1]):
         several += net.ways[row, i] >= 0 and net.weight[row, i] > 0
@@ -55,7 +55,7 @@ def came_by_a_way(net: SimulatedNetwork, row: int, arc: int) -> bool:
 
 @inner
 def transit(net: SimulatedNetwork, row: int, arc: int, dead: NDArray[np.bool_]) -> int:
-    """The way out of a packet that came in by an arc; `HOME`: delivered here, `NOWHERE`: dropped.
+    """The egress of a packet that came in by an arc; `HOME`: delivered here, `NOWHERE`: dropped.
 
     row: of the switch's class for the destination. dead: bool[S·L].
     """
@@ -77,7 +77,7 @@ def transit(net: SimulatedNetwork, row: int, arc: int, dead: NDArray[np.bool_]) 
 
 @inner
 def weighted(net: SimulatedNetwork, row: int, chance: float, dead: NDArray[np.bool_]) -> int:
-    """A way of a packet from a host, by weights; `NOWHERE` if none is up."""
+    """The egress of a packet from a host, by weights; `NOWHERE` if none is up."""
     total = 0
     for i in range(net.ways.shape[1]):
         way = net.ways[row, i]
@@ -95,7 +95,7 @@ def weighted(net: SimulatedNetwork, row: int, chance: float, dead: NDArray[np.bo
 
 @inner
 def links(net: SimulatedNetwork, way: int, goal: int) -> int:
-    """The links of a way to a destination: minimal behind the first one, or a bounce, then so.
+    """The links of a path to a destination: minimal behind the first one, or a bounce, then so.
 
     Or spread by the next switch.
     """
@@ -116,7 +116,7 @@ def links(net: SimulatedNetwork, way: int, goal: int) -> int:
 def least_waited_for(
     net: SimulatedNetwork, row: int, goal: int, dead: NDArray[np.bool_], port: NDArray[Any]
 ) -> int:
-    """The way of a class for which the packets that wait, times its links, are fewest.
+    """The next hop of a class for which the packets that wait, times its links, are fewest.
 
     The minimal one comes first among equals, then the others in the order of their ports.
     """
@@ -142,7 +142,7 @@ def entering(
     port: NDArray[Any],
     chance: float,
 ) -> int:
-    """The way out of a packet from a host.
+    """The egress of a packet from a host, by a policy.
 
     goal: its destination. policy: `MINIMAL`, `EMITTED` or `ADAPTIVE`, UGAL_PF (PolarFly paper,
     §VII-C): the minimal way unless at least `threshold` packets wait for it, then the one of the

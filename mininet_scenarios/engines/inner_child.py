@@ -51,7 +51,7 @@ from mininet_scenarios.traffic.probing import ProbeProcess
 from mininet_scenarios.traffic.rule_exercise import PortsDown, RuleExercise
 
 RUN = Path("/run")
-"""A file system of our own is mounted here: sockets and databases go with the namespaces."""
+"""A file system of our own is mounted here: sockets and databases vanish with the namespaces."""
 OPEN_FILES = 16384
 """Open vSwitch needs a few a port; mnexec closes each that there could be, so not more."""
 DISABLE_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")

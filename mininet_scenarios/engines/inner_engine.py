@@ -43,7 +43,7 @@ CHILD_PATIENCE = 20
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the inner process is told: absolute folders of the build and for logs, and the rest.
+    """What the inner process needs: absolute folders of the build and for logs, and the rest.
 
     hosts is how many of each switch's hosts take part, None for all. scratch is a folder that is to
     go even when the outer process is killed, "" for none. rate is `Setup.rate`,
@@ -78,7 +78,7 @@ class Job:
 
 
 class InnerProcess:
-    """A module of ours as PID 1 of fresh namespaces; it answers by `inner_child.serve`."""
+    """One of our modules as PID 1 of fresh namespaces; it answers by `inner_child.serve`."""
 
     def __init__(self, module: str, job: Job) -> None:
         self.module, self.job = module, job
@@ -217,7 +217,7 @@ class InnerEngine(Engine):
         return Exercise.read(self.inner.call("exercise", repairs, tolerance, progress=progress))
 
     def stop(self, step: Step) -> None:
-        """Let the inner process leave; everything goes with it."""
+        """Let the inner process exit; everything ends with it."""
         if self.inner.running:
             with step("stop", "take everything down"):
                 self.inner.stop()

@@ -1,6 +1,6 @@
 """The engine without a network: it walks the tables. It needs no privilege and takes any size.
 
-Packets are walked by `predict`, each by the first of its ways that is up; flows
+Packets are walked by `predict`, each over the first of its paths that is up; flows
 get max-min fair rates on the links (`max_min`). Time is a number that `wait` adds to. A move
 to another build has states, in each of which packets are walked through a mixture of both and a
 probe sends once over every pair; where something is down, it is instantaneous.
@@ -117,7 +117,7 @@ class ModelEngine(Engine):
                     self.walked = self.walked.under(outage)
 
     def settle(self, patience: float) -> str:  # noqa: ARG002
-        """Come to the end of a move, which nobody refuses; all else is instantaneous."""
+        """Come to the end of a move, which is never refused; all else is instantaneous."""
         if self.move and self.controlled:
             if self.walked.outage == Outage() and not self.move.broken:
                 self._go(self.move.rounds)

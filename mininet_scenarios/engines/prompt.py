@@ -74,7 +74,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         self._say(f"{int(sent.sum()):>8} in all")
 
     def onecmd(self, line: str) -> bool | None:
-        """A mistake is told, and does not end the prompt."""
+        """A mistake is reported, and does not end the prompt."""
         try:
             done: bool | None = super().onecmd(line)
         except InputError as error:

@@ -180,7 +180,7 @@ class FrrRouter(RouterProcesses):
     def ready(self, dead: set[str]) -> bool:
         """Static: a route for each prefix and table with one over a live link; BGP: as compiled.
 
-        With BGP static routes share what enters: every way of each is there.
+        With BGP static routes share what enters: every next hop of each is there.
         """
         if self.learns:
             found = {str(route["dst"]): _devices(route) for route in self.routes(BGP)}
@@ -217,7 +217,7 @@ class FrrRouter(RouterProcesses):
         return [daemon for daemon, word in words if word in text]
 
     def shares(self) -> dict[str, int]:
-        """{prefix: ways} of the table of entering packets in the kernel."""
+        """{prefix: next hops} of the table of entering packets in the kernel."""
         entering = [r for r in self.routes(FRRS) if str(r.get("table")) == str(ENTER)]
         return {str(route["dst"]): len(route.get("nexthops", [0])) for route in entering}
 
@@ -397,7 +397,7 @@ class Routers(HostAddresses):
         return lines
 
     def _meet(self) -> None:
-        """Let new neighbours ask for each other now: a packet's way must not begin with that."""
+        """Let new neighbours ask for each other now: no packet has to wait for that."""
         met = self.unmet - self.down
         self.unmet &= self.down
         far = self.build.wiring.far

@@ -1,9 +1,9 @@
 """Run records: processes and folders of a run, so that a crash can be cleaned up.
 
-Interfaces, bridges, hosts and daemons live in namespaces that go with their first process. What is
-left to remember is that process, and the run's folder. A record is a file of JSON lines, one for
-each thing, written before or as it is made; it goes with the run. A process is known by its id and
-the time it was started, so an id that another process has by now is never touched.
+Interfaces, bridges, hosts and daemons live in namespaces that end with their first process. What
+is left to remember is that process, and the run's folder. A record is a file of JSON lines, one
+for each thing, written before or as it is made; it is removed with the run. A process is known by
+its id and the time it was started, so an id that another process has by now is never touched.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def records() -> Path:
 
 @contextmanager
 def recorded() -> Iterator[Path]:
-    """A new record, with this process as the run's own; it goes with the context."""
+    """A new record, with this process as the run's own; it is removed with the context."""
     folder = records()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def add_process(record: Path, pid: int, what: str) -> None:
 
 
 def add_folder(record: Path, folder: Path) -> None:
-    """Remember a folder that this run has made, and that is to go with it."""
+    """Remember a folder that this run has made, to be removed with it."""
     _add(record, {"folder": str(folder.resolve())})
 
 

@@ -54,7 +54,7 @@ class ControllerProcess:
         command = [sys.executable, "-P", "-m", "polarfab", "controller", str(self.folder)]
         command += ["--framework", self.job["framework"], "--listen", CONTROLLER_ADDRESS]
         command += ["--status-file", str(self.status_file)]
-        # Predictions are about the tables of the build: switches repair, nobody else.
+        # Predictions are about the tables of the build: only switches repair.
         command += ["--no-repair", "--no-adapt"]
         command += ["--unverified"] * self.job["unverified"]
         self.moving = False

@@ -108,7 +108,7 @@ class HostPackets:
 
 UDP_NUMBER, DISCARD = 17, 9
 ECHO_REPLY = {4: (1, 0), 6: (58, 129)}
-"""Protocol and type of ICMP's answer to an echo request; nobody answers that."""
+"""Protocol and type of ICMP's answer to an echo request; no host answers that."""
 FULL_PACKET, SMALL_PACKET = 1500, 0
 """Bytes of a packet: the most that Ethernet takes, or as few as it can have."""
 WRONG_CHECKSUM = 0xBAD1
@@ -350,7 +350,7 @@ def checksum(headers: NDArray[np.void]) -> NDArray[np.int64]:
 
 
 def marked(data: bytes) -> int | None:
-    """The number of a frame of ours."""
+    """The number of one of our frames."""
     place = data.find(MAGIC)
     if place < 0 or place + FRAME_MARK.itemsize > len(data):
         return None

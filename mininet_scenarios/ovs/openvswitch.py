@@ -89,7 +89,7 @@ class PrivateOvs:
                 daemon.wait()
 
     def vsctl(self, *args: str) -> str:
-        """What `ovs-vsctl ARGS` prints; it waits until the switch has done as told.
+        """What `ovs-vsctl ARGS` prints; it waits until the switch has applied it.
 
         Raises:
             OpenVSwitchError: it failed or took longer than `DAEMON_PATIENCE`.
@@ -201,7 +201,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class BridgeRow:
-    """A bridge in the userspace datapath that forwards nothing until it is told.
+    """A bridge in the userspace datapath that forwards nothing until it has flows.
 
     datapath_id is 64 bits. controller is HOST:PORT of its OpenFlow 1.3 controller, "" for none.
     """

@@ -1,7 +1,7 @@
 """A whole fabric in one Open vSwitch: one bridge per switch, patch ports for cables, no hosts.
 
 Everything is made in one transaction, and so is what an outage takes away and gives back. Host
-ports are cabled to bridges of ours, the *collectors*: what one sends out of a port enters the
+ports are cabled to our own bridges, the *collectors*: what one sends out of a port enters the
 fabric as if that host had sent it, and what the fabric delivers to the host arrives there.
 
 Run it in a network namespace of its own (`openvswitch`): each bridge brings one
@@ -20,7 +20,7 @@ from mininet_scenarios.scenario.engine import HostSample, Outage
 COLLECTED = 16
 """Hosts a collector: host i is at collector i // 16, behind port i % 16 + 1."""
 COLLECTOR_ID = 0x5046_0000_0000_0000
-"""The first collector's datapath id; no controller is told of it."""
+"""The first collector's datapath id; no controller knows it."""
 
 
 def bridge_name(vertex: int) -> str:

@@ -208,7 +208,7 @@ def _lacks(engine: str, needed: dict[Ability, str]) -> str:
 
 @contextmanager
 def work_folder(keep: Path | None) -> Iterator[Path]:
-    """Where the build and the logs go: the folder to keep, or one that goes with the run."""
+    """Where the build and the logs go: the folder to keep, or one that is removed with the run."""
     if keep:
         try:
             keep.mkdir(parents=True, exist_ok=True)

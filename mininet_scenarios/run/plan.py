@@ -32,7 +32,7 @@ from mininet_scenarios.verdict.checks import Check, Mismatch
 
 
 class Observer(Protocol):
-    """Is told of each step as it begins, how far it is, and when it ends."""
+    """Is notified of each step: its start, its progress and its end."""
 
     def step(self, what: str) -> AbstractContextManager[Progress]:
         """A step that ends with the context; its value takes (done, all)."""
@@ -147,7 +147,7 @@ def plan(
     Args:
         loaded: the scenario.
         unverified: take tables that verification has found wrong too.
-        observer: is told of each step.
+        observer: is notified of each step.
 
     Raises:
         InputError: the scenario or a fabric of it is wrong; all of a timeline's, with lines.

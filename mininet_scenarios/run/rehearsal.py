@@ -69,7 +69,7 @@ def carry_out(
     Args:
         plan: of the rehearsal.
         engine: with what the plan needs (`engine_kinds.require`).
-        observer: is told of each step.
+        observer: is notified of each step.
         then: called when all is checked, before everything is taken down.
 
     Raises:
@@ -231,14 +231,14 @@ class _Rehearsal:
 def choose_diversion(
     build: Build, prediction: Prediction, hosts: HostSample
 ) -> tuple[Diversion, Counts] | None:
-    """A wrong table, and one request each way for the pairs that it leads astray.
+    """A wrong table, and one request in each direction for the pairs that it leads astray.
 
     At the middle switch with hosts, the class with the most destinations gets the port of another
     class that makes their paths longer; of the classes without alternates, whose group leads
     packets from hosts too. Neighbours are left out where there are others: their packets are lost,
     which takes longer to see than a longer path. Where no such class is led astray by such a port,
-    as with bounced ways or marks, or packets take longer ways anyway, over intermediates, packets
-    in transit are led astray, and every pair sends. None where the tables say that nobody notices.
+    as with bounced paths or marks, or packets take longer paths anyway, over intermediates, packets
+    in transit are led astray, and every pair sends. None where by the tables no pair notices.
     """
     switch, ends = int(hosts.switch[len(hosts) // 2]), hosts.switch
     ports = build.tables.classes.port[switch]
@@ -278,7 +278,7 @@ def _of_transit(
     for switch in (middle, *bare[:1].tolist()):
         classes = build.tables.classes
         ports, alone = classes.port[switch], ~classes.alternate[switch].any(axis=1)
-        # A class with ways to choose from at every hop has no group to change.
+        # A class with next hops to choose from at every hop has no group to change.
         usable = np.flatnonzero((ports > 0) & (alone | (not build.every_hop)))
         links = prediction.fewest[switch][hosts.switch]
         led = _led(prediction.egress[switch][hosts.switch] == usable[:, None], links == 1)

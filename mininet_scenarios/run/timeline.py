@@ -485,7 +485,7 @@ def clean_interval(
         engine: with a probe.
         pairs: hosts that reach each other.
         interval: seconds between two packets of a pair, to begin with; more for many pairs.
-        step: is told of each control window.
+        step: is notified of each control window.
 
     Returns:
         The interval, and what was seen at shorter ones.

@@ -97,7 +97,7 @@ class Exercise:
 Progress = Callable[[int, int], None]
 """Takes (done, all)."""
 Step = Callable[[str, str], AbstractContextManager[Progress]]
-"""Opens a step, by a short name and in words; its value is told how far the step is."""
+"""Opens a step, by a short name and in words; its value takes how far the step is."""
 Counts = NDArray[np.int64]
 """int64[H, H]: echo requests from each host to each other host."""
 HostPair = tuple[str, str]

@@ -119,7 +119,7 @@ class FlowSpec(Model):
     """Flows between hosts, by a pattern of `polarfab throughput`, each host of a switch its own.
 
     rate: Mb/s that each host offers (the rate of a link). parallel: TCP connections that a flow is
-    divided into, for switches that choose a way a connection. seconds: how long.
+    divided into, for switches that choose a path per connection. seconds: how long.
     """
 
     pattern: Pattern
@@ -145,7 +145,7 @@ class TimelineEntry(Model):
     (racks of the fabric's layout: all their nodes); group_down, group_up (what shares a risk, such
     as module:N/M, trunk:C0-C1 or risk:NAME of the inventory); plane_down, plane_up (all nodes of
     one of several planes, from 1); miswire (two links A-B and C-D whose cables are swapped at B and
-    D), rewire (the same two, put right); controller; each (every link, node or group of a kind
+    D), rewire (the same two, corrected); controller; each (every link, node or group of a kind
     fails and comes back, one after the other; a sample of so many by chance).
 
     at: seconds after the timeline began; without it the event waits until the fabric has dealt with
@@ -230,7 +230,7 @@ class ScenarioFile(Scenario):
 class LoadedScenario:
     """A scenario and what it rehearses: a build folder, or else a fabric still to compile.
 
-    document is its file, for messages about what stands there; None where there is none. others:
+    document is its file, for messages about what it says; None where there is none. others:
     the other planes, where it is about one of several: what happens to them is left out.
     """
 

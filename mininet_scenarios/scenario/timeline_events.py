@@ -191,7 +191,7 @@ class _MomentReader:
         one, other = (self._link(word) for word in words)
         if len({*one, *other}) < 4:
             raise InputError.of("two links of four nodes", " and ".join(words))
-        what = f"cables {' and '.join(words)} {'put right' if repaired else 'swapped'}"
+        what = f"cables {' and '.join(words)} {'corrected' if repaired else 'swapped'}"
         yield Case(what, what, Miswire(one, other, repaired), moment.expect, moment.at)
 
     def _controller(self, moment: TimelineEntry) -> Iterator[Case]:

@@ -16,7 +16,7 @@ from mininet_scenarios.traffic.probing import widen_receiving
 PATIENCE = (0.1, 0.3, 1.0)
 """Seconds without any frame after which those that are missing are sent again, the last time lost.
 
-A frame takes the same way each time: Open vSwitch's hash does not look behind the ports.
+A frame takes the same path each time: Open vSwitch's hash does not look behind the ports.
 """
 
 

@@ -29,7 +29,7 @@ AT_ONCE, FRESH = 64, 0.1
 PROGRESS_EVERY = 0.1
 """Seconds."""
 HEAD = struct.Struct("!BBHI")
-"""Type, code, checksum, and what RFC 792 calls identifier and sequence number: a number of ours."""
+"""Type, code, checksum, and what RFC 792 calls identifier and sequence number: our own number."""
 NUMBERS = count()
 SOL_RAW, ICMP_FILTER, IP_RECVTTL, IPV6_RECVHOPLIMIT = 255, 1, 12, 51
 REQUEST, REPLY = {4: 8, 6: 128}, {4: 0, 6: 129}
@@ -65,7 +65,7 @@ def ping_all(
         places: of each host a process in its network namespace, and an interface if not any.
         addresses: of each host, or of whatever is asked, all of one version.
         requests: (from, to, count), indices of places and addresses.
-        progress: told (answers so far, requests in all).
+        progress: takes (answers so far, requests in all).
     """
     wanted = [(here, there) for here, there, often in requests for _ in range(often)]
     with ExitStack() as stack:

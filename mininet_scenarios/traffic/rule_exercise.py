@@ -279,7 +279,7 @@ class RuleExercise:
         return sent_by_port(self.ovs.folder, self.bridges, self.build.wiring)
 
     def _repairs(self) -> set[Rule]:
-        """Reach what only packets reach that find ports down, or that come by such a way; which."""
+        """Reach what only packets reach that find ports down, or that took such a path; which."""
         switches = sorted({switch for switch, *_ in self.rules.groups})
         vertex = self.vertex
         steps = [list(self._steps(switch).items()) for switch in switches]

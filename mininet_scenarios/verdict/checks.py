@@ -144,7 +144,7 @@ class Examiner:
         return Check.of(name, int(np.count_nonzero(asked)), mismatches)
 
     def _hops(self, name: str, counts: Counts, seen: Observation) -> Check:
-        # The way from i to j is seen in the answers to j's requests.
+        # The path from i to j is seen in the answers to j's requests.
         asked = (counts.T > 0) & (seen.longest != SILENT)
         # A TTL that a repair has halved tells half of the links or more (`hops_of`).
         repairs = self.prediction.outage != Outage()
@@ -329,8 +329,8 @@ class Result:
     predicted_hops is empty where alternates leave that to the switches. loads: int64[E], packets
     over each direction of each link in the round of all pairs. slowed: intervals at which the
     probe by itself lost packets, so that a longer one was taken. reached: by the number of the
-    timeline's moment, -1 before it; without moments whose events are undone, None where nobody
-    was asked.
+    timeline's moment, -1 before it; without moments whose events are undone, None where
+    nothing was asked.
     """
 
     pairs: int

@@ -1,7 +1,7 @@
 """The rules of a build's OpenFlow program, flows and group buckets, and the packets to reach each.
 
 A rule is *due* when packets between the hosts that take part reach it while every port is up, by
-some of the ways that the tables allow (`Prediction.visits`). The others wait for a port to fail.
+some of the paths that the tables allow (`Prediction.visits`). The others wait for a port to fail.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.verdict.predict import Prediction
 
 FAMILY_SHIFT = 16
-"""Where in the number of a row its family stands; entrances count from 1, hosts from 0."""
+"""Where in the number of a row its family is; entrances count from 1, hosts from 0."""
 Pairs = set[tuple[int, int, int]]
 """Version of the Internet protocol, source and destination switch."""
 
@@ -214,7 +214,7 @@ class RuleSet:
                 self.due.setdefault(rule, set()).update(sent)
 
     def _between(self) -> None:
-        """Rules that packets from switch to switch reach, by all their ways."""
+        """Rules that packets from switch to switch reach, over all their paths."""
         ends = np.unique(self.hosts.switch)
         for visit in self._passed(self.prediction, ends, ends):
             self._visit(*visit)
@@ -246,7 +246,7 @@ class RuleSet:
             if spread:
                 self._need(at, RowKind.SPREAD, came, *pair)
         pair = 4, source, target
-        if group is None and not spread:  # over several ways, from anywhere
+        if group is None and not spread:  # over several paths, from anywhere
             self._need(at, RowKind.CLASS, egress, *pair)
         if group is None or spread:
             return

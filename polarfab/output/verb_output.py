@@ -198,7 +198,7 @@ def _console() -> Any:
     from rich.console import Console
 
     class PipeConsole(Console):
-        """A console that leaves a pipe that nobody reads to `polarfab.cli`."""
+        """A console that leaves a pipe without a reader to `polarfab.cli`."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError

@@ -63,7 +63,7 @@ def test_a_step_that_fails_keeps_no_other_from_its_turn(controller, lines, monke
     controller.tick(files=False)
     assert done == ["fabric", "audit", "mover"]
     assert controller.pulse.bugs == 3
-    assert [line for line in lines if "a bug of ours in: moving" in line]
+    assert [line for line in lines if "internal error in: moving" in line]
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -34,7 +34,7 @@ def test_a_step_that_fails_is_told_counted_and_survived(pulse, told, noted):
     pulse.step("reporting", lambda: done.append(1))
     pulse.round()
     assert (done, pulse.bugs, noted) == ([1], 1, ["READY=1"])
-    assert str(told[0]) == "a bug of ours in: repairing: KeyError('crafted')"
+    assert str(told[0]) == "internal error in: repairing: KeyError('crafted')"
     pulse.round()
     assert noted == ["READY=1", "WATCHDOG=1"]
     assert pulse.beats

@@ -82,5 +82,5 @@ def test_what_a_command_prints_is_recorded(tmp_path: Path) -> None:
 
 def test_the_demo_is_what_the_makefile_runs() -> None:
     assert meant("make demo")[3:5] == ["emulate", "first-light-q3"]
-    with pytest.raises(ValueError, match="not a command of ours"):
+    with pytest.raises(ValueError, match="not a polarfab command"):
         meant("rm build")

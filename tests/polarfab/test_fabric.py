@@ -291,6 +291,10 @@ def test_graphs_without_a_fabric() -> None:
     assert "polarstar" in names
     with pytest.raises(polarfab.InputError, match="sort"):
         polarfab.design(radix=8, sort="node")
+    with pytest.raises(polarfab.InputError, match="hosts: required from 1 to"):
+        polarfab.design(hosts=0)
+    with pytest.raises(polarfab.InputError, match=r"given no\.txt; no such file: check the name"):
+        polarfab.topology("graph", file="no.txt")
 
 
 PROTECTED = {**LAB, "routing": {"balance": "compact-valiant", "protect": "link"}}

@@ -40,7 +40,7 @@ def use(framework: Framework, edge: Any, others: bool = False) -> Any:
     Args:
         framework: of the connections.
         edge: gets what arrives (`controller.app.Inbox`).
-        others: whether other apps run beside ours and are to get their events.
+        others: whether other apps run with ours and are to get their events.
 
     Returns:
         The class, whose instances are the keys of connections.

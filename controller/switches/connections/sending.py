@@ -1,6 +1,6 @@
 """The send queue of one switch: order and limits. No I/O.
 
-A message that somebody waits for (an echo reply, a request, a packet-out) goes ahead of bulk, but
+A message that is waited for (an echo reply, a request, a packet-out) goes ahead of bulk, but
 never into the middle of another message.
 """
 

@@ -48,7 +48,7 @@ class TlsFiles:
         Returns whether there are new contexts.
 
         Raises:
-            InputError: the new files cannot be used; told once, and the old contexts stay.
+            InputError: the new files cannot be used; reported once, and the old contexts stay.
         """
         before, self._seen = self._seen, _stamp(self.tls)
         if not now and (self._seen == self._read or self._seen != before):

@@ -1,4 +1,4 @@
-"""Files for network simulators: the fabric with its rates, and the ways of the emitted tables."""
+"""Files for network simulators: the fabric with its rates, and the paths of the emitted tables."""
 
 from __future__ import annotations
 

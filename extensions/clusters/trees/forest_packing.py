@@ -203,7 +203,7 @@ class _Packing:
 
 
 def top_of(above: list[int], vertex: int) -> int:
-    """The one vertex that stands for the set of another; `above` leads there, and is shortened."""
+    """The one vertex that represents the set of another; `above` leads there, and is shortened."""
     while above[vertex] != vertex:
         above[vertex] = above[above[vertex]]
         vertex = above[vertex]

@@ -20,7 +20,7 @@ from extensions.clusters.trees.spanning_tree import SpanningTree, shortest_tree
 def lifted_trees(trees: Iterable[SpanningTree], supernode: Supernode) -> Iterator[SpanningTree]:
     """The trees of the star product, one over each of these, in the numbers of `star_product`.
 
-    A tree whose root another one has stands on the next vertex that is free. None if the supernode
+    A tree whose root is taken begins at the next vertex that is free. None if the supernode
     is not connected.
     """
     k, taken = supernode.order, set[int]()

@@ -1,9 +1,9 @@
 """Allreduce over trees as MSCCL XML, the form of microsoft/msccl-tools (`ir_to_xml`).
 
 A rank is a host, in the order of switches. Tree t carries chunk t over channel t. On each switch
-one host stands for it, another one for the next tree, so that they share the work; the other hosts
+one host represents it, another one for the next tree, so that they share the work; the other hosts
 of the switch are its leaves. A rank has one thread block for each neighbour in a tree: it receives
-what comes up from a child and sends down to it, or the other way with the parent. As each waits for
+what comes up from a child and sends down to it, or the reverse with the parent. As each waits for
 the one before, no two write to the chunk at the same time.
 """
 
@@ -24,7 +24,7 @@ NOBODY, NOTHING = -1, (-1, -1)
 MOST_CHANNELS, MOST_PEERS, MOST_BLOCKS = 32, 32, 216
 """Of a rank: channels, neighbours on one of them, thread blocks (msccl.h of microsoft/msccl)."""
 LARGEST = 1 << 40
-"""Bytes up to which the algorithm is used; a runtime that is told nothing stops at 128 MiB."""
+"""Bytes up to which the algorithm is used; a runtime without this bound stops at 128 MiB."""
 
 
 class _Step(NamedTuple):

@@ -1,6 +1,6 @@
 """Trees as OpenFlow rows for Open vSwitch: one group of type `all` and one row a tree and switch.
 
-They stand beside the build's program: cookies, groups and matches of their own, so that a
+They are added to the build's program, with cookies, groups and matches of their own, so that a
 controller leaves them where they are. What a host sends to the address of a tree goes to all other
 ports of the tree; Open vSwitch never sends a packet back out of the port that it came in on.
 """

@@ -81,11 +81,11 @@ def _grown(
     root: int,
     count: int,
 ) -> list[int] | None:
-    """The parents of a tree of `count` vertices, None where full links keep some apart.
+    """The parents of a tree of `count` vertices, None where full links disconnect some.
 
     Args:
         around: the neighbours of each vertex.
-        load: trees on each link, both ways; this one is added.
+        load: trees on each link, in both directions; this one is added.
         spare: children that each vertex may still have, in all trees; this one's are taken.
         root: where to begin.
         count: of vertices.

@@ -28,7 +28,7 @@ class SpanningTree:
     def of_edges(
         cls, order: int, edges: Iterable[Sequence[int]], root: int | None = None
     ) -> SpanningTree:
-        """The tree of these edges; without a root it stands on its centre, which is least deep.
+        """The tree of these edges; without a root it begins at its centre, which is least deep.
 
         Of two centres it is the one of the smaller number.
         """

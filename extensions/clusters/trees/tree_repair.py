@@ -43,7 +43,7 @@ def links_of(tree: SpanningTree) -> list[Link]:
 
 
 def _joining(own: list[Link], links: list[Link], order: int) -> list[Link]:
-    """The first of the links that join what own links leave apart."""
+    """The first of the links that join what own links leave disconnected."""
     above, more = list(range(order)), []
     for place, (u, v) in enumerate([*own, *links]):
         one, other = top_of(above, u), top_of(above, v)

@@ -102,7 +102,7 @@ def broken_links(_quick: bool) -> Evidence:
         PaperClaim("PolarFly: still 4 with 55 % failed", 4, _widest(curve, 0.55)),
         *(
             PaperClaim(
-                f"{name} comes apart at a similar part of links: over PolarFly's",
+                f"{name} disconnects at a similar part of links: over PolarFly's",
                 1,
                 ratio[name] / ratio["PF"],
                 reading=0.05,
@@ -136,7 +136,7 @@ def broken_links(_quick: bool) -> Evidence:
 
 
 def _widest(curve: Sequence[FailurePoint], fraction: float) -> int:
-    """The largest diameter about a fraction of failed links; a network that came apart has 99."""
+    """The largest diameter about a fraction of failed links; a disconnected network has 99."""
     near = (point for point in curve if abs(point.fraction - fraction) < 0.01)
     return max(point.diameter or 99 for point in near)
 

@@ -32,7 +32,7 @@ EXHIBITS = [
             structure.rack_layout: "The layout: quadrics and fans",
             structure.er7: "The layout of PolarFly with q = 7",
             structure.growth_methods: "Expansion methods",
-            simulation.comparison: "Latency and throughput beside other topologies",
+            simulation.comparison: "Latency and throughput against other topologies",
             simulation.permutations: "Adaptive routing under permutations",
             simulation.sizes: "PolarFly of different sizes under uniform traffic",
             simulation.expanded: "Incrementally expanded PolarFly under uniform traffic",

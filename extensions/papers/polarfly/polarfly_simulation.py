@@ -36,7 +36,7 @@ BELOW_THE_KNEE, BEHIND_IT = 0.8, 0.9
 OFF = 0.05
 """By which "around 90 %", "up to 50 %" and "almost 50 %" may be off."""
 ALIKE = 0.1
-"""By which "comparable" and "similar" values may be apart."""
+"""By which "comparable" and "similar" values may differ."""
 PERMUTED = ("permutation", "tornado")
 ADAPTIVE = ("UGAL", "UGAL_PF")
 Fabrics = Mapping[tuple[str, str], PaperFabric]

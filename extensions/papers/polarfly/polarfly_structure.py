@@ -35,7 +35,7 @@ def degrees(_quick: bool) -> Evidence:
         PaperClaim("asymptotically 50 % more degrees", 1.5, len(ours) / len(theirs), reading=0.1),
         *(PaperClaim(f"radix {k} is feasible", 1, float(k in ours)) for k in (32, 48, 62, 128)),
         PaperClaim(
-            "without much overlap: of ours up to 128, at most half are of Slim Fly, too",
+            "without much overlap: of our radixes up to 128, at most half are also Slim Fly's",
             0.5,
             len(shared) / int((ours <= 128).sum()),
             "<=",
@@ -234,7 +234,7 @@ def growth_methods(_quick: bool) -> Evidence:
 
 
 def er17_and_er19(_quick: bool) -> Evidence:
-    """Figure 13: fans of ER_17, and of ER_19, beside each other."""
+    """Figure 13: fans of ER_17, and of ER_19, next to each other."""
     claims, diagrams = [], []
     for q in (17, 19):
         topology = build_topology("polarfly", {"q": q})

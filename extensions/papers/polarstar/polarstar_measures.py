@@ -35,7 +35,7 @@ HALVES = (
     " finds this cut, or a smaller one."
 )
 EDGE_ROUTERS = (
-    "A router is cut off when all its links fail, so a network of N routers of d links comes apart"
+    "A router is cut off when all its links fail, so a network of N routers of d links disconnects"
     " where N·pᵈ is about 0.7: at 61 % with PolarStar's 15 links, at 71 % with the 18 of a fat"
     " tree's edge routers."
 )
@@ -112,7 +112,7 @@ def cuts_by_supernode(_quick: bool) -> Evidence:
 
 
 def _largest(designs: Iterable[Design]) -> list[Design]:
-    """The largest of each family whose hosts are at most three links apart."""
+    """The largest of each family whose hosts are at most three links from each other."""
     best: dict[str, Design] = {}
     for each in designs:
         if each.diameter == 3 or each.family == "megafly":
@@ -155,7 +155,7 @@ def link_failures(quick: bool) -> Evidence:
     stars = ("PS-IQ", "PS-Pal", "BF")
     claims = [
         PaperClaim(
-            "PolarStar and Bundlefly come apart at similar parts of links: least over largest",
+            "PolarStar and Bundlefly disconnect at similar parts of links: least over largest",
             1,
             min(ratio[name] for name in stars) / max(ratio[name] for name in stars),
             reading=0.1,

@@ -52,7 +52,7 @@ def moore_efficiency(_quick: bool) -> Evidence:
             ours[128] / moore_bound(128, 3),
             reading=0.01,
         ),
-        PaperClaim("more than Kautz graphs with links both ways", KAUTZ, ours[128] / 128**3, ">="),
+        PaperClaim("more than bidirectional Kautz graphs", KAUTZ, ours[128] / 128**3, ">="),
     ]
     curves = tuple(
         _curve(name, orders, lambda radix: moore_bound(radix, 3)) for name, orders in best.items()

@@ -29,7 +29,7 @@ MOTIFS = {"Allreduce": "tree-allreduce", "Sweep3D": "sweep3d"}
 MESSAGES = {"Allreduce": (16 << 10, 64 << 10), "Sweep3D": (1 << 10, 1 << 10)}
 """Bytes for a look and in full; the paper's are not legible."""
 ALIKE = 0.1
-"""By which "comparable" and "similar" values may be apart: no figure is printed."""
+"""By which "comparable" and "similar" values may differ: no figure is printed."""
 Curves = Mapping[tuple[str, str, str], LatencyCurve]
 
 
@@ -227,7 +227,7 @@ def motifs(quick: bool) -> Evidence:
         ),
         _slower("Sweep3D, UGAL: DF is slower", sweep["UGAL", "PS-IQ"], sweep["UGAL", "DF"]),
         _slower(
-            "PS-IQ gains less by UGAL with Sweep3D: MIN over UGAL, beside Allreduce's",
+            "PS-IQ gains less by UGAL with Sweep3D: MIN over UGAL, against Allreduce's",
             sweep["MIN", "PS-IQ"] / sweep["UGAL", "PS-IQ"],
             reduce["MIN", "PS-IQ"] / star,
         ),

@@ -56,7 +56,7 @@ def products(_quick: bool) -> Evidence:
 
 
 def paths(_quick: bool) -> Evidence:
-    """Figure 3: ways of at most three links between supernodes, in the cases of Property R*."""
+    """Figure 3: paths of at most three links between supernodes, in the cases of Property R*."""
     topology = build_topology("polarstar", SMALL)
     whole, node = _matrix(topology.graph), supernode(IQ, DEGREE)
     k, near, image = node.order, node.adjacency(), node.forward
@@ -66,7 +66,7 @@ def paths(_quick: bool) -> Evidence:
     claims = [PaperClaim("fewest cases that two members are in", 1, int(holds.sum(0).min()))]
     for case, walks in enumerate(found):
         linked = whole[walks[:, :-1], walks[:, 1:]] | (walks[:, :-1] == walks[:, 1:])
-        says = f"{CASES[case]}: part of all pairs whose way of the proof is there"
+        says = f"{CASES[case]}: part of all pairs whose path of the proof is there"
         claims.append(PaperClaim(says, 1, float(linked.all(axis=1).mean())))
         longest = int((walks[:, :-1] != walks[:, 1:]).sum(axis=1).max())
         claims.append(PaperClaim(f"{CASES[case]}: its links, D + 1 at most", 3, longest, "<="))
@@ -84,10 +84,10 @@ def _cases(near: NDArray[np.bool_], image: NDArray[np.int32], ends: Paths) -> ND
 
 
 def _walks(topology: Topology, node: Supernode, case: int, ends: Paths) -> Paths:
-    """int[W, 4]: the way of the proof of Theorem 4 for these pairs of members, D = 2.
+    """int[W, 4]: the path of the proof of Theorem 4 for these pairs of members, D = 2.
 
     Between all pairs of different supernodes x and y over z, the vertex between them in ER_q with
-    its loops; a way shorter than three links repeats a vertex.
+    its loops; a path shorter than three links repeats a vertex.
     """
     k, image = node.order, node.forward
     structure = build_topology("polarfly", {"q": topology.parameters["q"]})
@@ -114,7 +114,7 @@ def _walks(topology: Topology, node: Supernode, case: int, ends: Paths) -> Paths
 
 
 def _way(topology: Topology, walks: Paths, case: int) -> Diagram:
-    """The way between two supernodes that are not adjacent, in front of their own links."""
+    """The path between two supernodes that are not adjacent, in front of their own links."""
     k = topology.hierarchy
     straight = walks[(walks // k)[:, 0] != (walks // k)[:, 2]]
     walk = next(row for row in straight if len({*(row // k).tolist()}) >= 3)

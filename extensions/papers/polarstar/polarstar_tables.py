@@ -80,7 +80,7 @@ class PrintedSupernode:
 
 DEGREES = range(2, 9)
 SMALLEST, LARGEST = 4, 10
-"""Orders of supernodes whose properties are looked for: below there is nothing to tell apart."""
+"""Orders of supernodes whose properties are looked for: smaller ones do not differ."""
 
 
 OWN_INVOLUTION = (
@@ -112,7 +112,7 @@ SUPERNODES = {
 
 
 def networks(_quick: bool) -> Evidence:
-    """Table 1: what its marks stand for, measured; marks that rank are held as an order."""
+    """Table 1: what its marks mean, measured; marks that rank are held as an order."""
     rows, claims = [], []
     sizes, steps = {}, {}
     for name, printed in COMPARED.items():

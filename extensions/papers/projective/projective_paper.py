@@ -105,7 +105,7 @@ def _diameter(each: NetworkGrowth, shape: GraphShape) -> int:
 
 
 def structural_parameters(_quick: bool) -> Evidence:
-    """Table III: exact values of examples beside its limits."""
+    """Table III: exact values of examples, and its limits."""
     return table_evidence("projective-3", share=0.12)
 
 

@@ -38,8 +38,8 @@ def command(
 ) -> None:
     """Show the paths from SRC to DST through the tables of BUILD.
 
-    SRC and DST are node names, vertex numbers, host names or addresses. With --fail, every way that
-    a packet may take while that is down and no controller acts.
+    SRC and DST are node names, vertex numbers, host names or addresses. With --fail, every path
+    that a packet may take while that is down and no controller acts.
     """
     from polarfab.cabling import cable_paths
     from polarfab.fabric import Fabric
@@ -78,7 +78,7 @@ def _as_called(build: Build, target: str) -> Build:
 
 
 def _print_methods(methods: Mapping[str, str], failed: bool) -> None:
-    """What is proved of every pair, and how; `failed`: ways under failures stand above it."""
+    """What is proved of every pair, and how; `failed`: below paths under failures."""
     from compilers.proof.failures.risk_cases import kind_words
 
     for survived in (False, True):
@@ -94,7 +94,7 @@ def _print_methods(methods: Mapping[str, str], failed: bool) -> None:
 
 
 def _print_ways(build: Build, found: Explanation, failed: str) -> None:
-    """The alternates with their weights, and the ways under failures."""
+    """The alternates with their weights, and the paths under failures."""
     names = build.wiring.names
 
     def line(path: tuple[int, ...]) -> str:

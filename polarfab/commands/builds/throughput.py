@@ -53,8 +53,8 @@ def command(
 
     Traffic follows the emitted tables as a fluid; the hottest link sets the limit. The columns:
     minimal ports only; the weights as emitted; weights fitted to the pattern, switch by switch;
-    Valiant's way over any switch, to compare with; what no routing over any paths exceeds, and the
-    part of it that is emitted. Of several planes each is followed, then what their ports carry
+    Valiant's paths over any switch, to compare with; what no routing over any paths exceeds, and
+    the part of it that is emitted. Of several planes each is followed, then what their ports carry
     together.
 
     \b

@@ -55,9 +55,9 @@ def command(
 
     SCENARIO is the name of one that comes with polarfab (--list), a scenario file, or a build
     folder. Real Open vSwitch, Mininet hosts and the real controller run in namespaces of their own,
-    which go with the run, also when it is killed: the host is not touched. What a killed run leaves
-    on disk, --clean removes. Every ordered pair of hosts pings; hops (from the TTL) and the counter
-    of every link must be what the tables predict.
+    which end with the run, also when it is killed: the host is not touched. What a killed run
+    leaves on disk, --clean removes. Every ordered pair of hosts pings; hops (from the TTL) and the
+    counter of every link must be what the tables predict.
 
     \b
         polarfab emulate first-light-q3

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "--clusters",
     help="quadric:N or fan:N for odd q, nucleus for even q, switch:N in a random graph.",
 )
-@shared("--seed", "of the links that switch:N takes apart")
+@shared("--seed", "of the links that switch:N splits")
 @shared("--from", "BUILD is the same fabric with more of it installed; a fabric.yaml, too", "old")
 @output_option("a folder for the larger build; else only a report")
 @json_option
@@ -55,7 +55,7 @@ def command(
 
     Their nodes are the inventory's spares of the type, then new ones, which fill the inventory's
     racks that have room, then racks of their own. No cable is moved, but for switch:N: each link
-    that is taken apart becomes two. With -o the larger build is written and verified, with
+    that is split becomes two. With -o the larger build is written and verified, with
     OUTPUT-added-cables.csv next to it, and OUTPUT-removed-cables.csv where there are such.
 
     Every plane of a fabric of several grows by the same clusters.

@@ -54,7 +54,7 @@ def command(
 
     It starts from OLDBUILD, else from what the controller at URL has.
 
-    The move is made in rounds. Every state on the way is walked: the borders between rounds and
+    The move is made in rounds. Every intermediate state is walked: the borders between rounds and
     random mixtures within. Planes move one by one, each with its controller: of folders of several
     every plane's move is shown. Exit code 0 when no pair of hosts loses a packet, else 1.
     """

@@ -107,7 +107,7 @@ def command(
     lines of others stay, unless --overrule names them. Where the system can, a change goes back by
     itself unless it is confirmed. --from goes in rounds that lose no packet.
 
-    A shell reaches frr, linux and sonic: in --run and --etc, {node} and {address} stand for the
+    A shell reaches frr, linux and sonic: in --run and --etc, {node} and {address} are the
     name of a switch and its management address. NAPALM reaches eos, nxos and junos, with the
     password in POLARFAB_PASSWORD. --dry-run prints what would be typed; with --tables it does
     so from tables of eos, nxos, junos, sonic and srlinux, without the switches.

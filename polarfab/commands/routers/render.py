@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from polarfab.fabric import Fabric
 
 MOST_NAMED = 10
-"""Files that somebody had changed, of which each is named."""
+"""Changed files that are named one by one."""
 
 
 @click.command("render")
@@ -101,9 +101,9 @@ def command(
         raise click.exceptions.Exit(1) from error
     for each in done:
         for name in each.edited[:MOST_NAMED]:
-            warn(f"written anew: {output / name}, which somebody had changed or removed")
+            warn(f"written anew: {output / name}, which had been changed or removed")
         if (more := len(each.edited) - MOST_NAMED) > 0:
-            warn(f"written anew: {more:,} more that somebody had changed or removed")
+            warn(f"written anew: {more:,} more that had been changed or removed")
     for unproved in dict.fromkeys(each.unproved for each in done if each.unproved):
         warn(f"not proved: {unproved}")
     if as_json:

@@ -173,7 +173,7 @@ def test_a_round_that_was_made_for_some_only_takes_all_back(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         site.run()
     site.run("failed")
-    assert "a fault of ours" in site.rollout.reason
+    assert "after an internal error" in site.rollout.reason
 
 
 def _acts(site, datapath_id, round):

@@ -157,7 +157,7 @@ def test_a_message_that_we_cannot_handle_is_our_bug_and_ends_its_connection(told
     with pytest.raises(StopIteration):
         inbox.work()
     assert (pulse.bugs, peer.ended) == (1, True)
-    said = "a bug of ours in: handling what switches say: KeyError('crafted')"
+    said = "internal error in: handling what switches say: KeyError('crafted')"
     assert [str(event) for event in told] == [said]
 
 

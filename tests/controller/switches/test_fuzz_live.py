@@ -124,7 +124,7 @@ def test_broken_peers_cost_only_their_own_connection(switches, controller):
     controller.wait_for(SWITCHES, "complete")
     log = controller.log.read_text()
     assert "Traceback" not in log
-    assert "bug of ours" not in log
+    assert "internal error" not in log
 
 
 def connections(port):

@@ -131,7 +131,7 @@ def test_what_is_written_reads_back(
 @pytest.mark.parametrize(
     ("parameters", "lmc", "required"),
     [
-        ({"q": 2}, "2", "at most 1: every way to a switch comes in over another of its 3 links"),
+        ({"q": 2}, "2", "at most 1: every path to a switch comes in over another of its 3 links"),
         ({"family": "pn", "q": 3}, "1", "0, but for a PolarFly or PolarStar without gaps"),
         (PALEY, "2", "at most 1 for a PolarStar"),
         (PALEY | {"q": 8}, "1", "0 for a PolarStar of more than 256 switches"),
@@ -148,7 +148,7 @@ def test_layers_that_cannot_be_are_refused(
 
 
 def test_ways_that_fit_no_lane_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"lanes for both ways of every pair, given 4: \d+ pairs"):
+    with pytest.raises(InputError, match=r"lanes for both paths of every pair, given 4: \d+ pairs"):
         rendered(routed(**PALEY), tmp_path, lmc="1", lanes="4")
     assert not list(tmp_path.iterdir())
 

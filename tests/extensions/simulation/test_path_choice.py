@@ -157,8 +157,8 @@ def test_what_does_not_go_with_these_ways() -> None:
     build = made(DRAGONFLY, 2).build
     for more in ({"flows": 2}, {"fail": [("0-1", 5)]}):
         fail = more.pop("fail", ())
-        with pytest.raises(InputError, match=r"ways of the tables with --f.*given ugal"):
+        with pytest.raises(InputError, match=r"paths of the tables with --f.*given ugal"):
             settings_for(build, (), 0, fail, {"ways": "ugal", **more})
     given = settings_for(build, (), 0, (), {"ways": "ugal", "vcs": 2, "scheme": "valley"})
-    with pytest.raises(InputError, match=r"virtual channels for scheme valley, as these ways need"):
+    with pytest.raises(InputError, match=r"channels for scheme valley, as these paths need"):
         with_channels(build, network_for(build, 2, given), given)

@@ -96,7 +96,7 @@ def skipping(*kinds):
         (
             "miswire-q3",
             lambda e: isinstance(e, Miswire) and e.repaired,
-            "cables 9-10 and 7-12 put right: delivered",
+            "cables 9-10 and 7-12 corrected: delivered",
         ),
     ],
 )
