@@ -195,7 +195,7 @@ def too_long(wiring: Wiring, known: Hardware) -> Iterator[Finding]:
 
 
 def _before(known: Hardware, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Whether u stands before v: by rack, cluster, unit."""
+    """Whether u is before v: by rack, cluster, unit."""
     by = np.lexsort((np.arange(len(known.rack)), known.unit, known.cluster, known.rack))
     rank = np.empty(len(by), np.int64)
     rank[by] = np.arange(len(by))

@@ -289,7 +289,7 @@ class PanelPlan(Shuffle):
             yield Item(*item, quantity)
 
     def summary(self) -> dict[str, Any]:
-        """Counts beside direct cables, and beside a non-blocking fat tree of equal hosts.
+        """Counts next to direct cables, and to a non-blocking fat tree of equal hosts.
 
         The fat tree has two levels, of the least even radix r with r²/2 hosts at least, and a cable
         a host above its leaves. A plug is one end; a ribbon of several trunks' fibres has as many.

@@ -64,7 +64,7 @@ class Proved:
 
     @property
     def caveat(self) -> str:
-        """What the policy promises and nobody proved: `delivery proved; link failures not walked`.
+        """What the policy promises and was not proved: `delivery proved; link failures not walked`.
 
         "" where all was proved, and where nothing was.
         """

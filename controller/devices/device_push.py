@@ -147,7 +147,7 @@ class DevicePush:
             raise InputError.of(", ".join(sorted(kind.overrules)), none[0], todo, key="--overrule")
         if self.build.marks and isinstance(system, P2pTarget):
             required = "another balance: push configures no VRF for each link"
-            todo = "load the rendered files (docs/targets/routers.md#ansible)"
+            todo = "load the rendered files (docs/how-to/push.md#ansible)"
             raise InputError.of(required, self.build.balance, todo, key="routing.balance")
         builds = (self.build, *(self.old or ())[:1])
         pools = [pool for build in builds for pool in fabric_pools(build.addressing)]

@@ -400,7 +400,7 @@ class Keeper(Upkeep):
         kept.computing = None
         try:
             change = computing.result()
-        except Exception as error:  # a bug of ours: it is told once, and tried again
+        except Exception as error:  # an internal error: logged once, and tried again
             kept.stale = True
             if kept.backoff.failed(error):
                 raise
