@@ -103,6 +103,28 @@ def test_a_reload_keeps_the_repair():
     assert keeper.status()["down"] == []
 
 
+def test_its_own_programs_loaded_again_are_no_new_repair():
+    net, keeper = network()
+    net.cable(*links_of()[5], False)
+    mods(net)
+    before, repairs = net.sessions.current, keeper.repairs
+    net.sessions.load(before)
+    net.run()
+    assert net.sessions.current is before
+    assert (keeper.repairs, mods(net)) == (repairs, 0)
+
+
+def test_a_build_that_comes_back_starts_from_its_compiled_tables():
+    net, _ = network()
+    link = links_of()[5]
+    net.cable(*link, False)
+    repaired_then = net.sessions.current.programs.as_now()
+    net.cable(*link, True)
+    net.sessions.load(replace(net.sessions.current, programs=repaired_then))
+    net.run()
+    assert not hold(net, BUILD.tables)
+
+
 def test_a_switch_that_refuses_is_read_and_put_right():
     net, _ = network()
     u, k = links_of()[5]
