@@ -131,5 +131,5 @@ def test_every_page_says_what_it_is_for() -> None:
     assert [
         str(page)
         for page, text in openings.items()
-        if not text[0].isalpha() and text[0] not in "`["
+        if not text[0].isalnum() and text[0] not in "`["
     ] == []

@@ -113,12 +113,19 @@ def test_a_key_of_srlinux_that_steers_is_seen(change_it, tmp_path):
     assert check("srlinux", build, tmp_path).examples[0].file == str(path)
 
 
-@pytest.mark.parametrize("table", ["PORTCHANNEL_MEMBER", "VLAN_SUB_INTERFACE", "STATIC_NAT"])
-def test_a_table_of_sonic_that_steers_is_seen(table, tmp_path):
+@pytest.mark.parametrize(
+    ("table", "entries"),
+    [
+        ("PORTCHANNEL_MEMBER", {}),
+        ("VLAN_SUB_INTERFACE", {"Eth0.3": {"vlan": "3"}}),
+        ("STATIC_NAT", {}),
+    ],
+)
+def test_a_table_of_sonic_that_steers_is_seen(table, entries, tmp_path):
     build = fabric("minimal")
     write("sonic", build, tmp_path)
     path = tmp_path / "2/config_db.json"
-    changed(path, lambda tree: tree.update({table: {}}))
+    changed(path, lambda tree: tree.update({table: entries}))
     assert check("sonic", build, tmp_path).examples[0].file == str(path)
 
 
