@@ -255,7 +255,7 @@ def target_options(
     )
 
 
-class Controller(NamedTuple):
+class ControllerAddress(NamedTuple):
     """How a running controller is reached."""
 
     url: str
@@ -275,13 +275,13 @@ class Controller(NamedTuple):
 
 
 def controller_options(verb: V) -> Decorated:
-    """--to, --token-file and --ca, as one `Controller`."""
+    """--to, --token-file and --ca, as one `ControllerAddress`."""
 
     @wraps(verb)
     def reached(
         *given: Any, url: str | None, token_file: Path | None, authority: Path | None, **more: Any
     ) -> Any:
-        controller = Controller(url or HTTP, token_file, authority, url is not None)
+        controller = ControllerAddress(url or HTTP, token_file, authority, url is not None)
         return verb(*given, controller=controller, **more)
 
     options: Decorator[Decorated] = together(

@@ -18,8 +18,8 @@ whole block through one of its own addresses (zebra_nhg.c, commits 4dcc227611 an
 
 A mark is a VLAN: each link has a subinterface at both ends, with a /31 and a /127 of its own, the
 second half of a /30 and a /126 whose first half the link has. It is in a VRF of its own, the
-`Stage` of packets that come in marked by that link, whose routes spread the fabric's addresses over
-the links onward (`compilers.routing.marked_spread`), all of them in the default VRF.
+`MarkedStage` of packets that come in marked by that link, whose routes spread the fabric's
+addresses over the links onward (`compilers.routing.marked_spread`), all of them in the default VRF.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class P2pLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class MarkedStage:
     """What packets meet that come in marked by a link: a subinterface over its port, in a VRF.
 
     ipv4, ipv6: its addresses with their lengths; gateway4, gateway6: those at the other end.
@@ -239,7 +239,7 @@ class P2pVariables:
     vrf: str
     ipv4_entering: list[SharedRoute]
     ipv6_entering: list[SharedRoute]
-    stages: list[Stage]
+    stages: list[MarkedStage]
     seed: int
     bgp: BgpSpeaker | None
 
@@ -355,7 +355,7 @@ class P2pFabric:
             found |= {"ipv6": f"{self._ipv6(own)}/127", "gateway6": self._ipv6(own ^ 1)}
         return found
 
-    def stages(self, vertex: int, links: Mapping[int, P2pLink]) -> dict[int, Stage]:
+    def stages(self, vertex: int, links: Mapping[int, P2pLink]) -> dict[int, MarkedStage]:
         """By port what packets meet that come in marked there."""
         routed, build, w = self.routed, self.routed.build, self.routed.build.wiring
         if not build.marks:
@@ -381,7 +381,7 @@ class P2pFabric:
             tables.append((pool, hops, [*near.items(), *hosts.items()]))
         onward = onward_ports(w, vertex)[there].tolist()
         return {
-            port: Stage(
+            port: MarkedStage(
                 self.interfaces.within(links[port].interface, MARK_VLAN),
                 MARK_VLAN,
                 f"{self.vrf.removesuffix(HOSTS)}marked{port}",
@@ -473,7 +473,7 @@ class P2pFabric:
         vertex: int,
         family: int,
         links: Mapping[int, P2pLink],
-        stages: Mapping[int, Stage],
+        stages: Mapping[int, MarkedStage],
         plane: ControlPlane | None = None,
     ) -> tuple[dict[str, Choices], dict[str, Choices]]:
         """The routes of a family, 0 for IPv4, and those of packets from hosts if these share.

@@ -11,7 +11,7 @@ import click
 from polarfab.durations import Seconds
 from polarfab.output.verb_output import json_option, print_json, progress, say
 from polarfab.output.verification_output import say_caveats
-from polarfab.shared_options import Controller, controller_options, shared
+from polarfab.shared_options import ControllerAddress, controller_options, shared
 
 
 @click.command("apply")
@@ -31,7 +31,7 @@ from polarfab.shared_options import Controller, controller_options, shared
 @json_option
 def command(
     folder: Path | None,
-    controller: Controller,
+    controller: ControllerAddress,
     accept_loss: bool,
     unverified: bool,
     confirm_within: int,

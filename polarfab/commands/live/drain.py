@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from polarfab.output.verb_output import json_option, print_json, say
-from polarfab.shared_options import Controller, controller_options, target_options
+from polarfab.shared_options import ControllerAddress, controller_options, target_options
 
 
 @click.command("drain")
@@ -26,7 +26,7 @@ from polarfab.shared_options import Controller, controller_options, target_optio
 def command(
     named: tuple[str, ...],
     end: bool,
-    controller: Controller,
+    controller: ControllerAddress,
     folder: Path | None,
     target: str | None,
     words: tuple[str, ...],

@@ -19,7 +19,7 @@ from polarfab.output.verb_output import (
     volume,
     warn,
 )
-from polarfab.shared_options import Controller, controller_options, shared
+from polarfab.shared_options import ControllerAddress, controller_options, shared
 
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
@@ -46,7 +46,7 @@ NAMED = 6
 def command(
     folder: Path,
     old: Path | None,
-    controller: Controller,
+    controller: ControllerAddress,
     unverified: bool,
     as_json: bool,
 ) -> None:
@@ -79,7 +79,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _running(controller: Controller) -> Fabric:
+def _running(controller: ControllerAddress) -> Fabric:
     """The fabric of the controller at URL.
 
     Raises:

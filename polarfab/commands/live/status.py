@@ -9,7 +9,7 @@ import click
 
 from polarfab.durations import in_words
 from polarfab.output.verb_output import json_option, print_json, print_table, say, volume
-from polarfab.shared_options import Controller, controller_options
+from polarfab.shared_options import ControllerAddress, controller_options
 
 
 @click.command("status")
@@ -17,7 +17,7 @@ from polarfab.shared_options import Controller, controller_options
 @click.option("--history", is_flag=True, help="List the builds that the fabric held, instead.")
 @json_option
 def command(
-    controller: Controller,
+    controller: ControllerAddress,
     history: bool,
     as_json: bool,
 ) -> None:
