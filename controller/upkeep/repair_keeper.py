@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.entry_points import ADAPTATIONS, load, registered
+from compilers.entry_points import ADAPTATIONS, load, package, registered
 from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
@@ -264,13 +264,13 @@ class Keeper(Upkeep):
         adaptation: Adaptation | None = None
         if build.spreading.adapts if duties.adapt is None else duties.adapt:
             known = registered(ADAPTATIONS)
-            found = known.get(build.balance) or known.get(UGAL)
-            if found is None:
+            found = known.get(build.balance) or known.get(UGAL) or ()
+            if len(found) != 1:
                 raise InputError.of(
                     key="--adapt",
-                    required="a package that shifts weights by load",
-                    given="none",
-                    todo="install the extension load_balancing, or take --no-adapt",
+                    required="one package that shifts weights by load",
+                    given=" and ".join(map(package, found)) or "none",
+                    todo="install one, such as the extension load_balancing, or take --no-adapt",
                 )
             adaptation = load(found[0])(build, self.fabric, duties.link_rate, self._start)
         intact = Intact.of(build)

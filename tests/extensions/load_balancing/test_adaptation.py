@@ -265,5 +265,8 @@ def test_without_a_package_that_shifts_weights_the_controller_says_what_to_do(mo
     _, keeper = network(Duties(adapt=True), replace(BUILD, balance=entry.name))
     assert isinstance(keeper._kept.adaptation, Still)
     monkeypatch.setattr(repair_keeper, "registered", lambda _: {})
-    with pytest.raises(InputError, match=r"--adapt: required a package .* --no-adapt"):
+    with pytest.raises(InputError, match=r"--adapt: required one package .* none.* --no-adapt"):
         network(Duties(adapt=True), replace(BUILD, balance="ugal-pf"))
+    monkeypatch.setattr(repair_keeper, "registered", lambda _: {entry.name: (entry, entry)})
+    with pytest.raises(InputError, match=r"--adapt: required one package .* given \S+ and \S+"):
+        network(Duties(adapt=True), replace(BUILD, balance=entry.name))
