@@ -62,8 +62,8 @@ class FlitState(NamedTuple):
     buffers that flits go to, behind the crossbar; queued: int32[S·L, 2], the first, and how many.
     coming, credit: int32[T, n + 1], buffers that a flit comes to, and that one has left; the
     last column says how many. turn: int32[S·L, 2], which channel of an input, and which input of an
-    output, comes first. host: int32[H], sending: int32[H, 4], the buffer that the rest of a packet
-    goes to, and its flits.
+    output, comes first. host: int32[H], sending: int32[H, 2], the buffer that the rest of a packet
+    goes to, and its flits. chosen: int32[4, L], -1: which input and output chose, for a moment.
     """
 
     slot: NDArray[np.int32]
@@ -80,7 +80,7 @@ class FlitState(NamedTuple):
     port: NDArray[np.int32]
     host: NDArray[np.int32]
     sending: NDArray[np.int32]
-    chosen: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
+    chosen: NDArray[np.int32]
     made: NDArray[np.int32]
     chance: NDArray[np.float64]
     streams: NDArray[np.uint64]
@@ -114,7 +114,7 @@ class FlitState(NamedTuple):
             port=like.port,
             host=like.host,
             sending=np.zeros((len(like.host), 2), np.int32),
-            chosen=tuple(np.full(net.ports, -1, np.int32) for _ in range(4)),
+            chosen=np.full((4, net.ports), -1, np.int32),
             made=like.made,
             chance=like.chance,
             streams=like.streams,
@@ -260,7 +260,8 @@ def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) 
 def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, half: int) -> None:
     """Each switch routes, gives channels, and lets flits pass."""
     ports, vcs = net.links + net.hosts, rules.vcs
-    by_input, by_output, inputs, outputs = state.chosen
+    by_input, by_output = state.chosen[0], state.chosen[1]
+    inputs, outputs = state.chosen[2], state.chosen[3]
     buffer, marks = state.buffer, len(net.onward) > 0 and rules.policy < SHORTEST
     for switch in range(net.switches):
         count = state.active[switch]

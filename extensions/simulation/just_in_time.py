@@ -18,7 +18,6 @@ keep_somewhere()
 
 import numba  # noqa: E402
 
-
 FAST: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
 """Loops make no arrays: to count references to those that they are given, at every call and for
 every field of a tuple, takes most of the time. They divide by nothing that can be 0."""

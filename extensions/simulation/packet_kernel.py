@@ -460,7 +460,7 @@ def blocked(
     waits: NDArray[np.bool_],
     wanted: NDArray[np.int32],
 ) -> None:
-    """Fill in bool[S·L·V], whether all buffers that a virtual channel waits for are full, and which."""
+    """Fill in bool[S·L·V], whether all that a virtual channel waits for are full, and which."""
     queue, ports = state.queue, net.links + net.hosts
     for switch in range(net.switches):
         for i in range(state.waiting[switch]):
