@@ -335,7 +335,7 @@ class Mover:
         if record.round >= update.last:
             self.fabric.load(target)
             self._held(old.identity)
-        elif record.way == "forth" or record.round > 0:
+        elif record.direction == "forth" or record.round > 0:
             self.rollout = Rollout(self.fabric, SwitchPrograms(update), target, self.agree, record)
 
     def _foreseen(self, build: Build) -> Build:

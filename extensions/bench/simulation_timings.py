@@ -57,7 +57,7 @@ def simulator_speeds(
     """
     network = SimulatedNetwork.of(build, hosts)
     traffic = HostTraffic.of_pattern("uniform", build.topology, hosts, 0)
-    settings = SimulationSettings(ways="minimal", scheme="single")
+    settings = SimulationSettings(routing="minimal", scheme="single")
     ours: list[tuple[str, float]] = []
     for level in reversed(LEVELS):
         asked = network, traffic, replace(settings, level=level), load

@@ -57,7 +57,7 @@ class TabledGraph:
         found: list[int] = far[far >= 0].tolist()
         return found
 
-    def way(self, source: int, destination: int) -> tuple[int, ...] | None:
+    def shortest(self, source: int, destination: int) -> tuple[int, ...] | None:
         """The switches of the minimal path after the source, None where the tables have none."""
         if source == destination or destination in self.neighbours(source):
             return (destination,) * (source != destination)

@@ -33,7 +33,7 @@ from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwor
 from inventory.problems import InputError, did_you_mean
 from inventory.yamlfile import read_text
 
-CHOICES = {"ways": POLICIES, "scheme": SCHEMES, "level": LEVELS, "paths": PATHS}
+CHOICES = {"routing": POLICIES, "scheme": SCHEMES, "level": LEVELS, "paths": PATHS}
 LEAST = {
     "packet": 1,
     "buffer": 1,
@@ -55,7 +55,7 @@ def settings_for(
     fail: Iterable[tuple[str, int]] = (),
     switches: Mapping[str, int | str | float] | None = None,
 ) -> SimulationSettings:
-    """Settings that fit a build; `ways` are adaptive where its balance is `ugal-pf`.
+    """Settings that fit a build; `routing` is adaptive where its balance is `ugal-pf`.
 
     Raises:
         InputError: no such node, link or setting, or a value that cannot be.
@@ -73,8 +73,8 @@ def settings_for(
         if not 0 < load <= 1:
             required = "loads above 0 and up to 1, parts of what the hosts' links carry"
             raise InputError.of(required, f"{load:g}", key="--load")
-    if "ways" not in given:
-        given["ways"] = "adaptive" if build.spreading.adapts else "emitted"
+    if "routing" not in given:
+        given["routing"] = "adaptive" if build.spreading.adapts else "emitted"
     failures = tuple(TimedFailure(_links(build, word), cycle) for word, cycle in fail)
     settings = SimulationSettings(
         loads=tuple(loads) or USUAL_LOADS,
@@ -131,7 +131,7 @@ def network_for(build: Build, hosts: int, settings: SimulationSettings) -> Simul
     """The network of a build, as its packets' paths need it."""
     network = SimulatedNetwork.of(build, hosts)
     network = network._replace(delay=_link_cycles(build, network, settings))
-    if settings.ways not in BESIDE_TABLES:
+    if settings.routing not in BESIDE_TABLES:
         return network
     turning = np.flatnonzero(network.endpoints).astype(np.int32)
     network = network._replace(turning=turning)
@@ -158,9 +158,9 @@ def _link_cycles(
 def _check_paths(settings: SimulationSettings) -> None:
     """Refuse settings that are about tables where packets do not take them."""
     for name, given in (("fail", settings.failures), ("flows", settings.flows)):
-        if given and settings.ways in BESIDE_TABLES:
+        if given and settings.routing in BESIDE_TABLES:
             required = f"paths of the tables with --{name}: minimal, emitted or adaptive"
-            raise InputError.of(required, settings.ways, key="--ways")
+            raise InputError.of(required, settings.routing, key="--routing")
 
 
 def _patterned(build: Build, pattern: str, hosts: int, seed: int) -> HostTraffic:
@@ -200,7 +200,7 @@ def with_channels(
         return settings
     count = channels_needed(build, network, settings)
     if count > settings.vcs:
-        whose = "these paths" if settings.ways in BESIDE_TABLES else "its tables"
+        whose = "these paths" if settings.routing in BESIDE_TABLES else "its tables"
         required = f"{count} virtual channels for scheme {settings.scheme}, as {whose} need"
         todo = f"--vcs {count}, or --scheme single, which may deadlock"
         raise InputError.of(required, str(settings.vcs), todo, key="--vcs")
@@ -209,11 +209,11 @@ def with_channels(
 
 def channels_needed(build: Build, network: SimulatedNetwork, settings: SimulationSettings) -> int:
     """The channels that a scheme other than `single` takes for the paths of the settings."""
-    if settings.ways in BESIDE_TABLES and len(network.distance):
-        return path_channels(network, settings.ways, settings.scheme)
+    if settings.routing in BESIDE_TABLES and len(network.distance):
+        return path_channels(network, settings.routing, settings.scheme)
     kinds = ("link", "node") if settings.failures else ()
     count = channels(build, settings.scheme, kinds).count or settings.vcs
-    return count * (2 if settings.ways in ("ugal", "valiant") else 1)
+    return count * (2 if settings.routing in ("ugal", "valiant") else 1)
 
 
 def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:

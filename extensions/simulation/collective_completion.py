@@ -50,11 +50,11 @@ class CompletionTime:
     lost: int
     deadlock: tuple[int, ...] = ()
 
-    def text(self, ways: str) -> str:
-        """What follows its name, of one that ended; ways: of packets, in words."""
+    def text(self, routing: str) -> str:
+        """What follows its name, of one that ended; routing: of packets, in words."""
         return (
-            f"of {self.size:,} bytes over {self.hosts:,} hosts{ways} takes {self.cycles:,} cycles, "
-            f"{(self.seconds or 0) * 1e6:.3g} us at 400 Gbit/s\n"
+            f"of {self.size:,} bytes over {self.hosts:,} hosts{routing} takes "
+            f"{self.cycles:,} cycles, {(self.seconds or 0) * 1e6:.3g} us at 400 Gbit/s\n"
             f"{self.messages:,} messages; the busiest host sends for {self.least:,} cycles, "
             f"the hottest link is used {self.hottest_use:.0%} of the time"
         )

@@ -49,10 +49,10 @@ def test_the_same_as_target_srv6(mode, hosts, tmp_path):
         assert (length, own in sids) == ("3216", True)
         found = {key.split("|")[1]: sid for key, sid in tree["SRV6_MY_SIDS"].items()}
         assert set(found) == set(sids)
-        for prefix, (kind, *way) in sids.items():
+        for prefix, (kind, *path) in sids.items():
             assert found[prefix]["action"] == kind.replace("uDT6", "uDT46")
             if kind == "uA":
-                interface = names[way[1]]
+                interface = names[path[1]]
                 assert found[prefix]["interface"] == interface
                 assert far_end(trees, found[prefix]["adj"]) == far_of(named, vertex, interface)
         ours = {
@@ -93,8 +93,8 @@ def test_frr_has_the_same_routes(tmp_path):
         text = (tmp_path / node / "frr.conf").read_text()
         for key, entry in tree["STATIC_ROUTE"].items():
             if "nexthop" in entry:
-                way = f"{key.split('|')[1]} {entry['nexthop']} {entry['ifname']} tag 2"
-                assert way in text
+                path = f"{key.split('|')[1]} {entry['nexthop']} {entry['ifname']} tag 2"
+                assert path in text
 
 
 def test_what_is_missing_for_srv6(tmp_path):

@@ -16,7 +16,7 @@ from compilers.wiring.addressing import Addressing
 from controller.settings import Duties
 from controller.upkeep import repair_keeper
 from extensions.load_balancing import adaptation
-from extensions.load_balancing.measured_traffic import FabricWays
+from extensions.load_balancing.measured_traffic import FabricPaths
 from extensions.load_balancing.meters import RouteKeys
 from inventory.problems import InputError
 from tests.compilers.routed import routed, weights
@@ -190,7 +190,7 @@ def test_a_fabric_with_more_rows_than_can_be_read_is_refused(monkeypatch) -> Non
 
 def test_marked_packets_have_fixed_weights() -> None:
     with pytest.raises(InputError, match="as a controller that shifts weights cannot follow"):
-        FabricWays.of(replace(minimal(3), balance="spread"))
+        FabricPaths.of(replace(minimal(3), balance="spread"))
 
 
 def test_weights_follow_loads_with_one_group_mod_a_class():

@@ -290,8 +290,8 @@ class ControlPlane:
         number = {text: at for at, text in enumerate(self.routed.prefixes[family])}
         return {
             prefix: tuple(
-                tuple((via, port, behind[port][number[prefix]]) for via, port, _ in ways)
-                for ways in choices
+                tuple((via, port, behind[port][number[prefix]]) for via, port, _ in stage)
+                for stage in choices
             )
             for prefix, choices in table.items()
         }

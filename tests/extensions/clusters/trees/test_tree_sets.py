@@ -146,8 +146,8 @@ def test_a_root_and_branches_to_some(lab):
         found = trees_of(lab, kind, root="5", members=["3", "9"])
         for tree, whole in zip(found.trees, trees_of(lab, kind, root="5").trees, strict=True):
             assert tree.root == whole.root == 5
-            ways = nx.Graph(whole.edges.tolist())
-            wanted = {frozenset(e) for d in (3, 9) for e in pairwise(nx.shortest_path(ways, 5, d))}
+            paths = nx.Graph(whole.edges.tolist())
+            wanted = {frozenset(e) for d in (3, 9) for e in pairwise(nx.shortest_path(paths, 5, d))}
             assert {frozenset(e) for e in tree.edges.tolist()} == wanted
         assert not found.whole
 
