@@ -35,7 +35,7 @@ def running(url: str, token_file: Path | None = None, authority: Path | None = N
 
     with TemporaryDirectory() as name:
         folder = Path(name) / "running"
-        unpack(Client.to(url, "--to", token_file, authority).ask("build"), folder)
+        unpack(Client.to(url, "to", token_file, authority).ask("build"), folder)
         return Fabric.of(Fabric.load(folder).build)
 
 
@@ -63,7 +63,7 @@ def apply(
     from polarfab.controller_client import Client
 
     with fabric.usable(unverified) as kept:
-        client = Client.to(url, "--to", token_file, authority)
+        client = Client.to(url, "to", token_file, authority)
         packed = pack(kept.folders[0])
         return client.apply(packed, accept_loss, unverified, progress, confirm_within)
 

@@ -144,7 +144,7 @@ class DevicePush:
         kind, system = device_kind(self.target), target(self.target)
         if none := sorted(self.settings.overrule - kind.overrules):
             todo = f"target {self.target} keeps what others set there: take it away by hand"
-            raise InputError.of(", ".join(sorted(kind.overrules)), none[0], todo, key="--overrule")
+            raise InputError.of(", ".join(sorted(kind.overrules)), none[0], todo, key="overrule")
         if self.build.marks and isinstance(system, P2pTarget):
             required = "another balance: push configures no VRF for each link"
             todo = "load the rendered files (docs/how-to/push.md#ansible)"
@@ -156,7 +156,7 @@ class DevicePush:
         names = [w.names[v] for v in np.flatnonzero(self.build.topology.present).tolist()]
         if unknown := [name for name in only if name not in names]:
             required = "the name of a switch"
-            raise InputError([Problem(required, repr(name), key="--node") for name in unknown])
+            raise InputError([Problem(required, repr(name), key="node") for name in unknown])
         wanted = [name for name in names if not only or name in only]
         self._reach(kind, wanted, getattr(system, "vrf", ""))
         self.named, self.chosen = build, chosen = system.check(self.build, self.options)
@@ -164,7 +164,7 @@ class DevicePush:
         self.converges = chosen.get(ROUTING) == "bgp"
         if self.old:
             if only:
-                raise InputError.of("all switches with --from", f"{len(only)}", key="--node")
+                raise InputError.of("all switches with `from`", f"{len(only)}", key="node")
             self.rounds = PushRounds.of(system, *self.old, build, chosen)
         self.found = {name: PushedSwitch(name) for name in wanted}
         self.busy = {name: Lock() for name in wanted}
@@ -239,7 +239,7 @@ class DevicePush:
             shell = self._shell(kind, known)
             if name in wanted and not address and (kind.driver or self.settings.names_by_ssh):
                 unreachable += _shorthand(name)
-            (etc,) = _filled("--etc", shlex.quote(self.settings.etc), known)
+            (etc,) = _filled("etc", shlex.quote(self.settings.etc), known)
             files = self.rendered / name
             self.devices[name] = kind(shell, files, etc, self.pools, vrf, self.settings.overrule)
         if unreachable:
@@ -247,11 +247,11 @@ class DevicePush:
         program = next(iter(shlex.split(self.settings.run)), "")
         if not kind.driver and not which(program):
             debian = " (Debian: openssh-client)" * (program == "ssh")
-            raise InputError.of(f"{program or 'a program'}{debian}", "none", key="--run")
+            raise InputError.of(f"{program or 'a program'}{debian}", "none", key="run")
 
     def _shell(self, kind: type[RouterDevice], known: Mapping[str, str]) -> Any:
         """What reaches a device."""
-        words = tuple(_filled("--run", self.settings.run, known))
+        words = tuple(_filled("run", self.settings.run, known))
         if not kind.driver:
             return DeviceShell(words)
         user, password = self.settings.user or getuser(), os.environ.get(VARIABLE, "")
@@ -342,7 +342,7 @@ class DevicePush:
                 todo = "`management` of the inventory leads to another switch"
                 raise DeviceError(f"required the switch {name}, given {node}; {todo}")
             if said == names.given and not self.settings.rename:
-                todo = "if this is the switch, push with --rename"
+                todo = "if this is the switch, push with `rename`"
                 raise DeviceError(f"required the host name {hostname(name)}, given {said}; {todo}")
 
     def _stand(self, name: str) -> None:
@@ -356,9 +356,9 @@ class DevicePush:
             if not remediation(there, after(number)):
                 self.standing[name] = number
                 return
-        required = "the routes of the build of --from, or of a round from it to this one"
+        required = "the routes of the build before, or of a round from it to this one"
         given = f"{len(there):,} static routes of the fabric that are neither"
-        raise DeviceError(f"required {required}, given {given}; push without --from")
+        raise DeviceError(f"required {required}, given {given}; push without `from`")
 
     def _mark(self, name: str) -> None:
         device = self.devices[name]

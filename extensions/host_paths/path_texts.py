@@ -31,7 +31,7 @@ def linux_batch(found: HostPathSet) -> Iterator[str]:
     """
     if len(found.paths) > MOST_MEMBERS:
         required = f"at most {MOST_MEMBERS} paths: iproute2 takes no more in a nexthop group"
-        raise InputError.of(required, f"{len(found.paths)}", key="--count")
+        raise InputError.of(required, f"{len(found.paths)}", key="count")
     number = _number(found)
     first, proto = NEXTHOP + NEXTHOPS * number, f"protocol {PROTOCOL}"
     yield f"# {_title(found)}. For ip -batch.\n"

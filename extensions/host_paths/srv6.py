@@ -155,7 +155,7 @@ class Srv6(Target):
         elif block is not None and pool.overlaps(block):
             problems.append(
                 Problem(
-                    key="--set block",
+                    key="set block",
                     required=f"a block outside the hosts' pool {pool}",
                     given=str(block),
                 )
@@ -171,7 +171,7 @@ class Srv6(Target):
                 )
             )
         if (host := chosen["host"]) and host not in names:
-            problems.append(Problem(key="--set host", required="a host's name", given=shown(host)))
+            problems.append(Problem(key="set host", required="a host's name", given=shown(host)))
         if problems:
             raise InputError(few(problems))
 

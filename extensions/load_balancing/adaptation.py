@@ -87,7 +87,7 @@ class UgalAdaptation:
         wiring, classes = build.wiring, build.tables.classes
         if not (build.spreading.adapts or classes.alternate.shape[2]):
             raise InputError.of(
-                key="--adapt",
+                key="adapt",
                 required="a build with alternates, to which weights can move",
                 given=f"balance: {build.balance}",
                 todo="write routing: {balance: ugal-pf} in the fabric, and compile",
@@ -99,10 +99,10 @@ class UgalAdaptation:
         self._rows = RowMeter(len(wiring.far), build.addressing)
         if (count := self._rows.cells) > MOST_ROWS:
             raise InputError.of(
-                key="--adapt",
+                key="adapt",
                 required=f"a fabric of at most {MOST_ROWS:,} rows, whose counters are read",
                 given=f"{count:,}",
-                todo="take --no-adapt",
+                todo="take `no_adapt`",
             )
         self._build, self._fabric_paths = build, (build.tables, FabricPaths.of(build))
         self._fabric, self._start = fabric, start

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inventory.problems import InputError
+from inventory.problems import InputError, at_key
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
@@ -209,8 +209,9 @@ def command(
     form = file_form(output, "svg", "png") if output else ""
     fabrics = [Fabric.load(folder) for folder in folders]
     for fabric in fabrics:
-        for word, _ in failures:
-            find_failures(fabric.builds[0], word)
+        with at_key("fail"):
+            for word, _ in failures:
+                find_failures(fabric.builds[0], word)
         say_time(Size.of_build(fabric.builds[0]), "simulate")
     asked = [
         (fabric, {**switches, "routing": one}) for fabric in fabrics for one in routing or (None,)

@@ -76,7 +76,7 @@ def test_every_way(routing, topology, tmp_path):
     assert all(packets.arrived.all() for packets in walks.values())
     # Slim Fly q=5 has one shortest path a pair, and no paths beside it.
     longest = {case.kind: case.max_hops for case in report.failures}
-    longest[""] = report.paths.max_hops if report.paths else report.max_hops
+    longest[""] = report.alternates.max_hops if report.alternates else report.max_hops
     assert {kind: packets.links.max() for kind, packets in walks.items()} == {
         kind: longest[kind] for kind in walks
     }

@@ -142,7 +142,7 @@ class Frr(Target):
         """See `Target.require`."""
         bgp, old = chosen[ROUTING] == "bgp", chosen["version"] == "8.4"
         if not bgp and chosen[WCMP] == "on":
-            todo = f"add {SET} {ROUTING}=bgp"
+            todo = f"add `{SET} {ROUTING}=bgp`"
             raise InputError.of("off with static routes", "on", todo, key=f"{SET} {WCMP}")
         if bgp:
             require_bgp(build, self.name, chosen, several=True)

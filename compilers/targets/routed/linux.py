@@ -146,7 +146,7 @@ class Linux(Target):
                 key="routing.balance",
                 required=f"another balance, as target {self.name} cannot do {INTERMEDIATES} itself",
                 given=build.balance,
-                todo="add --set intermediates=hosts where hosts write them, by target srv6; or "
+                todo="add `set intermediates=hosts` where hosts write them, by target srv6; or "
                 "choose target ovs",
             )
         carried = frozenset({INTERMEDIATES} if by_hosts else ())

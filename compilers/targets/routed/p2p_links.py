@@ -557,7 +557,7 @@ class P2pTarget(Target):
         given = options or {}
         for name, why in ONLY_BGP.items():
             if given.get(name) == "on" and chosen[ROUTING] != "bgp":
-                required, todo = f"off with static routes: {why}", f"add {SET} {ROUTING}=bgp"
+                required, todo = f"off with static routes: {why}", f"add `{SET} {ROUTING}=bgp`"
                 raise InputError.of(required, "on", todo, key=f"{SET} {name}")
         return checked, chosen
 

@@ -191,7 +191,7 @@ def test_damaged_files(text, message, fabrics, tmp_path):
 
 def test_a_target_without_routes(fabrics, tmp_path):
     build, routes = fabrics("frr")
-    with pytest.raises(InputError, match="--target: required one of linux, frr"):
+    with pytest.raises(InputError, match="target: required one of linux, frr"):
         checked(build, routes, tmp_path, "frr", name="ovs")
 
 

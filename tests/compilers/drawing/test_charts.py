@@ -250,8 +250,8 @@ def test_few_values_have_shades_of_their_own_and_many_have_nine() -> None:
 @pytest.mark.parametrize(
     ("show", "message"),
     [
-        ("load", "--pattern: required a pattern with traffic between switches here"),
-        ("rounds", "--from: required the build that the switches hold, given none"),
+        ("load", "pattern: required a pattern with traffic between switches here"),
+        ("rounds", "from: required the build that the switches hold, given none"),
         ("latency", "show: required racks, load, failures, rounds, given latency"),
     ],
 )

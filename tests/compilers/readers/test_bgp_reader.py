@@ -108,11 +108,11 @@ def test_paths_at_every_hop(name, tmp_path):
     ("name", "options", "told"),
     [
         ("eos", {}, "routing.transit: required minimal, as target eos with routing=bgp"),
-        ("eos", {"wcmp": "on"}, "--set: required an option of target eos"),
+        ("eos", {"wcmp": "on"}, "set: required an option of target eos"),
         (
             "frr",
             {"routing": "static", "wcmp": "on"},
-            "--set wcmp: required off with static routes, given on; add --set routing=bgp",
+            "set wcmp: required off with static routes, given on; add `set routing=bgp`",
         ),
     ],
 )
@@ -123,7 +123,7 @@ def test_paths_at_every_hop_are_refused(name, options, told, tmp_path):
 
 
 def test_one_path_has_no_weight(tmp_path):
-    with pytest.raises(InputError, match="--set wcmp: required off without transit: ecmp"):
+    with pytest.raises(InputError, match="set wcmp: required off without transit: ecmp"):
         write("frr", build_of({"q": 2}), tmp_path, BGP | {"wcmp": "on"})
 
 

@@ -372,7 +372,7 @@ def test_what_a_system_cannot_overrule_is_refused(system, tmp_path, monkeypatch)
     """No dry run and no push without a word, as if others' lines had been taken out."""
     site = Site("sonic", tmp_path, monkeypatch)
     site.system = system
-    with pytest.raises(InputError, match="--overrule: required ports, given lines"):
+    with pytest.raises(InputError, match="overrule: required ports, given lines"):
         site.push(overrule=frozenset({"lines"}), dry=True)
 
 
@@ -656,7 +656,7 @@ def test_what_has_no_rounds(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="numbered by build"):
         site.push(old=site.build)
     chosen = {"routing": "static", "lossless": "pairs"}
-    with pytest.raises(InputError, match="--from: required lossless=off, given pairs: priorities"):
+    with pytest.raises(InputError, match="from: required lossless=off, given pairs: priorities"):
         PushRounds.of(target("eos"), other, tmp_path, site.build, chosen)
 
 

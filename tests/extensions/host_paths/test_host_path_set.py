@@ -112,7 +112,7 @@ def test_wrong_words_are_told():
     ):
         with pytest.raises(InputError, match=told):
             host_paths(builds, *words, 4)
-    with pytest.raises(InputError, match="--planes: required planes from 1 to 2, given 3"):
+    with pytest.raises(InputError, match="planes: required planes from 1 to 2, given 3"):
         host_paths(builds, 0, 1, 4, planes=[3])
     with pytest.raises(InputError, match="required a node"):
         host_paths(builds, 0, 1, 4, failures=["x-y"])
@@ -138,7 +138,7 @@ def test_a_host_takes_only_planes_that_it_has_a_port_to(tmp_path):
         for word in ("h3-0", "h3-1", "h5-0", "p2-5")
     }
     assert used == {"h3-0": {0, 1}, "h3-1": {0}, "h5-0": {0}, "p2-5": {0}}
-    with pytest.raises(InputError, match="--planes: required two hosts with ports to one plane"):
+    with pytest.raises(InputError, match="planes: required two hosts with ports to one plane"):
         host_paths(builds, "h0-0", "h3-1", 4, planes=[2])
     probes = Probing.of(builds).probes
     assert all(5 not in probe.nodes for probe in probes if probe.plane == 1)

@@ -103,7 +103,7 @@ def test_what_is_missing_for_srv6(tmp_path):
     told = str(error.value).splitlines()
     assert told[0].startswith("addressing.ipv6: required an IPv6 pool: SRv6 carries IPv6 packets,")
     assert told[1] == (
-        "--set block: required a block outside the pool of links6, fd64::/64, given fd64::/32"
+        "set block: required a block outside the pool of links6, fd64::/64, given fd64::/32"
     )
     with pytest.raises(InputError, match="outside the pool of hosts, fd00::/48, given fd00::/32"):
         sonic(fabric(q=2), tmp_path / "out", "host", block="fd00::/32")

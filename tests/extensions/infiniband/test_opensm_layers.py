@@ -143,7 +143,7 @@ def test_layers_that_cannot_be_are_refused(
 ) -> None:
     with pytest.raises(InputError) as error:
         rendered(routed(**parameters), tmp_path, lmc=lmc)
-    assert f"--set lmc: required {required}" in str(error.value)
+    assert f"set lmc: required {required}" in str(error.value)
     assert not list(tmp_path.iterdir())
 
 

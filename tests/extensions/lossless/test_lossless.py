@@ -324,5 +324,5 @@ def test_what_a_node_type_lacks_is_asked_for_by_key(given, scheme, said, tmp_pat
 
 def test_not_with_segments_of_hosts(rendered):
     build, out = rendered("hop", "minimal")
-    with pytest.raises(InputError, match="--set lossless: required off with srv6"):
+    with pytest.raises(InputError, match="set lossless: required off with srv6"):
         target("sonic").render(build, out, options={"lossless": "hop", "srv6": "host"})

@@ -285,7 +285,7 @@ def test_a_random_graph_with_fitted_shares_when_links_go_down(tmp_path):
     seen = observed(build, tmp_path, cases)
     most = next(kind.max_hops for kind in report.failures if kind.kind == "link")
     for case, _, hops in outcomes(build, seen, cases):
-        assert hops.max() <= (most if case else report.paths.max_hops)
+        assert hops.max() <= (most if case else report.alternates.max_hops)
 
 
 def test_far_fewer_entries_than_an_emitter_without_classes_would_need(compiled):

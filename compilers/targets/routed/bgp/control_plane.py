@@ -250,7 +250,7 @@ class ControlPlane:
             longer = np.flatnonzero(self.hops[vertex] > nearest + 1)
             problems += [
                 Problem(
-                    key="--set routing",
+                    key="set routing",
                     required="static: BGP takes the shortest path and the compiled one is longer",
                     given=f"bgp, and {w.names[vertex]} to {w.names[there]}",
                 )
