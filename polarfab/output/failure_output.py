@@ -79,9 +79,8 @@ def usage_problem(error: click.ClickException) -> Problem:
 def _surplus(words: str, context: click.Context, seen: str) -> Problem:
     """More words than the verb takes; its option that was likely meant."""
     options = {word for each in context.command.params for word in each.opts}
-    takes = [
-        p.make_metavar(context) for p in context.command.params if isinstance(p, click.Argument)
-    ]
+    arguments = (each for each in context.command.params if isinstance(each, click.Argument))
+    takes = " ".join(each.make_metavar(context) for each in arguments)
     before = sys.argv[sys.argv.index(first) - 1] if (first := words.split()[0]) in sys.argv else ""
     long = f"--{before.lstrip('-')}"
     meant = long if long in options and before != long else "-o" if "-o" in options else ""
