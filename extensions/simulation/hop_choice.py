@@ -147,7 +147,7 @@ def entering(
     goal: its destination. policy: `MINIMAL`, `EMITTED` or `ADAPTIVE`, UGAL_PF (PolarFly paper,
     §VII-C): the minimal port unless at least `threshold` packets wait for it, then the one of the
     class's ports for which the packets that wait, times its links, are fewest. port: [S·L, 4], the
-    packets that wait for each way in column 3. chance: of [0, 1).
+    packets that wait for each port in column 3. chance: of [0, 1).
     """
     minimal = int(net.order[row, 0])
     if minimal == HOME:

@@ -41,8 +41,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("controller build --tls-key lab.yaml", "--tls-cert: required all three of a TLS server's"),
         (
             "status --token-file nope",
-            "nope: --token-file: required a file of tokens in ASCII, one a line, given No such file "
-            "or directory; make one with: (umask 077; openssl rand -hex 32 > nope)",
+            "nope: --token-file: required a file of tokens in ASCII, one a line, given No such "
+            "file or directory; make one with: (umask 077; openssl rand -hex 32 > nope)",
         ),
         (
             "compile empty.yaml",
