@@ -44,7 +44,7 @@ def test_words_that_are_none():
     assert str(error.value).splitlines() == [
         "set: required NAME=VALUE, given version",
         "set: required NAME=VALUE, given '=1'",
-        "--set a: required one value, given two or more",
+        "set a: required one value, given two or more",
     ]
     with pytest.raises(InputError, match=r"^--napalm: required NAME=VALUE, given port"):
         options.read(["port"], "--napalm")
