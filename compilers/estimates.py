@@ -3,7 +3,7 @@
 `WORKS` is the one place where the cost of a verb is declared. Each formula is what an idle process
 has, and a factor for each array that grows with the fabric; the factors are fitted to the peaks of
 whole processes (`extensions.bench.scale_timings.run`) for PolarFly of q = 31 to 127 and for
-PolarStar of 570 to 79,506 switches, rounded up (docs/concepts/scale.md). Where a family computes
+PolarStar of 570 to 79,506 switches, rounded up (docs/how-to/install.md). Where a family computes
 its rows (`compilers.tables.computed_array`), there are no stored ones to count.
 """
 

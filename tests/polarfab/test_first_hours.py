@@ -122,7 +122,7 @@ def test_the_manual_names_what_there_is() -> None:
     opensm = (ROOT / "docs/targets/opensm.md").read_text()
     recipes = re.findall(r"^\$ polarfab render .*opensm.*made-up(?!.*lmc).*$", opensm, re.M)
     assert [line for line in recipes if "--set folder=" not in line] == []
-    assert len(recipes) == 2
+    assert len(recipes) == 1
 
 
 def test_the_tutorial_installs_as_the_readme_does() -> None:
