@@ -80,12 +80,12 @@ def recorded(command: str, folder: Path) -> Session:
         RuntimeError: it fails.
     """
     width = {"COLUMNS": str(COLUMNS), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
-    way = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
     lines, before = [], monotonic()
     with subprocess.Popen(
         meant(command),
         cwd=folder,
-        env=os.environ | width | way,
+        env=os.environ | width | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
