@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extensions.simulation import packet_kernel as packets
+from extensions.simulation.hop_choice import ADAPTIVE, drawn
 from extensions.simulation.just_in_time import compiled, inner
 from extensions.simulation.packet_kernel import (
     ACCEPTED,
@@ -40,12 +41,11 @@ from extensions.simulation.packet_kernel import (
 )
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from extensions.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
-from extensions.simulation.table_ways import by_tables
-from extensions.simulation.way_choice import ADAPTIVE, drawn
+from extensions.simulation.table_hops import by_tables
 
 FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT = range(8)
 """Columns of a buffer: the first packet's place, packets, flits, flits of the first that have left,
-its state, from which half cycle on, the way out, the next buffer."""
+its state, from which half cycle on, the egress, the next buffer."""
 ABSENT, IDLE, WAITS, MOVES = range(4)
 """Of a buffer: not in its switch's list, without a packet, waits for a channel, moves."""
 UNROUTED = -9
