@@ -87,15 +87,3 @@ def links_between(graph: Graph, layout: Layout) -> NDArray[np.int64]:
     u, v = layout.rack[graph.edges()].astype(np.int64).T
     count = np.bincount(u * racks + v, minlength=racks * racks).reshape(racks, racks)
     return count + count.T - np.diag(np.diag(count))
-
-
-def bundles(graph: Graph, layout: Layout) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Pairs of racks that are cabled, int32[B, 2] ascending, and the links in each, int64[B].
-
-    Memory grows with the number of links, not with that of racks.
-    """
-    racks = len(layout.names)
-    ends = np.sort(layout.rack[graph.edges()].astype(np.int64), axis=1)
-    between = ends[ends[:, 0] != ends[:, 1]]
-    keys, count = np.unique(between @ [racks, 1], return_counts=True)
-    return np.stack(np.divmod(keys, racks), axis=1).astype(np.int32), count
