@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.readers.difference_list import EXAMPLES
 from compilers.readers.emitted_forwarding import (
     EmittedDifference,
     EmittedSwitch,
@@ -22,7 +21,7 @@ from compilers.readers.emitted_forwarding import (
     Port,
     without_mark,
 )
-from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.emitted_report import EXAMPLES, EmittedReport
 from compilers.readers.expected_forwarding import ALL, Ability
 from compilers.readers.switch_check import CheckedSwitch, SwitchCheck
 from compilers.tables.build import Build

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.difference_list import EXAMPLES, DifferenceList
 from compilers.readers.emitted_forwarding import (
     HALVED,
     MARKED,
@@ -37,6 +36,7 @@ from compilers.readers.emitted_forwarding import (
     prefix_text,
     with_mark,
 )
+from compilers.readers.emitted_report import EXAMPLES, DifferenceList
 from compilers.readers.expected_facts import FACTS, Value
 from compilers.readers.expected_forwarding import (
     ALL,

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from compilers.readers.bgp.bgp_reader import BgpReader
-from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import EmittedCheck, Reader
-from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.node_facts import FabricFacts, NodeFacts

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.explanation import find_failure, find_switch
-from compilers.spec.share import EQUAL_COST, share
+from compilers.spec.policy import EQUAL_COST, share
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.targets.options import Chosen, choose

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.spec.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities

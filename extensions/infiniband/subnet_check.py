@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.difference_list import DifferenceList
-from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Egress, local, no_route

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from compilers.proof.local.local_proof import LocalProof, sharing
 from compilers.proof.soundness.port_use import Bits, Numbers, PortUse, bits, has
 from compilers.tables.build import Build
-from compilers.tables.switch_blocks import classes_of, switch_blocks
+from compilers.tables.build_parts import classes_of, switch_blocks
 from extensions.scale.star_choices import BESIDE, BEYOND, DIRECT
 from extensions.scale.star_classes import StarClasses
 from extensions.scale.star_sets import StarSets

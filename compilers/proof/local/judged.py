@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from compilers.forwarding.walks import Begun, Walks, Ways
 from compilers.proof.failures.failure_walks import FailureReport, walk_failures, walk_ways
 from compilers.proof.local.local_proof import Bits, LocalProof
-from compilers.proof.walks.few_destinations import towards
 from compilers.tables.build import Build
+from compilers.tables.build_parts import towards
 from compilers.tables.fib import MOST_HOPS
 
 EVERY_CASE = 1 << 62

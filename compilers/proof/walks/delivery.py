@@ -26,12 +26,11 @@ from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof, p
 from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.soundness.build_soundness import promise, unsound, walkable
 from compilers.proof.soundness.unsound import SOUND, Unsound
-from compilers.proof.walks import few_destinations
 from compilers.routing.plane_bounces import SMALLEST_WITH_GOALS
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
+from compilers.tables.build_parts import switch_blocks, towards
 from compilers.tables.fib import FAULTS, LOOPED, Fib
-from compilers.tables.switch_blocks import switch_blocks
 from compilers.topology import polarity
 from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, reported
@@ -329,7 +328,7 @@ def _modules(report: Report, build: Build, seed: int) -> Report:
     before = (report.ways.max_hops if report.ways else report.max_hops) - 1
     ends = np.flatnonzero(build.topology.endpoints)
     some = by_chance(ends, seed)
-    walked = walk_failures(few_destinations.towards(build, some), MODULE, destinations=some)
+    walked = walk_failures(towards(build, some), MODULE, destinations=some)
     links, more = before + bounds.links, bounds.more
     if walked.lost_pairs or walked.max_hops > links or walked.stretch > more:
         return replace(report, unsound=Unsound.of((WRONG_PROOF, report.unsound)))

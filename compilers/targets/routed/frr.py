@@ -61,13 +61,16 @@ from compilers.targets.routed.linux_tables import (
     require_weights,
     rules,
 )
-from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRows, Way
 from compilers.targets.routed.static_routes import (
     SHARED,
     Numbers,
     PortHops,
+    PrefixTexts,
     RoutedFabric,
+    RoutePart,
+    RouteRows,
     StaticSwitch,
+    Way,
 )
 from compilers.targets.target import Target
 from inventory.problems import InputError

@@ -49,13 +49,15 @@ from compilers.targets.routed.linux_tables import (
     require_weights,
     rules,
 )
-from compilers.targets.routed.route_rows import RoutePart, RouteRows, Way
 from compilers.targets.routed.static_routes import (
     SHARED,
     IngressShare,
     Numbers,
     RoutedFabric,
+    RoutePart,
+    RouteRows,
     StaticSwitch,
+    Way,
 )
 from compilers.targets.target import Target
 from inventory.problems import InputError

@@ -14,13 +14,13 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.routed.kernel_marks import KernelMarks, kernel_marks, marked_address
-from compilers.targets.routed.route_rows import RoutePart
 from compilers.targets.routed.static_routes import (
     DISCARDED,
     SHARED,
     Numbers,
     PortHops,
     RoutedFabric,
+    RoutePart,
     StaticSwitch,
 )
 from inventory.problems import InputError

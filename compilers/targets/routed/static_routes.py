@@ -12,11 +12,11 @@ neighbour's address *and* the port, so a packet on a wrong cable finds no neighb
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from itertools import chain, compress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.targets.options import SET
 from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces, PhysicalPort
-from compilers.targets.routed.route_rows import PrefixTexts
 from compilers.wiring.addressing import Addressing
 from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import DISCARD, Choices
@@ -359,3 +358,64 @@ def bad_nodes(build: Build) -> list[Problem]:
     """The names of nodes with a program that cannot be host names and file names."""
     there = compress(build.wiring.names, build.topology.present)
     return bad_names(there, "nodes", "it becomes a host name and a file name")
+
+
+Column = NDArray[np.integer[Any]]
+Way = tuple[object, ...]
+RoutePart = tuple[Column, Sequence[Way], Column]
+"""Prefixes, ways, and which of these each route is."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrefixTexts:
+    """The text of every prefix of a fabric, and lines that begin with each, made once."""
+
+    texts: Sequence[str]
+    _behind: dict[str, NDArray[np.object_]] = field(default_factory=dict)
+
+    def behind(self, head: str) -> NDArray[np.object_]:
+        """object[n]: each of them behind the same text."""
+        if head not in self._behind:
+            lines = np.empty(len(self.texts), object)
+            lines[:] = [head + text for text in self.texts]
+            self._behind[head] = lines
+        return self._behind[head]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RouteRows:
+    """Routes, each a prefix and what follows it: (prefix, *way) for templates that loop.
+
+    prefix: int[n], which of the texts. way: int[n], which of `ways`.
+    """
+
+    names: PrefixTexts
+    ways: Sequence[Way]
+    prefix: Column
+    way: Column
+
+    @classmethod
+    def of(cls, names: PrefixTexts, parts: Iterable[RoutePart]) -> RouteRows:
+        """Routes in parts."""
+        ways: list[Way] = []
+        none: Column = np.zeros(0, np.int64)
+        columns = [(none, none)]
+        for prefix, of_part, way in parts:
+            columns.append((prefix, way + len(ways)))
+            ways += of_part
+        return cls(names, ways, *map(np.concatenate, zip(*columns, strict=True)))
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The prefix and the next hop of each route."""
+        for prefix, way in zip(self.prefix.tolist(), self.way.tolist(), strict=True):
+            yield self.names.texts[prefix], *self.ways[way]
+
+    def __len__(self) -> int:
+        return len(self.prefix)
+
+    def lines(self, form: str) -> str:
+        """A line for each route, by a text in which `{}` is replaced by each of its words."""
+        head, _, rest = form.partition("{}")
+        said = np.empty(len(self.ways), object)
+        said[:] = [f"{rest.format(*way)}\n" for way in self.ways]
+        return "".join((self.names.behind(head)[self.prefix] + said[self.way]).tolist())

@@ -142,7 +142,7 @@ def _print_planes(
 
 def _say_less(build: Build) -> None:
     """Say what `routing.on_missing: minimal` took back."""
-    from compilers.spec.share import EQUAL_COST
+    from compilers.spec.policy import EQUAL_COST
 
     least = {"minimal_share": EQUAL_COST, "demand": "equal shares"}
     for word in ("balance", "protect", "minimal_share", "demand"):

@@ -12,7 +12,7 @@ from compilers.cabling.bill import bill
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.phases import Stage, connected_pairs, phases_of, working_pairs
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
-from compilers.expansion.remaining import rest_of
+from compilers.expansion.growth_report import rest_of
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric

@@ -14,7 +14,7 @@ import pytest
 
 from compilers.forwarding.single_packets import SinglePackets
 from compilers.pipeline import compile_fabric
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
