@@ -17,7 +17,7 @@ from compilers.routing.minimal_routes import minimal
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.layout import Layout, layout, layouts
+from compilers.topology.layout import Layout, layout, layouts, places_in
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.shared_risk import GROUP_KINDS, find_group
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
@@ -91,14 +91,10 @@ def _racks(build: Build) -> Layout | None:
     if known is None or known.rack_names == known.cluster_names:
         return None
     count = len(known.rack_names)
-    order = np.lexsort((known.unit, known.rack))
-    sizes = np.bincount(known.rack, minlength=count)
-    position = np.empty(len(order), np.int32)
-    position[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return Layout(
         name=RACKS,
         rack=known.rack,
-        position=position,
+        position=places_in(known.rack, known.unit).astype(np.int32),
         kinds=("rack",),
         kind=np.zeros(count, np.uint8),
         names=known.rack_names,

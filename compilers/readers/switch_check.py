@@ -123,7 +123,7 @@ class SwitchCheck:
         self.names = w.port_names[int(w.node_type[vertex])]
         self.port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
         self.port |= {with_mark(name): n + MARKED for n, name in enumerate(self.names, 1)}
-        self.fabric = sorted(w.port[vertex][w.far[vertex] >= 0].tolist())
+        self.fabric = sorted(port for port, _, _ in w.ends(vertex))
         self.hosts = [port for port in w.host_port[vertex].tolist() if port]
         self.chains: list[Chain] = [()]
         self._numbers: dict[Chain, int] = {(): 0}

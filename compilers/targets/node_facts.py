@@ -105,9 +105,7 @@ def _place(build: Build, vertex: int) -> dict[str, Any]:
 
 def _links(build: Build, vertex: int) -> Iterator[NodeLink]:
     w = build.wiring
-    there = w.far[vertex] >= 0
-    columns = (column[vertex][there].tolist() for column in (w.port, w.far, w.far_port))
-    for port, far, far_port in zip(*columns, strict=True):
+    for port, far, far_port in w.ends(vertex):
         ends = w.port_name(vertex, port), w.port_name(far, far_port)
         yield NodeLink(port, ends[0], w.names[far], far_port, ends[1])
 

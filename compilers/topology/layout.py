@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,15 @@ class Layout:
         """The vertices in a rack, in order of position."""
         inside = np.flatnonzero(self.rack == rack)
         return inside[np.argsort(self.position[inside])]
+
+
+def places_in(group: NDArray[np.integer], *keys: NDArray[Any]) -> NDArray[np.int64]:
+    """int64[n]: the place of each in its group, from 0, in the order of keys as of `lexsort`."""
+    order = np.lexsort((*keys, group))
+    grouped = group[order]
+    found = np.empty(len(order), np.int64)
+    found[order] = np.arange(len(order)) - np.searchsorted(grouped, grouped)
+    return found
 
 
 def layouts(topology: Topology) -> tuple[str, ...]:

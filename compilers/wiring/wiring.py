@@ -96,6 +96,12 @@ class Wiring:
             },
         )
 
+    def ends(self, vertex: int) -> list[tuple[int, int, int]]:
+        """The links of a vertex: its port, who is at the other end, and the port there."""
+        there = self.far[vertex] >= 0
+        columns = (x[vertex][there].tolist() for x in (self.port, self.far, self.far_port))
+        return list(zip(*columns, strict=True))
+
     def each_cable(self) -> Iterator[tuple[int, int, int, int]]:
         """A switch, its port, the switch of a larger number at the other end, the port there."""
         switch, link = self.links()
