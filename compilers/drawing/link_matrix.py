@@ -44,7 +44,7 @@ class SwitchGroups:
         for each in (*found, by_kind(topology)):
             if len(names) > MOST_GROUPS:
                 names, group, place = each.names, each.rack, each.position
-        return cls(group.astype(np.int64), places_in(group, place), names)
+        return cls(group.astype(np.int64), places_in(group, place).astype(np.int64), names)
 
     @property
     def sizes(self) -> NDArray[np.int64]:

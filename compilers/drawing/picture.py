@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-import numpy as np
-
 from compilers.choices import Chart, PictureForm
 from compilers.drawing.page import page_data
 from compilers.drawing.positions import RACKS, by_kind, noun_of, place
@@ -90,16 +88,8 @@ def _racks(build: Build) -> Layout | None:
     known = build.hardware
     if known is None or known.rack_names == known.cluster_names:
         return None
-    count = len(known.rack_names)
-    return Layout(
-        name=RACKS,
-        rack=known.rack,
-        position=places_in(known.rack, known.unit).astype(np.int32),
-        kinds=("rack",),
-        kind=np.zeros(count, np.uint8),
-        names=known.rack_names,
-        centre=np.full(count, -1, np.int32),
-    )
+    position = places_in(known.rack, known.unit)
+    return Layout.of_one_kind(RACKS, known.rack, position, "rack", known.rack_names)
 
 
 def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, ...] = ()) -> str:

@@ -65,7 +65,7 @@ class Floor:
             room = min(WIDEST_RACK, width)
             longest = BOLD_LETTER * max(map(len, known.rack_names)) - RACK_GAP
             width = max(RACK_PIXELS, min(longest, room))
-        left = places_in(lines, place)
+        left = places_in(lines, place).astype(np.int64)
         line_height = tallest * unit + FRAME_HEAD + RACK_GAP
         height = known.rack_units.astype(np.int64) * unit
         top = CHART_HEAD + FRAME_HEAD + lines * line_height + (tallest * unit - height)

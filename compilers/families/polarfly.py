@@ -269,7 +269,7 @@ def _layout(
     """
     vertex = np.arange(len(rack), dtype=np.int32)
     lead = label if mate is None else np.where(rack == 0, label, np.minimum(label, label[mate]))
-    position = places_in(rack, label, lead, vertex != centre[rack]).astype(np.int32)
+    position = places_in(rack, label, lead, vertex != centre[rack])
     kind = np.zeros(len(names), np.uint8)
     kind[1:] = 1
     return Layout(name, rack, position, kinds, kind, names, np.asarray(centre, np.int32))

@@ -46,9 +46,8 @@ class Layout:
         names: Iterable[str] = (),
     ) -> Layout:
         """Of racks that are alike and have no centre; without names they are called by number."""
-        count = int(rack.max()) + 1
-        known = tuple(names) or tuple(f"{kind}{r}" for r in range(count))
-        alike, none = np.zeros(count, np.uint8), np.full(count, -1, np.int32)
+        known = tuple(names) or tuple(f"{kind}{r}" for r in range(int(rack.max()) + 1))
+        alike, none = np.zeros(len(known), np.uint8), np.full(len(known), -1, np.int32)
         return cls(name, rack, position, (kind,), alike, known, none)
 
     def members(self, rack: int) -> NDArray[np.int64]:
@@ -57,11 +56,11 @@ class Layout:
         return inside[np.argsort(self.position[inside])]
 
 
-def places_in(group: NDArray[np.integer], *keys: NDArray[Any]) -> NDArray[np.int64]:
-    """int64[n]: the place of each in its group, from 0, in the order of keys as of `lexsort`."""
+def places_in(group: NDArray[np.integer], *keys: NDArray[Any]) -> NDArray[np.int32]:
+    """int32[n]: the place of each in its group, from 0, in the order of keys as of `lexsort`."""
     order = np.lexsort((*keys, group))
     grouped = group[order]
-    found = np.empty(len(order), np.int64)
+    found = np.empty(len(order), np.int32)
     found[order] = np.arange(len(order)) - np.searchsorted(grouped, grouped)
     return found
 

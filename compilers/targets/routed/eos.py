@@ -19,6 +19,7 @@ from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHT
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
+from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS, BgpFamily, BgpSpeaker
 from compilers.targets.routed.interfaces import EOS, PhysicalPort
@@ -31,7 +32,6 @@ from compilers.targets.routed.p2p_links import (
     P2pTarget,
     P2pVariables,
 )
-from compilers.targets.template_variables import shown
 
 NUMBERS = re.compile(r"[0-9]+")
 WITH_LANES = 50

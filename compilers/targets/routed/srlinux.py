@@ -13,6 +13,7 @@ from compilers.spec.features import AGGREGATES, INGRESS
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
+from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING, BgpFamily, BgpSpeaker, require_bgp
 from compilers.targets.routed.interfaces import SRLINUX
@@ -26,7 +27,6 @@ from compilers.targets.routed.p2p_links import (
     P2pTarget,
     P2pVariables,
 )
-from compilers.targets.template_variables import shown
 
 MOST_ROUTES = 16_384
 """Static routes of a network instance, both families together: max-elements of the model."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.output.inventory_output import earlier_build, warn_of_losses
-from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     json_option,
     print_facts,
@@ -18,6 +17,7 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
+    say_time,
     volume,
 )
 from polarfab.output.verification_output import counts, stop_if_wrong, walks
