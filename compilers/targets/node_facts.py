@@ -1,4 +1,4 @@
-"""Facts about nodes for templates, all that a build knows about each, and the names of variables."""
+"""Facts about nodes, for templates: all that a build knows about each; and names of variables."""
 
 from __future__ import annotations
 
