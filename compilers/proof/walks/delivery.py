@@ -197,9 +197,10 @@ def verify(
     kinds = usual(build) if failures is None else tuple(failures)
     local = method == "local" or (method == "auto" and packets(build) > WALKED_UP_TO)
     single = _repaired(build, kinds)
-    proof, counts = None, other_proofs.delivery(build, seed) if local else None
+    proof, counts = None, other_proofs.first(lambda p: p.delivery(build, seed)) if local else None
     if local and (counts is None or (counts and (single or _spread(build)))) and provable(build):
-        proof = other_proofs.states(build, counts, single) if counts else None
+        if counts:
+            proof = other_proofs.first(lambda p: p.states(build, counts, single))
         proof = proof or local_proof(build, single, progress)
     report = _delivery(build, proof, counts, seed, progress, workers, begun)
     report = replace(report, promised=promised(build))
@@ -322,7 +323,7 @@ def _judged(
 
 def _modules(report: Report, build: Build, seed: int) -> Report:
     """The report with all modules, if it is proved that none loses a packet, and walks agree."""
-    bounds = other_proofs.modules(build)
+    bounds = other_proofs.first(lambda p: p.modules(build))
     if bounds is None:
         return report
     before = (report.ways.max_hops if report.ways else report.max_hops) - 1
@@ -352,7 +353,7 @@ def _whole_of_two(build: Build, kinds: tuple[str, ...], sample: int | None) -> b
 
 def _with_two(build: Build, proof: LocalProof) -> LocalProof:
     """The proof with two failures at once, where packages prove most of them."""
-    found = other_proofs.two_failures(build)
+    found = other_proofs.first(lambda p: p.two_failures(build))
     if found is None or np.count_nonzero(~found.holds) > OPEN_TO_TWO:
         return proof
     holds = found.holds[proof.destinations] & proof.delivers
