@@ -22,7 +22,7 @@ from compilers.expansion.spare_ports import (
     spares_taken,
 )
 from compilers.routing.choose import choices
-from compilers.routing.minimal_routes import LARGEST_SHORTEST, links_taken, routes
+from compilers.routing.minimal_routes import LARGEST_SHORTEST, routes
 from compilers.spec.address_blocks import block_count
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_spec import RoutingSpec
@@ -35,7 +35,14 @@ from compilers.topology.replicated_clusters import Expansion, added_clusters, ch
 from compilers.update.compare import compare
 from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
 from compilers.wiring.hardware import Hardware, PortFacts, port_facts
-from compilers.wiring.wiring import GENERATED, Wiring, generated_type, host_names_at, of_plane
+from compilers.wiring.wiring import (
+    GENERATED,
+    Wiring,
+    generated_type,
+    host_names_at,
+    links_by_port,
+    of_plane,
+)
 from inventory.problems import InputError, Problem
 
 FITTED = ("demand", "largest_share")
@@ -173,7 +180,7 @@ def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> A
 def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> Tables:
     topology, stays = expansion.topology, expansion.stays(build.wiring.far)
     place = np.where(stays, np.cumsum(stays, axis=1) - 1, -1)
-    taken = links_taken(build.tables, build.wiring.port)
+    taken = _links_taken(build)
     kept = np.where(taken < 0, -1, np.take_along_axis(place, np.maximum(taken, 0), axis=1))
     tables = Tables(routes=routes(topology, kept), classes=Classes.minimal(wiring.port.copy()))
     asked = {word: build.policy[word] for word in RoutingSpec.model_fields if word in build.policy}
@@ -183,6 +190,14 @@ def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> Tables:
     tables = choices(tables, topology, wiring, policy)
     made: Tables = balance_named(build.balance).chosen(tables, topology, wiring)
     return made
+
+
+def _links_taken(build: Build) -> NDArray[np.int64]:
+    """int64[S, S]: the link of each row of exact tables, by its place in `port`; -1 for none."""
+    egress, port = build.tables.routes.egress, build.tables.classes.port
+    links = links_by_port(build.wiring.far, build.wiring.port)[np.arange(len(port))[:, None], port]
+    beyond = np.pad(links, ((0, 0), (0, 1)), constant_values=-1).astype(np.int64)
+    return np.take_along_axis(beyond, np.minimum(egress, port.shape[1]).astype(np.int64), axis=1)
 
 
 def with_ports(wiring: Wiring, known: Hardware, expansion: Expansion) -> tuple[Wiring, Hardware]:

@@ -129,6 +129,14 @@ class Wiring:
         return table
 
 
+def links_by_port(far: NDArray[np.int32], port: NDArray[np.int32]) -> NDArray[np.int16]:
+    """int16[S, ports + 1]: the link at each port number, -1 without a cable; of `Wiring`."""
+    table = np.full((len(far), int(port.max(initial=0)) + 1), -1, np.int16)
+    switch, link = np.nonzero(far >= 0)
+    table[switch, port[switch, link]] = link
+    return table
+
+
 def generated_inventory(
     topology: Topology, hosts_per_node: int, plane: int = 0, names: Sequence[str] = ()
 ) -> Inventory:
