@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -17,7 +17,7 @@ from compilers.cabling.phases import phases_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.expansion.grow import Grown, grow, moved
 from compilers.tables.build import Build
-from compilers.tables.fib import Fib
+from compilers.update.compare import SwitchChange, compare
 from compilers.wiring.hardware import Hardware
 from inventory.problems import InputError
 
@@ -131,7 +131,6 @@ def _racks(known: Hardware, old: int, there: int) -> dict[str, list[str]]:
 def _rest(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
     """The additions in numbers, and the table changes of each installed switch."""
     names, known = larger.wiring.names, found.cables.hardware
-    changes = {word: values.tolist() for word, values in found.changes.items()}
     installed = build.topology.present.nonzero()[0].tolist()
     old = set(known.rack[installed].tolist())
     racks = sorted(set(known.rack[found.nodes].tolist()) - old)
@@ -146,16 +145,13 @@ def _rest(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
         "cables_moved": found.moved,
         "cables_relabelled": found.relabelled,
         "nodes_renamed": found.renamed,
-        "switches": [{"node": names[v], **{w: changes[w][v] for w in changes}} for v in installed],
+        "switches": [{"node": each.node, **each.counts()} for each in found.switches],
     }
 
 
 def _rows(build: Build, cables: Cables, added: NDArray[np.int64]) -> Rows:
     phases = phases_of(build.topology.graph, cables, 1)
     return replace(Rows.of(build.wiring, cables, phases), which=added)
-
-
-DESTINATIONS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,9 +161,7 @@ class Rest:
     nodes: int64[n], the vertices to install. cables: of the larger fabric. added: int64[A], the new
     ones among them. moved: the number of installed cables with a different end or port in the
     larger fabric; relabelled: with a different label. renamed: the number of installed nodes with a
-    different name, number or address. changes: int64[S] each, rows_added, rows_changed and
-    rows_removed: the destinations that a switch newly reaches, reaches by another port, or no
-    longer reaches.
+    different name, number or address. switches: what changes at those that are installed.
     """
 
     nodes: NDArray[np.int64]
@@ -176,7 +170,7 @@ class Rest:
     moved: int
     relabelled: int
     renamed: int
-    changes: Mapping[str, NDArray[np.int64]]
+    switches: tuple[SwitchChange, ...]
 
 
 def rest_of(before: Build, after: Build) -> Rest:
@@ -197,7 +191,7 @@ def rest_of(before: Build, after: Build) -> Rest:
         moved=moved(before.wiring, after.wiring),
         relabelled=int((old.number[both[0]] != cables.number[both[1]]).sum()),
         renamed=_renamed(before, after),
-        changes=_changes(before, after),
+        switches=compare(before, after).switches,
     )
 
 
@@ -219,25 +213,3 @@ def _renamed(before: Build, after: Build) -> int:
     blocks = [b.addressing.ipv4_blocks() for b in (before, after)]
     differ |= (blocks[0] != blocks[1]) | (before.addressing.ipv6 != after.addressing.ipv6)
     return int((differ & before.topology.present).sum())
-
-
-def _changes(before: Build, after: Build) -> dict[str, NDArray[np.int64]]:
-    order = len(before.wiring.names)
-    words = ("rows_added", "rows_changed", "rows_removed")
-    found = {word: np.zeros(order, np.int64) for word in words}
-    fibs = [Fib.of(b.tables, b.wiring.cables()) for b in (before, after)]
-    step = max(1, DESTINATIONS_AT_ONCE // order)
-    for first in range(0, order, step):
-        to = np.arange(first, min(first + step, order))
-        old, new = (_ports(b, w, to) for b, w in zip((before, after), fibs, strict=True))
-        found["rows_added"] += ((old == 0) & (new > 0)).sum(axis=1)
-        found["rows_changed"] += ((old > 0) & (new > 0) & (old != new)).sum(axis=1)
-        found["rows_removed"] += ((old > 0) & (new == 0)).sum(axis=1)
-    return found
-
-
-def _ports(build: Build, fib: Fib, to: NDArray[np.int64]) -> NDArray[np.int32]:
-    """int32[S, n]: the port of every switch for each destination, 0 if either is missing."""
-    port = np.pad(build.tables.classes.port, ((0, 0), (0, 1)))
-    number = np.minimum(fib.egress(to), port.shape[1] - 1).astype(np.intp)
-    return np.where(build.topology.present[to], np.take_along_axis(port, number, axis=1), 0)
