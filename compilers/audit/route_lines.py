@@ -225,9 +225,9 @@ def _rule(text: str) -> RouteLine:
 def _batch_line(line: str) -> RouteLine | None:
     """A line of routes.batch; None: it is a comment, or of the user's own."""
     match line.split():
-        case ["nexthop", "replace", "id", number, kind, way, *rest]:
+        case ["nexthop", "replace", "id", number, kind, next_hop, *rest]:
             device = rest[1] if kind == "via" else ""
-            return _nexthop(number, way, device, line)
+            return _nexthop(number, next_hop, device, line)
         case ["route", "replace", *words]:
             kind = words.pop(0) if words[0] in ("unreachable", "throw") else ""
             prefix, said = words[0], dict(zip(words[1::2], words[2::2], strict=False))
@@ -247,8 +247,8 @@ def _held_route(entry: Mapping[str, Any]) -> RouteLine:
 
 def _held_nexthop(entry: Mapping[str, Any]) -> RouteLine:
     members = "/".join(f"{m['id']},{m.get('weight', 1)}" for m in entry.get("group", ()))
-    way = members or str(entry.get("gateway", ""))
-    return _nexthop(str(entry["id"]), way, str(entry.get("dev", "")))
+    next_hop = members or str(entry.get("gateway", ""))
+    return _nexthop(str(entry["id"]), next_hop, str(entry.get("dev", "")))
 
 
 def _kernel_route(
@@ -259,9 +259,9 @@ def _kernel_route(
     return RouteLine(table, at, does, "route", add, drop)
 
 
-def _nexthop(number: str, way: str, device: str, add: str = "") -> RouteLine:
+def _nexthop(number: str, next_hop: str, device: str, add: str = "") -> RouteLine:
     """A nexthop object; the members of a group are in one order."""
-    does = "/".join(sorted(way.split("/"))), device
+    does = "/".join(sorted(next_hop.split("/"))), device
     return RouteLine("", f"nexthop {number}", does, "nexthop", add, f"nexthop delete id {number}")
 
 
@@ -298,16 +298,16 @@ Line = Callable[[bool, RouteDifference, Hop, str], str]
 def _eos(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
     vrf = "" if one.table == MAIN else f" vrf {one.table}"
     egress = f"egress-vrf {towards} " if towards else ""
-    way = "Null0 254" if hop[0] == "discard" else f"{egress}{hop[1]} {hop[0]}"
-    return f"{'' if add else 'no '}{_family(one)} route{vrf} {one.prefix} {way}"
+    via = "Null0 254" if hop[0] == "discard" else f"{egress}{hop[1]} {hop[0]}"
+    return f"{'' if add else 'no '}{_family(one)} route{vrf} {one.prefix} {via}"
 
 
 def _nxos(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
     context = "" if one.table == MAIN else f"vrf context {one.table}\n  "
     end = "\n  exit" if context else ""
     other = f" vrf {towards}" if towards else ""
-    way = "Null0 254" if hop[0] == "discard" else f"{hop[1]} {hop[0]}{other}"
-    return f"{context}{'' if add else 'no '}{_family(one)} route {one.prefix} {way}{end}"
+    via = "Null0 254" if hop[0] == "discard" else f"{hop[1]} {hop[0]}{other}"
+    return f"{context}{'' if add else 'no '}{_family(one)} route {one.prefix} {via}{end}"
 
 
 def _family(one: RouteDifference) -> str:
@@ -330,8 +330,8 @@ def _sonic(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
     if towards:
         key = f"STATIC_ROUTE|{'default' if one.table == MAIN else one.table}|{one.prefix}"
         return "config load config_db.json" if add else f"sonic-db-cli CONFIG_DB del '{key}'"
-    way = "dev null" if hop[0] == "discard" else f"nexthop {hop[0]} dev {hop[1]}"
-    return f"config route {'add' if add else 'del'} prefix {one.prefix} {way}"
+    via = "dev null" if hop[0] == "discard" else f"nexthop {hop[0]} dev {hop[1]}"
+    return f"config route {'add' if add else 'del'} prefix {one.prefix} {via}"
 
 
 def _srlinux(add: bool, one: RouteDifference, hop: Hop, _: str) -> str:

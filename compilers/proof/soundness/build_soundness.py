@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.soundness import policy_soundness, value_soundness
-from compilers.proof.soundness.policy_soundness import bounces, shortest_ways
+from compilers.proof.soundness.policy_soundness import bounces, shortest_paths
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.detours import Detours
@@ -84,7 +84,7 @@ def _promised(build: Build, constructed: bool) -> Iterator[Unsound]:
     links = constructed_alternates(build) if constructed and chooses else None
     found = Detours.of(build) if chooses and links is None else None
     if build.spreading.shortest:
-        yield from shortest_ways(build, use)
+        yield from shortest_paths(build, use)
     if links is not None:
         yield from direct_rows(build)
     for some in switch_blocks(build):

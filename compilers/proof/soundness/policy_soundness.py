@@ -162,7 +162,7 @@ def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound
     A neighbour, which has other alternates or none, shares no class with what lies behind it; nor
     do two destinations, each with a row of its own, that different neighbours serve.
 
-    Alternates that have to be shortest paths are looked at by `shortest_ways`.
+    Alternates that have to be shortest paths are looked at by `shortest_paths`.
 
     Args:
         build: tables that deliver every pair, by a policy that `chooses`.
@@ -304,7 +304,7 @@ SHORTEST_CELLS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ShortestWays:
+class ShortestPaths:
     """The links that shortest paths of S switches with C classes take, of K links each.
 
     used: bool[S, C], classes by which some destination is reached. every, some: bool[S, C, K], the
@@ -316,7 +316,7 @@ class ShortestWays:
     some: Bits
 
     @classmethod
-    def of(cls, build: Build) -> ShortestWays:
+    def of(cls, build: Build) -> ShortestPaths:
         """Look from every neighbour of every switch."""
         shape = (*build.tables.classes.port.shape, build.wiring.far.shape[1])
         result = cls(
@@ -350,14 +350,14 @@ class ShortestWays:
             self.some[s, classes] |= np.logical_or.reduceat(nearer, first)
 
 
-def shortest_ways(build: Build, use: PortUse) -> Iterator[Unsound]:
+def shortest_paths(build: Build, use: PortUse) -> Iterator[Unsound]:
     """Alternates that lack a shortest path, or have a longer one.
 
     Args:
         build: tables that deliver every pair, of `balance: ecmp`.
         use: of its ports.
     """
-    found, port = ShortestWays.of(build), build.tables.classes.port
+    found, port = ShortestPaths.of(build), build.tables.classes.port
     if build.tables.routes.exact:  # a row that serves a supernode has the paths of all its switches
         yield from where(
             (found.every != found.some).any(axis=2),

@@ -84,7 +84,7 @@ class PlaneRendering:
         """
         if place.suffix in ARCHIVES and not place.is_dir():
             todo = f"name a folder, then: tar -czf {place.stem}.tar.gz FOLDER"
-            raise InputError.of("a folder", str(place), todo, key="-o")
+            raise InputError.of("a folder", str(place), todo, key="output")
         identities = {name: build.identity for name, build, _ in self._planes()}
         recipes: dict[str, str] = {}
 
@@ -209,7 +209,7 @@ def _vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] |
     there = [{name: vertex for vertex, name in nodes_of(build)} for build in builds]
     problems = [
         Problem(
-            key="--node",
+            key="node",
             required="the name of a switch of the build",
             given=shown(name),
             todo=did_you_mean(name, set().union(*there)),
@@ -291,10 +291,10 @@ def written_by(build: Build, folder: Path) -> str:
         return largest[0]
     raise InputError.of(
         file=str(folder),
-        key="--emitted",
+        key="emitted",
         required="a folder with what `render` wrote for one target",
         given=f"files of {' and of '.join(largest)}" if largest else "none of its files",
-        todo="say which with --target" if largest else "give the folder that render -o wrote",
+        todo="say which with `target`" if largest else "give the folder that render -o wrote",
     )
 
 
@@ -307,10 +307,10 @@ def _require_some(build: Build, folder: Path, target: str) -> None:
             return
         raise InputError.of(
             file=str(folder),
-            key="--target",
+            key="target",
             required=f"files of {target}",
             given=f"files of {other}",
-            todo=f"--target {other}, or the folder that `render --target {target}` wrote",
+            todo=f"`target {other}`, or the folder that was rendered for {target}",
         )
 
 

@@ -12,11 +12,11 @@ neighbour's address *and* the port, so a packet on a wrong cable finds no neighb
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from itertools import chain, compress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.targets.options import SET
 from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces, PhysicalPort
+from compilers.targets.routed.route_rows import PrefixTexts
 from compilers.wiring.addressing import Addressing
 from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import DISCARD, Choices
@@ -151,7 +152,7 @@ class RoutedFabric:
         w = self.build.wiring
         if problem := self.misnamed.get(w.type_names[w.node_type[vertex]]):
             given = f"{problem.given}, at {w.names[vertex]}"
-            todo = f"{problem.todo}, or render only nodes of this system (--node, --type)"
+            todo = f"{problem.todo}, or render only nodes of this system (`node`, `type`)"
             raise InputError(replace(problem, given=given, todo=todo))
         return self.ports[int(self.build.wiring.node_type[vertex])][number - 1]
 
@@ -203,19 +204,19 @@ class RoutedFabric:
         orders = {0: order}
         if not protection.shape[1] and not bounce.shape[1]:
             return orders
-        ways = self.ways(vertex)
+        ingress = self.ingress(vertex)
         turned = np.column_stack((bounce, minimal))
         width = max(order.shape[1], turned.shape[1])
         order, bounce, turned = (
             np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (order, bounce, turned)
         )
         for port, _, _ in self.build.wiring.ends(vertex):
-            among, listed = ((p == port).any(axis=1) for p in (ways, order))
+            among, listed = ((p == port).any(axis=1) for p in (ingress, order))
             ahead = np.where(minimal == port, bounce, order)
             ahead = np.where(among[:, None], turned, ahead)
             last = np.where(listed, port, DISCARDED)
             ahead = np.column_stack((np.where(ahead == port, 0, ahead), last))
-            ahead[~(among | (listed & ~ways.any(axis=1)))] = 0
+            ahead[~(among | (listed & ~ingress.any(axis=1)))] = 0
             if ahead.any():
                 orders[port] = ahead
         return orders
@@ -257,14 +258,14 @@ class RoutedFabric:
         found = map(choices.__getitem__, egress_of[kept].tolist())
         return dict(zip(texts, found, strict=True))
 
-    def ways(self, vertex: int) -> Numbers:
+    def ingress(self, vertex: int) -> Numbers:
         """int[C, W]: the next hops of classes with several, where transit is shared, too."""
         classes = self.build.tables.classes
         if not self.build.every_hop:
             return np.zeros((len(classes.port[vertex]), 0), np.int64)
-        ways = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
-        ways = ways * (classes.weight[vertex] > 0)
-        several: Numbers = ways * (np.count_nonzero(ways, axis=1) > 1)[:, None]
+        ingress = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
+        ingress = ingress * (classes.weight[vertex] > 0)
+        several: Numbers = ingress * (np.count_nonzero(ingress, axis=1) > 1)[:, None]
         return several
 
     def sharing(self, vertex: int) -> NDArray[np.intp]:
@@ -354,64 +355,3 @@ def bad_nodes(build: Build) -> list[Problem]:
     """The names of nodes with a program that cannot be host names and file names."""
     there = compress(build.wiring.names, build.topology.present)
     return bad_names(there, "nodes", "it becomes a host name and a file name")
-
-
-Column = NDArray[np.integer[Any]]
-Way = tuple[object, ...]
-RoutePart = tuple[Column, Sequence[Way], Column]
-"""Prefixes, ways, and which of these each route is."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PrefixTexts:
-    """The text of every prefix of a fabric, and lines that begin with each, made once."""
-
-    texts: Sequence[str]
-    _behind: dict[str, NDArray[np.object_]] = field(default_factory=dict)
-
-    def behind(self, head: str) -> NDArray[np.object_]:
-        """object[n]: each of them behind the same text."""
-        if head not in self._behind:
-            lines = np.empty(len(self.texts), object)
-            lines[:] = [head + text for text in self.texts]
-            self._behind[head] = lines
-        return self._behind[head]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RouteRows:
-    """Routes, each a prefix and what follows it: (prefix, *way) for templates that loop.
-
-    prefix: int[n], which of the texts. way: int[n], which of `ways`.
-    """
-
-    names: PrefixTexts
-    ways: Sequence[Way]
-    prefix: Column
-    way: Column
-
-    @classmethod
-    def of(cls, names: PrefixTexts, parts: Iterable[RoutePart]) -> RouteRows:
-        """Routes in parts."""
-        ways: list[Way] = []
-        none: Column = np.zeros(0, np.int64)
-        columns = [(none, none)]
-        for prefix, of_part, way in parts:
-            columns.append((prefix, way + len(ways)))
-            ways += of_part
-        return cls(names, ways, *map(np.concatenate, zip(*columns, strict=True)))
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """The prefix and the next hop of each route."""
-        for prefix, way in zip(self.prefix.tolist(), self.way.tolist(), strict=True):
-            yield self.names.texts[prefix], *self.ways[way]
-
-    def __len__(self) -> int:
-        return len(self.prefix)
-
-    def lines(self, form: str) -> str:
-        """A line for each route, by a text in which `{}` is replaced by each of its words."""
-        head, _, rest = form.partition("{}")
-        said = np.empty(len(self.ways), object)
-        said[:] = [f"{rest.format(*way)}\n" for way in self.ways]
-        return "".join((self.names.behind(head)[self.prefix] + said[self.way]).tolist())
