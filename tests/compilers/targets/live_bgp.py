@@ -19,7 +19,7 @@ from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
 from mininet_scenarios.engines.routers import Routers, Space, run, until
 from mininet_scenarios.scenario.engine import EngineError, HostSample
-from tests.compilers.targets.live_probe import LATE, Probe
+from tests.compilers.targets.live_probe import LATE, SURE, Probe
 
 PERIOD = 0.1
 """Seconds between two datagrams of a flow."""
@@ -210,7 +210,7 @@ class Panel(Routers):
         while True:
             last = self.lost_last(since)
             after = len(self.when(last, lost=False))
-            if after >= needed and time.monotonic() > begun + LATE:
+            if after >= needed and time.monotonic() > max(begun + LATE, last + SURE):
                 return round(float(last - since), 2)
             if time.monotonic() > begun + PATIENCE:
                 _, arrived, flow = self.probe.since(last - PERIOD)

@@ -24,8 +24,8 @@ BATCH = 0.005
 """Seconds between two looks at what is due."""
 BEHIND = 0.1
 """Seconds that a busy machine may make up for: then fewer are sent."""
-LATE = 0.25
-"""Seconds after which a datagram that did not arrive is lost."""
+LATE, SURE = 0.25, 1.0
+"""Seconds after which a datagram that did not arrive may be lost, and after which it is."""
 
 
 class Probe:

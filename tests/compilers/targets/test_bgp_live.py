@@ -5,6 +5,7 @@ arrives again, and once the link is back the kernel has the compiled routes (`Ro
 """
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -50,6 +51,7 @@ def carried_out(folder, live, wanted, *outs, **more):
         [*NAMESPACES, sys.executable, script, folder / "b", json.dumps(todo), *outs],
         capture_output=True,
         text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
         timeout=10000,
     )
     assert done.returncode == 0, done.stderr[-4000:]
