@@ -89,7 +89,6 @@ End = tuple[str, bool]
 NextHops = dict[tuple[str, str], Counter[End]]
 """By prefix and table."""
 OURS, BGP, STATIC = ("80",), ("bgp", "186"), ("static", "196")
-FRRS = (*STATIC, *BGP)
 """The protocols of routes in the kernel: ours, and zebra's for static routes and BGP."""
 ROUTER_PATIENCE = 20.0
 ROUTER_POLL = 0.02
@@ -187,12 +186,12 @@ class FrrRouter(RouterProcesses):
         With BGP static routes share what enters: every next hop of each is there. Without BFD a
         static route is there, with whatever next hops: FRR 8.4 loses some that come back.
         """
+        held, wanted = self._held(), self._static(dead)
         if self.learns:
             found = {str(route["dst"]): _devices(route) for route in self.routes(BGP)}
             compiled = self._compiled()
             right = {dst: dev for dst, dev in found.items() if dst in compiled} == compiled
-            return bool(dead) or (right and self.shares() == self._shares())
-        held, wanted = self._held(), self._static(dead)
+            return bool(dead) or (right and _shares(held) == _shares(wanted))
         return held == wanted if self._tracked() else held.keys() == wanted.keys()
 
     def next_hops(self, far: int) -> list[str]:
@@ -226,15 +225,6 @@ class FrrRouter(RouterProcesses):
         words = (("bfdd", " bfd"), ("bgpd", "router bgp"))
         return [daemon for daemon, word in words if word in text]
 
-    def shares(self) -> dict[str, int]:
-        """{prefix: next hops} of the table of entering packets in the kernel."""
-        entering = [r for r in self.routes(FRRS) if str(r.get("table")) == str(ENTER)]
-        return {str(route["dst"]): len(route.get("nexthops", [0])) for route in entering}
-
-    def _shares(self) -> dict[str, int]:
-        """The same by its configuration."""
-        return Counter(line[2] for line in self._lines() if line[-2:] == ["table", str(ENTER)])
-
     def _static(self, dead: set[str]) -> NextHops:
         """Of its static routes, the nearest over other interfaces."""
         tracked, found = self._tracked(), dict[tuple[str, str], dict[int, Counter[End]]]()
@@ -242,7 +232,7 @@ class FrrRouter(RouterProcesses):
             near, table = rest, "main"
             if "table" in rest:
                 near, table = rest[: rest.index("table")], rest[rest.index("table") + 1]
-            end = tracked.get(hop) or ("" if hop == "reject" else near[0], False)
+            end = tracked.get(hop) or ("" if hop == "reject" else "".join(near[:1]), False)
             if end[0] not in dead:
                 far = next((int(word) for word in near if word.isdigit()), 1)
                 found.setdefault((prefix, table), {}).setdefault(far, Counter())[end] += 1
@@ -295,6 +285,11 @@ class FrrRouter(RouterProcesses):
 def _devices(route: dict[str, Any]) -> frozenset[str]:
     """The interfaces of a route in the kernel."""
     return frozenset(str(hop.get("dev")) for hop in route.get("nexthops", [route]))
+
+
+def _shares(routes: NextHops) -> dict[str, int]:
+    """{prefix: next hops} of the table of entering packets."""
+    return {prefix: hops.total() for (prefix, table), hops in routes.items() if table == str(ENTER)}
 
 
 ROUTER_KINDS: dict[str, type[RouterProcesses]] = {"linux": LinuxRouter, "frr": FrrRouter}
