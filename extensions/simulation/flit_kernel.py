@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extensions.simulation import packet_kernel as packets
+from extensions.simulation.hop_choice import drawn
 from extensions.simulation.just_in_time import compiled, inner
 from extensions.simulation.packet_kernel import (
     ACCEPTED,
@@ -39,12 +40,11 @@ from extensions.simulation.packet_kernel import (
 )
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from extensions.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
-from extensions.simulation.table_ways import by_tables
-from extensions.simulation.way_choice import drawn
+from extensions.simulation.table_hops import by_tables
 
 FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT, LISTED = range(9)
 """Columns of a buffer: the first packet's place, packets, flits, flits of the first that have left,
-`IDLE`, `WAITS` for a channel or `MOVES`, from which half cycle on, the way out, the next buffer,
+`IDLE`, `WAITS` for a channel or `MOVES`, from which half cycle on, the egress, the next buffer,
 whether it is in its switch's list."""
 IDLE, WAITS, MOVES = range(3)
 UNROUTED = -9

@@ -139,8 +139,8 @@ class Measurement:
         for one, other in links:
             arcs = np.arange(one * ports, one * ports + self.network.links)
             for arc in arcs[end[arcs] // ports == other]:
-                for way in (int(arc), int(end[arc])):
-                    kernel.cut(self.network, self.rules, state, way, self.now)
+                for direction in (int(arc), int(end[arc])):
+                    kernel.cut(self.network, self.rules, state, direction, self.now)
 
     def _generated(self) -> int:
         """Packets made while it was measured, those that wait in their hosts included."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from extensions.simulation.hop_choice import ADAPTIVE, drawn
 from extensions.simulation.host_messages import HostMessages, due, packet_came, packet_sent
 from extensions.simulation.just_in_time import compiled, inner
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
@@ -27,8 +28,7 @@ from extensions.simulation.simulated_network import (
     HostTraffic,
     SimulatedNetwork,
 )
-from extensions.simulation.table_ways import by_tables
-from extensions.simulation.way_choice import ADAPTIVE, drawn
+from extensions.simulation.table_hops import by_tables
 
 NEVER = 2**31 - 1
 WIRE = 1
@@ -55,7 +55,7 @@ COUNTS = 11
 class SwitchRules(NamedTuple):
     """The settings as the loops take them. Packets of `length` flits, `depth` of them a buffer.
 
-    policy: of `way_choice` or `path_choice`, UGAL with `samples`. threshold: packets. scheme: of
+    policy: of `hop_choice` or `path_choice`, UGAL with `samples`. threshold: packets. scheme: of
     channels, `group` virtual channels each. begin, end: the cycles between which packets are
     measured. flows: of a host to another, 0 for one a packet.
     """

@@ -42,11 +42,11 @@ NETWORKS = {
 FAR = ("Dragonfly h = 2", "PolarStar IQ q = 3")
 """Of diameter 3."""
 ROUTES = {
-    "MIN": ("min", {"ways": "minimal"}),
-    "VAL": ("val", {"ways": "valiant", "paths": "table"}),
-    "UGAL": ("ugallnew", {"ways": "ugal", "paths": "table"}),
-    "UGAL, links counted": ("ugallinks", {"ways": "ugal", "paths": "table"}),
-    "UGAL_PF": ("ugall4_pf", {"ways": "adaptive"}),
+    "MIN": ("min", {"routing": "minimal"}),
+    "VAL": ("val", {"routing": "valiant", "paths": "table"}),
+    "UGAL": ("ugallnew", {"routing": "ugal", "paths": "table"}),
+    "UGAL, links counted": ("ugallinks", {"routing": "ugal", "paths": "table"}),
+    "UGAL_PF": ("ugall4_pf", {"routing": "adaptive"}),
 }
 """Theirs, and our settings. UGAL draws four routers; UGAL_PF takes any neighbour.
 
