@@ -12,9 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.lossless.layers import layers
-from compilers.readers.difference_list import DifferenceList
-from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Egress, local, no_route
@@ -29,6 +27,7 @@ from extensions.infiniband.subnet_text import (
     read_tables,
     read_topology,
 )
+from extensions.lossless.layers import layers
 
 LANES = 16
 WEIGHTS = 256
