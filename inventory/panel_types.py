@@ -81,7 +81,7 @@ class Panels(Model):
     Every switch has a ribbon to its own front port, a lane for each of its links in the order of
     their ports. Behind are trunks to the cassettes of other clusters. `trunk` has one name, or
     several in one text: that with the fewest trunks is taken. With `types`, each cassette is one of
-    them, and few are taken; without, `polarfab cables BUILD --format cassettes` says which are
+    these, as few as serve; without, `polarfab cables BUILD --format cassettes` says which are
     needed.
 
     With `patch`, a name of the library or of `types`, every link to another rack has a cord to a

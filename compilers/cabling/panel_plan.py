@@ -429,5 +429,5 @@ def _unknown(cassette: str, needed: tuple[str, ...], given: dict[tuple[str, ...]
         ("panels", "types", given[nearest], "front"),
         f"a type for cassette {cassette}: front port {front} is {here}",
         there,
-        "`cables BUILD --format cassettes`, of a build without `types`, prints what is needed",
+        "`cables FABRIC --format cassettes` without `types` prints what is needed",
     )

@@ -228,7 +228,7 @@ EVIDENCE: dict[str, dict[str, Check]] = {
         REPAIRED: CONTROLLER,
     },
     "sonic": {
-        ROUTES: parsed(VTYSH, FILES + "test_vtysh_accepts_the_lines_for_frr"),
+        ROUTES: parsed(VTYSH, FILES + "test_vtysh_accepts_sonics_frr_conf"),
         ALTERNATES: parsed(
             "FRR 8.4's daemons",
             HERE + "test_host_vrf_live.py::test_every_pair_answers_over_compiled_ways",
