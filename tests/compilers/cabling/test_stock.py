@@ -98,7 +98,7 @@ def changed(front, dice):
     behind = sorted({w[1] for row in of for w in row if w and w[0] == "T"})
     places = {i: max(w[2] for row in of for w in row if w and w[:2] == ("T", i)) for i in behind}
     shuffled = dict(zip(behind, dice.sample(behind, len(behind)), strict=True))
-    how = dice.choice(["ports", "mirror", "split", "merge", "swap", "dark"])
+    how = dice.choice(["ports", "mirror", "split", "part", "merge", "swap", "dark"])
 
     def moved(word):
         if not word or word[0] == "F":
@@ -110,6 +110,8 @@ def changed(front, dice):
             return "T", i, places[i] + 1 - k
         if how == "split" and k > 1:
             return "T", i + len(behind), k - 1
+        if how == "part" and k > 1:
+            return "T", i + len(behind), k
         if how == "merge" and i == behind[-1]:
             return "T", behind[0], k + places[behind[0]]
         return word
@@ -171,6 +173,22 @@ def test_the_choice_is_the_first_of_the_best(seed):
     all_fronts = [*stock, *(rows for _, rows in plain.types if rows not in stock)]
     assert [*map(all_fronts.index, fronts)] == [*least[-1]]
     assert (len(found.ends), len({*found.turned.tolist()})) == least[2:4]
+
+
+def test_trunks_of_one_kind_are_preferred():
+    """Quadrics with mirrored positions would need reversed trunks to the fans."""
+    quadrics, fan = (rows for _, rows in planned(q=3).types)
+    mirrored = tuple(
+        " ".join(f"T{w[1]}.{5 - int(w[3])}" for w in text.split()) for text in quadrics
+    )
+    stock = {"mirrored": mirrored, "straight": quadrics, "fan": fan}
+    plan = plan_of(with_types(stock, q=3))
+    assert [name for name, _ in plan.types] == ["straight", "fan"]
+    assert not plan.turned.any()
+    del stock["straight"]
+    plan = plan_of(with_types(stock, q=3))
+    assert led(plan) == wanted(plan)
+    assert np.bincount(plan.turned).tolist() == [3, 3]
 
 
 CASES = [
