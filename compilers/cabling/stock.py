@@ -179,8 +179,9 @@ def _chosen(ways: _Ways, here: Bools, taken: Bools, given: int) -> Numbers:
     choices the first types at the first cassettes.
     """
     fits = ways.fits & here
+    kind: Numbers = np.argmax(fits, axis=0)
     if (fits.sum(axis=0)[here] == 1).all():
-        return np.argmax(fits, axis=0)
+        return kind
     try:
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import coo_array
@@ -212,7 +213,8 @@ def _chosen(ways: _Ways, here: Bools, taken: Bools, given: int) -> Numbers:
         chosen = np.round(found.x).astype(np.int64)
         some = np.flatnonzero(goal)
         rules.append((some, -goal[some].astype(np.int64), -int(goal @ chosen)))
-    return np.argmax(chosen[at], axis=0)
+    kind = np.argmax(chosen[at], axis=0)
+    return kind
 
 
 def _rules(
@@ -228,13 +230,13 @@ def _rules(
     able = np.flatnonzero(fits.any(axis=1))
     joined = {(t, u): ways.joined(t, u) for t in able.tolist() for u in able.tolist()}
     for p, (a, b) in enumerate(ways.pairs.tolist()):
-        for near, far, turn in ((a, b, 1), (b, a, -1)):
+        for near, far in ((a, b), (b, a)):
             for t in np.flatnonzero(fits[:, near]).tolist():
                 others = np.flatnonzero(fits[:, far]).tolist()
-                serve = [u for u in others if joined[(t, u)[::turn]][0][p]]
+                serve = [u for u in others if joined[(t, u) if near == a else (u, t)][0][p]]
                 columns = np.array([*at[serve, far].tolist(), at[t, near]])
                 yield columns, np.append(np.ones(len(serve), np.int64), -1), 0
-                for u in serve if turn == 1 else ():
+                for u in serve if near == a else ():
                     for k in np.flatnonzero(joined[t, u][1][:, p]).tolist():
                         both = np.array([kinds[-1] + 1 + k, at[t, a], at[u, b]])
                         yield both, np.array([1, -1, -1]), -1

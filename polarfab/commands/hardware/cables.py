@@ -85,8 +85,8 @@ def _print(summary: dict[str, Any]) -> None:
     print_facts(f"{summary['fabric']}: cables", facts, more)
     if panels := summary.get("panels"):
         unused = ", ".join(panels.pop("unused_types", []))
-        facts = [*panels.items(), *([("unused_types", unused)] if unused else [])]
-        print_facts("panels", [(word.replace("_", " "), n) for word, n in facts])
+        said = panels | ({"unused_types": unused} if unused else {})
+        print_facts("panels", [(word.replace("_", " "), n) for word, n in said.items()])
     phases = [
         {word: len(v) if isinstance(v, list) else v for word, v in entry.items()}
         for entry in summary["phases"]
