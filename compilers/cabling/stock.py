@@ -37,18 +37,18 @@ def from_stock(found: Shuffle, given: Given, stage: Numbers, room: int) -> Shuff
     own = [each for each in found.types if each[1] not in words]
     stock = [(name, rows) for name, rows in given if words[rows] == name]
     types = [*stock, *((f"{n}-new" if n in words.values() else n, rows) for n, rows in own)]
-    ways = _Ways.of(found, types, room)
+    exits = _Exits.of(found, types, room)
     kind = np.full(len(found.home), -1)
     taken = np.zeros(len(types), np.bool_)
     for step in np.unique(stage):
         here = stage == step
-        kind[here] = _chosen(ways, here, taken, len(stock))[here]
+        kind[here] = _chosen(exits, here, taken, len(stock))[here]
         taken[kind[here]] = True
-    return ways.through(found, kind, types)
+    return exits.through(found, kind, types)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ways:
+class _Exits:
     """What T types do with the N links between C cassettes.
 
     panel: int64[N, 2]. pair: int64[N], the pair of cassettes of each link, an index into
@@ -67,7 +67,7 @@ class _Ways:
     trunks: Numbers
 
     @classmethod
-    def of(cls, found: Shuffle, types: Given, room: int) -> _Ways:
+    def of(cls, found: Shuffle, types: Given, room: int) -> _Exits:
         link = np.flatnonzero(found.trunk >= 0)
         flip = found.panel[link, 0] > found.panel[link, 1]
         ends = np.where(flip[:, None], [1, 0], [0, 1])
@@ -172,13 +172,13 @@ def _tables(rows: tuple[str, ...], found: Shuffle) -> tuple[Bools, Numbers, Numb
     return leads, port, place
 
 
-def _chosen(ways: _Ways, here: Bools, taken: Bools, given: int) -> Numbers:
+def _chosen(exits: _Exits, here: Bools, taken: Bools, given: int) -> Numbers:
     """int64[C]: the type of each cassette of a stage.
 
     The fewest types that are not in stock, then types, trunks, and permutations of trunks; of equal
     choices the first types at the first cassettes.
     """
-    fits = ways.fits & here
+    fits = exits.fits & here
     kind: Numbers = np.argmax(fits, axis=0)
     if (fits.sum(axis=0)[here] == 1).all():
         return kind
@@ -194,10 +194,10 @@ def _chosen(ways: _Ways, here: Bools, taken: Bools, given: int) -> Numbers:
     goals = np.zeros((4 + count, types * count + types + 2))
     goals[0, kinds[given:]] = 1
     goals[1, kinds[~taken]] = 1
-    goals[2, : at.size] = np.where(fits, ways.trunks, 0).ravel()
+    goals[2, : at.size] = np.where(fits, exits.trunks, 0).ravel()
     goals[3, -2:] = 1
     goals[4 + np.arange(count), at] = np.arange(types)[:, None]
-    rules = list(_rules(ways, fits, at, kinds))
+    rules = list(_rules(exits, fits, at, kinds))
     chosen: Numbers = np.zeros(goals.shape[1], np.int64)
     for goal in goals[np.append(np.ones(4, np.bool_), fits.sum(axis=0) > 1)]:
         row = np.repeat(np.arange(len(rules)), [len(columns) for columns, _, _ in rules])
@@ -218,7 +218,7 @@ def _chosen(ways: _Ways, here: Bools, taken: Bools, given: int) -> Numbers:
 
 
 def _rules(
-    ways: _Ways, fits: Bools, at: Numbers, kinds: Numbers
+    exits: _Exits, fits: Bools, at: Numbers, kinds: Numbers
 ) -> Iterator[tuple[Numbers, Numbers, int]]:
     """Columns, their factors, and what their sum is at least."""
     for c in np.flatnonzero(fits.any(axis=0)).tolist():
@@ -228,8 +228,8 @@ def _rules(
         for t in able.tolist():
             yield np.array([kinds[t], at[t, c]]), np.array([1, -1]), 0
     able = np.flatnonzero(fits.any(axis=1))
-    joined = {(t, u): ways.joined(t, u) for t in able.tolist() for u in able.tolist()}
-    for p, (a, b) in enumerate(ways.pairs.tolist()):
+    joined = {(t, u): exits.joined(t, u) for t in able.tolist() for u in able.tolist()}
+    for p, (a, b) in enumerate(exits.pairs.tolist()):
         for near, far in ((a, b), (b, a)):
             for t in np.flatnonzero(fits[:, near]).tolist():
                 others = np.flatnonzero(fits[:, far]).tolist()

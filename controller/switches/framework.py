@@ -26,8 +26,6 @@ _INSTALL = {
 }
 SOCKET_TIMEOUT = 30.0
 """Seconds that sending one chunk may take; a loaded switch reads late."""
-UNANSWERED_ECHOES = 3
-"""Echo requests (one every 15 s) that a switch may leave unanswered before it counts as lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +50,11 @@ class Framework:
         return str(names[0](type_)), str(names[1](type_, code))
 
     def configure(self, host: str, port: int) -> None:
-        """Set the address to listen on, and the timeouts that a loaded switch needs."""
+        """Set the address to listen on, and the timeout that a loaded switch needs."""
         self.conf(args=[], project=_PACKAGES[self.name], default_config_files=[])
         self.conf.set_override("ofp_listen_host", host)
         self.conf.set_override("ofp_tcp_listen_port", port)
         self.conf.set_override("socket_timeout", SOCKET_TIMEOUT)
-        self.conf.set_override("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
 
     def quieten(self) -> None:
         """Limit the framework's own log to critical errors.
@@ -87,7 +84,7 @@ def load(name: str | None = None) -> Framework:
             return _load(candidate)
     wanted = name or " or ".join(FRAMEWORKS)
     raise InputError.of(
-        key="--framework",
+        key="framework",
         required=f"{wanted}, installed",
         given="no such package here",
         todo="; or ".join(_INSTALL[n] for n in ([name] if name else FRAMEWORKS)),
@@ -110,7 +107,7 @@ def _installed(name: str) -> bool:
         return False
     if tuple(map(int, re.findall(r"\d+", version)[:3])) < _OLDEST[name]:
         raise InputError.of(
-            key="--framework",
+            key="framework",
             required=f"{name} {'.'.join(map(str, _OLDEST[name]))} or later",
             given=version,
             todo=_INSTALL[name],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inventory.problems import InputError
+from inventory.problems import InputError, at_key
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
@@ -56,97 +56,103 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
 @click.argument(
     "folders", metavar="BUILD…", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@shared("--pattern", "those of throughput, else uniform")
-@click.option(
-    "--demand",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A file of rates between switches, in the place of a pattern.",
-)
+@shared("--pattern", "those of throughput, or a file of rates between switches; else uniform")
 @click.option(
     "--collective",
     metavar="NAME",
-    help="The time of ring-allreduce, tree-allreduce, all-to-all or sweep3d over all hosts.",
+    help="Time a collective over all hosts: ring-allreduce, tree-allreduce, all-to-all, sweep3d.",
 )
 @click.option(
     "--trace",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The packets of a file, until all have come: cycle, source, destination, flits.",
+    help="Send the packets of a file until all have arrived: cycle, source, destination, flits.",
 )
 @click.option(
     "--size",
     type=click.IntRange(1),
     default=1 << 16,
     show_default=True,
-    help="Of a collective's vector, or of each message; bytes.",
+    help="Bytes of a collective's vector, or of each of its messages.",
 )
-@click.option("--load", "words", metavar="L,…", default="", help="Offered.  [default: .1,.2,…,1]")
+@click.option(
+    "--load", "words", metavar="L,…", default="", help="Offered loads.  [default: .1,.2,…,1]"
+)
 @shared("--hosts-per-node")
 @click.option(
-    "--ways",
+    "--routing",
     type=click.Choice(["minimal", "emitted", "adaptive", "shortest", "ugal", "valiant"]),
     multiple=True,
-    help="Minimal ports, by weights, UGAL_PF; without alternates shortest paths, UGAL or Valiant; "
-    "again for more.  [default: as built]",
+    help="How packets choose paths: by the build's tables (minimal ports, weights as emitted, "
+    "UGAL_PF), or by any shortest path, UGAL or Valiant; again for more.  [default: as built]",
 )
 @click.option(
     "--paths",
     type=click.Choice(["shortest", "table"]),
     default="shortest",
     show_default=True,
-    help="Of shortest, ugal and valiant: any shortest path, or the one of the table.",
+    help="What shortest, ugal and valiant take: any shortest path, or the one of the tables.",
 )
 @click.option(
     "--scheme",
     type=click.Choice(["single", "hop", "valley"]),
     default="single",
     show_default=True,
-    help="Of channels: any free one, as in the papers, or as verify proves them.",
+    help="Virtual channels: any free one, as in the papers, or those that verify proves.",
 )
 @click.option(
     "--level",
     type=click.Choice(["packet", "flit"]),
     default="packet",
     show_default=True,
-    help="What moves as one; flits are a check, and slower.",
+    help="What crosses a switch as one; flits are slower, and nearer to BookSim.",
 )
-@click.option("--vcs", type=click.IntRange(1, 16), default=4, show_default=True, help="Of a port.")
-@click.option("--packet", type=click.IntRange(1, 64), default=4, show_default=True, help="Flits.")
+@click.option(
+    "--vcs",
+    type=click.IntRange(1, 16),
+    default=4,
+    show_default=True,
+    help="Virtual channels of a port.",
+)
+@click.option(
+    "--packet",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="Flits of a packet.",
+)
 @click.option(
     "--buffer",
     type=click.IntRange(1, 1 << 16),
     default=128,
     show_default=True,
-    help="Flits of a port, for all its virtual channels.",
+    help="Flits that a port buffers, for all its virtual channels.",
 )
 @click.option(
     "--link",
     type=click.IntRange(1, 10_000),
     default=1,
     show_default=True,
-    help="Cycles of a link between switches.",
+    help="Cycles that a link between switches takes.",
 )
 @click.option(
     "--metres",
     type=click.FloatRange(0, min_open=True),
-    help="Of cable a cycle: links as long as in the cable plan. A flit of 64 bytes at 400 Gbit/s: "
-    "0.256.",
+    help="Metres of cable that a flit passes in a cycle (.256 at 400 Gbit/s); links are as long as "
+    "in the cable plan.",
 )
 @click.option(
     "--flows",
     type=click.IntRange(0, 1 << 16),
     default=0,
     show_default=True,
-    help="Of two hosts, each hashed to one port; 0: packet by packet.",
+    help="Flows between two hosts, each on one path by a hash; 0: each packet by itself.",
 )
 @click.option(
-    "--warmup", type=click.IntRange(0, 10**6), default=1_500, show_default=True, help="Cycles."
-)
-@click.option(
-    "--period",
-    type=click.IntRange(10, 10**6),
-    default=500,
+    "--warmup",
+    type=click.IntRange(0, 10**6),
+    default=1_500,
     show_default=True,
-    help="Cycles; four of them are measured.",
+    help="Cycles before the measurement.",
 )
 @shared("--fail", "from a cycle on, as in 3-8@2000", "failures", callback=_failures)
 @shared("--seed")
@@ -155,7 +161,7 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="Of each load, with the next seeds; figures get 95 % intervals.",
+    help="Runs of each load, with the next seeds; figures get 95 % intervals.",
 )
 @output_option("a plot, FILE.svg or FILE.png")
 @shared("--scheduler")
@@ -163,13 +169,12 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
 def command(
     folders: tuple[Path, ...],
     pattern: str | None,
-    demand: Path | None,
     collective: str | None,
     trace: Path | None,
     size: int,
     words: str,
     hosts_per_node: int | None,
-    ways: tuple[str, ...],
+    routing: tuple[str, ...],
     failures: Failures,
     seed: int,
     output: Path | None,
@@ -182,20 +187,19 @@ def command(
     Input-queued switches with virtual channels and credits, as in BookSim, whose defaults of the
     papers these are: packets of 4 flits, any of 4 channels, 128 flits a port. Latencies are in
     cycles, a flit over a link; loads are parts of what the hosts' links carry. Several builds, and
-    several --ways, are measured one after the other, and plotted together. Exit code 1: a deadlock.
+    several --routing, are measured one after the other, and plotted together. Exit code 1: a
+    deadlock.
 
     \b
         polarfab simulate build --pattern tornado --load 0.05,0.1,0.15
         polarfab simulate build --load 0.5 --fail 3-8@2000
-        polarfab simulate polarfly slimfly --ways minimal -o latency.svg
+        polarfab simulate polarfly slimfly --routing minimal -o latency.svg
         polarfab simulate build --collective ring-allreduce --size 1048576
     """
     from compilers.estimates import Size
     from compilers.proof.explanation import find_failures
     from polarfab.fabric import Fabric
 
-    if pattern and demand:
-        raise InputError.of("a pattern or a file of rates", "both", key="--demand")
     asked_for = {"--pattern": pattern, "--collective": collective, "--trace": trace}
     if len(both := [name for name, value in asked_for.items() if value]) > 1:
         raise InputError.of("a pattern, a collective or a trace", " and ".join(both), key=both[1])
@@ -203,23 +207,26 @@ def command(
         raise InputError.of("links of one length or of the cable plan", "both", key="--metres")
     switches["metres"] = switches["metres"] or 0.0
     hosts = hosts_per_node or 0
-    pattern = str(demand) if demand else pattern or "uniform"
+    demand = Path(pattern) if pattern and Path(pattern).is_file() else None
+    pattern = pattern or "uniform"
     loads = _loads(words)
     form = file_form(output, "svg", "png") if output else ""
     fabrics = [Fabric.load(folder) for folder in folders]
     for fabric in fabrics:
-        for word, _ in failures:
-            find_failures(fabric.builds[0], word)
+        with at_key("fail"):
+            for word, _ in failures:
+                find_failures(fabric.builds[0], word)
         say_time(Size.of_build(fabric.builds[0]), "simulate")
-    asked = [(fabric, {**switches, "ways": way}) for fabric in fabrics for way in ways or (None,)]
-    if switches["paths"] == "table" and not {"shortest", "ugal", "valiant"} & {*ways}:
-        required = "--ways shortest, ugal or valiant with --paths table"
-        raise InputError.of(required, ", ".join(ways) or "none", key="--paths")
+    asked = [
+        (fabric, {**switches, "routing": one}) for fabric in fabrics for one in routing or (None,)
+    ]
+    if switches["paths"] == "table" and not {"shortest", "ugal", "valiant"} & {*routing}:
+        required = "--routing shortest, ugal or valiant with --paths table"
+        raise InputError.of(required, ", ".join(routing) or "none", key="--paths")
     if collective or trace:
         runs = switches["runs"] > 1
         others = {
-            "--load": words, "--demand": demand, "-o": output, "--scheduler": scheduler,
-            "--runs": runs,
+            "--load": words, "-o": output, "--scheduler": scheduler, "--runs": runs,
         }  # fmt: skip
         if beside := [name for name, value in others.items() if value]:
             what = "--collective" if collective else "--trace"
@@ -234,7 +241,7 @@ def command(
         with progress(_doing(settings["level"])) as bar:
             given = pattern, loads, hosts, seed, failures, bar, scheduler, demand
             curves = of_each_plane(fabric, lambda plane: simulate(plane, *given, **settings))  # noqa: B023
-        measured.append(MeasuredBuild(fabric, settings["ways"], hosts, pattern, tuple(curves)))
+        measured.append(MeasuredBuild(fabric, settings["routing"], hosts, pattern, tuple(curves)))
     if output:
         from compilers.drawing.plots import plot
         from extensions.simulation.latency_plot import latencies
@@ -255,10 +262,10 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class MeasuredBuild:
-    """A fabric, ways and traffic, with a curve for each plane. hosts: a switch; 0 for as built."""
+    """A curve for each plane of a fabric. hosts: of a switch; 0 for as built."""
 
     fabric: Fabric
-    ways: str | None
+    routing: str | None
     hosts: int
     pattern: str
     curves: tuple[LatencyCurve, ...]
@@ -272,14 +279,16 @@ class MeasuredBuild:
     def title(self) -> str:
         """Of its table and its plot."""
         topology = self.fabric.builds[0].topology.title()
-        ways = f", ways {self.ways}" if self.ways else ""
-        return f"{topology}, {counted(self.hosts_per_node, 'host')} per node, {self.pattern}{ways}"
+        routing = f", routing {self.routing}" if self.routing else ""
+        return (
+            f"{topology}, {counted(self.hosts_per_node, 'host')} per node, {self.pattern}{routing}"
+        )
 
     def report(self) -> dict[str, Any]:
         """For JSON."""
         names = [build.name for build in self.fabric.builds]
-        ways = {"ways": self.ways} if self.ways else {}
-        more = {"pattern": self.pattern, "hosts_per_node": self.hosts_per_node, **ways}
+        routing = {"routing": self.routing} if self.routing else {}
+        more = {"pattern": self.pattern, "hosts_per_node": self.hosts_per_node, **routing}
         reports = [
             {"name": name, **more, **curve.report()}
             for name, curve in zip(names, self.curves, strict=True)
@@ -294,7 +303,7 @@ def _named(measured: Sequence[MeasuredBuild]) -> list[tuple[str, LatencyCurve]]:
     named = []
     for each in measured:
         name = str(each.fabric.folder) if alike else each.fabric.builds[0].name
-        named.append((f"{name}, {each.ways}" if each.ways else name, each.curves[0]))
+        named.append((f"{name}, {each.routing}" if each.routing else name, each.curves[0]))
     return named
 
 
@@ -316,14 +325,14 @@ def _to_the_end(
     run = trace_times if isinstance(given[0], Path) else completion_time
     reports, ended = list[dict[str, Any]](), True
     for fabric, settings in asked:
-        builds, ways = fabric.builds, settings["ways"]
+        builds, routing = fabric.builds, settings["routing"]
         each = of_each_plane(fabric, lambda plane: run(plane, *given, **settings))  # noqa: B023
-        more = {"ways": ways} if ways else {}
+        more = {"routing": routing} if routing else {}
         rows = [{"name": b.name, **more, **asdict(e)} for b, e in zip(builds, each, strict=True)]
         reports.append(merged_reports([b.name for b in builds], rows, {"name": fabric.name}))
         if not as_json:
             for build, found in zip(builds, each, strict=True):
-                _print_times(build, found, str(given[0]), f", ways {ways}" if ways else "")
+                _print_times(build, found, str(given[0]), f", routing {routing}" if routing else "")
         ended &= all(found.cycles is not None for found in each)
     if as_json:
         print_json(reports[0] if len(reports) == 1 else {"simulated": reports})
@@ -331,12 +340,12 @@ def _to_the_end(
         raise SystemExit(1)
 
 
-def _print_times(build: Build, found: CompletionTime | TraceTimes, what: str, ways: str) -> None:
+def _print_times(build: Build, found: CompletionTime | TraceTimes, what: str, routing: str) -> None:
     if found.cycles is None:
         warn(f"{build.name}: {what} does not end: {found.lost:,} packets are lost")
         _warn_deadlock(build, found.deadlock)
     else:
-        print(f"{build.name}: {what} {found.text(ways)}")
+        print(f"{build.name}: {what} {found.text(routing)}")
 
 
 def _warn_deadlock(build: Build, switches: Iterable[int]) -> None:

@@ -123,10 +123,10 @@ def _tally(
     longest = np.full((hosts, hosts), SILENT, np.int64)
     shortest = np.full((hosts, hosts), np.iinfo(np.int64).max)
     packets, hops = packets[hops != SILENT], hops[hops != SILENT]
-    way = packets.source, packets.destination
-    np.add.at(replies, way[::-1], 1)
-    np.maximum.at(longest, way, hops)
-    np.minimum.at(shortest, way, hops)
+    pair = packets.source, packets.destination
+    np.add.at(replies, pair[::-1], 1)
+    np.maximum.at(longest, pair, hops)
+    np.minimum.at(shortest, pair, hops)
     return replies, np.where(longest == SILENT, SILENT, shortest), longest
 
 

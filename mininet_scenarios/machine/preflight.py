@@ -143,7 +143,7 @@ def _refused(*command: str) -> str:
 
 
 def _missing(what: str, todo: str, given: str = ABSENT, *, engine: str) -> Problem:
-    return Problem(key=f"--engine {engine}", required=what, given=given, todo=todo)
+    return Problem(key=f"engine {engine}", required=what, given=given, todo=todo)
 
 
 BASE, A_PORT, A_HOST = 200, 0.2, 1.0
@@ -192,7 +192,7 @@ def require_resources(
         InputError: what is short, all at once.
     """
     here, wanted = here or available(), needed(build, hosts)
-    smaller = "a smaller fabric, fewer hosts (hosts: 1), or --engine model"
+    smaller = "a smaller fabric, fewer hosts (hosts: 1), or `engine model`"
     todo = {
         "memory": ("{:,} MB of memory", smaller),
         "files": ("{:,} open files per process", f"ulimit -Hn {wanted.files}, or {smaller}"),
@@ -204,7 +204,7 @@ def require_resources(
     }
     problems = [
         Problem(
-            key="--engine mininet",
+            key="engine mininet",
             required=words.format(getattr(wanted, name)),
             given=f"{getattr(here, name):,}",
             todo=hint,
@@ -214,7 +214,7 @@ def require_resources(
     ]
     if flows and flows.protocol == "tcp" and not shutil.which("iperf3"):
         todo_too = "apt install iperf3, or protocol: udp"
-        problems.append(Problem("iperf3", "not there", todo_too, key="--engine mininet"))
+        problems.append(Problem("iperf3", "not there", todo_too, key="engine mininet"))
     if problems:
         raise InputError(problems)
 

@@ -18,7 +18,7 @@ from compilers.readers.emitted_forwarding import (
     network_text,
     with_mark,
 )
-from compilers.readers.route_tables import RouteLines, RouteWay
+from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.router_text import DISCARD, RouterText
 
 SMALL = 4
@@ -48,7 +48,7 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
     inner = [vrf for found in router.interfaces.values() for vrf in found.looked.values()]
     for vrf in router.stages.keys() - {*inner, *(found.vrf for found in members.values())}:
         router.fault(0, f"VRF {vrf}, in which no packet comes in")
-    if router.entering.ways and not (inside or router.ingress):
+    if router.entering.next_hops and not (inside or router.ingress):
         line = min(router.entering.first_lines().values(), default=0)
         router.fault(line, f"routes of VRF {router.vrf}, in which no packet comes in")
     ports = {port for name in (*router.ingress.values(), *inside) for port in router.ports(name)}
@@ -149,7 +149,7 @@ def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
 def _with_lines(rows: RouteLines) -> dict[str, tuple[list[str], int]]:
     """The next hops of every prefix, and the line where the first one is."""
     found: dict[str, tuple[list[str], int]] = {}
-    for prefix, hop, line in rows.rows(*rows.ways):
+    for prefix, hop, line in rows.rows(*rows.next_hops):
         found.setdefault(prefix, ([], line))[0].append(hop or "discard")
     return found
 
@@ -165,12 +165,12 @@ def _last_resorts(router: RouterText, rows: RouteLines) -> None:
 
 def _lookup(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:
     """The table of some routes, those of one prefix as one that shares; none where none lead on."""
-    ways = {
-        hop: RouteWay(0, 0, ((_leaves_by(router, hop, ends), 1),))
-        for hop in rows.ways
+    next_hops = {
+        hop: RouteHop(0, 0, ((_leaves_by(router, hop, ends), 1),))
+        for hop in rows.next_hops
         if hop != DISCARD
     }
-    return tuple(rows.tables(router.file, ways).values())
+    return tuple(rows.tables(router.file, next_hops).values())
 
 
 def _leaves_by(router: RouterText, hop: str, ends: dict[str, str]) -> str:
@@ -213,12 +213,12 @@ def _next_hops(
 
 def _to_hosts(router: RouterText, rows: RouteLines) -> Iterator[tuple[str, int]]:
     """The hosts that these routes find in their VRF, each through itself."""
-    ways = [way for way in rows.ways if way.count(" ") > 1]
-    for prefix, way, line in rows.rows(*ways):
-        gateway, interface, vrf = way.split(" ")
+    next_hops = [next_hop for next_hop in rows.next_hops if next_hop.count(" ") > 1]
+    for prefix, next_hop, line in rows.rows(*next_hops):
+        gateway, interface, vrf = next_hop.split(" ")
         found = router.interfaces.get(interface)
         if prefix not in (f"{gateway}/32", f"{gateway}/128") or not found or found.vrf != vrf:
-            router.fault(line, f"{prefix} by {way} is no host of a VRF")
+            router.fault(line, f"{prefix} by {next_hop} is no host of a VRF")
         elif not _reaches(router, gateway, interface, interface):
             router.fault(line, f"no interface has a network with {gateway}")
         else:
@@ -243,11 +243,12 @@ def _stages(router: RouterText, ends: dict[str, str]) -> Iterator[Claim]:
             for gateway, line in _to_hosts(router, rows):
                 yield Claim("staged host", (port, gateway), router.file, line)
             by_prefix: dict[str, list[str]] = {}
-            for prefix, way, _ in rows.rows(*(way for way in rows.ways if way.count(" ") < 2)):
-                by_prefix.setdefault(prefix, []).append(_leaves_by(router, way, ends))
-            for prefix, ways in by_prefix.items():
+            links = (hop for hop in rows.next_hops if hop.count(" ") < 2)
+            for prefix, hop, _ in rows.rows(*links):
+                by_prefix.setdefault(prefix, []).append(_leaves_by(router, hop, ends))
+            for prefix, next_hops in by_prefix.items():
                 if not family or _within(prefix, router.wanted.get((family, vrf), "")):
-                    value = (port, network_text(prefix), *map(Interface, sorted(ways)))
+                    value = (port, network_text(prefix), *map(Interface, sorted(next_hops)))
                     yield Claim("staged", value, router.file, found.line)
             for block in _blocks(router) if (family, vrf) in router.direct else ():
                 if _within(block, router.wanted.get((family, vrf), "")):
