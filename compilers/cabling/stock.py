@@ -213,7 +213,7 @@ def _chosen(exits: _Exits, here: Bools, taken: Bools, given: int) -> Numbers:
         chosen = np.round(found.x).astype(np.int64)
         some = np.flatnonzero(goal)
         rules.append((some, -goal[some].astype(np.int64), -int(goal @ chosen)))
-    kind = np.argmax(chosen[at], axis=0)
+    kind[:] = np.argmax(chosen[at], axis=0)
     return kind
 
 
