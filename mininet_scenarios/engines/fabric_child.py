@@ -17,12 +17,12 @@ from mininet_scenarios.ovs.management_socket import sent_by_port
 from mininet_scenarios.ovs.openvswitch import Port
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import (
-    SILENT,
     Counts,
     LinkChange,
     Miswire,
     NodeChange,
     Outage,
+    tally,
 )
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
@@ -56,19 +56,11 @@ class FabricChild(OpenFlowChild):
         self.fabric.suffer(self.outage.after(event))
 
     def exchanged(self, counts: Counts, version: int) -> tuple[Counts, ...]:
-        """Requests from collector to collector, and an answer to each that arrives."""
+        """From collector to collector."""
         assert self.collectors is not None  # noqa: S101
-        writer, requests = self._writer(version), HostPackets.of(counts)
-        total = 2 * len(requests)
-        arrived = self.collectors.exchange(
-            writer, requests, lambda done, _: self._progress(done, total)
-        )
-        answers = requests[arrived != SILENT].back()
-        done = len(answers)
-        hops = self.collectors.exchange(
-            writer, answers, lambda more, _: self._progress(done + more, total)
-        )
-        return _tally(answers, hops, len(self.hosts))
+        packets = HostPackets.of(counts)
+        hops = self.collectors.exchange(self._writer(version), packets, self._progress)
+        return tally(packets.source, packets.destination, hops, len(self.hosts))
 
     def port(self, switch: int, number: int) -> Port:
         """As `OvsFabric` has it."""
@@ -113,21 +105,6 @@ class FabricChild(OpenFlowChild):
             self.ovs.appctl("revalidator/wait")
         switches = {bridge_name(v): v for v in self.fabric.powered(self.outage)}
         return sent_by_port(self.ovs.folder, switches, self.build.wiring)
-
-
-def _tally(
-    packets: HostPackets, hops: NDArray[np.int16], hosts: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """replies, shortest and longest of an `Observation`: what arrived of these answers."""
-    replies = np.zeros((hosts, hosts), np.int64)
-    longest = np.full((hosts, hosts), SILENT, np.int64)
-    shortest = np.full((hosts, hosts), np.iinfo(np.int64).max)
-    packets, hops = packets[hops != SILENT], hops[hops != SILENT]
-    way = packets.source, packets.destination
-    np.add.at(replies, way[::-1], 1)
-    np.maximum.at(longest, way, hops)
-    np.minimum.at(shortest, way, hops)
-    return replies, np.where(longest == SILENT, SILENT, shortest), longest
 
 
 if __name__ == "__main__":

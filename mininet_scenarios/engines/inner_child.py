@@ -44,10 +44,10 @@ from mininet_scenarios.scenario.engine import (
     Miswire,
     NodeChange,
     Outage,
+    tally,
 )
 from mininet_scenarios.scenario.timeline_events import as_cabled
-from mininet_scenarios.traffic.pinging import Answers, observed, ping_all
-from mininet_scenarios.traffic.probing import ProbeProcess
+from mininet_scenarios.traffic.probing import ProbeProcess, send_round
 from mininet_scenarios.traffic.rule_exercise import PortsDown, RuleExercise
 
 RUN = Path("/run")
@@ -115,9 +115,9 @@ class HostAddresses:
         plan, vertex = self.build.addressing, int(self.who.switch[host])
         return str(plan.gateway(vertex) if version == 4 else plan.network6(vertex)[1])
 
-    def ends(self) -> list[tuple[int, str]]:
+    def ends(self, version: int = 4) -> list[tuple[int, str]]:
         """Of each host a process in its namespace, and its address."""
-        return [(host.pid, self.address(i, 4)) for i, host in enumerate(self.hosts)]
+        return [(host.pid, self.address(i, version)) for i, host in enumerate(self.hosts)]
 
     def setup(self, host: int) -> list[str]:
         """What `ip -batch` configures in a host."""
@@ -187,7 +187,7 @@ class InnerChild(ABC):
         """Let an event happen."""
 
     def send(self, file: str, version: int) -> None:
-        """Send echo requests: `file` holds how many from host to host, as an array.
+        """Send packets: `file` holds how many from host to host, as an array.
 
         What came of them, and what left each port meanwhile (`Observation`), takes its place.
         """
@@ -200,15 +200,10 @@ class InnerChild(ABC):
         """int64[S, ports + 1]: packets that have left each switch by each port to another."""
 
     def exchanged(self, counts: Counts, version: int) -> tuple[Counts, ...]:
-        """replies, shortest and longest of an `Observation`: hosts ping each other."""
-        addresses = [self.network.address(i, version) for i in range(len(self.hosts))]
-        return observed(self.ping(counts, addresses), len(self.hosts))
-
-    def ping(self, counts: Counts, addresses: list[str]) -> dict[tuple[int, int], Answers]:
-        """So many echo requests from each host to each of these addresses."""
-        places = [host.pid for host in self.network.hosts]
-        requests = [(*pair, int(counts[pair])) for pair in zip(*np.nonzero(counts), strict=True)]
-        return ping_all(places, addresses, requests, self._progress)
+        """arrived, shortest and longest of an `Observation`: UDP from host to host."""
+        pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
+        hops = send_round(self.network.ends(version), pairs.tolist(), self._progress)
+        return tally(pairs[:, 0], pairs[:, 1], hops, len(self.hosts))
 
     def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
         """Start a probe over pairs of hosts (`ProbeProcess`)."""

@@ -35,10 +35,6 @@ class RoutedChild(InnerChild):
         daemons.mkdir()
         self.network = Routers(self.build, Path(rendered), target, self.hosts, daemons)
         self.network.start()
-        everyone = range(len(self.hosts))
-        for version in (4, 6) if self.build.addressing.ipv6 else (4,):
-            gateways = [self.network.gateway(i, version) for i in everyone]
-            self.ping(np.eye(len(everyone), dtype=np.int64), gateways)
         self.network.quieten()
 
     def divert(self, node: str, egress: int, port: int) -> None:

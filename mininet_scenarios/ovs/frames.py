@@ -101,10 +101,6 @@ class HostPackets:
         source, destination = np.repeat(pairs, times, axis=0).T
         return cls(source, destination, np.arange(len(source)) - first)
 
-    def back(self) -> HostPackets:
-        """The answers to them."""
-        return HostPackets(self.destination, self.source, self.number)
-
 
 UDP_NUMBER, DISCARD = 17, 9
 ECHO_REPLY = {4: (1, 0), 6: (58, 129)}

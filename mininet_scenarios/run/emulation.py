@@ -37,7 +37,6 @@ from inventory.values import LONGEST_PLACE
 from mininet_scenarios.engines.engine_kinds import ENGINES, require, require_known
 from mininet_scenarios.machine import preflight
 from mininet_scenarios.machine.preflight import require_resources
-from mininet_scenarios.machine.runs import add_folder, recorded
 from mininet_scenarios.run.plan import Observer, Plan, Silent, WrongTables
 from mininet_scenarios.run.plan import plan as make_plan
 from mininet_scenarios.run.rehearsal import carry_out
@@ -106,12 +105,10 @@ class Emulation:
             WrongTables: verification has not passed on a build.
             EngineError: an engine could not do its part.
         """
-        with recorded() as record, work_folder(self.keep) as work:
-            if not self.keep:
-                add_folder(record, work)
-            return self._run(work, record)
+        with work_folder(self.keep) as work:
+            return self._run(work)
 
-    def _run(self, work: Path, record: Path) -> Emulated:
+    def _run(self, work: Path) -> Emulated:
         scenario = self.loaded.scenario
         name, framework = self._choose(scenario)
         began, begun = _provenance(), perf_counter()
@@ -124,7 +121,7 @@ class Emulation:
         if name == "mininet":
             hosts = HostSample.of(plan.cabled, scenario.hosts)
             require_resources(plan.cabled, hosts, scenario.traffic.flows)
-        engine = kind.make(self._setup(plan, framework, work, record))
+        engine = kind.make(self._setup(plan, framework, work))
         then = partial(engine.prompt, self.terminal) if self.terminal else None  # type: ignore[attr-defined]
         result = carry_out(plan, engine, self.observer, then)
         result.seconds = {
@@ -147,7 +144,7 @@ class Emulation:
             facts["moves_to"] = [other.identity for other in others]
         return Emulated(facts, result)
 
-    def _setup(self, plan: Plan, framework: str, work: Path, record: Path) -> Setup:
+    def _setup(self, plan: Plan, framework: str, work: Path) -> Setup:
         """What the engine gets, with the builds in their folders."""
         names = ["build", *(f"build-{n}" for n in range(1, len(plan.builds)))]
         folders = [
@@ -164,7 +161,6 @@ class Emulation:
             temporary=not self.keep,
             patience=plan.scenario.patience,
             rate=plan.scenario.traffic.link_rate,
-            record=record,
             builds=tuple(builds) if several else (),
             folders=tuple(folders) if several else (),
         )
@@ -254,9 +250,7 @@ def run_planes(emulation: Emulation) -> Emulated:
         return emulation.run()
     if emulation.terminal:
         raise InputError.of("a fabric of one plane", f"{count} planes", "name one", key="--cli")
-    with recorded() as record, work_folder(emulation.keep) as work:
-        if not emulation.keep:
-            add_folder(record, work)
+    with work_folder(emulation.keep) as work:
         folders = folders or _compiled(emulation, work / "build")
         builds = [load(folder) for folder in folders]
         return _merged(loaded, builds, list(_each(emulation, builds, folders)))

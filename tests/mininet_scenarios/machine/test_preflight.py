@@ -1,11 +1,13 @@
 """What is missing for Mininet is told at once, with what to install."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from inventory.problems import InputError
 from mininet_scenarios.machine import preflight
+from mininet_scenarios.scenario.engine import HostSample
 from polarfab import Fabric, emulate, rehearse
 
 
@@ -69,3 +71,31 @@ def test_a_user_namespace_where_we_are_not_root(monkeypatch):
     assert preflight.namespaces()[:2] == ["unshare", "--map-root-user"]
     monkeypatch.setattr(preflight.os, "geteuid", lambda: 0)
     assert "--map-root-user" not in preflight.namespaces()
+
+
+def test_what_is_short_is_told_at_once(compiled):
+    build = compiled(5)
+    hosts = HostSample.of(build)
+    wanted = preflight.needed(build, hosts)
+    preflight.require_resources(build, hosts, here=wanted)
+    none = preflight.Amounts(10, 10, 10, 10)
+    with pytest.raises(InputError) as error:
+        preflight.require_resources(build, hosts, here=none)
+    told = {problem.required: problem.todo for problem in error.value.problems}
+    assert len(told) == 4
+    assert f"{wanted.files:,} open files per process" in told
+    table = "62 entries in the neighbour tables of all namespaces (gc_thresh3)"
+    assert told[table] == "as root: sysctl -w net.ipv4.neigh.default.gc_thresh3=62"
+    with pytest.raises(InputError, match=f"{wanted.memory:,} MB of memory, given 1; a smaller"):
+        preflight.require_resources(build, hosts, here=replace(wanted, memory=1))
+
+
+def test_needs_grow_with_the_fabric(compiled):
+    small, large = (preflight.needed(b, HostSample.of(b)) for b in (compiled(3), compiled(5)))
+    for name in ("memory", "files", "processes", "neighbours"):
+        assert getattr(small, name) < getattr(large, name)
+    # Measured on q=3 and q=5, everything that runs added up: 159 and 185 MB, 150 and 372 files.
+    assert small.memory > 159
+    assert large.memory > 185
+    assert small.files > 150
+    assert large.files > 372
