@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 
 from compilers.wiring.addressing import format_mac
 from mininet_scenarios.engines.inner_child import OpenFlowChild, Reply, prepare, serve
-from mininet_scenarios.ovs.collectors import CollectorFrames, Collectors, FabricProbe
+from mininet_scenarios.ovs.collectors import CollectorFrames, FabricProbe
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
-from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
+from mininet_scenarios.ovs.frames import FrameWriter
 from mininet_scenarios.ovs.management_socket import sent_by_port
 from mininet_scenarios.ovs.openvswitch import Port
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
@@ -24,6 +25,7 @@ from mininet_scenarios.scenario.engine import (
     Outage,
     tally,
 )
+from mininet_scenarios.traffic.frame_exchange import send_pairs
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 """In a trace: a switch that the packet enters."""
@@ -36,7 +38,7 @@ class FabricChild(OpenFlowChild):
         super().__init__(job, reply)
         self.fabric = OvsFabric(self.build, self.ovs, self.hosts)
         self.writers: dict[int, FrameWriter] = {}
-        self.collectors: Collectors | None = None
+        self.numbered = 0
 
     def start(self) -> None:
         """Start the controller, and Open vSwitch with all its bridges."""
@@ -44,7 +46,6 @@ class FabricChild(OpenFlowChild):
         self.controller.start()
         self.ovs.start()
         self.fabric.start(CONTROLLER_ADDRESS)
-        self.collectors = Collectors(self.ovs, len(self.hosts))
 
     @property
     def outage(self) -> Outage:
@@ -57,10 +58,11 @@ class FabricChild(OpenFlowChild):
 
     def exchanged(self, counts: Counts, version: int) -> tuple[Counts, ...]:
         """From collector to collector."""
-        assert self.collectors is not None  # noqa: S101
-        packets = HostPackets.of(counts)
-        hops = self.collectors.exchange(self._writer(version), packets, self._progress)
-        return tally(packets.source, packets.destination, hops, len(self.hosts))
+        pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
+        with closing(self.host_ends()) as ends:
+            hops = send_pairs(ends, self._writer(version), pairs, self._progress, self.numbered)
+        self.numbered += len(pairs)
+        return tally(pairs[:, 0], pairs[:, 1], hops, len(self.hosts))
 
     def port(self, switch: int, number: int) -> Port:
         """As `OvsFabric` has it."""
@@ -68,14 +70,12 @@ class FabricChild(OpenFlowChild):
 
     def host_ends(self) -> CollectorFrames:
         """The collectors."""
-        assert self.collectors is not None  # noqa: S101
-        return CollectorFrames(self.collectors.sockets, self.hosts.names)
+        return CollectorFrames(self.ovs.folder, self.hosts.names)
 
     def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
         """Start a probe over pairs of hosts."""
-        assert self.collectors is not None  # noqa: S101
         ends = np.array(pairs, np.int64).reshape(-1, 2)
-        self.probe = FabricProbe(self.collectors.sockets, self._writer(4), ends, interval)
+        self.probe = FabricProbe(self.host_ends(), self._writer(4), ends, interval)
         self.probe.start()
 
     def paths(self, pairs: list[list[int]]) -> list[list[str]]:

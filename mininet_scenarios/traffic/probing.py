@@ -17,7 +17,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,6 +89,30 @@ def decode(text: str) -> Probed:
         return Probed(*(columns[name] for name in PROBE_COLUMNS))
 
 
+def columns(
+    sent: Sequence[float], heard: Mapping[int, tuple[float, int]], pairs: int
+) -> dict[str, Any]:
+    """The arrays of `Probed`.
+
+    Args:
+        sent: when each packet was, those of a round one pair after the other.
+        heard: by the place among these, when a packet came, and the links that it had crossed.
+        pairs: how many.
+    """
+    received, hops = np.full(len(sent), np.nan), np.full(len(sent), SILENT, np.int16)
+    for place, (at, links) in heard.items():
+        received[place], hops[place] = at, links
+    sequence, pair = np.divmod(np.arange(len(sent), dtype=np.int32), np.int32(max(1, pairs)))
+    return dict(zip(PROBE_COLUMNS, (pair, sequence, np.array(sent), received, hops), strict=True))
+
+
+def encoded(columns: Mapping[str, Any]) -> str:
+    """Arrays as `decode` takes them."""
+    out = io.BytesIO()
+    np.savez(out, **columns)
+    return base64.b64encode(out.getvalue()).decode()
+
+
 def send_round(
     ends: Sequence[tuple[int, str]], pairs: Sequence[tuple[int, int]], progress: Progress
 ) -> NDArray[np.int16]:
@@ -101,7 +125,7 @@ def send_round(
     """
     prober = _Prober(ends, pairs, (), ROUND_PORT)
     prober.once(progress)
-    hops: NDArray[np.int16] = prober.columns()["hops"]
+    hops: NDArray[np.int16] = columns(prober.sent, prober.heard, len(pairs))["hops"]
     return hops
 
 
@@ -189,17 +213,6 @@ class _Prober:
                     self.heard.setdefault(number * len(self.to) + pair, (time.monotonic(), hops))
         return True
 
-    def columns(self) -> dict[str, Any]:
-        """The arrays of `Probed`."""
-        count, pairs = len(self.sent), len(self.to)
-        received, hops = np.full(count, np.nan), np.full(count, SILENT, np.int16)
-        for place, (at, links) in self.heard.items():
-            received[place], hops[place] = at, links
-        sequence, pair = np.divmod(np.arange(count, dtype=np.int32), np.int32(max(1, pairs)))
-        return dict(
-            zip(PROBE_COLUMNS, (pair, sequence, np.array(self.sent), received, hops), strict=True)
-        )
-
 
 def _socket(pid: int, address: str, port: int) -> socket.socket:
     """Open vSwitch's userspace datapath leaves checksums as they are: none is sent or looked at."""
@@ -234,9 +247,7 @@ def main() -> None:
     prober = _Prober(job["ends"], job["pairs"], job["frames"], PROBE_PORT)
     print("ready", flush=True)
     prober.run(job["interval"])
-    out = io.BytesIO()
-    np.savez(out, **prober.columns())
-    print(base64.b64encode(out.getvalue()).decode())
+    print(encoded(columns(prober.sent, prober.heard, len(prober.to))))
 
 
 if __name__ == "__main__":

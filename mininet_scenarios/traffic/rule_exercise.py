@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.protocol import LOCAL, TABLES
-from mininet_scenarios.ovs.collectors import frame_out, settled
 from mininet_scenarios.ovs.frames import (
     FRAME_KINDS,
     HASHED,
@@ -30,9 +29,11 @@ from mininet_scenarios.ovs.frames import (
 from mininet_scenarios.ovs.management_socket import (
     ManagementConnection,
     RuleKey,
+    frame_out,
     generations,
     packets_by_rule,
     sent_by_port,
+    settle,
 )
 from mininet_scenarios.ovs.openvswitch import Database, Port, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import bridge_name
@@ -161,11 +162,7 @@ class RuleExercise:
         """Send them, and compare what arrives with what has to; how often each was sent."""
         first, count = self.frames, len(frames)
         self.frames += count
-        width = frames.sent.dtype.itemsize
-        data = frames.sent.tobytes()
-        rows = (data[place : place + width] for place in range(0, len(data), width))
-        names = self.hosts.names
-        sent = list(zip((names[i] for i in frames.source.tolist()), rows, strict=True))
+        sent = frames.by_host(self.hosts.names)
         arrived = np.zeros(count, np.int64)
         due = range(first, first + count)
         heard, times = exchanged(self.ends, sent, due, came=lambda frame: marked(frame[1]))
@@ -455,4 +452,4 @@ class PortsDown:
                 socket = self.ovs.folder / f"{bridge_name(switch)}.mgmt"
                 self.connections[switch] = ManagementConnection(socket)
             self.connections[switch].outgoing += frame_out(data, TABLES, port)
-        settled(list(self.connections.values()))
+        settle(list(self.connections.values()))
