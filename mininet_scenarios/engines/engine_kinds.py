@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from inventory.problems import InputError, Problem, did_you_mean, shown
 from mininet_scenarios.machine.preflight import FRAMEWORK_PACKAGES
@@ -15,61 +13,39 @@ from mininet_scenarios.scenario.engine import Ability, Engine, Setup
 class EngineKind:
     """An engine that a scenario may name.
 
-    needs_framework: whether it runs the controller, on Ryu or os-ken. `make` imports what the
-    engine needs when it is called, and not before.
+    needs_framework: whether it runs the controller, on Ryu or os-ken.
     """
 
-    title: str
     abilities: frozenset[Ability]
-    make: Callable[[Setup], Engine]
     needs_framework: bool = False
 
 
-def _model(setup: Setup) -> Engine:
-    from mininet_scenarios.engines.model_engine import ModelEngine
+_ROUTED: frozenset[Ability] = frozenset({"counters", "links", "probe"})
+_OPENFLOW: frozenset[Ability] = _ROUTED | {"nodes", "miswire", "controller", "build"}
+ENGINES = {
+    # Open vSwitch, Mininet hosts and the real controller, in namespaces of their own.
+    "mininet": EngineKind(_OPENFLOW | {"flows", "rates", "rules"}, needs_framework=True),
+    # A thousand switches in one Open vSwitch, and the real controller; no hosts.
+    "ovs-fabric": EngineKind(_OPENFLOW | {"paths", "rules"}, needs_framework=True),
+    # Linux kernels, and FRR's daemons, with the rendered configurations of these targets.
+    "linux": EngineKind(_ROUTED),
+    "frr": EngineKind(_ROUTED),
+    # The packet walker and max-min fair flows: no packet is sent.
+    "model": EngineKind(_OPENFLOW | {"flows", "rates", "paths"}),
+}
 
-    return ModelEngine(setup)
 
+def make(name: str, setup: Setup) -> Engine:
+    """An engine; what it needs is imported now, and not before."""
+    if name == "model":
+        from mininet_scenarios.engines.model_engine import ModelEngine
 
-def _inner(setup: Setup, name: str) -> Engine:
+        return ModelEngine(setup)
     from mininet_scenarios.engines.inner_engine import FabricEngine, MininetEngine, RoutedEngine
 
     if name == "mininet":
         return MininetEngine(setup)
     return FabricEngine(setup) if name == "ovs-fabric" else RoutedEngine(setup, name)
-
-
-_ROUTED: frozenset[Ability] = frozenset({"counters", "links", "probe"})
-_OPENFLOW: frozenset[Ability] = _ROUTED | {"nodes", "miswire", "controller", "build"}
-ENGINES: dict[str, EngineKind] = {
-    "mininet": EngineKind(
-        title="Open vSwitch, Mininet hosts and the real controller, in namespaces of their own",
-        abilities=_OPENFLOW | {"flows", "rates", "rules"},
-        make=partial(_inner, name="mininet"),
-        needs_framework=True,
-    ),
-    "ovs-fabric": EngineKind(
-        title="a thousand switches in one Open vSwitch, and the real controller; no hosts",
-        abilities=_OPENFLOW | {"paths", "rules"},
-        make=partial(_inner, name="ovs-fabric"),
-        needs_framework=True,
-    ),
-    "linux": EngineKind(
-        title="Linux kernels that forward by the rendered configurations of the target linux",
-        abilities=_ROUTED,
-        make=partial(_inner, name="linux"),
-    ),
-    "frr": EngineKind(
-        title="FRR's daemons with the rendered configurations of the target frr",
-        abilities=_ROUTED,
-        make=partial(_inner, name="frr"),
-    ),
-    "model": EngineKind(
-        title="the packet walker and max-min fair flows: no packet is sent",
-        abilities=_OPENFLOW | {"flows", "rates", "paths"},
-        make=_model,
-    ),
-}
 
 
 def require(name: str, needed: dict[Ability, str]) -> EngineKind:

@@ -18,14 +18,12 @@ from mininet_scenarios.ovs.management_socket import sent_by_port
 from mininet_scenarios.ovs.openvswitch import Port
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import (
+    Change,
     Counts,
-    LinkChange,
     Miswire,
-    NodeChange,
     Outage,
     tally,
 )
-from mininet_scenarios.traffic.frame_exchange import send_pairs
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 """In a trace: a switch that the packet enters."""
@@ -52,7 +50,7 @@ class FabricChild(OpenFlowChild):
         """As `OvsFabric` has it."""
         return self.fabric.outage
 
-    def suffer(self, event: LinkChange | NodeChange | Miswire) -> None:
+    def suffer(self, event: Change | Miswire) -> None:
         """Ports go and come."""
         self.fabric.suffer(self.outage.after(event))
 
@@ -60,7 +58,7 @@ class FabricChild(OpenFlowChild):
         """From collector to collector."""
         pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
         with closing(self.host_ends()) as ends:
-            hops = send_pairs(ends, self._writer(version), pairs, self._progress, self.numbered)
+            hops = ends.send_pairs(self._writer(version), pairs, self._progress, self.numbered)
         self.numbered += len(pairs)
         return tally(pairs[:, 0], pairs[:, 1], hops, len(self.hosts))
 

@@ -35,14 +35,13 @@ from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.scenario.engine import (
     EVENTS,
     BuildChange,
+    Change,
     ControllerChange,
     Counts,
     EngineError,
     Event,
     HostSample,
-    LinkChange,
     Miswire,
-    NodeChange,
     Outage,
     tally,
 )
@@ -131,40 +130,6 @@ class HostAddresses:
         return lines
 
 
-class Diverter:
-    """Puts a deliberately wrong table into a bridge, one group at a time, and repairs it."""
-
-    def __init__(self, ovs: PrivateOvs) -> None:
-        self.ovs = ovs
-        self.right: tuple[str, str] | None = None
-
-    def divert(self, switch: int, egress: int, port: int) -> None:
-        """Make one class of a switch leave by another port, in the switch itself.
-
-        Raises:
-            EngineError: it has no group that this would change.
-        """
-        bridge, group = bridge_name(switch), f"group_id={egress + 1},"
-        groups = self.ovs.ofctl("dump-groups", bridge).splitlines()
-        right = next((line.strip() for line in groups if group in line), "")
-        wrong = re.sub(r"output:\"?[^,\"]+\"?", f"output:{port}", right)
-        if right == wrong:
-            raise EngineError(f"switch {switch} has no group of egress class {egress} to change")
-        self.right = bridge, right
-        self._change_group(bridge, wrong)
-
-    def restore(self) -> None:
-        """Undo the last `divert`."""
-        if self.right:
-            self._change_group(*self.right)
-            self.right = None
-
-    def _change_group(self, bridge: str, group: str) -> None:
-        """Returns when packets follow the change: flows cached under the old group are gone."""
-        self.ovs.ofctl("mod-group", bridge, group)
-        self.ovs.appctl("revalidator/wait")
-
-
 class InnerChild(ABC):
     """A build with the hosts that take part, and a probe over them."""
 
@@ -224,7 +189,8 @@ class OpenFlowChild(InnerChild):
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
         super().__init__(job, reply)
         self.ovs = PrivateOvs(RUN / "ovs", logs=self.logs)
-        self.controller, self.diverter = ControllerProcess(job), Diverter(self.ovs)
+        self.controller = ControllerProcess(job)
+        self.right: tuple[str, str] | None = None
 
     @property
     @abstractmethod
@@ -232,7 +198,7 @@ class OpenFlowChild(InnerChild):
         """What is wrong with the network."""
 
     @abstractmethod
-    def suffer(self, event: LinkChange | NodeChange | Miswire) -> None:
+    def suffer(self, event: Change | Miswire) -> None:
         """Let it happen to cables and switches."""
 
     @abstractmethod
@@ -252,18 +218,31 @@ class OpenFlowChild(InnerChild):
         """Make one class of a switch leave by another port, in the switch itself.
 
         The controller is stopped meanwhile: it reads switches back, and would correct this one.
+
+        Raises:
+            EngineError: there is no group that this would change.
         """
+        bridge, group = bridge_name(self.vertex[switch]), f"group_id={egress + 1},"
+        groups = self.ovs.ofctl("dump-groups", bridge).splitlines()
+        right = next((line.strip() for line in groups if group in line), "")
+        wrong = re.sub(r"output:\"?[^,\"]+\"?", f"output:{port}", right)
+        if right == wrong:
+            raise EngineError(f"switch {switch} has no group of egress class {egress} to change")
         self.controller.pause()
-        try:
-            self.diverter.divert(self.vertex[switch], egress, port)
-        except EngineError:
-            self.controller.resume()
-            raise
+        self.right = bridge, right
+        self._change_group(bridge, wrong)
 
     def restore(self) -> None:
         """Undo the last `divert`."""
-        self.diverter.restore()
+        if self.right:
+            self._change_group(*self.right)
+            self.right = None
         self.controller.resume()
+
+    def _change_group(self, bridge: str, group: str) -> None:
+        """Returns when packets follow the change: flows cached under the old group are gone."""
+        self.ovs.ofctl("mod-group", bridge, group)
+        self.ovs.appctl("revalidator/wait")
 
     def happen(self, event: Event) -> None:
         """The controller is killed, in a round of a move too, started, or moves the fabric."""

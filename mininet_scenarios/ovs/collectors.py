@@ -23,13 +23,16 @@ from mininet_scenarios.ovs.management_socket import (
     ManagementConnection,
     frame_out,
     messages,
+    settle,
 )
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError
 from mininet_scenarios.ovs.ovsfabric import COLLECTED, collector_name
+from mininet_scenarios.scenario.engine import SILENT, Progress
+from mininet_scenarios.traffic.frame_exchange import PATIENCE, WAVE, send_all
 from mininet_scenarios.traffic.probing import PROBE_LATE, columns, encoded
 
-WAVE = 32
-"""Frames of a collector at once: Open vSwitch drops packet-ins when more than a hundred wait."""
+BLOCK, FIRST_PORT = 1 << 15, 1024
+"""Packets of a round that are in memory at the same time, and the TCP port of the first."""
 
 PROBE_FROM, PROBE_NUMBERS = 1023, 1 << 31
 """The TCP port of a probe, and the first number of its packets: others are sent meanwhile."""
@@ -43,9 +46,10 @@ class CollectorFrames:
         self.hosts, self.number = hosts, {name: i for i, name in enumerate(hosts)}
         names = map(collector_name, range(-(-len(hosts) // COLLECTED)))
         self.connections = [ManagementConnection(folder / f"{name}.mgmt") for name in names]
-        self.wave = WAVE * len(self.connections)
+        self.came: list[HostFrame] = []
         for connection in self.connections:
             connection.outgoing += WHOLE_PACKETS
+        settle(self.connections)  # from now on all of them get what is collected
 
     def close(self) -> None:
         """Hang up."""
@@ -53,29 +57,62 @@ class CollectorFrames:
             connection.socket.close()
 
     def send(self, frames: Sequence[HostFrame]) -> None:
-        """Send each frame from its host.
+        """Send each frame from its host; returns when Open vSwitch has dealt with them.
 
         Raises:
-            OpenVSwitchError: Open vSwitch refused a frame, or hung up.
+            OpenVSwitchError: Open vSwitch refused a frame, or does not answer.
         """
         for name, data in frames:
             collector, host = divmod(self.number[name], COLLECTED)
             self.connections[collector].outgoing += frame_out(data, host + 1)
-        for connection in self.connections:
-            connection.flush()
+        self.came += self._packets(settle(self.connections))
 
     def hear(self, patience: float) -> list[HostFrame]:
         """What hosts get first within so many seconds; nothing where that is nothing."""
         limit = time.monotonic() + patience
-        while True:
-            heard = [
-                (self.hosts[number * COLLECTED + port - 1], bytes(frame))
-                for number, kind, data in messages(self.connections, patience)
-                if kind == MessageType.PACKET_IN
-                for port, frame in [packet_in(data)]
-            ]
-            if heard or time.monotonic() > limit:
-                return heard
+        while not self.came and (left := limit - time.monotonic()) > 0:
+            self.came = self._packets(messages(self.connections, left))
+        came, self.came = self.came, []
+        return came
+
+    def send_pairs(
+        self, writer: FrameWriter, pairs: NDArray[np.int64], progress: Progress, first: int = 0
+    ) -> NDArray[np.int16]:
+        """A packet over each pair, int64[n, 2]; int16[n], links that it crossed, SILENT if lost.
+
+        One that comes to another host than it should is lost. first: the number of the first one.
+        """
+        hops = np.full(len(pairs), SILENT, np.int16)
+        # By chance: so each collector gets a few of a wave.
+        order = np.random.default_rng(1).permutation(len(pairs))
+        source, destination = pairs[order].T
+
+        def place(frame: HostFrame) -> int:
+            number = (marked(frame[1]) or 0) - first
+            return number if 0 <= number < len(pairs) else SILENT
+
+        for begin in range(0, len(pairs), BLOCK):
+            numbers = np.arange(begin, min(begin + BLOCK, len(pairs)))
+            ends, ports = (source[numbers], destination[numbers]), FIRST_PORT + numbers % BLOCK
+            frames = writer.of_kind(HASHED, *ends, ports, first + begin).by_host(self.hosts)
+            wave = WAVE * len(self.connections)
+            for frame in send_all(
+                self, frames, lambda f: place(f) >= 0, len(frames), PATIENCE[-1], wave
+            ):
+                at = place(frame)
+                if at >= 0 and frame[0] == self.hosts[destination[at]]:
+                    hops[order[at]] = links_of(frame[1])
+            progress(begin + len(frames), len(pairs))
+        return hops
+
+    def _packets(self, heard: Sequence[tuple[int, int, bytes]]) -> list[HostFrame]:
+        """Packet-ins of collectors, by the hosts that they are for."""
+        return [
+            (self.hosts[number * COLLECTED + port - 1], bytes(frame))
+            for number, kind, data in heard
+            if kind == MessageType.PACKET_IN
+            for port, frame in [packet_in(data)]
+        ]
 
 
 class FabricProbe(Thread):

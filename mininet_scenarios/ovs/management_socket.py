@@ -130,20 +130,27 @@ def messages(
     return found
 
 
-def settle(connections: Sequence[ManagementConnection]) -> None:
-    """Send all that waits, and a barrier; returns when all have answered.
+def settle(connections: Sequence[ManagementConnection]) -> list[tuple[int, int, bytes]]:
+    """Send all that waits; the messages that come until all of it has been done.
+
+    A bridge hands over packet-ins before it reads its messages: after its second barrier nothing
+    from before the first one is left.
 
     Raises:
         OpenVSwitchError: one does not answer.
     """
-    unanswered, deadline = len(connections), time.monotonic() + DAEMON_PATIENCE
-    for connection in connections:
-        connection.outgoing += message(MessageType.BARRIER_REQUEST, 0)
-    while unanswered:
-        heard = messages(connections, 1)
-        unanswered -= sum(kind == MessageType.BARRIER_REPLY for _, kind, _ in heard)
-        if time.monotonic() > deadline:
-            raise OpenVSwitchError(f"{unanswered} bridges do not answer")
+    found: list[tuple[int, int, bytes]] = []
+    for _ in range(2):
+        unanswered, deadline = len(connections), time.monotonic() + DAEMON_PATIENCE
+        for connection in connections:
+            connection.outgoing += message(MessageType.BARRIER_REQUEST, 0)
+        while unanswered:
+            heard = messages(connections, 1)
+            unanswered -= sum(kind == MessageType.BARRIER_REPLY for _, kind, _ in heard)
+            found += heard
+            if time.monotonic() > deadline:
+                raise OpenVSwitchError(f"{unanswered} bridges do not answer")
+    return found
 
 
 def frame_out(data: bytes, port: int, in_port: int = LOCAL) -> bytes:

@@ -34,15 +34,15 @@ from compilers.tables.folders.build_folder import load
 from compilers.tables.folders.plane_folders import builds_in, save_planes
 from inventory.problems import InputError, shown
 from inventory.values import LONGEST_PLACE
-from mininet_scenarios.engines.engine_kinds import ENGINES, require, require_known
+from mininet_scenarios.engines.engine_kinds import ENGINES, make, require, require_known
 from mininet_scenarios.machine import preflight
 from mininet_scenarios.machine.preflight import require_resources
 from mininet_scenarios.run.plan import Observer, Plan, Silent, WrongTables
 from mininet_scenarios.run.plan import plan as make_plan
 from mininet_scenarios.run.rehearsal import carry_out
-from mininet_scenarios.scenario.engine import Ability, HostSample, Setup
+from mininet_scenarios.scenario.engine import Ability, Check, HostSample, Mismatch, Setup
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario
-from mininet_scenarios.verdict.checks import Check, Happened, Mismatch, PairsReached, Result
+from mininet_scenarios.verdict.checks import Happened, PairsReached, Result
 from mininet_scenarios.verdict.report import RehearsalReport
 
 
@@ -117,11 +117,11 @@ class Emulation:
         if scenario.engine == "auto" and (why := _lacks(name, plan.needs)):
             self._tell_model(f"Mininet cannot do {why}", "(--engine model)")
             name, framework = "model", ""
-        kind = require(name, plan.needs)
+        require(name, plan.needs)
         if name == "mininet":
             hosts = HostSample.of(plan.cabled, scenario.hosts)
             require_resources(plan.cabled, hosts, scenario.traffic.flows)
-        engine = kind.make(self._setup(plan, framework, work))
+        engine = make(name, self._setup(plan, framework, work))
         then = partial(engine.prompt, self.terminal) if self.terminal else None  # type: ignore[attr-defined]
         result = carry_out(plan, engine, self.observer, then)
         result.seconds = {

@@ -16,11 +16,13 @@ from mininet_scenarios.engines.engine_kinds import ENGINES
 from mininet_scenarios.run.plan import Observer, Plan, Silent
 from mininet_scenarios.run.timeline import Timeline
 from mininet_scenarios.scenario.engine import (
+    Check,
     Counts,
     Diversion,
     Engine,
     Flows,
     HostSample,
+    Mismatch,
     Observation,
     Progress,
     Step,
@@ -34,9 +36,7 @@ from mininet_scenarios.scenario.scenario_file import (
 )
 from mininet_scenarios.verdict.checks import (
     CarriedRate,
-    Check,
     Examiner,
-    Mismatch,
     PairsReached,
     Result,
     by_node,

@@ -22,27 +22,21 @@ from mininet_scenarios.scenario.engine import (
     SILENT,
     Ability,
     BuildChange,
+    Check,
     ControllerChange,
     Engine,
     EngineError,
     Event,
     HostPair,
     HostSample,
+    Mismatch,
     Outage,
     Probed,
     Step,
 )
 from mininet_scenarios.scenario.scenario_file import Expect
 from mininet_scenarios.scenario.timeline_events import Case
-from mininet_scenarios.verdict.checks import (
-    Check,
-    Examiner,
-    Happened,
-    Mismatch,
-    PairsReached,
-    Result,
-    Watched,
-)
+from mininet_scenarios.verdict.checks import Examiner, Happened, PairsReached, Result, Watched
 from mininet_scenarios.verdict.predict import Prediction
 
 LEAD = 0.5

@@ -8,7 +8,7 @@ called only with their ability:
 | ability | what the engine does |
 |---|---|
 | counters | `Observation.loads` are the links' packet counters (else all zeros, and not checked) |
-| links, nodes, miswire, controller, build | `apply` takes `LinkChange`, … `BuildChange` |
+| links, nodes, miswire, controller, build | `apply` takes such events (`ability_for`) |
 | probe | `probe_start` and `probe_stop`: packets at a constant rate while all else goes on |
 | flows | `carry`: TCP or UDP flows at a rate, for throughput |
 | rates | links are as fast as `Setup.rate` says |
@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,21 +35,38 @@ from compilers.forwarding.rule import Array, Program
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS
 
-Deviation = tuple[str, str, str]
-"""Where, what was expected, what was seen."""
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A pair or a link that did not behave as expected."""
+
+    where: str
+    expected: str
+    seen: str
+
+    def __str__(self) -> str:
+        """`h0 → h9: expected 2 hops, seen 3 hops`."""
+        return f"{self.where}: expected {self.expected}, seen {self.seen}"
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
-    """Cases that were looked at, and those of them that were not as expected."""
+class Check:
+    """One expectation: its number of cases, how many passed, and the mismatches."""
 
-    cases: int = 0
-    wrong: tuple[Deviation, ...] = ()
+    name: str
+    required: int
+    seen: int
+    mismatches: tuple[Mismatch, ...] = ()
 
     @classmethod
-    def of(cls, cases: int, wrong: list[Any]) -> Findings:
-        """From what JSON holds."""
-        return cls(cases, tuple((where, wanted, seen) for where, wanted, seen in wrong))
+    def of(cls, name: str, cases: int, mismatches: tuple[Mismatch, ...]) -> Check:
+        """A check of cases that each pass or are where there are mismatches."""
+        return cls(name, cases, cases - len({m.where for m in mismatches}), mismatches)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was met."""
+        return self.seen == self.required and not self.mismatches
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +75,15 @@ class Exercise:
 
     rules: flows and group buckets of the program. due: those that packets can reach, and must have.
     missed: those of them that none has. waiting: in words, those that no packet reaches as long as
-    every port is up. arrivals: packets, compared whole. shares: ports of select groups. links:
-    those of a fabric that marks packets, which next switches spread.
+    every port is up. checks: of packets, compared whole where they arrive, and of the shares of
+    ports, or of links in a fabric that marks packets.
     """
 
     rules: int
     due: int
     missed: tuple[str, ...]
     waiting: tuple[str, ...]
-    arrivals: Findings
-    shares: Findings
-    links: Findings = Findings()
+    checks: tuple[Check, ...]
 
     @property
     def exercised(self) -> int:
@@ -83,15 +98,12 @@ class Exercise:
     @classmethod
     def read(cls, said: dict[str, Any]) -> Exercise:
         """From what JSON holds (`dataclasses.asdict`)."""
-        return cls(
-            rules=said["rules"],
-            due=said["due"],
-            missed=tuple(said["missed"]),
-            waiting=tuple(said["waiting"]),
-            arrivals=Findings.of(**said["arrivals"]),
-            shares=Findings.of(**said["shares"]),
-            links=Findings.of(**said["links"]),
+        missed, waiting = (tuple(said[name]) for name in ("missed", "waiting"))
+        checks = tuple(
+            Check(**{**each, "mismatches": tuple(Mismatch(**m) for m in each["mismatches"])})
+            for each in said["checks"]
         )
+        return cls(said["rules"], said["due"], missed, waiting, checks)
 
 
 Progress = Callable[[int, int], None]
@@ -211,22 +223,16 @@ class Diversion:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkChange:
-    """Cables, by the two switches of each, are cut or mended."""
+class Change:
+    """Cables, by the two switches of each, are cut or mended; switches lose power or have it again.
 
-    links: tuple[tuple[str, str], ...]
-    up: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NodeChange:
-    """Switches lose power: all their links and those of their hosts are down at both ends.
-
-    With power again they come back without tables, and ask the controller for them.
+    All links of such a switch and those of its hosts are down at both ends. With power again it
+    comes back without tables, and asks the controller for them.
     """
 
-    switches: tuple[str, ...]
-    up: bool
+    links: tuple[tuple[str, str], ...] = ()
+    switches: tuple[str, ...] = ()
+    up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,16 +268,16 @@ class BuildChange:
     build: int
 
 
-Event = LinkChange | NodeChange | Miswire | ControllerChange | BuildChange
-ENGINE_NEEDS: dict[type, Ability] = {
-    LinkChange: "links",
-    NodeChange: "nodes",
-    Miswire: "miswire",
-    ControllerChange: "controller",
-    BuildChange: "build",
-}
-"""The ability that `apply` takes for each event."""
-EVENTS = {kind.__name__: kind for kind in ENGINE_NEEDS}
+Event = Change | Miswire | ControllerChange | BuildChange
+EVENTS = {kind.__name__: kind for kind in get_args(Event)}
+
+
+def ability_for(event: Event) -> Ability:
+    """The one that `apply` takes; what cuts power can cut links."""
+    if isinstance(event, Change):
+        return "nodes" if event.switches else "links"
+    others: dict[type, Ability] = {Miswire: "miswire", ControllerChange: "controller"}
+    return others.get(type(event), "build")
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,13 +470,11 @@ class Outage:
     def after(self, event: Event) -> Outage:
         """The outage after one more event."""
         match event:
-            case LinkChange(links, up):
-                cut = {_ordered(link) for link in links}
-                return replace(self, links=self.links - cut if up else self.links | cut)
-            case NodeChange(switches, up):
-                dark = frozenset(switches)
-                left = self.switches - dark if up else self.switches | dark
-                return replace(self, switches=left)
+            case Change(links, switches, up):
+                cut, dark = {_ordered(link) for link in links}, frozenset(switches)
+                if up:
+                    return replace(self, links=self.links - cut, switches=self.switches - dark)
+                return replace(self, links=self.links | cut, switches=self.switches | dark)
             case Miswire(one, other, repaired):
                 wrong = Miswire(one, other)
                 if repaired:

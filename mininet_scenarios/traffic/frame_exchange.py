@@ -8,12 +8,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mininet_scenarios.machine.netns import entered
-from mininet_scenarios.ovs.frames import HASHED, FrameWriter, HostFrame, links_of, marked
-from mininet_scenarios.scenario.engine import SILENT, Progress
+from mininet_scenarios.ovs.frames import HostFrame
 from mininet_scenarios.traffic.probing import widen_receiving
 
 PATIENCE = (0.1, 0.3, 1.0)
@@ -25,14 +21,12 @@ A frame takes the same path each time: Open vSwitch's hash does not look behind 
 
 STILL = 0.1
 """Seconds without any frame after which the next are sent."""
-BLOCK = 1 << 15
-"""Frames that are in memory at the same time."""
+WAVE = 32
+"""Frames sent at once: Open vSwitch drops packet-ins when more than a hundred wait."""
 
 
 class HostEnds(Protocol):
-    """Sends frames as hosts, `wave` of them at once, and gets theirs."""
-
-    wave: int
+    """Sends frames as hosts, and gets theirs."""
 
     def send(self, frames: Sequence[HostFrame]) -> None:
         """Send each frame from its host."""
@@ -47,59 +41,27 @@ def send_all(
     awaited: Callable[[HostFrame], bool],
     answers: int,
     patience: float,
+    wave: int = WAVE,
 ) -> list[HostFrame]:
     """Send frames; what hosts get until so many awaited ones have come.
 
     One that comes twice, as it was sent again, counts once. patience: seconds without any frame
-    after which it ends, too.
+    after which it ends, too. wave: so many are sent at once.
     """
     heard: list[HostFrame] = []
     came: set[HostFrame] = set()
     lost = 0
-    for first in range(0, len(frames), ends.wave):
-        ends.send(frames[first : first + ends.wave])
-        sent = min(first + ends.wave, len(frames))
+    for first in range(0, len(frames), wave):
+        ends.send(frames[first : first + wave])
+        sent = min(first + wave, len(frames))
         still = STILL if sent < len(frames) else patience
+        lost *= sent < len(frames)  # some may have come late
         while len(came) + lost < min(answers, sent):
             if not (more := ends.hear(still)):
                 lost = min(answers, sent) - len(came)
             heard += more
             came.update(filter(awaited, more))
     return heard
-
-
-def send_pairs(
-    ends: HostEnds,
-    writer: FrameWriter,
-    pairs: NDArray[np.int64],
-    progress: Progress,
-    first: int = 0,
-) -> NDArray[np.int16]:
-    """A packet over each pair, int64[n, 2]; int16[n], the links it crossed, SILENT if it was lost.
-
-    One that comes to another host than it should is lost. first: the number of the first packet.
-    """
-    names = writer.hosts.names
-    hops = np.full(len(pairs), SILENT, np.int16)
-    # Not one collector's after the other's: it takes few at once.
-    order = np.random.default_rng(1).permutation(len(pairs))
-    source, destination = pairs[order].T
-
-    def place(frame: HostFrame) -> int:
-        number = (marked(frame[1]) or 0) - first
-        return number if 0 <= number < len(pairs) else SILENT
-
-    for begin in range(0, len(pairs), BLOCK):
-        numbers = np.arange(begin, min(begin + BLOCK, len(pairs)))
-        ends_of = source[numbers], destination[numbers]
-        frames = writer.of_kind(HASHED, *ends_of, FIRST_PORT + numbers % BLOCK, first + begin)
-        sent = frames.by_host(names)
-        for frame in send_all(ends, sent, lambda f: place(f) >= 0, len(sent), PATIENCE[-1]):
-            at = place(frame)
-            if at >= 0 and frame[0] == names[destination[at]]:
-                hops[order[at]] = links_of(frame[1])
-        progress(begin + len(sent), len(pairs))
-    return hops
 
 
 def exchanged(
@@ -133,7 +95,6 @@ def exchanged(
     return heard, times
 
 
-FIRST_PORT = 1024
 EVERY_PROTOCOL = 3
 """ETH_P_ALL of Linux."""
 LARGEST_FRAME = 2048
@@ -141,8 +102,6 @@ LARGEST_FRAME = 2048
 
 class HostFrames:
     """A socket at the interface `eth0` of each host, by the id of a process in its namespace."""
-
-    wave = 32
 
     def __init__(self, processes: Mapping[str, int]) -> None:
         self.sockets = {host: _raw_socket(process) for host, process in processes.items()}

@@ -39,11 +39,11 @@ from mininet_scenarios.ovs.openvswitch import Database, Port, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.scenario.engine import (
     SILENT,
-    Deviation,
+    Check,
     Exercise,
-    Findings,
     Flows,
     HostSample,
+    Mismatch,
     Progress,
 )
 from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
@@ -101,7 +101,7 @@ class RuleExercise:
         self.first_host = np.zeros(live.tables.switches, np.int64)
         self.first_host[self.hosts.switch[::-1]] = np.arange(len(self.hosts))[::-1]
         self.frames = 0
-        self.wrong: list[Deviation] = []
+        self.wrong: list[Mismatch] = []
         self.before = self._counted()
         self.after = self.before
 
@@ -119,7 +119,7 @@ class RuleExercise:
         self._ask()
         for version in self.rules.versions:
             self._every_kind(version)
-        shares, links = self._shares(tolerance)
+        shares = self._shares(tolerance)
         self._until_reached()
         due = set(self.rules.due)
         if repairs:
@@ -130,9 +130,10 @@ class RuleExercise:
             due=len(due),
             missed=tuple(rule.words for rule in idle if rule in due),
             waiting=tuple(rule.words for rule in idle if rule not in due),
-            arrivals=Findings(self.frames, tuple(self.wrong)),
-            shares=shares,
-            links=links,
+            checks=(
+                Check.of("frames arrive as they were sent", self.frames, tuple(self.wrong)),
+                *(check for check in shares if check.required),
+            ),
         )
 
     def _ask(self) -> None:
@@ -147,7 +148,7 @@ class RuleExercise:
                 others = [data for there, data in heard if there == host]
                 near = next((d for d in others if len(d) == len(answer[1])), b"")
                 seen = f"answered by {near.hex()}" if near else "no answer"
-                self.wrong.append((question.words, "answered by the switch", seen))
+                self.wrong.append(Mismatch(question.words, "answered by the switch", seen))
 
     def _every_kind(self, version: int) -> None:
         """Frames of every kind between all hosts that the tables connect."""
@@ -196,9 +197,9 @@ class RuleExercise:
         names = self.hosts.names
         pair = f"{names[frames.source[number]]} → {names[frames.destination[number]]}"
         of = f"IPv{frames.version}, {frames.kind}"
-        self.wrong.append((f"{pair}, {of}", wanted, seen))
+        self.wrong.append(Mismatch(f"{pair}, {of}", wanted, seen))
 
-    def _shares(self, tolerance: float | None) -> tuple[Findings, Findings]:
+    def _shares(self, tolerance: float | None) -> list[Check]:
         """Flows to every select group that hosts reach: how its ports shared them, and, where
         packets are marked, how all links did.
         """
@@ -216,16 +217,16 @@ class RuleExercise:
         before, sent = self._counted(), self._sent()
         flows = self._flow(wanted, FIRST_HASHED)
         self.after = self._counted()
-        links, known = Findings(), self.rules.prediction
+        checks, known = [self._group_shares(chosen, before, tolerance)], self.rules.prediction
         if pipeline.whole and len(flows.rate):
-            links = link_shares(known, self.hosts, flows, self._sent() - sent, SIGMAS)
-        return self._group_shares(chosen, before, tolerance), links
+            checks.append(link_shares(known, self.hosts, flows, self._sent() - sent, SIGMAS))
+        return checks
 
     def _group_shares(
         self, chosen: Groups, before: dict[RuleKey, int], tolerance: float | None
-    ) -> Findings:
+    ) -> Check:
         """How the ports of these groups shared the packets since."""
-        cases, wrong = 0, list[Deviation]()
+        cases, wrong = 0, list[Mismatch]()
         for (switch, _, egress), group in chosen.items():
             packets = [self._since(rule, before) for rule in group.buckets]
             where = f"{self.build.wiring.names[switch]}, egress class {egress}"
@@ -237,8 +238,8 @@ class RuleExercise:
                 if not total or abs(seen - share) > (tolerance or chance):
                     name = self.build.wiring.port_name(switch, port)
                     words = f"{seen:.1%} of {total} packets"
-                    wrong.append((f"{where}, port {name}", f"{share:.1%}", words))
-        return Findings(cases, tuple(wrong))
+                    wrong.append(Mismatch(f"{where}, port {name}", f"{share:.1%}", words))
+        return Check.of("ports of select groups have their shares", cases, tuple(wrong))
 
     def _until_reached(self) -> None:
         """More flows to what is missed, from other ports each time."""
@@ -377,7 +378,7 @@ UNEVEN_HASH = 0.03
 
 def link_shares(
     known: Prediction, hosts: HostSample, flows: Flows, seen: NDArray[np.int64], sigmas: float
-) -> Findings:
+) -> Check:
     """Whether every link carried as many of the flows as their shares say, but for chance.
 
     Args:
@@ -395,14 +396,14 @@ def link_shares(
     mean = known.by_port(np.bincount(arc, amount * chance, arcs))
     variance = known.by_port(np.bincount(arc, amount * chance * (1 - chance), arcs))
     off = np.abs(seen - mean) > sigmas * np.sqrt(variance) + 1 + UNEVEN_HASH * mean
-    wiring, wrong = known.build.wiring, list[Deviation]()
+    wiring, wrong = known.build.wiring, list[Mismatch]()
     switch, link = np.nonzero(wiring.far >= 0)
     for s, k in zip(switch.tolist(), link.tolist(), strict=True):
         port = int(wiring.port[s, k])
         if off[s, port]:
             where = f"{wiring.names[s]} → {wiring.names[wiring.far[s, k]]}"
-            wrong.append((where, f"about {mean[s, port]:.0f} packets", f"{seen[s, port]}"))
-    return Findings(len(switch), tuple(wrong))
+            wrong.append(Mismatch(where, f"about {mean[s, port]:.0f} packets", f"{seen[s, port]}"))
+    return Check.of("links have their shares of packets", len(switch), tuple(wrong))
 
 
 SwitchPort = tuple[int, int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,49 +16,17 @@ from compilers.topology.distance import distances, neighbour_table
 from inventory.problems import InputError
 from mininet_scenarios.scenario.engine import (
     SILENT,
+    Check,
     Counts,
     Engine,
     Exercise,
-    Findings,
     HostSample,
+    Mismatch,
     Observation,
     Outage,
 )
 from mininet_scenarios.scenario.scenario_file import Expect
 from mininet_scenarios.verdict.predict import N, Prediction
-
-
-@dataclass(frozen=True, slots=True)
-class Mismatch:
-    """A pair or a link that did not behave as expected."""
-
-    where: str
-    expected: str
-    seen: str
-
-    def __str__(self) -> str:
-        """`h0 → h9: expected 2 hops, seen 3 hops`."""
-        return f"{self.where}: expected {self.expected}, seen {self.seen}"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One expectation: its number of cases, how many passed, and the mismatches."""
-
-    name: str
-    required: int
-    seen: int
-    mismatches: tuple[Mismatch, ...] = ()
-
-    @classmethod
-    def of(cls, name: str, cases: int, mismatches: tuple[Mismatch, ...]) -> Check:
-        """A check of cases that each pass or are among the mismatches."""
-        return cls(name, cases, cases - len(mismatches), mismatches)
-
-    @property
-    def passed(self) -> bool:
-        """Whether it was met."""
-        return self.seen == self.required and not self.mismatches
 
 
 class Examiner:
@@ -379,17 +347,10 @@ class Result:
 
 
 def rule_checks(exercise: Exercise, of: str = "") -> list[Check]:
-    """The checks of an exercise, `of` before their names; shares only with select groups."""
+    """The checks of an exercise, `of` before their names."""
     missed = tuple(Mismatch(words, "packets", "none") for words in exercise.missed)
-    checks = [
-        Check(f"{of}rules exercised", exercise.due, exercise.due - len(missed), missed),
-        _check(f"{of}frames arrive as they were sent", exercise.arrivals),
-    ]
-    if exercise.shares.cases:
-        checks.append(_check(f"{of}ports of select groups have their shares", exercise.shares))
-    if exercise.links.cases:
-        checks.append(_check(f"{of}links have their shares of packets", exercise.links))
-    return checks
+    rules = Check.of("rules exercised", exercise.due, missed)
+    return [replace(check, name=of + check.name) for check in (rules, *exercise.checks)]
 
 
 def rules_in_words(exercise: Exercise) -> str:
@@ -397,9 +358,3 @@ def rules_in_words(exercise: Exercise) -> str:
     words = f"{exercise.exercised:,} of {exercise.rules:,}"
     waiting = len(exercise.waiting)
     return words + (f"; {waiting:,} wait until a port fails" if waiting else "")
-
-
-def _check(name: str, found: Findings) -> Check:
-    wrong = tuple(Mismatch(*difference) for difference in found.wrong)
-    cases = len({mismatch.where for mismatch in wrong})
-    return Check(name, found.cases, found.cases - cases, wrong)

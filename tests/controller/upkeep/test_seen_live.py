@@ -24,7 +24,6 @@ from mininet_scenarios.ovs.frames import FrameWriter
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
 from mininet_scenarios.scenario.engine import SILENT, HostSample
-from mininet_scenarios.traffic.frame_exchange import send_pairs
 from tests.controller import makers
 from tests.controller.cluster.makers import group
 from tests.controller.makers import SWITCHES, compile_into, own_network, polarfab
@@ -61,7 +60,7 @@ class Probe:
     def lost(self):
         """The pairs of switches that have lost a packet, but for those of the bad one's host."""
         first, self.numbered = self.numbered, self.numbered + len(self.pairs)
-        hops = send_pairs(self.ends, self.writer, self.pairs, lambda *_: None, first)
+        hops = self.ends.send_pairs(self.writer, self.pairs, lambda *_: None, first)
         lost = self.pairs[hops == SILENT].tolist()
         return {(a, b) for a, b in lost if BAD not in (a, b)}
 

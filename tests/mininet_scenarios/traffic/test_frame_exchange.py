@@ -1,6 +1,6 @@
 """Frames that a slow machine drops or holds back arrive all the same; those of a fault do not."""
 
-from mininet_scenarios.traffic.frame_exchange import PATIENCE, exchanged, send_all
+from mininet_scenarios.traffic.frame_exchange import PATIENCE, STILL, exchanged, send_all
 
 FRAMES = [(0, b"one"), (1, b"two"), (0, b"three"), (1, b"silent")]
 DUE = [b"one", b"two", b"three", None]
@@ -8,8 +8,6 @@ DUE = [b"one", b"two", b"three", None]
 
 class SlowEnds:
     """Echoes frames to host 9: those of `drops` not before they were sent so often."""
-
-    wave = 32
 
     def __init__(self, drops, strays=()):
         self.drops, self.got, self.sent, self.quiet = dict(drops), list(strays), [], []
@@ -68,11 +66,10 @@ def test_a_frame_that_comes_twice_does_not_stand_for_another(monkeypatch):
     assert {data for _, data in heard} == {b"one", b"two"}
 
 
-def test_what_is_lost_is_waited_for_once():
-    """Not again after each of the waves that follow."""
+def test_what_is_lost_is_waited_for_once_and_at_the_end():
+    """Not after each of the waves that follow."""
     ends = SlowEnds({b"lost": 9})
-    ends.wave = 1
     frames = [(0, data) for data in (b"lost", b"one", b"two")]
-    heard = send_all(ends, frames, lambda _: True, 3, PATIENCE[0])
+    heard = send_all(ends, frames, lambda _: True, 3, PATIENCE[0], wave=1)
     assert heard == [(9, b"one"), (9, b"two")]
-    assert len(ends.quiet) == 1
+    assert ends.quiet == [STILL, PATIENCE[0]]
