@@ -3,7 +3,7 @@
 `WORKS` is the one place where the cost of a verb is declared. Each formula is what an idle process
 has, and a factor for each array that grows with the fabric; the factors are fitted to the peaks of
 whole processes (`extensions.bench.scale_timings.run`) for PolarFly of q = 31 to 127 and for
-PolarStar of 570 to 79,506 switches, rounded up (docs/concepts/scale.md). Where a family computes
+PolarStar of 570 to 79,506 switches, rounded up (docs/how-to/install.md). Where a family computes
 its rows (`compilers.tables.computed_array`), there are no stored ones to count.
 """
 
@@ -200,7 +200,7 @@ SCALES = ("q", "nodes", "h", "k", "n", "groups")
 WIDEST_GAP = 200
 """Numbers in a row that may be no member of a family: prime powers, degrees that do not fit."""
 SMALLER = "take a smaller fabric, or a machine with more memory"
-SHARED = "take a smaller fabric, or share it: --scheduler ADDRESS"
+SHARED = "take a smaller fabric, or share it: `scheduler ADDRESS`"
 WORKS: dict[str, Work] = {
     "topology": Work(
         "making the graph",
@@ -218,55 +218,55 @@ WORKS: dict[str, Work] = {
         "proving",
         _tables,
         _proof,
-        "leave failures out, --quick, or share it: --scheduler ADDRESS",
+        "leave failures out, `quick`, or share it: `scheduler ADDRESS`",
     ),
     "verify minimal": Work(
         "walking the minimal paths of every pair, which are not proved,",
         _tables,
         lambda size: 2e-8 * size.switches**2,
-        "compile it anew, or share it: --scheduler ADDRESS",
+        "compile it anew, or share it: `scheduler ADDRESS`",
     ),
     "verify left": Work(
         "walking what the proof leaves open",
         _tables,
         _walks,
-        "leave failures out, --quick, or share it: --scheduler ADDRESS",
+        "leave failures out, `quick`, or share it: `scheduler ADDRESS`",
     ),
     "verify walk": Work(
         "walking every packet",
         _tables,
         _walks,
-        "prove it by local conditions: --method local",
+        "prove it by local conditions: `method local`",
     ),
     "channels": Work(
         "counting channels",
         lambda size: 27 * size.switches**2,
         lambda size: 4e-7 * size.switches**2,
-        "leave them out: --no-channels",
+        "leave them out: `no_channels`",
     ),
     "throughput": Work(
         "following uniform traffic",
         lambda size: 85 * size.switches**2 + _followed(size),
         lambda size: (4e-7 + 9e-8 * size.degree * size.spread) * size.switches**2,
-        "name a pattern of few flows, --pattern tornado, or share it: --scheduler ADDRESS",
+        "name a pattern of few flows, `pattern tornado`, or share it: `scheduler ADDRESS`",
     ),
     "throughput flows": Work(
         "following traffic",
         _followed,
         lambda size: 3e-7 * size.shares + 1.5e-7 * size.switches**2,
-        "compile it with `balance: minimal`, or share it: --scheduler ADDRESS",
+        "compile it with `balance: minimal`, or share it: `scheduler ADDRESS`",
     ),
     "simulate": Work(
         "simulating a load",
         lambda size: 80 * size.switches**2 + 4000 * size.ends,
         lambda size: 5e-3 * size.ends,
-        "take a smaller fabric, or fewer hosts a switch: --hosts-per-node",
+        "take a smaller fabric, or fewer hosts a switch: `hosts_per_node`",
     ),
     "render": Work(
         "rendering",
         lambda size: _tables(size),
         lambda size: 8e-6 * size.switches**2,
-        "render some switches: --node NODE, or share it: --scheduler ADDRESS",
+        "render some switches: `node NODE`, or share it: `scheduler ADDRESS`",
     ),
     "inventory export": Work(
         "writing the hardware",

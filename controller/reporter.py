@@ -60,7 +60,7 @@ class Reporter:
         self._due = 0.0
         if self._unwritable:
             required, file = "a file that can be written", str(self.status_file)
-            raise InputError.of(required, self._unwritable, file=file, key="--status-file")
+            raise InputError.of(required, self._unwritable, file=file, key="status_file")
         if not self.as_json:
             self._say(
                 f"{where}; build {current.identity}, {current.switches} switches expected;"

@@ -86,12 +86,12 @@ class Tls:
         """
         if names.count("{node}") != 1:
             raise InputError.of(
-                key="--tls-names",
+                key="tls_names",
                 required="a name with {node} in it once",
                 given=repr(names),
                 todo="for example '{node}.fabric.example'",
             )
-        files = {"--tls-key": key, "--tls-cert": certificate, "--tls-ca": authority}
+        files = {"tls_key": key, "tls_cert": certificate, "tls_ca": authority}
         if not any(files.values()):
             return None
         if key and certificate and authority:
@@ -117,7 +117,7 @@ class Tls:
             try:
                 context.load_verify_locations(self.revoked)
             except (OSError, ssl.SSLError) as error:
-                raise InputError([_unusable("--tls-crl", str(self.revoked), error)]) from error
+                raise InputError([_unusable("tls_crl", str(self.revoked), error)]) from error
             context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
         return context
 
@@ -137,12 +137,12 @@ class Tls:
             context.load_cert_chain(self.certificate, self.key, password=lambda: b"")
         except (OSError, ssl.SSLError) as error:
             problems.append(
-                _unusable("--tls-cert, --tls-key", f"{self.certificate}, {self.key}", error)
+                _unusable("tls_cert, tls_key", f"{self.certificate}, {self.key}", error)
             )
         try:
             context.load_verify_locations(self.authority)
         except (OSError, ssl.SSLError) as error:
-            problems.append(_unusable("--tls-ca", str(self.authority), error))
+            problems.append(_unusable("tls_ca", str(self.authority), error))
         if problems:
             raise InputError(problems)
         return context
@@ -171,7 +171,7 @@ class StoreGroup:
             good = False
         if not good:
             raise InputError.of(
-                key="--store",
+                key="store",
                 required="URLs of etcd, with commas between them, all with the same path",
                 given=repr(text),
                 todo="for example http://127.0.0.1:2379 or https://etcd1:2379/lab",
@@ -278,16 +278,16 @@ class Settings:
         """
         if self.token_to_read and not self.tokens:
             raise InputError.of(
-                key="--token-to-read", required="tokens, by --token-file", given="none"
+                key="token_to_read", required="tokens, by `token_file`", given="none"
             )
         if self.insecure:
             return
         problems = [
             Problem(
-                key="--store",
+                key="store",
                 required="https, or a store on loopback",
                 given=f"{url} in plain text, where anyone can lead the fabric",
-                todo="give https URLs with --tls-ca, or --insecure to allow it",
+                todo="give https URLs with `tls_ca`, or `insecure` to allow it",
             )
             for url in (self.group.urls if self.group else ())
             if url.startswith("http:") and not _loopback(urlsplit(url).hostname or "")
@@ -297,7 +297,7 @@ class Settings:
                 key=address.key,
                 required="an address of loopback, or TLS",
                 given=f"{address} in plain text, where anyone can {risk}",
-                todo="give --tls-key, --tls-cert and --tls-ca, or --insecure to allow it",
+                todo="give `tls_key`, `tls_cert` and `tls_ca`, or `insecure` to allow it",
             )
             for address, risk in (
                 (self.listen if listener else None, "impersonate a switch"),

@@ -6,8 +6,9 @@ import difflib
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 KeyPath = tuple[str | int, ...]
@@ -104,6 +105,15 @@ class InputError(Exception):
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[object, ...]]]:
         """It travels between processes as its problems."""
         return type(self), (tuple(self.problems),)
+
+
+@contextmanager
+def at_key(key: str) -> Iterator[None]:
+    """Give problems that have no key this one: what was wrong is in the value of a parameter."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(replace(one, key=one.key or key) for one in error.problems) from error
 
 
 class Refused(InputError):

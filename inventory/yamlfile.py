@@ -265,8 +265,11 @@ class _Builder:
         except InputError as error:
             raise InputError((*self.problems, *error.problems)) from None
         if not isinstance(self.root, dict):
-            given = "an empty file" if self.root is None else shown(self.root)
-            self._note(1 if self.root is not None else 0, "a mapping (key: value)", given)
+            line, given, todo = 1, shown(self.root), ""
+            if self.root is None:
+                todo = "polarfab init DIR writes a fabric.yaml and an inventory.yaml to start from"
+                line, given = 0, "an empty file"
+            self._note(line, "a mapping (key: value)", given, todo)
         if self.problems:
             raise InputError(self.problems)
         data: dict[str, Any] = self.root

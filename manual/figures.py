@@ -38,9 +38,9 @@ def figures() -> Iterator[tuple[str, str]]:
     yield "supernode", polarfab.draw(star, racks=["supernode0", "supernode1"])
     fabric = polarfab.Fabric.from_spec(SMALL).compile()
     plain = polarfab.draw(fabric)
-    way = fabric.explain("0", "2")
-    paths = [(alternate, OTHER, "6 4") for alternate in way.alternates]
-    yield "alternates", overlaid(plain, [*paths, (way.minimal, MINIMAL, "")])
+    explained = fabric.explain("0", "2")
+    paths = [(alternate, OTHER, "6 4") for alternate in explained.alternates]
+    yield "alternates", overlaid(plain, [*paths, (explained.minimal, MINIMAL, "")])
     down = fabric.explain("7", "12", ["7-12"])
     bounced = min((failing.path for failing in down.failing), key=len)
     yield "bounce", overlaid(plain, [(down.minimal, DEAD, "2 5"), (bounced, OTHER, "")])
@@ -75,12 +75,12 @@ def pictures() -> Iterator[tuple[str, str]]:
     yield "rounds.svg", polarfab.chart(after, "rounds", before=before)
     addressed = SMALL | {"addressing": {"ipv6": "fd00::/48"}}
     carried = polarfab.Fabric.from_spec(addressed).compile()
-    ways = [path.nodes for path in polarfab.host_paths(carried, 0, 2, 4).paths]
+    node_paths = [path.nodes for path in polarfab.host_paths(carried, 0, 2, 4).paths]
     dashes = ["", "6 4", "6 4", "2 4"]
     colours = [MINIMAL, OTHER, OTHER, DEAD]
     yield (
         "path-set.svg",
-        overlaid(polarfab.draw(carried), list(zip(ways, colours, dashes, strict=True))),
+        overlaid(polarfab.draw(carried), list(zip(node_paths, colours, dashes, strict=True))),
     )
 
 

@@ -18,7 +18,7 @@ Numbered tables and figures of the papers, as `polarfab reproduce all --quick` c
 draws them. Each value is held against the printed one, and the verdict follows from the values;
 what is simulated is of small sizes and has no verdict, but where an exhibit says that it is of kept
 points: these are of the paper's sizes. Captions are shortened. See
-[how to reproduce them](../how-to/reproduce.md), larger sizes too.
+[how to reproduce them](../concepts/what-we-found.md#reproduce-the-papers), larger sizes too.
 
 *Made from the code when the site is built.*
 

@@ -80,12 +80,12 @@ def recorded(command: str, folder: Path) -> Session:
         RuntimeError: it fails.
     """
     width = {"COLUMNS": str(COLUMNS), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
-    way = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
     lines, before = [], monotonic()
     with subprocess.Popen(
         meant(command),
         cwd=folder,
-        env=os.environ | width | way,
+        env=os.environ | width | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
@@ -121,7 +121,7 @@ def moments(sessions: Sequence[Session]) -> tuple[list[Moment], list[str]]:
 
 
 def svg(sessions: Sequence[Session]) -> str:
-    """The recording as an animated SVG."""
+    """The recording as an animated SVG, whose first frame is the last: none is blank."""
     timeline, lines = moments(sessions)
     length = timeline[-1].second
     wide, high = round(COLUMNS * ADVANCE + 2 * EDGE), ROWS * LINE + 2 * EDGE + BAR
@@ -151,8 +151,8 @@ text {{ fill: #d7dde4; white-space: pre; }}
 #roll {{ animation: roll {length:.1f}s step-end infinite; }}
 #pen {{ animation: pen {length:.1f}s step-end infinite; }}
 }}
-@keyframes roll {{ 0% {{ {_roll(0)} }} {roll}}}
-@keyframes pen {{ 0% {{ {_pen(Moment(0, len(PROMPT), 0))} }} {pen}}}
+@keyframes roll {{ 0% {{ {_roll(_top(len(lines)))} }} {roll}}}
+@keyframes pen {{ 0% {{ {_pen(timeline[-1])} }} {pen}}}
 </style>
 <rect class="page" width="{wide}" height="{high}" rx="9"/>
 <circle cx="20" cy="18" r="5.5" fill="#ff5f57"/><circle cx="38" cy="18" r="5.5" fill="#febc2e"/>\

@@ -22,6 +22,7 @@ import polarfab
 from compilers.entry_points import FUNCTIONS, registered
 from compilers.spec.fabric_file import schema
 from compilers.spec.target_names import target_names
+from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY
 from compilers.tables.build import Build
 from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.target_lookup import target
@@ -86,6 +87,13 @@ def keys() -> Iterator[str]:
             if "properties" in part:
                 yield f"### {kind}: {name}\n\n"
                 yield from _keys(part)
+    yield "## Checks between values\n\n"
+    for check in (*OF_FABRIC, *OF_INVENTORY):
+        yield f"- {check.line}\n"
+    yield (
+        "\nAddresses of management, gateways and servers are ones that an interface may have. "
+        "A GUID is neither 0 nor all ones.\n"
+    )
 
 
 def _keys(part: dict[str, Any]) -> Iterator[str]:
@@ -317,6 +325,8 @@ JSON_OF = (
     "hosts paths build n0 n2",
     "hosts localise build",
     "render build --target eos -o out",
+    "verify build --emitted out",
+    "trees build",
     "cables build",
     "throughput build --pattern uniform",
     "expand build --clusters quadric:1 -o larger",

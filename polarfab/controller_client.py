@@ -136,7 +136,7 @@ class Client:
                 required="a controller that answers",
                 given=f"{self.url}: {_reason(error)}",
                 todo="start one: polarfab controller BUILD --token-file FILE, or name another with "
-                "--to URL",
+                "`to URL`",
             ) from error
 
     def _refused(self, code: int, text: bytes) -> InputError:
@@ -146,7 +146,7 @@ class Client:
             reason = f"an answer that is not from polarfab (HTTP {code})"
         if code == 401:
             given = "one that it does not know" if self.token else "none"
-            todo = "--token-file FILE names the file that the controller was started with"
+            todo = "`token_file FILE` names the file that the controller was started with"
             return InputError.of("a token that the controller accepts", given, todo, key=self.key)
         if "required " in reason:  # a refusal of polarfab's: it says what to do
             return InputError.of("", reason)

@@ -29,7 +29,7 @@ def export(fabric: Fabric, form: str) -> dict[str, str]:
     from compilers.entry_points import EXPORTS, load, registered
 
     if form not in registered(EXPORTS):
-        raise InputError.of(f"one of {', '.join(registered(EXPORTS))}", form, key="--format")
+        raise InputError.of(f"one of {', '.join(registered(EXPORTS))}", form, key="format")
     return dict(load(registered(EXPORTS)[form][0])(fabric.builds))
 
 

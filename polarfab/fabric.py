@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inventory.problems import InputError
+from inventory.problems import InputError, at_key
 from polarfab.contract import contracted
 
 if TYPE_CHECKING:
@@ -322,7 +322,8 @@ class Fabric:
 
         build = self.build
         ends = find_switch(build, source, "SRC"), find_switch(build, destination, "DST")
-        dead = [element for word in fail for element in find_failures(build, word)]
+        with at_key("fail"):
+            dead = [element for word in fail for element in find_failures(build, word)]
         return explain(build, *ends, dead)
 
     def render(

@@ -172,7 +172,7 @@ SHARED: dict[str, dict[str, Any]] = {
         "are disabled now",
     },
     "--to": {"metavar": "URL", "help": f"The controller's management API  [default: {HTTP}]"},
-    "--token-file": {"type": _READ, "help": "A file with a token a line"},
+    "--token-file": {"type": click.Path(path_type=Path), "help": "A file with a token a line"},
     "--ca": {"type": _READ, "help": "The authority of the controller's certificate (PEM)"},
     "--fail": {
         "metavar": "A-B|NODE|GROUP",
@@ -271,7 +271,7 @@ class ControllerAddress(NamedTuple):
         """
         from polarfab.controller_client import Client
 
-        return Client.to(self.url, "--to", self.token_file, self.authority)
+        return Client.to(self.url, "to", self.token_file, self.authority)
 
 
 def controller_options(verb: V) -> Decorated:

@@ -15,7 +15,7 @@ from polarfab.fabric import Fabric
 if TYPE_CHECKING:
     from compilers.audit.route_report import RouteReport
     from compilers.forwarding.walks import Progress
-    from controller.devices.device_push import PushWay
+    from controller.devices.device_push import PushSettings
     from controller.devices.push_report import PushReport
 
 
@@ -35,7 +35,7 @@ def running(url: str, token_file: Path | None = None, authority: Path | None = N
 
     with TemporaryDirectory() as name:
         folder = Path(name) / "running"
-        unpack(Client.to(url, "--to", token_file, authority).ask("build"), folder)
+        unpack(Client.to(url, "to", token_file, authority).ask("build"), folder)
         return Fabric.of(Fabric.load(folder).build)
 
 
@@ -63,7 +63,7 @@ def apply(
     from polarfab.controller_client import Client
 
     with fabric.usable(unverified) as kept:
-        client = Client.to(url, "--to", token_file, authority)
+        client = Client.to(url, "to", token_file, authority)
         packed = pack(kept.folders[0])
         return client.apply(packed, accept_loss, unverified, progress, confirm_within)
 
@@ -95,7 +95,7 @@ def check_routes(
 def push(
     fabric: Fabric,
     target: str,
-    way: PushWay,
+    settings: PushSettings,
     options: Mapping[str, str] | None = None,
     nodes: Sequence[str] = (),
     unverified: bool = False,
@@ -107,7 +107,7 @@ def push(
     Args:
         fabric: verified, or in memory.
         target: frr, linux, eos, nxos, junos, sonic, srlinux or nvue.
-        way: how they are reached, how many at a time, whether only to look.
+        settings: how they are reached, how many at a time, whether only to look.
         options: of the target, as for `render`.
         nodes: only these switches.
         unverified: take tables that verification has not passed on.
@@ -129,7 +129,7 @@ def push(
             before = old.build, Path(folder) / "old"
             with _named(old):
                 PlaneRendering((before[0],), target, None, options).into(before[1])
-        return DevicePush(build, target, options or {}, out, way, progress, before).run(nodes)
+        return DevicePush(build, target, options or {}, out, settings, progress, before).run(nodes)
 
 
 @contextmanager

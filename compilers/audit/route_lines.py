@@ -224,9 +224,9 @@ def _rule(text: str) -> RouteLine:
 def _batch_line(line: str) -> RouteLine | None:
     """A line of routes.batch; None: it is a comment, or of the user's own."""
     match line.split():
-        case ["nexthop", "replace", "id", number, kind, way, *rest]:
+        case ["nexthop", "replace", "id", number, kind, next_hop, *rest]:
             device = rest[1] if kind == "via" else ""
-            return _nexthop(number, way, device, line)
+            return _nexthop(number, next_hop, device, line)
         case ["route", "replace", *words]:
             kind = words.pop(0) if words[0] in ("unreachable", "throw") else ""
             prefix, said = words[0], dict(zip(words[1::2], words[2::2], strict=False))
@@ -246,8 +246,8 @@ def _held_route(entry: Mapping[str, Any]) -> RouteLine:
 
 def _held_nexthop(entry: Mapping[str, Any]) -> RouteLine:
     members = "/".join(f"{m['id']},{m.get('weight', 1)}" for m in entry.get("group", ()))
-    way = members or str(entry.get("gateway", ""))
-    return _nexthop(str(entry["id"]), way, str(entry.get("dev", "")))
+    next_hop = members or str(entry.get("gateway", ""))
+    return _nexthop(str(entry["id"]), next_hop, str(entry.get("dev", "")))
 
 
 def _kernel_route(
@@ -258,7 +258,7 @@ def _kernel_route(
     return RouteLine(table, at, does, "route", add, drop)
 
 
-def _nexthop(number: str, way: str, device: str, add: str = "") -> RouteLine:
+def _nexthop(number: str, next_hop: str, device: str, add: str = "") -> RouteLine:
     """A nexthop object; the members of a group are in one order."""
-    does = "/".join(sorted(way.split("/"))), device
+    does = "/".join(sorted(next_hop.split("/"))), device
     return RouteLine("", f"nexthop {number}", does, "nexthop", add, f"nexthop delete id {number}")

@@ -44,16 +44,16 @@ Line = Callable[[bool, RouteDifference, Hop, str], str]
 def _eos(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
     vrf = "" if one.table == MAIN else f" vrf {one.table}"
     egress = f"egress-vrf {towards} " if towards else ""
-    way = "Null0 254" if hop[0] == "discard" else f"{egress}{hop[1]} {hop[0]}"
-    return f"{'' if add else 'no '}{_family(one)} route{vrf} {one.prefix} {way}"
+    via = "Null0 254" if hop[0] == "discard" else f"{egress}{hop[1]} {hop[0]}"
+    return f"{'' if add else 'no '}{_family(one)} route{vrf} {one.prefix} {via}"
 
 
 def _nxos(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
     context = "" if one.table == MAIN else f"vrf context {one.table}\n  "
     end = "\n  exit" if context else ""
     other = f" vrf {towards}" if towards else ""
-    way = "Null0 254" if hop[0] == "discard" else f"{hop[1]} {hop[0]}{other}"
-    return f"{context}{'' if add else 'no '}{_family(one)} route {one.prefix} {way}{end}"
+    via = "Null0 254" if hop[0] == "discard" else f"{hop[1]} {hop[0]}{other}"
+    return f"{context}{'' if add else 'no '}{_family(one)} route {one.prefix} {via}{end}"
 
 
 def _family(one: RouteDifference) -> str:
@@ -76,8 +76,8 @@ def _sonic(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
     if towards:
         key = f"STATIC_ROUTE|{'default' if one.table == MAIN else one.table}|{one.prefix}"
         return "config load config_db.json" if add else f"sonic-db-cli CONFIG_DB del '{key}'"
-    way = "dev null" if hop[0] == "discard" else f"nexthop {hop[0]} dev {hop[1]}"
-    return f"config route {'add' if add else 'del'} prefix {one.prefix} {way}"
+    via = "dev null" if hop[0] == "discard" else f"nexthop {hop[0]} dev {hop[1]}"
+    return f"config route {'add' if add else 'del'} prefix {one.prefix} {via}"
 
 
 def _srlinux(add: bool, one: RouteDifference, hop: Hop, _: str) -> str:

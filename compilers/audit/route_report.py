@@ -85,7 +85,7 @@ class RouteReport:
         routes_of = system.routes_held(build, chosen)
         if routes_of is None:
             given = f"target {system.name}"
-            raise InputError.of(f"one of {', '.join(ROUTE_FORMS)}", given, key="--target")
+            raise InputError.of(f"one of {', '.join(ROUTE_FORMS)}", given, key="target")
         pools = tuple(ip_network(pool) for pool in fabric_pools(build.addressing))
         check = SwitchRoutes(build, files, routes_of, pools, weighs(chosen))
         results: list[Compared] = []
@@ -195,7 +195,7 @@ def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
     """By the form of files, one of them."""
     given = " and ".join(f"{form} ({path.name})" for form, path in sorted(forms.items()))
     todo = (
-        "compare the switches of each by themselves, or say --target if all were rendered for one"
+        "compare the switches of each by themselves, or give `target` if all were rendered for one"
     )
     return Problem("the tables of one system", given, todo, str(next(iter(forms.values())).parent))
 

@@ -14,7 +14,7 @@ from compilers.topology.family import Boxes
 
 
 def boxed(cables: Cables, boxes: Boxes, room: int) -> Shuffle:
-    """The ways of cables, one a link, through boxes; trunks of at most `room` links."""
+    """Cables, one a link, through boxes; trunks of at most `room` links."""
     known, base = cables.hardware, len(cables.hardware.rack)
     ends = cables.ends.astype(np.int64)
     joined = np.sort(boxes.switch, axis=1) @ [base, 1]

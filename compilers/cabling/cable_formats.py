@@ -26,7 +26,7 @@ def as_csv(rows: Iterable[Row], through: Iterable[str] | None = None) -> Iterato
     """One line per cable with every column of `CABLE_COLUMNS`, and what it runs `through`."""
     if through is None:
         return as_table(CABLE_COLUMNS, rows)
-    longer = ((*row, way) for row, way in zip(rows, through, strict=True))
+    longer = ((*row, boxes) for row, boxes in zip(rows, through, strict=True))
     return as_table((*CABLE_COLUMNS, "through"), longer)
 
 
@@ -117,7 +117,7 @@ def as_records(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
 
 HOST_COLUMNS = (
     *("label", "phase", "rack", "unit", "node", "module", "port", "port_label"),
-    *("host", "mac", "host_rack", "host_unit", "type", "length_m", "way_m"),
+    *("host", "mac", "host_rack", "host_unit", "type", "length_m", "run_m"),
 )
 
 

@@ -55,7 +55,7 @@ class Cables:
     """The E cables between nodes, in the order of their numbers.
 
     ends, ports: int32[E, 2], vertex and port at both ends. needed, length: float64[E], metres of
-    the way and of the cable in stock. kind: int32[E], an index into the types of the cabling.
+    the run and of the cable in stock. kind: int32[E], an index into the types of the cabling.
     bundle: int32[E], -1 for cables within a cluster and rack. hand: int32[E], the cable of the
     inventory that fixes the ports, -1 for none. number: int64[E], from 1, in the whole fabric:
     missing cables leave gaps. socket: int32[E], from 0 among the parallel cables of a link.
@@ -156,7 +156,7 @@ def cables_of(wiring: Wiring, known: Hardware) -> Cables:
     socket = socket[order]
     bundle, bundles = _bundled(racks, found, known)
     hand = _by_hand(wiring, known, ends, socket)
-    needed = way(known, ends)
+    needed = run_length(known, ends)
     kind, length = _from_stock(known, needed, hand)
     number = _numbers(known.cable_number, len(ends))
     found_all = (needed, length, kind, bundle, bundles, hand, number, socket)
@@ -186,7 +186,7 @@ def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
 def too_long(wiring: Wiring, known: Hardware) -> Iterator[Finding]:
     """Findings for racks that are too far apart for the cables in stock."""
     tail, link = wiring.links()
-    needed = way(known, np.stack((tail, wiring.far[tail, link]), axis=1))
+    needed = run_length(known, np.stack((tail, wiring.far[tail, link]), axis=1))
     if needed.max(initial=0) > max(kind["lengths"][-1] for kind in known.cabling["types"]):
         try:
             cables_of(wiring, known)  # passes if the inventory gives the lengths of the long cables
@@ -203,7 +203,7 @@ def _before(known: Hardware, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDAr
     return earlier
 
 
-def way(known: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
+def run_length(known: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
     """float64[E]: metres from port to port, slack included (`inventory.floor.Cabling`)."""
     return distance(known, known.rack[ends], known.unit[ends])
 

@@ -205,7 +205,7 @@ def _rows(build: Build | Cabled, phases: int, phase: int) -> Rows:
     cables = cables_of(build.wiring, hardware_of(build))
     plan = phases_of(build.topology.graph, cables, phases)
     if phase > plan.count:
-        raise InputError.of(f"a phase from 1 to {plan.count}", str(phase), key="--phase")
+        raise InputError.of(f"a phase from 1 to {plan.count}", str(phase), key="phase")
     return Rows.of(build.wiring, cables, plan, phase)
 
 
@@ -217,7 +217,7 @@ def _in_rack(
     if not any(name in names for names in racks):
         known = [word for names in racks for word in names]
         todo = did_you_mean(name, known, f"the racks are {known[0]} to {known[-1]}")
-        raise InputError.of("the name of a rack", name, todo, key="--rack")
+        raise InputError.of("the name of a rack", name, todo, key="rack")
     return tuple(
         (build, rows.of_rack(names.index(name)))
         for (build, rows), names in zip(parts, racks, strict=True)

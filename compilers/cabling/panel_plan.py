@@ -334,7 +334,9 @@ def require_whole(known: Hardware) -> None:
         InputError: links or switches are missing.
     """
     if lacks_links(known):
-        given, todo = "one with links missing", "compile it without them for the panels"
+        given = "one with links missing"
+        todo = "leave `dead_links` and `disabled_ports` out of the inventory and compile again; or "
+        todo += "leave `panels` out, for cables from switch to switch"
         raise InputError.of("a whole fabric for panels", given, todo, key="panels")
 
 
@@ -426,5 +428,5 @@ def _unknown(cassette: str, needed: tuple[str, ...], given: dict[tuple[str, ...]
         ("panels", "types", given[nearest], "front"),
         f"a type for cassette {cassette}: front port {front} is {here}",
         there,
-        "`cables BUILD --format cassettes`, of a build without `types`, prints what is needed",
+        "polarfab cables BUILD --format cassettes of a build without `types` prints these",
     )

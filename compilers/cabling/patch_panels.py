@@ -38,19 +38,19 @@ def patched(cables: Cables, stage: Numbers, name: str, front: tuple[str, ...]) -
     panels, panel = np.unique(number, axis=1, return_inverse=True)
     ends, sockets = panel.reshape(-1, 2), (plug % behind).reshape(-1, 2)
 
-    way = np.full((6, len(cables), 2), -1)
+    legs = np.full((6, len(cables), 2), -1)
     sides = np.broadcast_to(turn[:, None] % room, (len(out), 2))
-    way[0, out], way[1, out], way[2, out] = ends[trunk], port[sockets[trunk], sides], 0
-    way[3, out], way[4, out] = trunk[:, None], sides
-    way[5, out[np.lexsort((turn, trunk))]] = np.arange(2 * len(out)).reshape(-1, 2)
+    legs[0, out], legs[1, out], legs[2, out] = ends[trunk], port[sockets[trunk], sides], 0
+    legs[3, out], legs[4, out] = trunk[:, None], sides
+    legs[5, out[np.lexsort((turn, trunk))]] = np.arange(2 * len(out)).reshape(-1, 2)
     return Shuffle(
         home=panels[0],
-        panel=way[0],
-        front=way[1],
-        lane=way[2],
-        cord=way[5],
-        trunk=way[3, :, 0],
-        position=way[4],
+        panel=legs[0],
+        front=legs[1],
+        lane=legs[2],
+        cord=legs[5],
+        trunk=legs[3, :, 0],
+        position=legs[4],
         ends=ends,
         sockets=sockets,
         turned=np.zeros(len(ends), np.bool_),

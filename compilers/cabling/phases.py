@@ -95,7 +95,7 @@ def installed(
     """
     phases = phases_of(graph, cables_of(wiring, known), stage.count)
     if stage.phase > phases.count:
-        problem = Problem(f"a phase from 1 to {phases.count}", str(stage.phase), key="--phase")
+        problem = Problem(f"a phase from 1 to {phases.count}", str(stage.phase), key="phase")
         raise InputError(problem)
     later = {wiring.names[v] for v in np.flatnonzero(phases.vertex > stage.phase)}
     planned = {"state": "planned"}

@@ -24,7 +24,7 @@ CABLE_COLUMNS = (
     "b_port_label",
     "type",
     "length_m",
-    "way_m",
+    "run_m",
     "colour",
 )
 Row = tuple[int | float | str, ...]

@@ -27,7 +27,7 @@ BEFORE = -2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shuffle:
-    """The ways of E links through C cassettes and T trunks; all from 0.
+    """E links through C cassettes and T trunks; all from 0.
 
     home: int64[C], the cluster of each, of a patch panel the rack; kind: int64[C], the type of
     each, an index into types. types: by name the words of each front port

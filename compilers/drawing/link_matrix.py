@@ -121,12 +121,12 @@ def load_chart(build: Build, pattern: str) -> Chart:
     """
     if pattern not in PATTERNS:
         todo = did_you_mean(pattern, PATTERNS, "choose one of these")
-        raise InputError.of(", ".join(PATTERNS), pattern, todo, key="--pattern")
+        raise InputError.of(", ".join(PATTERNS), pattern, todo, key="pattern")
     hosts = max(1, build.wiring.host_port.shape[1])
     found = LinkLoads.of(build, pattern, hosts)
     if not found.flows:
         required, todo = "a pattern with traffic between switches here", "such as uniform"
-        raise InputError.of(required, pattern, todo, key="--pattern")
+        raise InputError.of(required, pattern, todo, key="pattern")
     f, matrix = found.fluid.hops, Matrix.of(build)
     arcs = np.flatnonzero(f.end >= 0)
     ends = np.stack((arcs, f.end[arcs]), axis=1) // f.slots

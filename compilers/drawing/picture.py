@@ -21,7 +21,7 @@ from compilers.topology.layout import Layout, layout, layouts
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.shared_risk import GROUP_KINDS, find_group
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
-from inventory.problems import InputError, Problem, did_you_mean, shown
+from inventory.problems import InputError, Problem, at_key, did_you_mean, shown
 from templates import environment
 
 MOST_PICTURE_NODES = 20_000
@@ -131,7 +131,8 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
         )
     racks = grouping(subject, layout_name, marked)
     written = subject.wiring.names if topology.graph.order <= SMALL else ()
-    found = find_marked(subject, racks, marked)
+    with at_key("mark"):
+        found = find_marked(subject, racks, marked)
     if interactive and found.group:
         raise InputError.of("a picture (svg) to highlight a group", "a page", key="form")
     scene = compose(
@@ -184,8 +185,8 @@ def draw_chart(
         chart = failure_chart(build, progress)
     elif show == "rounds":
         if before is None:
-            todo = "name it: --from OLDBUILD"
-            raise InputError.of("the build that the switches hold", "none", todo, key="--from")
+            todo = "name it: `from OLDBUILD`"
+            raise InputError.of("the build that the switches hold", "none", todo, key="from")
         chart = move_chart(before, build)
     else:
         raise InputError.of(", ".join(CHARTS), shown(show), key="show")

@@ -26,7 +26,7 @@ DASHES = ("-", "--", "-.", ":")
 CAPTION_WIDTH = 84
 MOST_ACROSS = 4
 """Panels of a row."""
-WAYS = {"minimal": "minimal", "as_emitted": "as emitted", "adaptive": "adaptive"}
+ROUTINGS = {"minimal": "minimal", "as_emitted": "as emitted", "adaptive": "adaptive"}
 """The routes of a saturation, in words."""
 MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
 
@@ -101,11 +101,11 @@ def _ours_first(entry: tuple[tuple[int, str], dict[int, float]]) -> tuple[bool, 
 
 
 def acceptance(throughputs: Sequence[PatternThroughput], title: str) -> tuple[Panel, ...]:
-    """Accepted over offered traffic, one curve a pattern, one panel for each of `WAYS`."""
+    """Accepted over offered traffic, one curve a pattern, one panel for each of `ROUTINGS`."""
     offered = tuple(range(101))
     panels = []
-    for way, words in WAYS.items():
-        shares = ((each.pattern, getattr(each, way)) for each in throughputs if each.flows)
+    for routing, words in ROUTINGS.items():
+        shares = ((each.pattern, getattr(each, routing)) for each in throughputs if each.flows)
         limits = {pattern: 100 * found.share for pattern, found in shares if found}
         curves = tuple(
             Curve(name, offered, tuple(min(x, limit) for x in offered))

@@ -212,4 +212,4 @@ def _follower(build: Build, hosts: int, seed: int) -> Callable[[str], PatternThr
 
 def _unknown(name: str) -> Problem:
     todo = did_you_mean(name, PATTERNS, "choose one of these")
-    return Problem(", ".join(PATTERNS), name, todo, key="--pattern")
+    return Problem(", ".join(PATTERNS), name, todo, key="pattern")

@@ -66,7 +66,7 @@ def _require_one_fabric(before: Build, after: Build) -> None:
         for b in (before, after)
     )
     if one != two:
-        todo = "use --clusters to grow to another topology"
+        todo = "use `clusters` to grow to another topology"
         given = f"{after.topology.title()} and {before.topology.title()}"
         raise InputError.of("two builds of one fabric", given, todo, key="whole")
 

@@ -99,7 +99,7 @@ class SinglePackets:
         link = int(self.program(switch).order[0, number, 0]) if known else UNCABLED
         return link if link >= 0 else UNCABLED
 
-    def ways(self, switch: int) -> dict[int, int]:
+    def weights_of(self, switch: int) -> dict[int, int]:
         """By link, the weights of the paths that the packets of hosts at a switch may take."""
         classes, number = self.build.tables.classes, self.egress(switch)
         if number >= classes.port.shape[1]:

@@ -59,24 +59,24 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class Alternates:
     """All paths that packets of hosts may take, over all pairs of switches.
 
-    ways: pairs times ports with a weight. strays: the places on the path from which a packet is not
-    delivered. max_hops: the links of the longest path. exact: whether a packet was seen to take as
-    many; else it is a bound.
+    paths: pairs times ports with a weight. strays: the places on the path from which a packet is
+    not delivered. max_hops: the links of the longest path. exact: whether a packet was seen to take
+    as many; else it is a bound.
     """
 
-    ways: int = 0
+    paths: int = 0
     strays: int = 0
     max_hops: int = 0
     exact: bool = True
 
-    def and_also(self, other: Ways) -> Ways:
+    def and_also(self, other: Alternates) -> Alternates:
         """These and others, of other destinations."""
         most = max(self.max_hops, other.max_hops)
         exact = any(each.exact and each.max_hops == most for each in (self, other))
-        return Ways(self.ways + other.ways, self.strays + other.strays, most, exact)
+        return Alternates(self.paths + other.paths, self.strays + other.strays, most, exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,7 @@ class Walks:
 
     def single(
         self, destinations: Numbers, link: bool, node: bool
-    ) -> tuple[Ways, tuple[Lengths, Lengths], Numbers]:
+    ) -> tuple[Alternates, tuple[Lengths, Lengths], Numbers]:
         """All paths to some destinations, and under each failure of one link, and of one switch.
 
         Returns:
@@ -171,7 +171,7 @@ class Walks:
         figures = np.zeros((len(destinations), FIGURES + 4), np.int64)
         if self.program.every_hop:
             figures[:, SUSPECT] = True
-            return Ways(), (Lengths(), Lengths()), destinations
+            return Alternates(), (Lengths(), Lengths()), destinations
         self.kernels.walk_paths(
             self.program,
             *self.tabulated,
@@ -184,14 +184,16 @@ class Walks:
             figures,
         )
         good = figures[:, SUSPECT] == 0
-        paths = Ways(int(figures[good, PATHS].sum()), 0, int(figures[good, LONGEST].max(initial=0)))
+        paths = Alternates(
+            int(figures[good, PATHS].sum()), 0, int(figures[good, LONGEST].max(initial=0))
+        )
         of_kind = (figures[good, FIGURES + 2 * kind : FIGURES + 2 * kind + 2] for kind in range(2))
         lengths, others = (Lengths().with_all(found) for found in of_kind)
         return paths, (lengths, others), destinations[~good]
 
     def cases(
         self, destinations: Numbers, rows: Numbers, longest: Numbers | None = None
-    ) -> tuple[Ways, Lengths, Numbers]:
+    ) -> tuple[Alternates, Lengths, Numbers]:
         """All paths to some destinations, and under each set of failures.
 
         Args:
@@ -222,7 +224,7 @@ class Walks:
             np.zeros(len(rows), np.int64) if longest is None else longest,
         )
         strays, longest = figures[:, SUSPECT].sum(), figures[:, LONGEST].max(initial=0)
-        paths = Ways(int(figures[:, PATHS].sum()), int(strays), int(longest))
+        paths = Alternates(int(figures[:, PATHS].sum()), int(strays), int(longest))
         return paths, Lengths().with_all(figures[:, FIGURES:]), lost
 
     def two(self, destinations: Numbers) -> tuple[Lengths, Numbers]:

@@ -81,7 +81,7 @@ class Explanation:
     @property
     def passed(self) -> bool:
         """Whether packets arrive on the minimal path, and on every path under the failures."""
-        return not self.fault and not any(way.fault for way in self.failing)
+        return not self.fault and not any(case.fault for case in self.failing)
 
     def as_dict(self, build: Build) -> dict[str, Any]:
         """For JSON, with the names of the build that was explained."""
@@ -95,7 +95,7 @@ class Explanation:
             "weights": self.weights,
             "hops": [hop.named(build) for hop in self.hops],
             "fault": self.fault or None,
-            "failing": [asdict(way) | {"fault": way.fault or None} for way in self.failing],
+            "failing": [asdict(case) | {"fault": case.fault or None} for case in self.failing],
         }
 
     def _channels(self, build: Build) -> list[list[int]]:
@@ -144,13 +144,13 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         return found
     shared = _over_intermediates if build.carries else _over_links
     if build.every_hop:
-        shared = _over_all_ways
+        shared = _over_all_paths
     return replace(found, **shared(packets, source, found.minimal))
 
 
 def _over_links(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> dict[str, Any]:
     """The alternates by each link with a weight, and all weights."""
-    usual, weights = list(packets.paths(source)), packets.ways(source)
+    usual, weights = list(packets.paths(source)), packets.weights_of(source)
     others = [path.switches for path in usual if weights and path.switches != minimal]
     return {"alternates": tuple(others), "weights": _shares(weights, minimal, usual)}
 
@@ -174,7 +174,9 @@ def _hops(build: Build, path: Sequence[int]) -> tuple[Hop, ...]:
     return tuple(_hop(build, *ends, k) for ends, k in zip(pairwise(path), channels, strict=True))
 
 
-def _over_all_ways(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> dict[str, Any]:
+def _over_all_paths(
+    packets: SinglePackets, source: int, minimal: tuple[int, ...]
+) -> dict[str, Any]:
     """The alternates where switches share packets over next hops, and how many take each."""
     share = {path.switches: path.part for path in packets.paths(source)}
     parts = share.pop(minimal, Fraction(0)), *share.values()

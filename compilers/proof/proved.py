@@ -17,16 +17,16 @@ from compilers.tables.folders.generations import marked
 class Proved:
     """What holds of a build that passed.
 
-    delivery: every pair over a minimal path; ways: over every alternate, too. identities: names,
-    ids and addresses are unique, and every port is cabled as it says. failures: kinds
+    delivery: every pair over a minimal path; alternates: over every alternate, too. identities:
+    names, ids and addresses are unique, and every port is cabled as it says. failures: kinds
     that lose no pair that is still joined. channels: a lossless fabric does not deadlock, nor while
-    packets take a repair that the policy promises. certified: of `ways` and failures, those proved
-    state by state, not by walks. promised: the failures that the policy promises to survive.
+    packets take a repair that the policy promises. certified: of `alternates` and failures, those
+    proved state by state, not by walks. promised: the failures that the policy promises to survive.
     """
 
     delivery: bool = False
     identities: bool = False
-    ways: bool = False
+    alternates: bool = False
     failures: tuple[str, ...] = ()
     channels: bool = False
     certified: tuple[str, ...] = ()
@@ -51,14 +51,16 @@ class Proved:
         return cls(**{**facts, **lists, "promised": promised})
 
     def __str__(self) -> str:
-        """`delivery, identities, ways, link failures`; "nothing" where nothing was."""
-        words = [w for w in ("delivery", "identities", "ways", "channels") if getattr(self, w)]
+        """`delivery, identities, alternates, link failures`; "nothing" where nothing was."""
+        words = [
+            w for w in ("delivery", "identities", "alternates", "channels") if getattr(self, w)
+        ]
         return ", ".join([*words, *(kind_words(kind) for kind in self.failures)]) or "nothing"
 
     @property
     def methods(self) -> dict[str, str]:
-        """`local proof` or `walk`, by what was proved: `delivery`, `ways`, kinds of failures."""
-        proved = [word for word in ("delivery", "ways") if getattr(self, word)]
+        """`local proof` or `walk`, by what was proved: paths, kinds of failures."""
+        proved = [word for word in ("delivery", "alternates") if getattr(self, word)]
         methods = {True: "local proof", False: "walk"}
         return {word: methods[word in self.certified] for word in (*proved, *self.failures)}
 

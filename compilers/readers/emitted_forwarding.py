@@ -163,8 +163,8 @@ def canonical(chain: Chain, in_port: Port) -> Chain:
             continue
         tried.update(map(bare, weights))
         divisor = gcd(*weights.values()) or 1
-        ways = ((port, weight // divisor) for port, weight in weights.items())
-        result.append(tuple(sorted(ways, key=str)))
+        shares = ((port, weight // divisor) for port, weight in weights.items())
+        result.append(tuple(sorted(shares, key=str)))
         if in_port in map(bare, weights):
             break
     return tuple(result)

@@ -28,23 +28,23 @@ Value = tuple[str | int, ...]
 class Ability:
     """What a switch can do of the tables: all, or less where that is said.
 
-    repairs: it tries several ports in order; without, a packet has the first one only. ways: the
-    most ports that share the packets of a class, the minimal port and the heaviest alternates.
+    repairs: it tries several ports in order; without, a packet has the first one only. most_ports:
+    the most ports that share the packets of a class, the minimal port and the heaviest alternates.
     halves: it halves the TTL of packets to a neighbour that do not leave by the port there.
     """
 
     repairs: bool = True
-    ways: int | None = None
+    most_ports: int | None = None
     halves: bool = False
 
     def shared(self, ports: list[int], weights: list[int]) -> dict[int, int]:
         """{port: weight} of packets from hosts, the minimal port first."""
-        ways = [(p, w) for p, w in zip(ports, weights, strict=True) if p and w]
-        if self.ways is not None and len(ways) > self.ways:
-            alternates = [way for way in ways if way[0] != ports[0]]
-            most = sorted(alternates, key=lambda way: -way[1])[: self.ways - 1]
-            ways = [way for way in ways if way[0] == ports[0] or way in most]
-        return dict(ways)
+        weighted = [(p, w) for p, w in zip(ports, weights, strict=True) if p and w]
+        if self.most_ports is not None and len(weighted) > self.most_ports:
+            alternates = [one for one in weighted if one[0] != ports[0]]
+            most = sorted(alternates, key=lambda one: -one[1])[: self.most_ports - 1]
+            weighted = [one for one in weighted if one[0] == ports[0] or one in most]
+        return dict(weighted)
 
 
 ALL = Ability()
@@ -59,8 +59,8 @@ class ExpectedSwitch:
     first of them; 0 beyond the last, and in the last row, which is of no class. entering: of
     each class {port: weight} of packets from hosts. direct: bool[C + 1], the classes that halve the
     TTL of packets that do not leave by their minimal port. plain: there are no alternates and no
-    repair. ways: int64[C + 1, 1 + A], where packets in transit are shared, too, the ways of classes
-    with several.
+    repair. weighted: int64[C + 1, 1 + A], where packets in transit are shared, too, the ports of
+    classes with several.
     """
 
     egress: NDArray[np.int64]
@@ -70,7 +70,7 @@ class ExpectedSwitch:
     direct: NDArray[np.bool_]
     plain: bool
     repairs: bool = True
-    ways: NDArray[np.int64] | None = None
+    weighted: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, build: Build, vertex: int, able: Ability = ALL) -> ExpectedSwitch:
@@ -89,11 +89,13 @@ class ExpectedSwitch:
             egress=egress,
             order=_to_the_left(_widened(order, width)),
             bounce=_widened(c.bounce[vertex], width),
-            entering=[_marked(build, ways[0][0], able.shared(*ways)) for ways in used],
+            entering=[_marked(build, weighted[0][0], able.shared(*weighted)) for weighted in used],
             direct=_direct(build, vertex, egress) & able.halves,
             plain=not (c.alternate.shape[2] or c.protection.shape[2] or c.bounce.shape[2]),
             repairs=able.repairs,
-            ways=_several(np.column_stack((c.port[vertex], c.alternate[vertex])), c.weight[vertex])
+            weighted=_several(
+                np.column_stack((c.port[vertex], c.alternate[vertex])), c.weight[vertex]
+            )
             if build.every_hop
             else None,
         )
@@ -112,9 +114,9 @@ class ExpectedSwitch:
         order = self.order[egress]
         tried = np.where(order[:, :1] == came, self.bounce[egress], order)
         back = np.where((order == came).any(axis=1), in_port, 0)
-        if self.ways is not None:
+        if self.weighted is not None:
             turned = np.column_stack((self.bounce[egress], order[:, 0]))
-            among = (self.ways[egress] == came).any(axis=1, keepdims=True)
+            among = (self.weighted[egress] == came).any(axis=1, keepdims=True)
             tried = np.where(among, turned, np.pad(tried, ((0, 0), (0, 1))))
         tries = np.column_stack((np.where(tried == came, 0, tried), back))
         tries = self._halved(tries, egress)
@@ -122,10 +124,12 @@ class ExpectedSwitch:
 
     def shares(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool[n]: packets in transit that are shared as those from hosts are."""
-        if self.ways is None:
+        if self.weighted is None:
             return np.zeros(len(egress), np.bool_)
-        ways = self.ways[egress]
-        several: NDArray[np.bool_] = (ways > 0).any(axis=1) & (ways != in_port[:, None]).all(axis=1)
+        weighted = self.weighted[egress]
+        several: NDArray[np.bool_] = (weighted > 0).any(axis=1) & (
+            weighted != in_port[:, None]
+        ).all(axis=1)
         return several
 
     def unmet(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -133,9 +137,9 @@ class ExpectedSwitch:
         if self.plain:
             back: NDArray[np.bool_] = self.order[egress, 0] == in_port
             return back
-        if self.ways is None or self.bounce.any():
+        if self.weighted is None or self.bounce.any():
             return np.zeros(len(egress), np.bool_)
-        among: NDArray[np.bool_] = (self.ways[egress] == in_port[:, None]).any(axis=1)
+        among: NDArray[np.bool_] = (self.weighted[egress] == in_port[:, None]).any(axis=1)
         return among
 
     def _halved(self, ports: NDArray[np.int64], egress: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -147,14 +151,14 @@ class ExpectedSwitch:
 
 def _several(ports: NDArray[np.int64], weight: NDArray[Any]) -> NDArray[np.int64]:
     """The weighted ports of classes that have several, and a row of zeros behind them."""
-    ways = ports * (weight > 0)
-    return _widened(ways * (np.count_nonzero(ways, axis=1) > 1)[:, None], ways.shape[1])
+    weighted = ports * (weight > 0)
+    return _widened(weighted * (np.count_nonzero(weighted, axis=1) > 1)[:, None], weighted.shape[1])
 
 
-def _marked(build: Build, minimal: int, ways: dict[int, int]) -> dict[int, int]:
+def _marked(build: Build, minimal: int, weighted: dict[int, int]) -> dict[int, int]:
     """The paths of packets from hosts, but the minimal one marked where the balance says so."""
     marks, kept = MARKED * (build.marks), _keeps(build)
-    return {port + marks * (kept or port != minimal): weight for port, weight in ways.items()}
+    return {port + marks * (kept or port != minimal): weight for port, weight in weighted.items()}
 
 
 def _keeps(build: Build) -> bool:
@@ -389,8 +393,8 @@ def _thrown(build: Build, vertex: int) -> Iterator[Value]:
 
 def _shared_classes(build: Build, vertex: int) -> Iterator[Value]:
     if build.every_hop:
-        ways = np.count_nonzero(build.tables.classes.weight[vertex], axis=1)
-        yield from ((str(k), str(vertex % 65536)) for k in np.flatnonzero(ways > 1).tolist())
+        weighted = np.count_nonzero(build.tables.classes.weight[vertex], axis=1)
+        yield from ((str(k), str(vertex % 65536)) for k in np.flatnonzero(weighted > 1).tolist())
 
 
 def _neighbours(build: Build, vertex: int) -> Iterator[Value]:

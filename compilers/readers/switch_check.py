@@ -3,7 +3,7 @@
 What a switch does with a packet depends on where it came in, where it goes, and which ports of the
 switch are up; on nothing else. In canonical form a chain *is* that function of the ports that are
 up: two that differ do different things under some failure. So where the chains are equal for every
-way in and every destination, the text does under every failure, of one link or of many, what the
+ingress and every destination, the text does under every failure, of one link or of many, what the
 tables do, and what `verify --failures` finds by walking the tables is so for the text.
 
 Chains in transit are compared as rows of arrays, all ingress ports and kinds of destination at
@@ -72,7 +72,7 @@ class CheckedSwitch:
 
 
 class _Alike(NamedTuple):
-    """Ways in whose packets are looked up in tables with the same rows.
+    """Ingress ports whose packets are looked up in tables with the same rows.
 
     entries: int64[T, K], the entry of each kind of destination in each table, -1: none. egress:
     int64[K], its class. kind: int64[F * S], of each destination. first, times: int64[K], a

@@ -158,7 +158,7 @@ def repaired(
     )
     classes, touched = refilled(left, intact.class_parts)
     if intact.every_hop:
-        classes, more = detours.nearer_ways(classes, left.fib, ends)
+        classes, more = detours.nearer_repairs(classes, left.fib, ends)
         touched = distinct(np.concatenate((touched, more)))
     return Repaired(
         tables=replace(tables, classes=classes),
@@ -232,7 +232,7 @@ class _Detours:
         cut_off = sum(block.cut_off for block in blocks)
         return _Found((switch, end, number), max(depth, self.intact.diameter), cut_off)
 
-    def nearer_ways(
+    def nearer_repairs(
         self, classes: Classes, fib: Fib, ends: NDArray[np.int64]
     ) -> tuple[Classes, NDArray[np.int64]]:
         """Classes of next hops that lead nearer to all that they serve; int64[m, 2], those that

@@ -3,7 +3,7 @@
 When module M of switch u dies, all links u–v with v behind M go down at once. With minimal routes
 and one repair a class, nothing is lost if and only if
 
-1. every class of u has a port outside its own module (a second one where the first may be the way
+1. every class of u has a port outside its own module (a second one where the first may be the port
    in), and
 2. for each v behind M, the sequence v, T(v), T(T(v)), … leaves M, where T(v) is the last switch
    before u that v's repair towards u comes to: the apex of the triangle on u–v where that is the

@@ -195,7 +195,7 @@ class RoutingSpec(Model):
     packets in transit by one port (`minimal`), or share them over all shortest paths as well
     (`ecmp`). threshold: the load of a link at
     which the controller of `ugal-pf` turns to the alternates. demand: a file of traffic that the
-    shares are fitted to, or `worst-case`. largest_share: of a way, where they are fitted.
+    shares are fitted to, or `worst-case`. largest_share: of a path, where they are fitted.
     on_missing: whether a target or node type that cannot do it is refused, or served with less.
     """
 

@@ -1,7 +1,7 @@
 """Checks between values of fabric.yaml and inventory.yaml, in one list.
 
-Each has the line that is in docs/reference/fabric-yaml.md, and looks at well-formed values
-only. A new check is a function and an entry.
+Each has its line of the reference page of keys, and looks at well-formed values only. A new check
+is a function and an entry.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from inventory.problems import InputError, Problem, did_you_mean, shown
 
-SET = "--set"
+SET = "set"
 LOSSLESS, OFF = "lossless", "off"
 
 

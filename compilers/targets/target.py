@@ -155,7 +155,7 @@ class Target(ABC):
         """
         if self.whole_fabric and only is not None:
             raise InputError.of(
-                key="--node",
+                key="node",
                 required=f"no node: target {self.name} writes for the whole fabric",
                 given=f"{len(only)}",
             )
@@ -230,13 +230,13 @@ class Target(ABC):
         """
         if not all(map(str.strip, accept)):
             raise InputError.of(
-                key="--accept",
+                key="accept",
                 required="how a statement of yours begins, or the name of a file",
                 given="nothing",
             )
         build, chosen = self.check(build, options)
         if why := self.unreadable(chosen, part=only is not None):
-            raise InputError.of(key="--emitted", required="files that can be read back", given=why)
+            raise InputError.of(key="emitted", required="files that can be read back", given=why)
         return self.read_back(build, chosen, folder, only, progress, tuple(accept))
 
     def read_back(

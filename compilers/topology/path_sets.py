@@ -75,7 +75,7 @@ class PlaneGraph(Protocol):
     def neighbours(self, switch: int) -> list[int]:
         """The switches at the other ends of its links, ascending."""
 
-    def way(self, source: int, destination: int) -> tuple[int, ...] | None:
+    def shortest(self, source: int, destination: int) -> tuple[int, ...] | None:
         """The switches of the minimal path after the source; () to itself, None where none is."""
 
 
@@ -205,7 +205,7 @@ class PolarityGraph:
             found = [0, *range(row, row + q)]
         return [each for each in found if each != switch]
 
-    def way(self, source: int, destination: int) -> tuple[int, ...]:
+    def shortest(self, source: int, destination: int) -> tuple[int, ...]:
         """The minimal path after the source: by source × destination unless they are joined."""
         if source == destination:
             return ()
@@ -290,7 +290,7 @@ class PairPaths:
         ends: no set of edge-disjoint paths is larger.
         """
         source, destination = self.ends
-        minimal = (source, *(self.graph.way(source, destination) or ()))
+        minimal = (source, *(self.graph.shortest(source, destination) or ()))
         if self._take(minimal):
             yield minimal
         left = []
@@ -321,10 +321,10 @@ class PairPaths:
     def _path(self, near: int, far: int) -> tuple[int, ...]:
         """The path that begins with one neighbour and ends with another; () where it is none."""
         source, destination = self.ends
-        way = self.graph.way(near, far)
-        if way is None:
+        shortest = self.graph.shortest(near, far)
+        if shortest is None:
             return ()
-        path = (source, near, *way, *((destination,) if far != destination else ()))
+        path = (source, near, *shortest, *((destination,) if far != destination else ()))
         return path if len(set(path)) == len(path) <= self.longest + 1 else ()
 
     def _take(self, path: tuple[int, ...]) -> bool:

@@ -166,7 +166,7 @@ def _no_link(i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site
         (i,),
         "a link of the fabric",
         f"{cable.a} to {cable.b} (vertices {u} and {v}), which are not joined",
-        f"{cable.a} is joined to {there}; if nodes were placed anew, compile with --cables-of an "
+        f"{cable.a} is joined to {there}; if nodes were placed anew, compile with `cables_of` an "
         "earlier build",
     )
 

@@ -42,7 +42,7 @@ WAITING_A_THREAD = 4
 """Tasks a thread of the workers that may be under way, or done and not yet taken."""
 MOST_TIMES = 4
 """A job is sent to the workers, when it is lost with some of them."""
-OPTION = "--scheduler"
+OPTION = "scheduler"
 SAME = "install the same there"
 G = TypeVar("G")
 P = TypeVar("P")

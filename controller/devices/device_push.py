@@ -63,7 +63,7 @@ Task = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class PushWay:
+class PushSettings:
     """How a push goes about it.
 
     run: the words that reach a device's shell, with {node} and {address}. etc: the folder for
@@ -100,7 +100,7 @@ class DevicePush:
         target: one of ROUTER_DEVICES.
         options: those that `rendered` was made with.
         rendered: the folder that it was rendered in.
-        way: how.
+        settings: how.
         progress: called with (rounds on a switch done, all rounds), from several threads.
         old: the build that they hold now and the folder that it was rendered in, if that is known.
     """
@@ -109,7 +109,7 @@ class DevicePush:
     target: str
     options: Chosen
     rendered: Path
-    way: PushWay
+    settings: PushSettings
     progress: Progress = None
     old: tuple[Build, Path] | None = None
     devices: dict[str, RouterDevice] = field(default_factory=dict)
@@ -142,9 +142,9 @@ class DevicePush:
                 name of a switch for another address; or the move from the old build has no rounds.
         """
         kind, system = device_kind(self.target), target(self.target)
-        if none := sorted(self.way.overrule - kind.overrules):
+        if none := sorted(self.settings.overrule - kind.overrules):
             todo = f"target {self.target} keeps what others set there: take it away by hand"
-            raise InputError.of(", ".join(sorted(kind.overrules)), none[0], todo, key="--overrule")
+            raise InputError.of(", ".join(sorted(kind.overrules)), none[0], todo, key="overrule")
         if self.build.marks and isinstance(system, P2pTarget):
             required = "another balance: push configures no VRF for each link"
             todo = "load the rendered files (docs/how-to/push.md#ansible)"
@@ -156,7 +156,7 @@ class DevicePush:
         names = [w.names[v] for v in np.flatnonzero(self.build.topology.present).tolist()]
         if unknown := [name for name in only if name not in names]:
             required = "the name of a switch"
-            raise InputError([Problem(required, repr(name), key="--node") for name in unknown])
+            raise InputError([Problem(required, repr(name), key="node") for name in unknown])
         wanted = [name for name in names if not only or name in only]
         self._reach(kind, wanted, getattr(system, "vrf", ""))
         self.named, self.chosen = build, chosen = system.check(self.build, self.options)
@@ -164,7 +164,7 @@ class DevicePush:
         self.converges = chosen.get(ROUTING) == "bgp"
         if self.old:
             if only:
-                raise InputError.of("all switches with --from", f"{len(only)}", key="--node")
+                raise InputError.of("all switches with `from`", f"{len(only)}", key="node")
             self.rounds = PushRounds.of(system, *self.old, build, chosen)
         self.found = {name: PushedSwitch(name) for name in wanted}
         self.busy = {name: Lock() for name in wanted}
@@ -188,9 +188,9 @@ class DevicePush:
         Then one switch goes first: one that carries packets of the fabric on all its ports. The
         others go together: neighbours of switches that carry none may have no link yet.
         """
-        size = self.way.batch or len(wanted)
+        size = self.settings.batch or len(wanted)
         batches = [wanted[first : first + size] for first in range(0, len(wanted), size)]
-        if self.way.dry or self.way.batch or self.rounds:
+        if self.settings.dry or self.settings.batch or self.rounds:
             tasks = self._tasks
             together = len(tasks) if self.rounds else int(self.converges)
             yield from product(tasks[:together], batches)
@@ -237,29 +237,29 @@ class DevicePush:
         for name, address in zip(w.names, w.management, strict=True):
             known = {"node": name, "address": address or name}
             shell = self._shell(kind, known)
-            if name in wanted and not address and (kind.driver or self.way.names_by_ssh):
+            if name in wanted and not address and (kind.driver or self.settings.names_by_ssh):
                 unreachable += _shorthand(name)
-            (etc,) = _filled("--etc", shlex.quote(self.way.etc), known)
+            (etc,) = _filled("etc", shlex.quote(self.settings.etc), known)
             files = self.rendered / name
-            self.devices[name] = kind(shell, files, etc, self.pools, vrf, self.way.overrule)
+            self.devices[name] = kind(shell, files, etc, self.pools, vrf, self.settings.overrule)
         if unreachable:
             raise InputError(few(unreachable))
-        program = next(iter(shlex.split(self.way.run)), "")
+        program = next(iter(shlex.split(self.settings.run)), "")
         if not kind.driver and not which(program):
             debian = " (Debian: openssh-client)" * (program == "ssh")
-            raise InputError.of(f"{program or 'a program'}{debian}", "none", key="--run")
+            raise InputError.of(f"{program or 'a program'}{debian}", "none", key="run")
 
     def _shell(self, kind: type[RouterDevice], known: Mapping[str, str]) -> Any:
         """What reaches a device."""
-        words = tuple(_filled("--run", self.way.run, known))
+        words = tuple(_filled("run", self.settings.run, known))
         if not kind.driver:
             return DeviceShell(words)
-        user, password = self.way.user or getuser(), os.environ.get(VARIABLE, "")
-        return NapalmSession(kind.driver, known["address"], user, password, self.way.options)
+        user, password = self.settings.user or getuser(), os.environ.get(VARIABLE, "")
+        return NapalmSession(kind.driver, known["address"], user, password, self.settings.options)
 
     @property
     def _tasks(self) -> list[Task]:
-        if self.way.dry:
+        if self.settings.dry:
             return [self._read]
         if self.rounds:
             steps = [partial(self._step, number) for number in range(1, self.rounds.last + 1)]
@@ -268,7 +268,7 @@ class DevicePush:
         return [*early, self._load, self._finish]
 
     def _stopped(self) -> bool:
-        most = MOST_FAILED if self.rounds and not self.way.dry else self.way.stop_on
+        most = MOST_FAILED if self.rounds and not self.settings.dry else self.settings.stop_on
         failed = sum(one.state == "failed" for one in self.found.values())
         return bool(most) and failed >= most
 
@@ -341,8 +341,8 @@ class DevicePush:
                 node = self.build.wiring.names[vertex]
                 todo = "`management` of the inventory leads to another switch"
                 raise DeviceError(f"required the switch {name}, given {node}; {todo}")
-            if said == names.given and not self.way.rename:
-                todo = "if this is the switch, push with --rename"
+            if said == names.given and not self.settings.rename:
+                todo = "if this is the switch, push with `rename`"
                 raise DeviceError(f"required the host name {hostname(name)}, given {said}; {todo}")
 
     def _stand(self, name: str) -> None:
@@ -356,9 +356,9 @@ class DevicePush:
             if not remediation(there, after(number)):
                 self.standing[name] = number
                 return
-        required = "the routes of the build of --from, or of a round from it to this one"
+        required = "the routes of the build before, or of a round from it to this one"
         given = f"{len(there):,} static routes of the fabric that are neither"
-        raise DeviceError(f"required {required}, given {given}; push without --from")
+        raise DeviceError(f"required {required}, given {given}; push without `from`")
 
     def _mark(self, name: str) -> None:
         device = self.devices[name]
@@ -467,7 +467,9 @@ class DevicePush:
 
         BGP finds others, also behind the neighbours of these ports, and around drained switches.
         """
-        wanted, found = ({hop for hops in way for hop in hops} for way in (one.wanted, one.found))
+        wanted, found = (
+            {hop for hops in settings for hop in hops} for settings in (one.wanted, one.found)
+        )
         over = {hop for hop in wanted if hop[1] in shut}
         if (left := self._predicted(one)) is not None:  # proved, if it is that
             return {hop[1] for hop in found} == left
@@ -556,10 +558,12 @@ def _held_ports(wanted: RouteTables, differences: Sequence[RouteDifference]) -> 
 def _lacks(one: RouteDifference, ports: frozenset[str]) -> bool:
     """Whether a next hop over these ports is missing although none that is stale hides it."""
     wanted, found = (
-        {port or way for hops in choices for way, port, _ in hops}
+        {port or settings for hops in choices for settings, port, _ in hops}
         for choices in (one.wanted, one.found)
     )
-    return found <= wanted and any(way in ports or way == DISCARD[0][0] for way in wanted - found)
+    return found <= wanted and any(
+        settings in ports or settings == DISCARD[0][0] for settings in wanted - found
+    )
 
 
 def _shorthand(name: str) -> Iterator[Problem]:

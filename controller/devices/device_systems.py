@@ -30,7 +30,7 @@ def device_kind(target: str) -> type[RouterDevice]:
     if target not in ROUTER_DEVICES:
         required = f"one of {', '.join(ROUTER_DEVICES)}"
         todo = "a controller programs Open vSwitch, opensm InfiniBand, and Ansible srlinux and nvue"
-        raise InputError.of(required, target, todo, key="--target")
+        raise InputError.of(required, target, todo, key="target")
     kind = ROUTER_DEVICES[target]
     if kind.driver and not find_spec("napalm"):
         raise InputError.of(f"NAPALM for target {target}", "none", install_extra("push"))

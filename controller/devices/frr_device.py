@@ -74,8 +74,8 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
         """See `ConfiguredDevice.all_lines`: a next hop has one distance, the last that is typed."""
         for line in super().all_lines(text):
             words = line.add.split()
-            way = words[words.index("route") + 2 :][:2]
-            yield replace(line, leaf=" ".join(way))
+            next_hop = words[words.index("route") + 2 :][:2]
+            yield replace(line, leaf=" ".join(next_hop))
 
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: of protocols that the configuration does not speak."""

@@ -82,7 +82,7 @@ def typed_push(report: RouteReport) -> PushReport:
     """
     if report.target not in TYPED:
         required = f"one of {', '.join(TYPED)}"
-        raise InputError.of(required, report.target, "leave --tables out", key="--target")
+        raise InputError.of(required, report.target, "leave `tables` out", key="target")
     by_switch: dict[str, list[RouteDifference]] = {}
     for one in report.differences:
         by_switch.setdefault(one.switch, []).append(one)
@@ -92,7 +92,7 @@ def typed_push(report: RouteReport) -> PushReport:
         required = "routes of packets without marks: those of a VRF for each link are not typed"
         todo = "load the rendered file of the switch"
         given = f"{marked[0].prefix} in table {marked[0].table} at {marked[0].switch}"
-        raise InputError.of(required, given, todo, key="--tables")
+        raise InputError.of(required, given, todo, key="tables")
     for node, differences in by_switch.items():
         lines = typed(report.target, differences, hosts)
         found.append(PushedSwitch(node, "to do", lines.add, lines.remove, (), tuple(differences)))

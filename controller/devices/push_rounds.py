@@ -56,22 +56,20 @@ class PushRounds:
         """
         if system.name == "linux":
             reason = "next hops of the kernel are numbered by build, so routes of two cannot mix"
-            raise InputError.of(
-                "another target", f"--from and target linux: {reason}", key="--from"
-            )
+            raise InputError.of("another target", f"`from` and target linux: {reason}", key="from")
         if chosen.get(ROUTING) == "bgp":
-            raise InputError.of("static routes", "routing=bgp, which converges", key="--from")
+            raise InputError.of("static routes", "routing=bgp, which converges", key="from")
         if (scheme := chosen.get(LOSSLESS, OFF)) != OFF:
             reason = "priorities are proved free of deadlock in each build, not between the two"
-            todo = "have hosts mark nothing lossless meanwhile, and push without --from"
-            raise InputError.of(f"{LOSSLESS}={OFF}", f"{scheme}: {reason}", todo, key="--from")
+            todo = "have hosts mark nothing lossless meanwhile, and push without `from`"
+            raise InputError.of(f"{LOSSLESS}={OFF}", f"{scheme}: {reason}", todo, key="from")
         old = system.with_port_names(old, chosen)
         system.require(old, chosen)
         held = system.routes_held(old, chosen), system.routes_held(new, chosen)
         ruled = system.name == "frr"
         hosts = str(ENTER) if ruled else getattr(system, "vrf", "")
         if held[0] is None or held[1] is None:
-            raise InputError.of("a target with routes", system.name, key="--from")
+            raise InputError.of("a target with routes", system.name, key="from")
         found = cls(RouterMove.of(old, new), rendered, (held[0], held[1]), hosts, ruled)
         if problems := list(found._other_links()):
             raise InputError(few(problems))
@@ -125,8 +123,8 @@ class PushRounds:
                     yield Problem(
                         required="links that lead to the same address in both builds",
                         given=f"{was[place]} and {now[place]} behind {where}",
-                        todo="push without --from",
-                        key="--from",
+                        todo="push without `from`",
+                        key="from",
                     )
 
     def _of(self, vertex: int) -> tuple[int, PrefixRounds]:

@@ -68,7 +68,8 @@ class Tokens:
             mode, text = file.stat().st_mode, file.read_text(encoding="ascii")
         except (OSError, UnicodeDecodeError) as error:
             given = getattr(error, "strerror", "") or str(error)
-            raise _refusal(file, "a file of tokens in ASCII, one a line", given, MAKE) from error
+            todo = f"make one with: (umask 077; openssl rand -hex 32 > {file})"
+            raise _refusal(file, "a file of tokens in ASCII, one a line", given, todo) from error
         if mode & 0o077:
             given = f"mode {mode & 0o777:o}"
             raise _refusal(file, "a file that only its owner can read", given, f"chmod 600 {file}")
@@ -134,4 +135,4 @@ def _token(file: Path, number: int, line: str) -> Token:
 
 
 def _refusal(file: Path, required: str, given: str, todo: str = "", line: int = 0) -> InputError:
-    return InputError.of(required, given, todo, file=str(file), key="--token-file", line=line)
+    return InputError.of(required, given, todo, file=str(file), key="token_file", line=line)

@@ -2,7 +2,7 @@
 
 `.NAME.history` has a folder for each of the last builds, and the list of them. Builds that come
 from elsewhere are proved before they are kept: digests, types, bounds, names, and a walk of every
-pair over every way. The sender's mark is not asked, and not kept.
+pair over every path. The sender's mark is not asked, and not kept.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def _fault(report: Report) -> str:
     wrong = report.pairs - report.minimal
     if report.faults:
         return f"one in which {wrong:,} of {report.pairs:,} pairs fail: {report.faults[0].fault}"
-    strays = report.ways.strays if report.ways else 0
+    strays = report.alternates.strays if report.alternates else 0
     return f"one whose alternates lose packets at {strays:,} places"
 
 

@@ -36,7 +36,7 @@ class Record:
     build: str
     to: str = ""
     round: int = 0
-    way: Literal["forth", "back"] = "forth"
+    direction: Literal["forth", "back"] = "forth"
     before: str = ""
     until: float = 0.0
     known: dict[str, Any] = field(default_factory=dict)

@@ -202,7 +202,7 @@ class Mover:
         """
         if self.busy or self.trial is None:
             given = "a move in progress" if self.busy else "none"
-            raise InputError.of("a build on trial", given, "--confirm-within begins a trial")
+            raise InputError.of("a build on trial", given, "`confirm_within` begins a trial")
         self.trial = None
         self.remember()
 
@@ -335,7 +335,7 @@ class Mover:
         if record.round >= update.last:
             self.fabric.load(target)
             self._held(old.identity)
-        elif record.way == "forth" or record.round > 0:
+        elif record.direction == "forth" or record.round > 0:
             self.rollout = Rollout(self.fabric, SwitchPrograms(update), target, self.agree, record)
 
     def _foreseen(self, build: Build) -> Build:
@@ -433,10 +433,9 @@ def refusal(found: PairLoss) -> Problem:
             f"build has not ({one} to {other}{', …' if len(found.cables) > 1 else ''})"
         )
     return Problem(
-        key="--accept-loss",
         required="a move in which no pair of hosts loses a packet",
         given="; ".join(parts),
-        todo="leave the cables in until the move is over; or accept the loss with --accept-loss",
+        todo="leave the cables in until the move is over; or accept the loss with `accept_loss`",
     )
 
 

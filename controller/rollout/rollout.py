@@ -148,7 +148,7 @@ class Rollout:
         self._amiss = frozenset(v for v in there if self.fabric.state(v) in AMISS)
         if self.begun is not None:
             # Switches are at this round or next to it: reading evens that out.
-            self.round = self.begun.round - (self.begun.way == "back")
+            self.round = self.begun.round - (self.begun.direction == "back")
             self._round_programs.done = dict.fromkeys(self._round_programs.node, self.round)
         old = self.programs.update.old
         programs = self._round_programs
@@ -215,7 +215,7 @@ class Rollout:
                 return
             self.state = "forth"
             self._next()
-        elif fabric.complete and self.begun and self.begun.way == "forth":
+        elif fabric.complete and self.begun and self.begun.direction == "forth":
             self.state = "forth"
         else:
             self._cannot()
@@ -262,8 +262,8 @@ class Rollout:
         elif self._agreed(self.round + 1, "forth"):
             self._begin(self.round + 1)
 
-    def _agreed(self, round: int, way: Literal["forth", "back"]) -> bool:
-        return self.agree(Record(self._before.identity, self.target.identity, round, way))
+    def _agreed(self, round: int, direction: Literal["forth", "back"]) -> bool:
+        return self.agree(Record(self._before.identity, self.target.identity, round, direction))
 
     def _begin(self, round: int) -> None:
         self.round, self._since = round, self.fabric.clock()

@@ -87,7 +87,7 @@ def load(name: str | None = None) -> Framework:
             return _load(candidate)
     wanted = name or " or ".join(FRAMEWORKS)
     raise InputError.of(
-        key="--framework",
+        key="framework",
         required=f"{wanted}, installed",
         given="no such package here",
         todo="; or ".join(_INSTALL[n] for n in ([name] if name else FRAMEWORKS)),
@@ -110,7 +110,7 @@ def _installed(name: str) -> bool:
         return False
     if tuple(map(int, re.findall(r"\d+", version)[:3])) < _OLDEST[name]:
         raise InputError.of(
-            key="--framework",
+            key="framework",
             required=f"{name} {'.'.join(map(str, _OLDEST[name]))} or later",
             given=version,
             todo=_INSTALL[name],

@@ -7,7 +7,7 @@ that it cannot read and would commit the rest.
 Without bundles the order is the one in which no packet is lost: groups before the rows that use
 them; rows from the last table to the first; the marker; then removals, rows from the first table to
 the last, groups at the end. What tells packets from hosts goes first of all: they fall back to the
-ways of transit. What was done before a refusal is taken back by who asked for the change
+paths of transit. What was done before a refusal is taken back by who asked for the change
 (`controller.switches.switch`).
 """
 

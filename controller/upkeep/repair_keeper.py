@@ -267,10 +267,10 @@ class Keeper(Upkeep):
             found = known.get(build.balance) or known.get(UGAL) or ()
             if len(found) != 1:
                 raise InputError.of(
-                    key="--adapt",
+                    key="adapt",
                     required="one package that shifts weights by load",
                     given=" and ".join(map(package, found)) or "none",
-                    todo="install one, such as the extension load_balancing, or take --no-adapt",
+                    todo="install one, such as the extension load_balancing, or take `no_adapt`",
                 )
             adaptation = load(found[0])(build, self.fabric, duties.link_rate, self._start)
         intact = Intact.of(build)

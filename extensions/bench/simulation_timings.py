@@ -57,7 +57,7 @@ def simulator_speeds(
     """
     network = SimulatedNetwork.of(build, hosts)
     traffic = HostTraffic.of_pattern("uniform", build.topology, hosts, 0)
-    settings = SimulationSettings(ways="minimal", scheme="single")
+    settings = SimulationSettings(routing="minimal", scheme="single")
     ours: list[tuple[str, float]] = []
     for level in reversed(LEVELS):
         asked = network, traffic, replace(settings, level=level), load
@@ -100,11 +100,11 @@ def _booksim(
                 [program.resolve(), config], capture_output=True, text=True, check=False, cwd=name
             )
         except OSError as error:
-            raise InputError.of("the program of BookSim 2", str(error), key="--booksim") from error
+            raise InputError.of("the program of BookSim 2", str(error), key="booksim") from error
     cycles = re.search(r"Time taken is (\d+) cycles", run.stdout)
     seconds = re.search(r"Total run time ([\d.e+-]+)", run.stdout)
     if not cycles or not seconds:
         last = (run.stdout + run.stderr).strip().splitlines()[-1:] or ["nothing"]
         todo = "build it from github.com/booksim/booksim2 with -O3"
-        raise InputError.of("what BookSim 2 prints at its end", last[0], todo, key="--booksim")
+        raise InputError.of("what BookSim 2 prints at its end", last[0], todo, key="booksim")
     return int(cycles[1]), float(seconds[1])

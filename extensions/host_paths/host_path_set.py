@@ -39,7 +39,7 @@ from extensions.host_paths.srv6_sids import (
     parse_block,
     require_numbers,
 )
-from inventory.problems import InputError
+from inventory.problems import InputError, at_key
 
 LARGEST_WEIGHT = 100
 
@@ -57,7 +57,7 @@ class TabledGraph:
         found: list[int] = far[far >= 0].tolist()
         return found
 
-    def way(self, source: int, destination: int) -> tuple[int, ...] | None:
+    def shortest(self, source: int, destination: int) -> tuple[int, ...] | None:
         """The switches of the minimal path after the source, None where the tables have none."""
         if source == destination or destination in self.neighbours(source):
             return (destination,) * (source != destination)
@@ -280,7 +280,7 @@ def host_paths(
     now = repaired(found, every, lost)
     if not now:
         required = f"a path from {ends[0].name} to {ends[1].name} that lives"
-        raise InputError.of(required, f"{' and '.join(failures)} down", key="--fail")
+        raise InputError.of(required, f"{' and '.join(failures)} down", key="fail")
     dropped = tuple((i, path) for i, path in enumerate(found) if lost(path))
     return replace(weighted, paths=tuple(now), weights=_weights(builds[0], now), dropped=dropped)
 
@@ -292,7 +292,7 @@ def _in_plane(path: HostPath, chosen: Sequence[int]) -> HostPath:
 def _planes(builds: Sequence[Build], wanted: Sequence[int]) -> list[int]:
     if wrong := [plane for plane in wanted if not 1 <= plane <= len(builds)]:
         required = f"planes from 1 to {len(builds)}" if len(builds) > 1 else "1, the only plane"
-        raise InputError.of(required, ", ".join(map(str, wrong)), key="--planes")
+        raise InputError.of(required, ", ".join(map(str, wrong)), key="planes")
     return sorted({plane - 1 for plane in wanted}) or list(range(len(builds)))
 
 
@@ -307,7 +307,7 @@ def _with_ports(
     found = [plane for plane in planes if all(end.has_port(builds[plane]) for end in ends)]
     if not found:
         given = f"{ends[0].name} and {ends[1].name} with none in common"
-        raise InputError.of("two hosts with ports to one plane", given, key="--planes")
+        raise InputError.of("two hosts with ports to one plane", given, key="planes")
     return found
 
 
@@ -338,7 +338,8 @@ def _elements(builds: Sequence[Build], word: str) -> list[tuple[int, tuple[int, 
     problem = None
     for plane, build in enumerate(builds):
         try:
-            element = find_failure(build, word)
+            with at_key("fail"):
+                element = find_failure(build, word)
         except InputError as error:
             problem = problem or error
             continue

@@ -31,20 +31,20 @@ def linux_batch(found: HostPathSet) -> Iterator[str]:
     """
     if len(found.paths) > MOST_MEMBERS:
         required = f"at most {MOST_MEMBERS} paths: iproute2 takes no more in a nexthop group"
-        raise InputError.of(required, f"{len(found.paths)}", key="--count")
+        raise InputError.of(required, f"{len(found.paths)}", key="count")
     number = _number(found)
     first, proto = NEXTHOP + NEXTHOPS * number, f"protocol {PROTOCOL}"
     yield f"# {_title(found)}. For ip -batch.\n"
     for plane in sorted({path.plane for path in found.paths}):
         usids = found.carriers.usids[plane]
-        yield f"route replace {usids.block} {_way_out(found, plane)} {proto}\n"
+        yield f"route replace {usids.block} {_first_hop(found, plane)} {proto}\n"
         if found.carriers.at_host:
             own = usids.prefix(HOST + found.source.host, DECAPSULATE)
             action = "encap seg6local action End.DT6 table local dev lo table main"
             yield f"route replace local {own} {action} {proto}\n"
     for i, path in enumerate(found.paths):
         encap = f"encap seg6 mode encap.red segs {found.carrier(path)}"
-        yield f"nexthop replace id {first + i} {encap} {_way_out(found, path.plane)} {proto}\n"
+        yield f"nexthop replace id {first + i} {encap} {_first_hop(found, path.plane)} {proto}\n"
     members = "/".join(f"{first + i},{weight}" for i, weight in enumerate(found.weights))
     yield f"nexthop replace id {GROUP + number} group {members} {proto}\n"
     here = found.builds[0].addressing.host6(found.source.switch, found.source.host)
@@ -84,7 +84,7 @@ def _gateway(found: HostPathSet, plane: int) -> tuple[str, str]:
     return str(gateway), found.carriers.interface_of(plane)
 
 
-def _way_out(found: HostPathSet, plane: int) -> str:
+def _first_hop(found: HostPathSet, plane: int) -> str:
     gateway, interface = _gateway(found, plane)
     return f"via {gateway} dev {interface}"
 

@@ -66,7 +66,7 @@ class ProbeReport:
         return cls(lost, frozenset(seen) - lost)
 
 
-_OTHER = "take the probes that `polarfab hosts localise BUILD` prints for it, with the same --set"
+_OTHER = "take the probes that `polarfab hosts localise BUILD` prints for it, with the same `set`"
 _FORM = "write the columns probe,result, a line a probe: 17,lost"
 
 

@@ -222,12 +222,12 @@ class SegmentCheck:
         for there in wanted.keys() | said.keys():
             if wanted.get(there) != said.get(there):
                 usids = (self.of_vertex.get(there, 0),)
-                ways = [
+                named = [
                     w.port_name(vertex, p) if p else "no port"
                     for p in (said.get(there, 0), wanted.get(there, 0))
                 ]
-                says = f"{w.names[vertex]} to {w.names[there]} by {ways[0]}"
-                self._differ(table, usids, says, f"by {ways[1]}")
+                says = f"{w.names[vertex]} to {w.names[there]} by {named[0]}"
+                self._differ(table, usids, says, f"by {named[1]}")
 
     def hosts(self, folder: Path, progress: Progress = None) -> tuple[int, int]:
         """Follow the carriers of every host whose folder is there.
@@ -353,9 +353,9 @@ class SegmentCheck:
 
     def _minimal(self, vertex: int, switches: list[int]) -> int:
         """The switch where a path ends, -1 for one that is not minimal."""
-        way = [vertex, *(switch for switch in switches if switch >= 0)]
-        steps = pairwise(way)
-        return way[-1] if all(self.after[a, way[-1]] == b for a, b in steps) else -1
+        walked = [vertex, *(switch for switch in switches if switch >= 0)]
+        steps = pairwise(walked)
+        return walked[-1] if all(self.after[a, walked[-1]] == b for a, b in steps) else -1
 
     def _right(self, paths: Paths, host: HostSegments, there: Integers) -> NDArray[np.bool_]:
         """bool[n]: which carriers go minimally behind the first switch, to their own end."""

@@ -108,7 +108,7 @@ class _SegmentActor:
         """See `GrammarActor.unknown`."""
         self.found.unread(self.file, line, text)
 
-    def way(self, place: Place, kind: str, *words: str) -> tuple[str, str]:  # noqa: ARG002
+    def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str]:  # noqa: ARG002
         """A row: its action, and the interface and the address that it names."""
         text = " ".join((kind, *words))
         self.rows[text] = Segment(kind, *(*words, "", "")[:2])
@@ -125,10 +125,10 @@ def read_segments(file: Path, found: DifferenceList) -> SegmentTable:
     engine = TextEngine(grammar("srv6", file.name), actor)
     engine.read(TextLines.read(file))
     table, routes = SegmentTable(file), engine.routes.get("", RouteLines())
-    for prefix, way, line in routes.rows(*routes.ways):
-        table.add(prefix, actor.rows[way], line, found)
-        if way == END and actor.locator_[1] and prefix != actor.locator_[0]:
-            found.add(file, line, f"{prefix} {way}", f"the locator's {actor.locator_[0]}")
+    for prefix, next_hop, line in routes.rows(*routes.next_hops):
+        table.add(prefix, actor.rows[next_hop], line, found)
+        if next_hop == END and actor.locator_[1] and prefix != actor.locator_[0]:
+            found.add(file, line, f"{prefix} {next_hop}", f"the locator's {actor.locator_[0]}")
     return table
 
 
@@ -190,10 +190,10 @@ def read_host(
     reader = _HostReader(file, found, block)
     lines = TextLines.read(file)
     mine = lines.beginning(NEXTHOP)
-    numbers, ways = lines[mine].split(len(NEXTHOP))
-    single = ways.beginning(CARRIES)
-    reader.carriers(numbers[single], ways[single], ["via", gateway, "dev", interface, *OURS])
-    reader.groups(numbers[~single], ways[~single])
+    numbers, next_hops = lines[mine].split(len(NEXTHOP))
+    single = next_hops.beginning(CARRIES)
+    reader.carriers(numbers[single], next_hops[single], ["via", gateway, "dev", interface, *OURS])
+    reader.groups(numbers[~single], next_hops[~single])
     for line, text in lines[~mine]:
         if text and text[0] != "#":
             reader.route(text, line)
@@ -214,9 +214,9 @@ class _HostReader:
         self.at: dict[str, int] = {}
         self.routes: dict[str, tuple[str, int]] = {}
 
-    def carriers(self, numbers: TextLines, ways: TextLines, wanted: list[str]) -> None:
+    def carriers(self, numbers: TextLines, next_hops: TextLines, wanted: list[str]) -> None:
         """Nexthop objects that put a header before packets."""
-        addresses, tails = ways.split(len(CARRIES))
+        addresses, tails = next_hops.split(len(CARRIES))
         texts, which = tails.alike()
         understood = np.array([text.split() == wanted for text in texts], np.bool_)
         packed = [_packed(address) for address in addresses.texts()]
@@ -225,22 +225,22 @@ class _HostReader:
         right = understood[which] & (words[:, :2] == np.frombuffer(self.block, ">u2")).all(axis=1)
         # A carrier ends with the first uSID that is 0.
         right &= (usids[:, 0] > 0) & ~((usids[:, :-1] == 0) & (usids[:, 1:] > 0)).any(axis=1)
-        for line, text in ways[~right]:
+        for line, text in next_hops[~right]:
             self.found.unread(self.file, line, text)
         self.usids = np.pad(usids, ((0, 0), (0, 1)))
         self._hops(numbers, [((at,), (1,)) for at in range(len(usids))], right)
 
-    def groups(self, numbers: TextLines, ways: TextLines) -> None:
+    def groups(self, numbers: TextLines, next_hops: TextLines) -> None:
         """Nexthop objects that share among others."""
         shares: list[tuple[Sequence[int], Sequence[int]]] = []
-        for line, text in ways:
+        for line, text in next_hops:
             members = [m.partition(",")[::2] for m in text[6:].partition(" ")[0].split("/")]
             known = GROUP.match(text) and all(self.at.get(n, line) < line for n, _ in members)
             carriers = [self.hops[number][0][0] for number, _ in members] if known else []
             shares.append((carriers, [int(weight) for _, weight in members] if known else []))
             if not known:
                 self.found.unread(self.file, line, text)
-        self._hops(numbers, shares, np.array([bool(way) for way, _ in shares], np.bool_))
+        self._hops(numbers, shares, np.array([bool(next_hop) for next_hop, _ in shares], np.bool_))
 
     def _hops(
         self,
@@ -274,15 +274,17 @@ class _HostReader:
 
     def host(self) -> HostSegments:
         """All of it."""
-        ways = [self.hops[number] for number, _ in self.routes.values()]
-        carriers, weights = (list(chain.from_iterable(way[k] for way in ways)) for k in (0, 1))
+        next_hops = [self.hops[number] for number, _ in self.routes.values()]
+        carriers, weights = (
+            list(chain.from_iterable(next_hop[k] for next_hop in next_hops)) for k in (0, 1)
+        )
         return HostSegments(
             self.file,
             list(self.routes),
             [line for _, line in self.routes.values()],
             self.own,
             self.usids[np.array(carriers, np.int64)],
-            np.repeat(np.arange(len(ways)), [len(way) for way, _ in ways]),
+            np.repeat(np.arange(len(next_hops)), [len(next_hop) for next_hop, _ in next_hops]),
             np.array(weights, np.int64),
         )
 

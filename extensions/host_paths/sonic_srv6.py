@@ -91,8 +91,8 @@ class SonicSrv6:
         own = self.usids.switch(vertex)
         yield self.usids.prefix(own), {"action": "uN"}
         for k, link in enumerate(self.fabric.links(vertex).values()):
-            way = {"action": "uA", "interface": link.interface, "adj": link.gateway6}
-            yield self.usids.prefix(ADJACENCY + k), way
+            entry = {"action": "uA", "interface": link.interface, "adj": link.gateway6}
+            yield self.usids.prefix(ADJACENCY + k), entry
         if not self.at_host:
             yield self.usids.prefix(own, DECAPSULATE), {"action": "uDT46", "decap_vrf": "default"}
 

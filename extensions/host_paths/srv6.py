@@ -52,7 +52,7 @@ class Sid:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class HostRoute:
     """A destination prefix of a host: its nexthop object, and the members if it is a group."""
 
     prefix: str
@@ -91,7 +91,7 @@ class Srv6HostVariables:
     gateway: str
     own: str
     carriers: list[tuple[int, str]]
-    ways: list[Way]
+    routes: list[HostRoute]
 
 
 class Srv6(Target):
@@ -155,7 +155,7 @@ class Srv6(Target):
         elif block is not None and pool.overlaps(block):
             problems.append(
                 Problem(
-                    key="--set block",
+                    key="set block",
                     required=f"a block outside the hosts' pool {pool}",
                     given=str(block),
                 )
@@ -171,7 +171,7 @@ class Srv6(Target):
                 )
             )
         if (host := chosen["host"]) and host not in names:
-            problems.append(Problem(key="--set host", required="a host's name", given=shown(host)))
+            problems.append(Problem(key="set host", required="a host's name", given=shown(host)))
         if problems:
             raise InputError(few(problems))
 
@@ -268,7 +268,7 @@ class Srv6Fabric:
         ]
         if not wanted:
             return
-        carriers, ways = self._ways(vertex)
+        carriers, routes = self._routes(vertex)
         for name, h in wanted:
             own = self.usids.prefix(HOST + h, DECAPSULATE)
             yield Srv6HostVariables(
@@ -279,7 +279,7 @@ class Srv6Fabric:
                 gateway=self.routed.switch(vertex).ipv6,
                 own="" if self._off_at_switches else own,
                 carriers=carriers,
-                ways=ways,
+                routes=routes,
             )
 
     @property
@@ -287,15 +287,15 @@ class Srv6Fabric:
         """Whether switches take headers off; intermediates have to."""
         return self.chosen["decap"] == "switch" or self.routed.build.carries
 
-    def _over_intermediates(self) -> tuple[list[tuple[int, str]], list[Way]]:
+    def _over_intermediates(self) -> tuple[list[tuple[int, str]], list[HostRoute]]:
         """A nexthop object for each intermediate, which all hosts of the fabric share."""
         build, usids = self.routed.build, self.usids
         ends = enumerate(intermediates(build).tolist(), NEXTHOP)
         carriers = [(n, usids.carrier(usids.switch(end), DECAPSULATE)) for n, end in ends]
         members = "/".join(f"{n},1" for n, _ in carriers)
-        return carriers, [Way(str(build.addressing.ipv6), GROUP, members)]
+        return carriers, [HostRoute(str(build.addressing.ipv6), GROUP, members)]
 
-    def _ways(self, vertex: int) -> tuple[list[tuple[int, str]], list[Way]]:
+    def _routes(self, vertex: int) -> tuple[list[tuple[int, str]], list[HostRoute]]:
         """Nexthop objects with their carriers, and the paths to every destination elsewhere."""
         if self.routed.build.carries:
             return self._over_intermediates()
@@ -304,7 +304,7 @@ class Srv6Fabric:
         path, weight = self.paths.of_switch(vertex, CARRIER - suffixes)
         hop = np.where(path >= 0, usids.switch(0) + path, 0)
         carriers: list[tuple[int, str]] = []
-        ways: list[Way] = []
+        routes: list[HostRoute] = []
         rows = (self.paths.destinations(vertex).tolist(), hop.tolist(), weight.tolist())
         for there, hops, weights in zip(*rows, strict=True):
             used = [
@@ -319,8 +319,10 @@ class Srv6Fabric:
                 ]
                 members = "/".join(f"{first + n},{w}" for n, (_, w) in enumerate(used))
                 several = len(used) > 1
-                ways.append(Way(prefix, GROUP + len(ways) if several else first, members * several))
-        return carriers, ways
+                routes.append(
+                    HostRoute(prefix, GROUP + len(routes) if several else first, members * several)
+                )
+        return carriers, routes
 
     def _destinations(self, vertex: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Prefixes behind a switch, and the uSIDs that follow the switch's own."""

@@ -70,7 +70,7 @@ def _missing(build: Build, switch: tuple[str, ...], host: tuple[str, ...]) -> It
                 key=key,
                 required=what,
                 given=f"none in the inventory for {_some(names)}",
-                todo="enter it there and compile again; for a simulator: --set guids=made-up",
+                todo="enter it there and compile again; for a simulator: `set guids=made-up`",
             )
 
 

@@ -2,20 +2,20 @@
 
 Those of PolarStar are in `star_layers`. In PolarFly layer k enters destination d only from C_k(d),
 every L-th of its neighbours, from the k-th on. Two switches of ER_q have one neighbour in common,
-s×d, so ways that enter by different neighbours hardly meet. The way of layer k from s:
+s×d, so paths that enter by different neighbours hardly meet. The path of layer k from s:
 
 1. s in C_k(d): the link to d.
-2. x0 = s×d in C_k(d): s, x0, d. So one of the L ways is minimal.
+2. x0 = s×d in C_k(d): s, x0, d. So one of the L paths is minimal.
 3. x0 elsewhere: s, s×x, x, d for an x in C_k(d) with s×x other than x0. Any will do, since s×x goes
    on by rule 2.
-4. s adjacent to d, but not in C_k(d): s, r, then the way of r by rule 3.
+4. s adjacent to d, but not in C_k(d): s, r, then the path of r by rule 3.
 
-For 2·L ≤ q + 1 such ways have at most 4 links, and no switch inside in common. Lanes narrow the
-choice. A ranking of the switches makes two lanes: ways that never rise after a fall, and ways that
-never fall after a rise, cause no cycle of waits among themselves. A pair has one lane for all its
-ways, for OpenSM gives all its LIDs the same service level: the lane in which most layers have a
-way, and in it the least loaded. Where rule 3 has none, s goes over a neighbour whose way fits; else
-it goes over x0, which then takes its own link to d in that layer, too.
+For 2·L ≤ q + 1 such paths have at most 4 links, and no switch inside in common. Lanes narrow the
+choice. A ranking of the switches makes two lanes: paths that never rise after a fall, and paths
+that never fall after a rise, cause no cycle of waits among themselves. A pair has one lane for all
+its paths, for OpenSM gives all its LIDs the same service level: the lane in which most layers have
+a path, and in it the least loaded. Where rule 3 has none, s goes over a neighbour whose path fits;
+else it goes over x0, which then takes its own link to d in that layer, too.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class _LayerSearch:
     """The search, a destination after the other.
 
     minimal: int64[S, S], the next switch. step: int64[L, S, S], that of each layer. lane: uint8[S,
-    S]. load: int64[S, S], ways over each link so far.
+    S]. load: int64[S, S], paths over each link so far.
     """
 
     graph: Graph
@@ -140,18 +140,18 @@ class _LayerSearch:
 
     def towards(self, d: int) -> None:
         """Add the paths to a destination."""
-        ways = _Ways.minimal(self.minimal[:, d], self.layers)
+        paths = _LayerPaths.minimal(self.minimal[:, d], self.layers)
         entry = self.near[d][self.near[d] >= 0]
-        self._from_afar(d, entry, ways)
-        self._from_beside(d, entry, ways)
-        self.step[:, :, d] = ways.step.T
-        for at in ways.step.T:
+        self._from_afar(d, entry, paths)
+        self._from_beside(d, entry, paths)
+        self.step[:, :, d] = paths.step.T
+        for at in paths.step.T:
             here = np.flatnonzero(np.arange(len(at)) != d)
             while len(here):
                 np.add.at(self.load, (here, at[here]), 1)
                 here = at[here][at[here] != d]
 
-    def _from_afar(self, d: int, entry: Numbers, ways: _Ways) -> None:
+    def _from_afar(self, d: int, entry: Numbers, paths: _LayerPaths) -> None:
         """Rules 2 and 3, of switches that are not adjacent to d."""
         s = np.setdiff1d(np.arange(len(self.near)), [*entry, d])
         x0, count = self.minimal[s, d], self.layers
@@ -175,36 +175,36 @@ class _LayerSearch:
         column = cost.argmin(axis=1) * count + np.arange(count)
         found = by_layer[lane, row].any(axis=1)
         y, x = (np.take_along_axis(part, column, axis=1) for part in (y, x))
-        ways.step[s] = np.where(found, y, ways.step[s])
-        ways.entry[s] = np.where(found, x, -1)
+        paths.step[s] = np.where(found, y, paths.step[s])
+        paths.entry[s] = np.where(found, x, -1)
         for k in range(count):
             lost = ~found[:, k] & (own != k)
-            self._detour(d, k, s[lost], x0[lost], lane[lost], ways)
+            self._detour(d, k, s[lost], x0[lost], lane[lost], paths)
 
     def _detour(
-        self, d: int, k: int, s: Numbers, x0: Numbers, lane: NDArray[np.intp], ways: _Ways
+        self, d: int, k: int, s: Numbers, x0: Numbers, lane: NDArray[np.intp], paths: _LayerPaths
     ) -> None:
         """In layer k over a neighbour whose path by rule 3 fits; else over x0, made direct."""
         n = self.near[s]
-        y, x = ways.step[n, k], ways.entry[n, k]
+        y, x = paths.step[n, k], paths.entry[n, k]
         fits = (n >= 0) & (x >= 0) & (n != x0[:, None])
         fits &= self._fits(lane, s[:, None], n, y, x, d)
-        taken = np.concatenate((ways.step[s], ways.inner[s]), axis=1)[:, None]
+        taken = np.concatenate((paths.step[s], paths.inner[s]), axis=1)[:, None]
         meets = ((n[..., None] == taken) | (y[..., None] == taken)).any(axis=2)
         cost = np.where(fits, self.load[s[:, None], n] + self.load[n, y] + MEETS * meets, NEVER)
         best = np.arange(len(s)), cost.argmin(axis=1)
         found = fits[best]
-        ways.step[s[found], k] = n[best][found]
-        ways.inner[s[found], k] = y[best][found]
-        ways.direct[x0[~found], k] = True
+        paths.step[s[found], k] = n[best][found]
+        paths.inner[s[found], k] = y[best][found]
+        paths.direct[x0[~found], k] = True
 
-    def _from_beside(self, d: int, s: Numbers, ways: _Ways) -> None:
+    def _from_beside(self, d: int, s: Numbers, paths: _LayerPaths) -> None:
         """Rules 1 and 4, of the neighbours of d: each layer over another neighbour."""
         row, r = np.arange(len(s)), self.near[s]
         fits = np.empty((len(self.rank), len(s), self.layers, r.shape[1]), np.bool_)
         for k in range(self.layers):
-            y, x = ways.step[r, k], ways.entry[r, k]
-            free = (row % self.layers != k) & ~ways.direct[s, k]
+            y, x = paths.step[r, k], paths.entry[r, k]
+            free = (row % self.layers != k) & ~paths.direct[s, k]
             usable = (r >= 0) & (r != d) & (x >= 0) & free[:, None]
             fits[:, :, k] = self._fits(None, s[:, None], r, y, x, d) & usable
         lane = self._fullest(fits.any(axis=3).sum(axis=2), s + d)
@@ -215,16 +215,16 @@ class _LayerSearch:
         for k in rarest.T:
             best = np.where(left[row, k], self.load[s[:, None], r], NEVER).argmin(axis=1)
             found = left[row, k, best]
-            ways.step[s[found], k[found]] = r[row, best][found]
+            paths.step[s[found], k[found]] = r[row, best][found]
             left[row[found], :, best[found]] = False
 
-    def _fits(self, lane: NDArray[np.intp] | None, *way: Numbers | int) -> Flags:
+    def _fits(self, lane: NDArray[np.intp] | None, *path: Numbers | int) -> Flags:
         """Whether paths, given switch by switch, never rise after a fall in a lane's ranks.
 
         Of the lane of each row, bool[n, ...]; of all lanes where it is None, bool[lanes, n, ...].
         """
         lanes = slice(None) if lane is None else lane[:, None]
-        ranks = [self.rank[lanes, at] for at in np.broadcast_arrays(*way)]
+        ranks = [self.rank[lanes, at] for at in np.broadcast_arrays(*path)]
         rises = [after > at for at, after in pairwise(ranks)]
         found: Flags = np.logical_and.reduce([rose | ~rise for rose, rise in pairwise(rises)])
         return found
@@ -238,7 +238,7 @@ class _LayerSearch:
 
 
 @dataclass(slots=True, eq=False)
-class _Ways:
+class _LayerPaths:
     """Paths to a destination, int64[S, L] each.
 
     step: the next switch. entry: x of paths by rule 3, -1 of others. inner: the switch after the
@@ -251,7 +251,7 @@ class _Ways:
     direct: Flags
 
     @classmethod
-    def minimal(cls, step: Numbers, layers: int) -> _Ways:
+    def minimal(cls, step: Numbers, layers: int) -> _LayerPaths:
         """All minimal, by the next switch of each."""
         shape = len(step), layers
         steps = np.repeat(step[:, None], layers, axis=1)

@@ -186,7 +186,7 @@ def _layer_problems(build: Build, layers: int, given: str) -> Iterator[Problem]:
         required = f"at most {links.bit_length() - 1}: every path to a switch comes in over "
         required += f"another of its {links} links"
     if required:
-        yield Problem(key="--set lmc", required=required, given=given, todo=todo)
+        yield Problem(key="set lmc", required=required, given=given, todo=todo)
 
 
 def _require_lanes(found: Layers, chosen: Chosen) -> None:
@@ -199,7 +199,7 @@ def _require_lanes(found: Layers, chosen: Chosen) -> None:
         raise InputError(
             [
                 Problem(
-                    key="--set lanes",
+                    key="set lanes",
                     required="enough lanes for both paths of every pair",
                     given=f"{chosen['lanes']}: {lost:,} pairs of switches fit none",
                     todo="allow more lanes if ports can run them, or leave lmc out",

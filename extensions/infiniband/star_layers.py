@@ -49,19 +49,19 @@ def star_layers(graph: Graph, minimal: Numbers, lanes: int) -> tuple[Numbers, La
     trees = _TreeSearch(near, minimal)
     for destination in range(graph.order):
         trees.towards(destination)
-    lane = _LanePlacement(near, trees.ways, trees.fits, lanes).placed()
-    step = np.moveaxis(trees.ways[..., 1], 2, 0).copy()
+    lane = _LanePlacement(near, trees.paths, trees.fits, lanes).placed()
+    step = np.moveaxis(trees.paths[..., 1], 2, 0).copy()
     here = np.arange(graph.order)
     step[:, here, here] = here
     return step, lane
 
 
-def shapes(way: Numbers) -> Flags:
+def shapes(path: Numbers) -> Flags:
     """bool[2, ...]: whether paths never rise after a fall, and whether never fall after a rise.
 
     By the numbers of their switches, int64[..., h], -1 after the last.
     """
-    rises, there = way[..., 1:] > way[..., :-1], way[..., 2:] >= 0
+    rises, there = path[..., 1:] > path[..., :-1], path[..., 2:] >= 0
     before, after = rises[..., :-1], rises[..., 1:]
     keeps: Flags = np.logical_and.reduce(
         np.stack((before | ~after | ~there, ~before | after | ~there)), axis=-1
@@ -69,73 +69,81 @@ def shapes(way: Numbers) -> Flags:
     return keeps
 
 
-def _links(way: Numbers, order: int) -> Numbers:
+def _links(path: Numbers, order: int) -> Numbers:
     """The links of paths, from·S + to, -1 after the last."""
-    return np.where(way[..., 1:] >= 0, way[..., :-1] * order + way[..., 1:], -1)
+    return np.where(path[..., 1:] >= 0, path[..., :-1] * order + path[..., 1:], -1)
 
 
 @dataclass(slots=True, eq=False)
 class _TreeSearch:
     """The search for the trees, a destination after the other.
 
-    ways: int64[S, S, L, 6], the switches of each way from s to d, -1 after the last. fits: bool[2,
-    S, S], whether both ways of a pair have each of the shapes. load: ways over each link so far.
+    paths: int64[S, S, L, 6], the switches of each path from s to d, -1 after the last. fits:
+    bool[2, S, S], whether both paths of a pair have each of the shapes. load: paths over each link
+    so far.
     """
 
     near: Numbers
     minimal: Numbers
-    ways: Numbers = field(init=False)
+    paths: Numbers = field(init=False)
     fits: Flags = field(init=False)
     load: Numbers = field(init=False)
 
     def __post_init__(self) -> None:
         order = len(self.near)
-        self.ways = np.full((order, order, LAYERS, MOST_LINKS + 1), -1, np.int64)
+        self.paths = np.full((order, order, LAYERS, MOST_LINKS + 1), -1, np.int64)
         self.fits = np.zeros((2, order, order), np.bool_)
         self.load = np.zeros((order, order), np.int64)
 
     def towards(self, d: int) -> None:
         """Add the paths to a destination."""
         shortest, own = self._minimal(d)
-        way = np.full((LAYERS, *shortest.shape), -1)
-        way[own, np.arange(len(own))] = shortest
-        way[:, d] = shortest[d]
+        path = np.full((LAYERS, *shortest.shape), -1)
+        path[own, np.arange(len(own))] = shortest
+        path[:, d] = shortest[d]
         fits = shapes(shortest)
         for keeps, layer in product((True, False), range(LAYERS)):
             for length in range(2, MOST_LINKS + 1):
-                self._extend(d, layer, length, way, shortest, fits, keeps)
-        self.ways[:, d] = np.moveaxis(way, 0, 1)
-        self.fits[:, :, d] = shapes(way).all(axis=1)
-        link = _links(way, len(own))
+                self._extend(d, layer, length, path, shortest, fits, keeps)
+        self.paths[:, d] = np.moveaxis(path, 0, 1)
+        self.fits[:, :, d] = shapes(path).all(axis=1)
+        link = _links(path, len(own))
         np.add.at(self.load.ravel(), link[link >= 0], 1)
 
     def _minimal(self, d: int) -> tuple[Numbers, Numbers]:
         """int64[S, 6], the minimal paths to d, and the layer by which each enters."""
         at = np.arange(len(self.near))
-        way, last = np.full((len(at), MOST_LINKS + 1), -1), at
-        way[:, 0] = at
+        path, last = np.full((len(at), MOST_LINKS + 1), -1), at
+        path[:, 0] = at
         for step in range(1, MOST_LINKS + 1):
             moving = at != d
             last = np.where(moving, at, last)
             at = np.where(moving, self.minimal[at, d], at)
-            way[moving, step] = at[moving]
+            path[moving, step] = at[moving]
         place = np.zeros(len(at), np.int64)
         entry = self.near[d][self.near[d] >= 0]
         place[entry] = np.arange(len(entry))
-        return way, place[last] % LAYERS
+        return path, place[last] % LAYERS
 
     def _extend(
-        self, d: int, k: int, length: int, way: Numbers, shortest: Numbers, fits: Flags, keeps: bool
+        self,
+        d: int,
+        k: int,
+        length: int,
+        path: Numbers,
+        shortest: Numbers,
+        fits: Flags,
+        keeps: bool,
     ) -> None:
         """Give switches that have no path in layer k yet one of so many links over a neighbour.
 
         keeps: only such as have a shape in common with the minimal path.
         """
-        s = np.flatnonzero(way[k, :, 0] < 0)
-        links, order = (way[k, :, 1:] >= 0).sum(axis=1), len(way[k])
+        s = np.flatnonzero(path[k, :, 0] < 0)
+        links, order = (path[k, :, 1:] >= 0).sum(axis=1), len(path[k])
         n = self.near[s]
-        usable = (n >= 0) & (n != d) & (links[n] == length - 1) & (way[k, n, 0] >= 0)
-        rest = way[k, n][..., :-1]
+        usable = (n >= 0) & (n != d) & (links[n] == length - 1) & (path[k, n, 0] >= 0)
+        rest = path[k, n][..., :-1]
         found = np.concatenate((np.broadcast_to(s[:, None, None], (*n.shape, 1)), rest), axis=2)
         taken = _links(shortest[s], order)[:, None, None]
         link = _links(found, order)[..., None]
@@ -148,7 +156,7 @@ class _TreeSearch:
         cost = np.where(usable, self.load[s[:, None], n] * n.shape[1] + turn, NEVER)
         best = np.arange(len(s)), cost.argmin(axis=1)
         chosen = usable[best]
-        way[k, s[chosen]] = found[best][chosen]
+        path[k, s[chosen]] = found[best][chosen]
         fits[:, s[chosen]] = both[:, best[0], best[1]][:, chosen]
 
 
@@ -161,7 +169,7 @@ class _LanePlacement:
     """
 
     near: Numbers
-    ways: Numbers
+    paths: Numbers
     fits: Flags
     lanes: int
     number: Numbers = field(init=False)
@@ -182,26 +190,26 @@ class _LanePlacement:
         for shape in range(2):
             self._fill(shape, lane)
         source, destination = np.nonzero(lane == UNSET)
-        links = (self.ways[source, destination] >= 0).sum(axis=(1, 2))
+        links = (self.paths[source, destination] >= 0).sum(axis=(1, 2))
         late = []
         for i in np.lexsort((source, destination, -links)).tolist():
             pair = int(source[i]), int(destination[i])
-            lane[pair] = self._place(self.ways[pair])
+            lane[pair] = self._place(self.paths[pair])
             if lane[pair] == UNSET:
                 late.append(pair)
         for pair in late:
-            for ways in self._others(*pair):
-                lane[pair] = self._place(ways)
+            for paths in self._others(*pair):
+                lane[pair] = self._place(paths)
                 if lane[pair] != UNSET:
-                    self.ways[pair] = ways
+                    self.paths[pair] = paths
                     break
-        lane[(self.ways[..., 0] < 0).any(axis=2)] = UNSET
+        lane[(self.paths[..., 0] < 0).any(axis=2)] = UNSET
         return lane
 
     def _fill(self, shape: int, lane: Lanes) -> None:
         """What links wait for in lane 0 or 1, the last of its order first."""
         order, count = len(lane), self.reached.shape[1]
-        before, after = self._waits(self.ways[lane == shape])
+        before, after = self._waits(self.paths[lane == shape])
         wait = np.unique(before * count + after)
         source, target = np.divmod(np.flatnonzero(self.number >= 0), order)
         source, target = (end if shape == 0 else order - 1 - end for end in (source, target))
@@ -212,16 +220,16 @@ class _LanePlacement:
             ahead = wait[first[link] : first[link + 1]] % count
             reached[link] |= reached[ahead].any(axis=0)
 
-    def _waits(self, ways: Numbers) -> tuple[Numbers, Numbers]:
+    def _waits(self, paths: Numbers) -> tuple[Numbers, Numbers]:
         """The links of paths that wait, and those that they wait for."""
-        link = _links(ways, len(self.near))
+        link = _links(paths, len(self.near))
         before, after = link[..., :-1], link[..., 1:]
         there = after >= 0
         return self.number[before[there]], self.number[after[there]]
 
-    def _place(self, ways: Numbers) -> int:
+    def _place(self, paths: Numbers) -> int:
         """The first lane where the waits of a pair's paths close no cycle; they are in it then."""
-        before, after = self._waits(ways)
+        before, after = self._waits(paths)
         for lane, reached in enumerate(self.reached):
             path = reached[after[:, None], before]
             for _ in range(len(before).bit_length()):
@@ -237,15 +245,15 @@ class _LanePlacement:
         """Other pairs of paths without a common link, where no path but that of s leads over s."""
         found = []
         for k in range(LAYERS):
-            if (self.ways[:, d, k, 1] == s).any():
+            if (self.paths[:, d, k, 1] == s).any():
                 continue
             for n in self.near[s][self.near[s] >= 0].tolist():
-                rest = self.ways[n, d, k]
+                rest = self.paths[n, d, k]
                 if n == d or rest[-1] >= 0 or (rest == s).any():
                     continue
-                ways = self.ways[s, d].copy()
-                ways[k] = [s, *rest[:-1]]
-                link = _links(ways, len(self.near))
+                paths = self.paths[s, d].copy()
+                paths[k] = [s, *rest[:-1]]
+                link = _links(paths, len(self.near))
                 if not np.isin(link[0][link[0] >= 0], link[1]).any():
-                    found.append(ways)
+                    found.append(paths)
         return found

@@ -266,8 +266,8 @@ class _PolicyActor:
         """See `GrammarActor.unknown`."""
         self.found.unread(self.file, line, text)
 
-    def way(self, place: Place, kind: str, *words: str) -> None:
-        """See `GrammarActor.way`: there are no routes."""
+    def next_hop(self, place: Place, kind: str, *words: str) -> None:
+        """See `GrammarActor.next_hop`: there are no routes."""
 
     def begin(self, place: Place) -> None:
         """A part."""

@@ -25,7 +25,7 @@ from controller.switches.conversation import Answer
 from controller.switches.events import SwitchEvent
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import Start, at_once
-from extensions.load_balancing.measured_traffic import FabricWays, MeasuredTraffic
+from extensions.load_balancing.measured_traffic import FabricPaths, MeasuredTraffic
 from extensions.load_balancing.meters import MOST_ROWS, Meter, RowMeter
 from extensions.load_balancing.weight_shifts import ShiftRule, Shifts, adapt, weighted
 from inventory.problems import InputError
@@ -87,7 +87,7 @@ class UgalAdaptation:
         wiring, classes = build.wiring, build.tables.classes
         if not (build.spreading.adapts or classes.alternate.shape[2]):
             raise InputError.of(
-                key="--adapt",
+                key="adapt",
                 required="a build with alternates, to which weights can move",
                 given=f"balance: {build.balance}",
                 todo="write routing: {balance: ugal-pf} in the fabric, and compile",
@@ -99,12 +99,12 @@ class UgalAdaptation:
         self._rows = RowMeter(len(wiring.far), build.addressing)
         if (count := self._rows.cells) > MOST_ROWS:
             raise InputError.of(
-                key="--adapt",
+                key="adapt",
                 required=f"a fabric of at most {MOST_ROWS:,} rows, whose counters are read",
                 given=f"{count:,}",
-                todo="take --no-adapt",
+                todo="take `no_adapt`",
             )
-        self._build, self._ways = build, (build.tables, FabricWays.of(build))
+        self._build, self._fabric_paths = build, (build.tables, FabricPaths.of(build))
         self._fabric, self._start = fabric, start
         self._fitting: Future[tuple[Shifts, NDArray[np.int64]]] | None = None
         self._asked = np.full(len(wiring.far), -np.inf)
@@ -179,8 +179,8 @@ class UgalAdaptation:
         if now - self._looked < METER_PERIOD:
             return None
         self._looked = now
-        if tables is not self._ways[0]:  # what was counted took other paths
-            self._ways = tables, FabricWays.of(replace(self._build, tables=tables))
+        if tables is not self._fabric_paths[0]:  # what was counted took other paths
+            self._fabric_paths = tables, FabricPaths.of(replace(self._build, tables=tables))
             self._counting = False
         if not self._counting:
             hot = float(np.nanmax(self.meter.load, initial=0.0)) > self.rule.threshold
@@ -191,11 +191,15 @@ class UgalAdaptation:
         if not self._rows.complete(self._there):
             return None
         self._counting = False
-        ways = self._ways[1]
+        fabric_paths = self._fabric_paths[1]
         # The rates are not written any more: the next round of readings begins with others.
-        counted = (self._rows.rate, ways.at_arcs(self.meter.rate), ways.at_arcs(self.meter.load))
+        counted = (
+            self._rows.rate,
+            fabric_paths.at_arcs(self.meter.rate),
+            fabric_paths.at_arcs(self.meter.load),
+        )
         self._fitting = self._start(
-            partial(_fit, self.rule, ways, tables.classes, self.shifts, *counted)
+            partial(_fit, self.rule, fabric_paths, tables.classes, self.shifts, *counted)
         )
         return self._fitted(self._fitting, tables, now)
 
@@ -208,7 +212,7 @@ class UgalAdaptation:
         self._fitting, rest = None, min(2 * self._rest, LONGEST_REST)
         self._next, self._rest = now + rest, rest
         shifts, moves = fitting.result()
-        if tables is not self._ways[0] or not len(moves):
+        if tables is not self._fabric_paths[0] or not len(moves):
             return None
         self.shifts = shifts
         # Rows of supernodes do not tell for which switch: what is fitted to them may be wrong.
@@ -233,7 +237,7 @@ class UgalAdaptation:
 
 def _fit(
     rule: ShiftRule,
-    ways: FabricWays,
+    fabric_paths: FabricPaths,
     classes: Classes,
     shifts: Shifts,
     rate: NDArray[np.float32],
@@ -242,7 +246,7 @@ def _fit(
 ) -> tuple[Shifts, NDArray[np.int64]]:
     """Shifts by what rows and ports have carried; int64[m, 2], the classes that change."""
     capacity = np.nan_to_num(of_arcs, nan=np.inf)
-    traffic = MeasuredTraffic.of(ways, rate, capacity, weighted(classes, shifts).weight)
+    traffic = MeasuredTraffic.of(fabric_paths, rate, capacity, weighted(classes, shifts).weight)
     if traffic is None:  # nothing is sent that shifts are for
         return Shifts.none(classes), np.argwhere(shifts.weight.any(axis=2))
     return adapt(rule, classes, shifts, traffic, load)

@@ -1,7 +1,7 @@
 """Traffic between switches as their rows have counted it, and the paths that it may take.
 
 A row counts what enters at its switch and what passes through. What passes through came in at other
-switches, by ways that tables and weights say. So x, what enters, solves x + T·x = r, where r is
+switches, by paths that tables and weights say. So x, what enters, solves x + T·x = r, where r is
 what rows counted, and T what of each flow passes through each row. It is solved by damped steps
 (Richardson's) that keep x at 0 or above: what was dropped on the way is missing in r.
 """
@@ -32,7 +32,7 @@ Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FabricWays:
+class FabricPaths:
     """All paths of a fabric's tables, those without a weight included.
 
     fluid: of tables in which every port of a class has the same weight. port: int32[S·L], of arcs;
@@ -44,7 +44,7 @@ class FabricWays:
     port: NDArray[np.int32]
 
     @classmethod
-    def of(cls, build: Build) -> FabricWays:
+    def of(cls, build: Build) -> FabricPaths:
         """The paths of a build's tables as they are now.
 
         Raises:
@@ -86,36 +86,36 @@ class MeasuredTraffic:
 
     @classmethod
     def of(
-        cls, ways: FabricWays, rate: NDArray[np.float32], capacity: Reals, weight: Numbers
+        cls, fabric_paths: FabricPaths, rate: NDArray[np.float32], capacity: Reals, weight: Numbers
     ) -> MeasuredTraffic | None:
         """What enters, by what rows carry; None where all flows are small.
 
         Args:
-            ways: those of the tables while rows were counted.
+            fabric_paths: those of the tables while rows were counted.
             rate: [S, P], bit/s that the row of each prefix carries.
             capacity: float64[S·L], bit/s of each arc, infinite where it is unknown.
             weight: [S, C, 1 + A], of the classes at that time.
         """
         known = capacity[np.isfinite(capacity)]
         least = LEAST_FLOW * float(known.max(initial=0))
-        counted = _pairs(ways.build, rate, least)
+        counted = _pairs(fabric_paths.build, rate, least)
         if not len(counted.source):
             return None
-        every = cls._along(ways, replace(counted, amount=np.ones(len(counted.source))))
-        enters = _entering(ways.fluid, counted, every.paths, every.shares(weight))
+        every = cls._along(fabric_paths, replace(counted, amount=np.ones(len(counted.source))))
+        enters = _entering(fabric_paths.fluid, counted, every.paths, every.shares(weight))
         some = enters >= least
         source, destination = counted.source[some], counted.destination[some]
         if not len(source):
             return None
-        result = cls._along(ways, Traffic(source, destination, enters[some]))
+        result = cls._along(fabric_paths, Traffic(source, destination, enters[some]))
         paths = result.paths
         return replace(result, paths=replace(paths, amount=paths.amount / capacity[paths.arc]))
 
     @classmethod
-    def _along(cls, ways: FabricWays, traffic: Traffic) -> MeasuredTraffic:
+    def _along(cls, fabric_paths: FabricPaths, traffic: Traffic) -> MeasuredTraffic:
         """Flows on all their paths."""
-        paths = ways.fluid.paths(traffic)
-        switch, number = np.divmod(paths.row, ways.fluid.hops.classes + 2)
+        paths = fabric_paths.fluid.paths(traffic)
+        switch, number = np.divmod(paths.row, fabric_paths.fluid.hops.classes + 2)
         return cls(paths, switch, number)
 
     def shares(self, weight: Numbers) -> Reals:

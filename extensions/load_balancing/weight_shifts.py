@@ -1,10 +1,10 @@
 """UGAL_PF at the controller's time scale: weights of classes follow the load of whole paths.
 
-As in UGAL, a way is judged by its load and its length; but where a packet's switch knows its own
+As in UGAL, a path is judged by its load and its length; but where a packet's switch knows its own
 queues alone, the controller knows what every link carries, and how much enters for whom
 (`measured_traffic`). So it takes the shares that load the hottest link least
 (`compilers.demand.weight_fit`), of which it goes only as far as the threshold asks for (PolarFly
-paper, §VII-C: two thirds): every link of a longer way counts, so uniform traffic stays minimal.
+paper, §VII-C: two thirds): every link of a longer path counts, so uniform traffic stays minimal.
 
 A change takes most of the way to these shares, and is made only for a good part of the load, so
 measurements that are a little wrong move nothing. Weights come back when the compiled ones would
@@ -43,8 +43,9 @@ class ShiftRule:
     """The rule for moving weights. Loads are parts of a link's rate.
 
     threshold: load of the hottest link above which traffic moves. aim: the part of the threshold
-    that a change aims at. calm: the part below which weights come back. step: of the way to the
-    shares aimed at, taken at once. gain: the least part of the hottest load that a change saves.
+    that a change aims at. calm: the part below which weights come back. step: of the distance to
+    the shares aimed at, taken at once. gain: the least part of the hottest load that a change
+    saves.
     """
 
     threshold: float = 2 / 3

@@ -27,7 +27,7 @@ def exhibits(paper: str = "") -> list[Exhibit]:
     """
     if paper and paper not in PAPERS:
         todo = did_you_mean(paper, PAPERS)
-        raise InputError.of(f"one of {', '.join(PAPERS)}", paper, todo, key="--paper")
+        raise InputError.of(f"one of {', '.join(PAPERS)}", paper, todo, key="paper")
     names = [paper] if paper else list(PAPERS)
     modules = (import_module(f"{__package__}.{name}.{name}_paper") for name in names)
     return [each for module in modules for each in module.EXHIBITS]

@@ -48,16 +48,16 @@ FARTHEST = 3
 """Links between switches of an adversarial pattern: the diameter of the networks that it is for."""
 BY_TABLE, BY_ANY = {"paths": "table"}, {"paths": "shortest"}
 ROUTES: dict[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
-    "MIN": ({}, {"ways": "minimal"}),
-    "MIN, all shortest paths": ({}, {"ways": "shortest", **BY_ANY}),
-    "UGAL": ({}, {"ways": "ugal", **BY_TABLE}),
-    "UGAL, all shortest paths": ({}, {"ways": "ugal", **BY_ANY}),
+    "MIN": ({}, {"routing": "minimal"}),
+    "MIN, all shortest paths": ({}, {"routing": "shortest", **BY_ANY}),
+    "UGAL": ({}, {"routing": "ugal", **BY_TABLE}),
+    "UGAL, all shortest paths": ({}, {"routing": "ugal", **BY_ANY}),
     "UGAL_PF": (
         {"balance": "ugal-pf", "adjacent": "bounce", "disjoint": "none"},
-        {"ways": "adaptive"},
+        {"routing": "adaptive"},
     ),
 }
-"""By name: the routing of a fabric, and the settings of the ways that its packets take."""
+"""By name: the routing of a fabric, and the simulated routing of its packets."""
 SPLIT = ("dragonfly", "megafly")
 """Families whose packets do not take any free channel in the papers: those of BookSim's
 `dragonflynew` change theirs behind a global link, PolarStar's §9.4 counts theirs. Here `valley`."""
@@ -97,7 +97,7 @@ class PaperFabric:
         words = " ".join(filter(None, (family, *values, self.grown)))
         return f"{words} {self.hosts} hosts a switch"
 
-    def ways(self) -> dict[str, str]:
+    def simulated_routing(self) -> dict[str, str]:
         """Of packets, for `SimulationSettings`."""
         split = {"scheme": "valley"} if self.topology["family"] in SPLIT else {}
         return {**ROUTES[self.routes][1], **split}
@@ -123,7 +123,7 @@ def setup_of(fabrics: Iterable[PaperFabric], quick: bool) -> tuple[str, ...]:
     ]
     routes: dict[str, dict[str, None]] = {}
     for each in fabrics:
-        split = " channels split by valley" if "scheme" in each.ways() else ""
+        split = " channels split by valley" if "scheme" in each.simulated_routing() else ""
         routes.setdefault(each.title() + split, {})[each.routes] = None
     return (*lines, *(f"{network}: {'; '.join(names)}." for network, names in routes.items()))
 
@@ -195,7 +195,7 @@ def _prepared(
         traffic = HostTraffic.of(groups, topology.graph.order, hosts)
     else:
         traffic = HostTraffic.of_pattern(pattern, topology, hosts, 0)
-    settings = settings_for(build, loads, 0, (), {**fabric.ways(), **windows})
+    settings = settings_for(build, loads, 0, (), {**fabric.simulated_routing(), **windows})
     network = network_for(build, hosts, settings)
     settings = with_channels(build, network, settings)
     return Simulated(network, traffic, settings)

@@ -13,7 +13,7 @@ are. When module M of switch u dies, with v behind M:
 
 Each order needs a link of another module. A packet that came in by it goes back by it, to a switch
 that has another way, or bounces. Orders with links of no use, or orbits that stay: then this proves
-nothing, and packets are walked. The way in is any: so it holds for alternates and marks, too.
+nothing, and packets are walked. The ingress link is any: so it holds for alternates and marks, too.
 """
 
 from __future__ import annotations

@@ -54,10 +54,10 @@ def plane_states(
     if added is None:
         return None
     # `rows` leaves out the neighbours themselves.
-    ways = (states.words & SHARES) * classes.rows
-    ways[:, links : 2 * links] += np.where(there, direct & SHARES, 0)
+    paths = (states.words & SHARES) * classes.rows
+    paths[:, links : 2 * links] += np.where(there, direct & SHARES, 0)
     further = bool((states.words[:, :links][there] & DETOURS).any())
-    return LocalProof.of_all(int(ways.sum()), hop_counts, DIAMETER + further, added)
+    return LocalProof.of_all(int(paths.sum()), hop_counts, DIAMETER + further, added)
 
 
 def _numbered_by_link(classes: TwoLinkClasses) -> bool:

@@ -52,11 +52,11 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
         return None
     sets, k = StarSets.of(classes), classes.members.program.members
     order, count = build.tables.classes.port.shape
-    ways, further = np.zeros((order, count), np.int64), 0
+    paths, further = np.zeros((order, count), np.int64), 0
     for some in switch_blocks(build):
         part, use = classes_of(build, some), classes.use.part(some)
         minimal = use.links(part.tables.classes.port).astype(np.int16)
-        links, ways[some] = sharing(part, use, minimal)
+        links, paths[some] = sharing(part, use, minimal)
         rest = links & ~_only(minimal, links.shape[2])
         further = max(further, int(rest.any()))
         if (rest & ~sets.alternates[some]).any():
@@ -64,7 +64,7 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
         if kinds and not _Repairs.of(sets, part, use, some).holds(kinds):
             return None
     chosen = sum(
-        int((ways[x * k : (x + 1) * k] * classes.rows(x)).sum()) for x in range(order // k)
+        int((paths[x * k : (x + 1) * k] * classes.rows(x)).sum()) for x in range(order // k)
     )
     return LocalProof.of_all(
         chosen,

@@ -9,9 +9,9 @@ of the supernodes next to x (*beside*), or all else (*beyond*). Links lead *out*
 | out, beyond | all | out, but the apex of x and z |
 | out, beside | within; the apex | within |
 | out, direct | | the apex, then out |
-| within, beyond | out; within, if their ways do not come back | out |
+| within, beyond | out; within, if their paths do not come back | out |
 | within, beside | within | within, if not joined to m; then out, see `_inside` |
-| within, direct | | those whose ways do not come back, then out |
+| within, direct | | those whose paths do not come back, then out |
 
 A neighbour that sends a packet back does so by a class over u, whose repairs avoid u: it bounces.
 That these serve is proved of each state (`compilers.proof.local.state_proof`), by other means.
@@ -79,12 +79,12 @@ def _protection(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
     """uint16[S, 3K, P]: ports that repair; bounces are the same."""
     order, links = wiring.port.shape
     found = np.zeros((order, 3, links, ORDER), np.uint16)
-    ways, ports = MemberWays.of(program), np.pad(wiring.port.astype(np.uint16), ((0, 0), (1, 0)))
+    paths, ports = MemberPaths.of(program), np.pad(wiring.port.astype(np.uint16), ((0, 0), (1, 0)))
     for alike in AlikeSupernodes.each(program):
         rank = partial(_ranked, wiring=wiring)
         shape = len(alike.x), program.members, 3, alike.links, ORDER
         number = np.zeros(shape, np.intp)
-        number[...] = rank(*ways.repairs(alike))
+        number[...] = rank(*paths.repairs(alike))
         # Out of the supernode, the same of all members, but direct neighbours and what is beside.
         number[:, :, BEYOND, alike.out], number[:, :, DIRECT, alike.out] = (
             rank(*sets)[:, None, alike.out] for sets in _over_triangles(alike)
@@ -125,13 +125,13 @@ def _alternates(program: StarProgram, links: int) -> NDArray[np.uint8]:
     """uint8[S, 3K, ⌈K/8⌉]: the links of alternates, as in `Spread`."""
     k, order = program.members, len(program.around) * program.members
     found = np.zeros((order, 3, links, (links + 7) // 8), np.uint8)
-    ways = MemberWays.of(program)
+    paths = MemberPaths.of(program)
     for alike in AlikeSupernodes.each(program):
-        same = np.packbits(ways.alternates(alike), axis=3)
+        same = np.packbits(paths.alternates(alike), axis=3)
         sets = np.repeat(same[None], len(alike.x), axis=0)
         g, place = np.nonzero(alike.apex >= 0)
         apex = alike.apex[g, place]
-        bit = (128 >> (apex & 7)).astype(np.uint8)[:, None] * ways.stays(alike)[g, :, place]
+        bit = (128 >> (apex & 7)).astype(np.uint8)[:, None] * paths.stays(alike)[g, :, place]
         # One apex a link out, so no place occurs twice.
         sets[g[:, None], np.arange(k), BESIDE, alike.out[place][:, None], apex[:, None] >> 3] |= bit
         found[alike.switches, :, : alike.links, : same.shape[3]] = sets.reshape(-1, *same.shape[1:])
@@ -139,11 +139,11 @@ def _alternates(program: StarProgram, links: int) -> NDArray[np.uint8]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MemberWays:
+class MemberPaths:
     """Paths within supernodes, from and to members.
 
     behind: int16[2, k, k], by kind, the member behind the link that leads from one to another, -1
-    where it leads out. back: bool[2, k, k, k], at a, by m and r, both joined to a: whether the way
+    where it leads out. back: bool[2, k, k, k], at a, by m and r, both joined to a: whether the path
     from r to some member that a serves over m comes back to a.
     """
 
@@ -152,7 +152,7 @@ class MemberWays:
     back: Bits
 
     @classmethod
-    def of(cls, program: StarProgram) -> MemberWays:
+    def of(cls, program: StarProgram) -> MemberPaths:
         """Follow the first link of all paths."""
         k = program.members
         behind = np.full((2, k, k), -1, np.int16)

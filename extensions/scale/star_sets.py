@@ -3,9 +3,9 @@
 Let u = (x, x') be joined to v by a class's link and to r by another, and let the class serve d. By
 the rows that `star_program` proves, of d that is not v:
 
-- *Beyond, d in a remote Y.* From (w, ·) the way goes over w×Y: not x, as x is not next to Y; z only
-  if w is next to z, the *apex* of x and z. It goes on to Y, maybe over the supernode next to w×Y
-  and Y, which is neither x nor z. From (x, m) it goes out by m's own link.
+- *Beyond, d in a remote Y.* From (w, ·) the path goes over w×Y: not x, as x is not next to Y; z
+  only if w is next to z, the *apex* of x and z. It goes on to Y, maybe over the supernode next to
+  w×Y and Y, which is neither x nor z. From (x, m) it goes out by m's own link.
 - *Beyond, d in x*, not joined to x'. From (w, ·) by the link w - x of d itself, or over the
   supernode next to x and w, which is z for the apex alone. From (x, m) to x' only within x.
 - *Beside, d = (y, ·).* From (x, m): to the one member of x that is joined to d, not x', as d would
@@ -51,28 +51,28 @@ class StarSets:
         """The sets of all classes."""
         c, links = classes.build.tables.classes, classes.build.wiring.far.shape[1]
         found = np.zeros((2, len(c.port), 3, links, (links + 7) // 8), np.uint8)
-        ways = _MemberWays.of(classes)
+        paths = _MemberPaths.of(classes)
         for alike in classes.alike():
-            pair = np.stack((ways.alternates(alike), ways.repairs(alike)))
+            pair = np.stack((paths.alternates(alike), paths.repairs(alike)))
             own = np.arange(alike.links)
             pair[..., own, own] = False
             packed = np.packbits(pair, axis=4)
             sets = np.repeat(packed[:, None], len(alike.x), axis=1)
-            ways.over_triangles(alike, sets)
+            paths.over_triangles(alike, sets)
             some = sets.reshape(2, -1, *packed.shape[2:])
             found[:, alike.switches, :, : alike.links, : packed.shape[4]] = some
         alternates, repairs = found.reshape(2, len(c.port), 3 * links, -1)
-        return cls(classes, ways.behind, alternates, repairs)
+        return cls(classes, paths.behind, alternates, repairs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _MemberWays:
+class _MemberPaths:
     """First links of paths between members.
 
     behind: int[2, k, k], by kind, the member behind the link from one to another, -1 if it leads
-    out. back: bool[2, k, k, k], at x', by m and r: r's way to something that x' serves over m comes
-    back to x'. returns: bool[2, k, D], by the arc to y and the turn: (y, g(x')) serves so what x'
-    serves over a third supernode in y.
+    out. back: bool[2, k, k, k], at x', by m and r: r's path to something that x' serves over m
+    comes back to x'. returns: bool[2, k, D], by the arc to y and the turn: (y, g(x')) serves so
+    what x' serves over a third supernode in y.
     """
 
     classes: StarClasses
@@ -81,7 +81,7 @@ class _MemberWays:
     returns: Bits
 
     @classmethod
-    def of(cls, classes: StarClasses) -> _MemberWays:
+    def of(cls, classes: StarClasses) -> _MemberPaths:
         """Follow the links by which supernodes are cabled."""
         members = classes.members
         program, k = members.program, members.program.members

@@ -1,6 +1,6 @@
 """Two failures in a whole PolarFly, proved of its classes: any two links or switches.
 
-Any two switches have one path of two links at most (`TwoLinkClasses`), so a way of two links meets
+Any two switches have one path of two links at most (`TwoLinkClasses`), so a path of two links meets
 what can be said beforehand. Towards d, which is up; "next to d" is ~d; a class is *behind* v if it
 leads over v to others, *direct* if it leads to v itself. The conditions:
 
@@ -11,42 +11,42 @@ leads over v to others, *direct* if it leads to v itself. The conditions:
    bounces to an x (the first in its order) that serves d over y. Not both send to each other.
 
 *Proof.* Without failures nothing comes in by its minimal port, and to u ~d only from switches that
-are not next to d (`_direct_detours`). Only failures that a packet tests change its way; it
+are not next to d (`_direct_detours`). Only failures that a packet tests change its path; it
 tests links of the switch where it is. F1: two switches have one common neighbour at most. F2: a
 neighbour r of u that is not next to d serves it over r×d, their common neighbour. Where u is not
 next to d either, r×d is not u, and it is u's minimal v only if r ~ v.
 
-*u not next to d, u-v is down (link, or v).* By (1) a neighbour of repair is up and not the way in,
-or the way in is one. Either way the packet comes to an r ~ u, not ~v, so not next to d (F1: v is
+*u not next to d, u-v is down (link, or v).* By (1) a neighbour of repair is up and not the ingress,
+or the ingress is one. Either way the packet comes to an r ~ u, not ~v, so not next to d (F1: v is
 u×d). It is sent to w = r×d, neither u nor v. *r-w down:* r's repair r2, not u, is not ~w, so not
 next to d; r2×d is not w, nor v: r2 ~ v would make r2 = u. It arrives. *w-d down:* next paragraph.
 Else it arrives.
 
 *Second failure w-d, w ≠ v ~d, v not ~w.* Where w-d has an apex b: b ≠ v, and b-d is up. Else the
-repair r' of w (not the way in) bounces to x', which is not ~w by (2), and not v, as v is not ~r'
+repair r' of w (not the ingress) bounces to x', which is not ~w by (2), and not v, as v is not ~r'
 (F1: r' and d have w). y' = x'×d is not w. If y' is v, and v or x'-v down, then x' is behind v, and
 its repair r3 is neither ~v nor r'. r3×d is not v, and not w: r3 ~ w makes r3 = r'. It arrives.
 
-*u ~ d, u-d down, apex a.* It goes to a and d. *a-d down:* a's repair is not u, the way in, so an r
+*u ~ d, u-d down, apex a.* It goes to a and d. *a-d down:* a's repair is not u, the ingress, so an r
 not next to d, which bounces to x not ~a: x×d is not a, and not u, as x ~ u would make x = a. *u-a
-down:* to another repair r, or to the way in, which is not next to d either; it bounces to x not
+down:* to another repair r, or to the ingress, which is not next to d either; it bounces to x not
 ~u: x×d is not u, and not a: x and u would both be between r and a.
 
-*u ~ d, u-d down, no apex.* To a repair r, or the way in where that is one: r bounces to x not ~u,
+*u ~ d, u-d down, no apex.* To a repair r, or the ingress where that is one: r bounces to x not ~u,
 and y = x×d is not u. *u-r or r-x down:* the next one serves. *x-y down:* x's repair r3, not r, is
 not ~y, and ~u only if r3 = r: it arrives. *y-d down:* over an apex of y-d, which is not u, else y
 were one of u-d; or by repair and bounce to y' ≠ y, and y' ≠ u by (4).
 
-*Bounced ways* (`Policy.bounces`). Hosts at s ~ d may send to any r ~ s. If r is not next to d,
+*Bounced paths* (`Policy.bounces`). Hosts at s ~ d may send to any r ~ s. If r is not next to d,
 its minimal is s, and it bounces to w, or w', both not ~s by (2), or returns the packet to s if both
-are down. From there on it is on minimal ways, of which the above holds. Two things are new. *A way
-in that is the apex a of u-d*, where u-d is down: u takes another repair r, which bounces to x not
-~u, for y = x×d, not u, nor a, as x ~ a would make x = u; or it returns to a, with d next. If y-d is
-down as well, y sends to y' ≠ y; where y' is u, a now is no way in and comes first. *r-w down, then
-y-d, y = w'×d.* y's repairs serve as above: none of them is r, or y were r×d, which is s; and where
-one bounces to r, it goes on to s and d.
+are down. From there on it is on minimal paths, of which the above holds. Two things are new. *A
+path in that is the apex a of u-d*, where u-d is down: u takes another repair r, which bounces to x
+not ~u, for y = x×d, not u, nor a, as x ~ a would make x = u; or it returns to a, with d next. If
+y-d is down as well, y sends to y' ≠ y; where y' is u, a now is no ingress and comes first. *r-w
+down, then y-d, y = w'×d.* y's repairs serve as above: none of them is r, or y were r×d, which is s;
+and where one bounces to r, it goes on to s and d.
 
-The lengths are those of these ways. As every condition is of the class that d is in, one that does
+The lengths are those of these paths. As every condition is of the class that d is in, one that does
 not hold names the destinations that it leaves open.
 """
 

@@ -30,10 +30,10 @@ from extensions.simulation.load_point import (
 )
 from extensions.simulation.path_channels import path_channels
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
-from inventory.problems import InputError, did_you_mean
+from inventory.problems import InputError, at_key, did_you_mean
 from inventory.yamlfile import read_text
 
-CHOICES = {"ways": POLICIES, "scheme": SCHEMES, "level": LEVELS, "paths": PATHS}
+CHOICES = {"routing": POLICIES, "scheme": SCHEMES, "level": LEVELS, "paths": PATHS}
 LEAST = {
     "packet": 1,
     "buffer": 1,
@@ -55,7 +55,7 @@ def settings_for(
     fail: Iterable[tuple[str, int]] = (),
     switches: Mapping[str, int | str | float] | None = None,
 ) -> SimulationSettings:
-    """Settings that fit a build; `ways` are adaptive where its balance is `ugal-pf`.
+    """Settings that fit a build; `routing` is adaptive where its balance is `ugal-pf`.
 
     Raises:
         InputError: no such node, link or setting, or a value that cannot be.
@@ -66,16 +66,17 @@ def settings_for(
         if name not in known:
             raise InputError.of("a setting of SimulationSettings", name, ", ".join(sorted(known)))
         if name in CHOICES and value not in CHOICES[name]:
-            raise InputError.of(", ".join(CHOICES[name]), str(value), key=f"--{name}")
+            raise InputError.of(", ".join(CHOICES[name]), str(value), key=name)
         if name in LEAST and not (isinstance(value, int) and value >= LEAST[name]):
-            raise InputError.of(f"a number from {LEAST[name]}", str(value), key=f"--{name}")
+            raise InputError.of(f"a number from {LEAST[name]}", str(value), key=name)
     for load in loads:
         if not 0 < load <= 1:
             required = "loads above 0 and up to 1, parts of what the hosts' links carry"
-            raise InputError.of(required, f"{load:g}", key="--load")
-    if "ways" not in given:
-        given["ways"] = "adaptive" if build.spreading.adapts else "emitted"
-    failures = tuple(TimedFailure(_links(build, word), cycle) for word, cycle in fail)
+            raise InputError.of(required, f"{load:g}", key="load")
+    if "routing" not in given:
+        given["routing"] = "adaptive" if build.spreading.adapts else "emitted"
+    with at_key("fail"):
+        failures = tuple(TimedFailure(_links(build, word), cycle) for word, cycle in fail)
     settings = SimulationSettings(
         loads=tuple(loads) or USUAL_LOADS,
         seed=seed,
@@ -83,14 +84,14 @@ def settings_for(
         **given,  # type: ignore[arg-type]
     )
     if failures and settings.level == "flit":
-        raise InputError.of("--level packet, to have failures", "flit", key="--level")
+        raise InputError.of("`level packet`, to have failures", "flit", key="level")
     _check_paths(settings)
     for cycle in (failure.cycle for failure in failures if failure.cycle >= settings.last):
         required = f"a cycle before {settings.last:,}, when the measurement ends"
-        raise InputError.of(required, str(cycle), key="--fail")
+        raise InputError.of(required, str(cycle), key="fail")
     if settings.buffer < settings.vcs * settings.packet:
         least = f"at least a packet of {settings.packet} flits for each of {settings.vcs} channels"
-        raise InputError.of(least, f"{settings.buffer} flits", key="--buffer")
+        raise InputError.of(least, f"{settings.buffer} flits", key="buffer")
     return settings
 
 
@@ -131,7 +132,7 @@ def network_for(build: Build, hosts: int, settings: SimulationSettings) -> Simul
     """The network of a build, as its packets' paths need it."""
     network = SimulatedNetwork.of(build, hosts)
     network = network._replace(delay=_link_cycles(build, network, settings))
-    if settings.ways not in BESIDE_TABLES:
+    if settings.routing not in BESIDE_TABLES:
         return network
     turning = np.flatnonzero(network.endpoints).astype(np.int32)
     network = network._replace(turning=turning)
@@ -158,19 +159,19 @@ def _link_cycles(
 def _check_paths(settings: SimulationSettings) -> None:
     """Refuse settings that are about tables where packets do not take them."""
     for name, given in (("fail", settings.failures), ("flows", settings.flows)):
-        if given and settings.ways in BESIDE_TABLES:
+        if given and settings.routing in BESIDE_TABLES:
             required = f"paths of the tables with --{name}: minimal, emitted or adaptive"
-            raise InputError.of(required, settings.ways, key="--ways")
+            raise InputError.of(required, settings.routing, key="routing")
 
 
 def _patterned(build: Build, pattern: str, hosts: int, seed: int) -> HostTraffic:
     if pattern not in PATTERNS:
         todo = did_you_mean(pattern, PATTERNS, "choose one of these")
-        raise InputError.of(", ".join(PATTERNS), pattern, todo, key="--pattern")
+        raise InputError.of(", ".join(PATTERNS), pattern, todo, key="pattern")
     traffic = HostTraffic.of_pattern(pattern, build.topology, hosts, seed)
     if not traffic.volume.any():
         given = f"{pattern}, which has none in {build.topology.title()}"
-        raise InputError.of("a pattern with traffic between switches", given, key="--pattern")
+        raise InputError.of("a pattern with traffic between switches", given, key="pattern")
     return traffic
 
 
@@ -200,20 +201,20 @@ def with_channels(
         return settings
     count = channels_needed(build, network, settings)
     if count > settings.vcs:
-        whose = "these paths" if settings.ways in BESIDE_TABLES else "its tables"
+        whose = "these paths" if settings.routing in BESIDE_TABLES else "its tables"
         required = f"{count} virtual channels for scheme {settings.scheme}, as {whose} need"
-        todo = f"--vcs {count}, or --scheme single, which may deadlock"
-        raise InputError.of(required, str(settings.vcs), todo, key="--vcs")
+        todo = f"`vcs {count}`, or `scheme single`, which may deadlock"
+        raise InputError.of(required, str(settings.vcs), todo, key="vcs")
     return replace(settings, channels=count)
 
 
 def channels_needed(build: Build, network: SimulatedNetwork, settings: SimulationSettings) -> int:
     """The channels that a scheme other than `single` takes for the paths of the settings."""
-    if settings.ways in BESIDE_TABLES and len(network.distance):
-        return path_channels(network, settings.ways, settings.scheme)
+    if settings.routing in BESIDE_TABLES and len(network.distance):
+        return path_channels(network, settings.routing, settings.scheme)
     kinds = ("link", "node") if settings.failures else ()
     count = channels(build, settings.scheme, kinds).count or settings.vcs
-    return count * (2 if settings.ways in ("ugal", "valiant") else 1)
+    return count * (2 if settings.routing in ("ugal", "valiant") else 1)
 
 
 def _links(build: Build, word: str) -> tuple[tuple[int, int], ...]:

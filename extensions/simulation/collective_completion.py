@@ -50,11 +50,11 @@ class CompletionTime:
     lost: int
     deadlock: tuple[int, ...] = ()
 
-    def text(self, ways: str) -> str:
-        """What follows its name, of one that ended; ways: of packets, in words."""
+    def text(self, routing: str) -> str:
+        """What follows its name, of one that ended; routing: of packets, in words."""
         return (
-            f"of {self.size:,} bytes over {self.hosts:,} hosts{ways} takes {self.cycles:,} cycles, "
-            f"{(self.seconds or 0) * 1e6:.3g} us at 400 Gbit/s\n"
+            f"of {self.size:,} bytes over {self.hosts:,} hosts{routing} takes "
+            f"{self.cycles:,} cycles, {(self.seconds or 0) * 1e6:.3g} us at 400 Gbit/s\n"
             f"{self.messages:,} messages; the busiest host sends for {self.least:,} cycles, "
             f"the hottest link is used {self.hottest_use:.0%} of the time"
         )
@@ -77,15 +77,15 @@ def completion_time(
     """
     if collective not in COLLECTIVES:
         todo = did_you_mean(collective, COLLECTIVES, "choose one of these")
-        raise InputError.of(", ".join(COLLECTIVES), collective, todo, key="--collective")
+        raise InputError.of(", ".join(COLLECTIVES), collective, todo, key="collective")
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     network = network_for(build, hosts, settings)
     count = int(network.endpoints.sum()) * hosts
     most = {"ring-allreduce": 2 * count * (count - 1), "all-to-all": count * (count - 1)}
     if most.get(collective, 0) > MOST_MESSAGES:
         given = f"{most[collective]:,} of {count:,} hosts"
-        todo = "take fewer hosts a switch (--hosts-per-node), or tree-allreduce"
-        raise InputError.of(f"at most {MOST_MESSAGES:,} messages", given, todo, key="--collective")
+        todo = "take fewer hosts a switch (`hosts_per_node`), or tree-allreduce"
+        raise InputError.of(f"at most {MOST_MESSAGES:,} messages", given, todo, key="collective")
     made = COLLECTIVES[collective](count)
     packets = max(1, ceil(size * made.part / (settings.packet * FLIT)))
     total = packets * len(made.source)
@@ -132,7 +132,7 @@ def run_messages(
         InputError: flit by flit, or too few virtual channels.
     """
     if settings.level == "flit":
-        raise InputError.of("--level packet for a collective or a trace", "flit", key="--level")
+        raise InputError.of("`level packet` for a collective or a trace", "flit", key="level")
     settings = replace(with_channels(build, network, settings), **TO_THE_END)
     traffic = HostTraffic.none(np.repeat(network.endpoints, network.hosts))
     run = Measurement.of(network, traffic, settings, load=0.5)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extensions.simulation import packet_kernel as packets
+from extensions.simulation.hop_choice import drawn
 from extensions.simulation.just_in_time import compiled, inner
 from extensions.simulation.packet_kernel import (
     ACCEPTED,
@@ -39,12 +40,11 @@ from extensions.simulation.packet_kernel import (
 )
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from extensions.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
-from extensions.simulation.table_ways import by_tables
-from extensions.simulation.way_choice import drawn
+from extensions.simulation.table_hops import by_tables
 
 FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT, LISTED = range(9)
 """Columns of a buffer: the first packet's place, packets, flits, flits of the first that have left,
-`IDLE`, `WAITS` for a channel or `MOVES`, from which half cycle on, the way out, the next buffer,
+`IDLE`, `WAITS` for a channel or `MOVES`, from which half cycle on, the egress, the next buffer,
 whether it is in its switch's list."""
 IDLE, WAITS, MOVES = range(3)
 UNROUTED = -9
@@ -62,8 +62,8 @@ class FlitState(NamedTuple):
     buffers that flits go to, behind the crossbar; queued: int32[S·L, 2], the first, and how many.
     coming, credit: int32[T, n + 1], buffers that a flit comes to, and that one has left; the
     last column says how many. turn: int32[S·L, 2], which channel of an input, and which input of an
-    output, comes first. host: int32[H], sending: int32[H, 4], the buffer that the rest of a packet
-    goes to, and its flits.
+    output, comes first. host: int32[H], sending: int32[H, 2], the buffer that the rest of a packet
+    goes to, and its flits. chosen: int32[4, L], -1: which input and output chose, for a moment.
     """
 
     slot: NDArray[np.int32]
@@ -80,6 +80,7 @@ class FlitState(NamedTuple):
     port: NDArray[np.int32]
     host: NDArray[np.int32]
     sending: NDArray[np.int32]
+    chosen: NDArray[np.int32]
     made: NDArray[np.int32]
     chance: NDArray[np.float64]
     streams: NDArray[np.uint64]
@@ -113,6 +114,7 @@ class FlitState(NamedTuple):
             port=like.port,
             host=like.host,
             sending=np.zeros((len(like.host), 2), np.int32),
+            chosen=np.full((4, net.ports), -1, np.int32),
             made=like.made,
             chance=like.chance,
             streams=like.streams,
@@ -181,16 +183,11 @@ def _begin(state: FlitState, vc: int, switch: int, half: int) -> None:
 
 
 @inner
-def _at(events: NDArray[np.int32], when: int) -> NDArray[np.int32]:
-    """What is noted for a cycle."""
-    noted: NDArray[np.int32] = events[when % len(events)]
-    return noted
-
-
-@inner
-def _noted(events: NDArray[np.int32], what: int) -> None:
-    events[events[-1]] = what
-    events[-1] += 1
+def _noted(events: NDArray[np.int32], when: int, what: int) -> None:
+    """Note for a cycle."""
+    row = when % len(events)
+    events[row, events[row, -1]] = what
+    events[row, -1] += 1
 
 
 @inner
@@ -233,7 +230,7 @@ def _inject(
         vc = state.sending[h, 0]
         if left and state.room[vc] > 0:
             state.room[vc] -= 1
-            _noted(_at(state.coming, t + WIRE + net.delay[vc // vcs]), vc)
+            _noted(state.coming, t + WIRE + net.delay[vc // vcs], vc)
             left -= 1
             if not left:
                 state.owner[vc] = -1
@@ -252,10 +249,10 @@ def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) 
             state.queued[arc, 1] -= 1
             if net.end[arc] >= 0:
                 when = t + WIRE + net.delay[arc]
-                _noted(_at(state.coming, when), net.end[arc] * rules.vcs + v)
+                _noted(state.coming, when, net.end[arc] * rules.vcs + v)
             else:
                 when = t + CREDIT + net.delay[arc]
-                _noted(_at(state.credit, when), buffers + arc * rules.vcs + v)
+                _noted(state.credit, when, buffers + arc * rules.vcs + v)
             state.carried[arc] += rules.begin <= t < rules.end
 
 
@@ -263,8 +260,8 @@ def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) 
 def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, half: int) -> None:
     """Each switch routes, gives channels, and lets flits pass."""
     ports, vcs = net.links + net.hosts, rules.vcs
-    by_input, by_output = np.full(ports, -1, np.int32), np.full(ports, -1, np.int32)
-    inputs, outputs = np.empty(ports, np.int32), np.empty(ports, np.int32)
+    by_input, by_output = state.chosen[0], state.chosen[1]
+    inputs, outputs = state.chosen[2], state.chosen[3]
     buffer, marks = state.buffer, len(net.onward) > 0 and rules.policy < SHORTEST
     for switch in range(net.switches):
         count = state.active[switch]
@@ -392,7 +389,7 @@ def _pass_flit(
     last = (state.queued[out, 0] + state.queued[out, 1]) % state.queue.shape[1]
     state.queue[out, last] = other % rules.vcs
     state.queued[out, 1] += 1
-    _noted(_at(state.credit, t + CREDIT + delay[vc // rules.vcs]), vc)
+    _noted(state.credit, t + CREDIT + delay[vc // rules.vcs], vc)
     counts[LAST] = t
     counts[INSIDE] -= 1
     if buffer[vc, SENT] < length:
@@ -420,12 +417,14 @@ def _pass_flit(
 
 @compiled
 def blocked(
-    net: SimulatedNetwork, rules: SwitchRules, state: FlitState
-) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
-    """bool[S·L·V], whether a buffer cannot move now, and the buffers that it waits for, any of."""
+    net: SimulatedNetwork,
+    rules: SwitchRules,
+    state: FlitState,
+    waits: NDArray[np.bool_],
+    wanted: NDArray[np.int32],
+) -> None:
+    """Fill in bool[S·L·V], whether a buffer cannot move now, and which it waits for, any of."""
     buffer, buffers = state.buffer, len(state.buffer)
-    waits = np.zeros(buffers, np.bool_)
-    wanted = np.full((buffers, rules.vcs), -1, np.int32)
     for vc in range(buffers):
         out, other = buffer[vc, OUT], buffer[vc, NEXT]
         if buffer[vc, STATE] == MOVES and buffer[vc, FLITS] and other < buffers:
@@ -437,4 +436,3 @@ def blocked(
             for i in range(count):
                 waits[vc] &= state.owner[first + i] >= 0
                 wanted[vc, i] = state.owner[first + i]
-    return waits, wanted

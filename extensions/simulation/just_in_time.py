@@ -18,18 +18,21 @@ keep_somewhere()
 
 import numba  # noqa: E402
 
+FAST: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+"""Loops make no arrays: to count references to those that they are given, at every call and for
+every field of a tuple, takes most of the time. They divide by nothing that can be 0."""
+
 
 def compiled(function: F) -> F:
     """Machine code of a function of arrays and numbers, kept for the next process."""
     function.__qualname__ += f"_{SOURCES}"
-    return cast(F, numba.njit(cache=True)(function))
+    return cast(F, numba.njit(**FAST)(function))
 
 
 def inner(function: F) -> F:
     """The same, for compiled functions only: Python cannot call it, and it takes less time."""
     function.__qualname__ += f"_{SOURCES}"
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast(F, numba.njit(cache=True, **options)(function))
+    return cast(F, numba.njit(**FAST, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
 def is_kept(loop: Callable[..., Any]) -> bool:

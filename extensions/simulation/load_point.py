@@ -31,13 +31,13 @@ class TimedFailure:
 class SimulationSettings:
     """How switches are built, and what is measured; as in the papers (PolarFly §VIII-A).
 
-    packet: flits. buffer: flits of each port, shared out among its virtual channels. ways: of
+    packet: flits. buffer: flits of each port, shared out among its virtual channels. routing: of
     packets from hosts, one of `POLICIES`. paths: of `PATHS`, what `BESIDE_TABLES` take. scheme: of
     channels, one of `SCHEMES`: by `single` a packet takes any free virtual channel, as in the
     papers' BookSim (`anynet`); channels: how many there are, the virtual ones shared out among
     them. threshold: flits that wait for its minimal path when an adaptive packet looks for another
     one, as a part of a virtual channel's buffer: so the authors' BookSim has it. samples: switches
-    drawn where `ways` are `ugal`, by one of which a packet may go. level: of `LEVELS`, what moves
+    drawn where `routing` is `ugal`, by one of which a packet may go. level: of `LEVELS`, what moves
     as one. link: cycles of a link between switches; metres: of cable a cycle, in the place of
     `link`, with the lengths of the cable plan; 0 for none. flows: of a host to another, 0 for each
     packet by itself. warmup, period: cycles; periods: measured. drain: most cycles to wait for what
@@ -49,7 +49,7 @@ class SimulationSettings:
     packet: int = 4
     buffer: int = 128
     vcs: int = 4
-    ways: str = "emitted"
+    routing: str = "emitted"
     scheme: str = "single"
     channels: int = 2
     paths: str = "shortest"
@@ -80,7 +80,7 @@ class SimulationSettings:
             length=self.packet,
             depth=depth,
             vcs=self.vcs,
-            policy=POLICIES.index(self.ways),
+            policy=POLICIES.index(self.routing),
             threshold=self.threshold * depth * self.packet,
             scheme=SCHEMES.index(self.scheme),
             channels=channels,

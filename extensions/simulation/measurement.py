@@ -139,13 +139,13 @@ class Measurement:
         for one, other in links:
             arcs = np.arange(one * ports, one * ports + self.network.links)
             for arc in arcs[end[arcs] // ports == other]:
-                for way in (int(arc), int(end[arc])):
-                    kernel.cut(self.network, self.rules, state, way, self.now)
+                for direction in (int(arc), int(end[arc])):
+                    kernel.cut(self.network, self.rules, state, direction, self.now)
 
     def _generated(self) -> int:
         """Packets made while it was measured, those that wait in their hosts included."""
         state, rules = self.state, self.rules
-        hosts = state.streams, state.made, state.chance
+        hosts = state.streams.copy(), state.made, state.chance
         waiting = kernel.still_to_come(*hosts, rules.begin, rules.end)
         return int(waiting + self.state.counts[kernel.MEASURED_IN])
 
@@ -196,9 +196,15 @@ class Measurement:
 
     def deadlock(self) -> tuple[int, ...]:
         """The switches along a cycle of full buffers, in the order in which they wait."""
-        with one_at_a_time():
-            found = waiting_cycle(*self._loops.blocked(self.network, self.rules, self.state))
         width = self.network.ports * self.rules.vcs
+        buffers = self.network.switches * width
+        waits, wanted = (
+            np.zeros(buffers, np.bool_),
+            np.full((buffers, self.rules.vcs), -1, np.int32),
+        )
+        with one_at_a_time():
+            self._loops.blocked(self.network, self.rules, self.state, waits, wanted)
+        found = waiting_cycle(waits, wanted)
         return tuple(buffer // width for buffer in found)
 
 

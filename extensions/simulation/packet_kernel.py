@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from extensions.simulation.hop_choice import ADAPTIVE, drawn
 from extensions.simulation.host_messages import HostMessages, due, packet_came, packet_sent
 from extensions.simulation.just_in_time import compiled, inner
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
@@ -27,8 +28,7 @@ from extensions.simulation.simulated_network import (
     HostTraffic,
     SimulatedNetwork,
 )
-from extensions.simulation.table_ways import by_tables
-from extensions.simulation.way_choice import ADAPTIVE, drawn
+from extensions.simulation.table_hops import by_tables
 
 NEVER = 2**31 - 1
 WIRE = 1
@@ -55,7 +55,7 @@ COUNTS = 11
 class SwitchRules(NamedTuple):
     """The settings as the loops take them. Packets of `length` flits, `depth` of them a buffer.
 
-    policy: of `way_choice` or `path_choice`, UGAL with `samples`. threshold: packets. scheme: of
+    policy: of `hop_choice` or `path_choice`, UGAL with `samples`. threshold: packets. scheme: of
     channels, `group` virtual channels each. begin, end: the cycles between which packets are
     measured. flows: of a host to another, 0 for one a packet.
     """
@@ -171,8 +171,11 @@ def still_to_come(
     begin: int,
     end: int,
 ) -> int:
-    """Packets that are made between two cycles, and wait in their hosts: fields of the state."""
-    streams, total = streams.copy(), 0
+    """Packets that are made between two cycles, and wait in their hosts: fields of the state.
+
+    streams: a copy, as chance goes on.
+    """
+    total = 0
     for h in range(len(made)):
         when = made[h]
         while when < end:
@@ -256,8 +259,9 @@ def advance(
     for t in range(start, end):
         if adaptive:
             change = state.change[t % len(state.change)]
-            port[:, 3] += change
-            change[:] = 0
+            for out in range(len(change)):
+                port[out, 3] += change[out]
+                change[out] = 0
         # First packets that are ready now are routed.
         vc = state.wheel[t & mask]
         state.wheel[t & mask] = -1
@@ -450,12 +454,14 @@ def choices(
 
 @compiled
 def blocked(
-    net: SimulatedNetwork, rules: SwitchRules, state: PacketState
-) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
-    """bool[S·L·V], whether all buffers that a virtual channel waits for are full, and which."""
+    net: SimulatedNetwork,
+    rules: SwitchRules,
+    state: PacketState,
+    waits: NDArray[np.bool_],
+    wanted: NDArray[np.int32],
+) -> None:
+    """Fill in bool[S·L·V], whether all that a virtual channel waits for are full, and which."""
     queue, ports = state.queue, net.links + net.hosts
-    waits = np.zeros(len(queue), np.bool_)
-    wanted = np.full((len(queue), rules.vcs), -1, np.int32)
     for switch in range(net.switches):
         for i in range(state.waiting[switch]):
             vc = state.ready[switch, i]
@@ -466,7 +472,6 @@ def blocked(
                 for other in range(first, first + count):
                     waits[vc] &= queue[other, 1] == rules.depth
                     wanted[vc, other - first] = other
-    return waits, wanted
 
 
 @inner

@@ -48,12 +48,12 @@ class TraceTimes:
     lost: int
     deadlock: tuple[int, ...] = ()
 
-    def text(self, ways: str) -> str:
-        """What follows its name, of one that ended; ways: of packets, in words."""
+    def text(self, routing: str) -> str:
+        """What follows its name, of one that ended; routing: of packets, in words."""
         return (
             f"has {self.messages:,} messages in {self.packets:,} packets, all there after "
-            f"{self.cycles:,} cycles{ways}\nlatency: mean {self.mean_latency:.1f} cycles, median "
-            f"{self.median_latency}, p99 {self.p99_latency}, worst {self.worst_latency}"
+            f"{self.cycles:,} cycles{routing}\nlatency: mean {self.mean_latency:.1f} cycles, "
+            f"median {self.median_latency}, p99 {self.p99_latency}, worst {self.worst_latency}"
         )
 
 

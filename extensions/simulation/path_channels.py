@@ -9,7 +9,7 @@ from compilers.topology.distance import BEYOND
 from extensions.simulation.simulated_network import SimulatedNetwork
 
 
-def path_channels(network: SimulatedNetwork, ways: str, scheme: str) -> int:
+def path_channels(network: SimulatedNetwork, routing: str, scheme: str) -> int:
     """The channels that keep any shortest paths free of deadlock; schemes as in `channels`.
 
     Within a channel of `valley` paths rise and then fall, whichever they are; within one of `hop`
@@ -18,7 +18,7 @@ def path_channels(network: SimulatedNetwork, ways: str, scheme: str) -> int:
 
     Args:
         network: with distances.
-        ways: `shortest`, or `ugal` or `valiant`, over two paths.
+        routing: `shortest`, or `ugal` or `valiant`, over two paths.
         scheme: hop or valley.
     """
     ends = np.flatnonzero(network.endpoints)
@@ -27,7 +27,7 @@ def path_channels(network: SimulatedNetwork, ways: str, scheme: str) -> int:
         count = int(far[far < BEYOND].max(initial=1))
     else:
         count = 1 + int(_valleys(network)[np.ix_(ends, ends)].max(initial=0))
-    return count * (1 if ways == "shortest" else 2)
+    return count * (1 if routing == "shortest" else 2)
 
 
 def _valleys(network: SimulatedNetwork) -> NDArray[np.int8]:

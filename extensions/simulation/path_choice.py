@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from extensions.simulation.hop_choice import drawn
 from extensions.simulation.just_in_time import inner
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
-from extensions.simulation.way_choice import drawn
 
 SHORTEST, UGAL, VALIANT = 3, 4, 5
-"""Policies of all packets, after those of `way_choice`."""
+"""Policies of all packets, after those of `hop_choice`."""
 DIRECT = -1
 """In the place of a switch that a packet goes by: none."""
 
@@ -41,7 +41,7 @@ def path_links(net: SimulatedNetwork, switch: int, target: int) -> np.int32:
 
 
 @inner
-def shortest_way(
+def shortest_hop(
     net: SimulatedNetwork,
     switch: int,
     target: int,
@@ -105,17 +105,17 @@ def without_tables(
         while via in (switch, goal):
             via = int(net.turning[int(drawn(streams, which) * len(net.turning))])
     target = via if via != DIRECT else goal
-    way = shortest_way(net, switch, target, port, adaptive, drawn(streams, which))
-    if not entering or not adaptive or way < 0 or not port[way, 3]:
-        return way, via
-    cost = path_links(net, switch, goal) * port[way, 3]
+    hop = shortest_hop(net, switch, target, port, adaptive, drawn(streams, which))
+    if not entering or not adaptive or hop < 0 or not port[hop, 3]:
+        return hop, via
+    cost = path_links(net, switch, goal) * port[hop, 3]
     for _ in range(samples):
         by = net.turning[int(drawn(streams, which) * len(net.turning))]
         if by in (switch, goal):
             continue
-        other = shortest_way(net, switch, by, port, adaptive, drawn(streams, which))
+        other = shortest_hop(net, switch, by, port, adaptive, drawn(streams, which))
         if other >= 0:
             links = path_links(net, switch, by) + path_links(net, by, goal)
             if links * port[other, 3] < cost:
-                way, via, cost = other, by, links * port[other, 3]
-    return way, via
+                hop, via, cost = other, by, links * port[other, 3]
+    return hop, via

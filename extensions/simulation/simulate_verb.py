@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inventory.problems import InputError
+from inventory.problems import InputError, at_key
 from polarfab.output.plane_output import merged_reports, of_each_plane
 from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
@@ -82,7 +82,7 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
 @click.option("--load", "words", metavar="L,…", default="", help="Offered.  [default: .1,.2,…,1]")
 @shared("--hosts-per-node")
 @click.option(
-    "--ways",
+    "--routing",
     type=click.Choice(["minimal", "emitted", "adaptive", "shortest", "ugal", "valiant"]),
     multiple=True,
     help="Minimal ports, by weights, UGAL_PF; without alternates shortest paths, UGAL or Valiant; "
@@ -169,7 +169,7 @@ def command(
     size: int,
     words: str,
     hosts_per_node: int | None,
-    ways: tuple[str, ...],
+    routing: tuple[str, ...],
     failures: Failures,
     seed: int,
     output: Path | None,
@@ -182,12 +182,13 @@ def command(
     Input-queued switches with virtual channels and credits, as in BookSim, whose defaults of the
     papers these are: packets of 4 flits, any of 4 channels, 128 flits a port. Latencies are in
     cycles, a flit over a link; loads are parts of what the hosts' links carry. Several builds, and
-    several --ways, are measured one after the other, and plotted together. Exit code 1: a deadlock.
+    several --routing, are measured one after the other, and plotted together. Exit code 1: a
+    deadlock.
 
     \b
         polarfab simulate build --pattern tornado --load 0.05,0.1,0.15
         polarfab simulate build --load 0.5 --fail 3-8@2000
-        polarfab simulate polarfly slimfly --ways minimal -o latency.svg
+        polarfab simulate polarfly slimfly --routing minimal -o latency.svg
         polarfab simulate build --collective ring-allreduce --size 1048576
     """
     from compilers.estimates import Size
@@ -208,13 +209,16 @@ def command(
     form = file_form(output, "svg", "png") if output else ""
     fabrics = [Fabric.load(folder) for folder in folders]
     for fabric in fabrics:
-        for word, _ in failures:
-            find_failures(fabric.builds[0], word)
+        with at_key("fail"):
+            for word, _ in failures:
+                find_failures(fabric.builds[0], word)
         say_time(Size.of_build(fabric.builds[0]), "simulate")
-    asked = [(fabric, {**switches, "ways": way}) for fabric in fabrics for way in ways or (None,)]
-    if switches["paths"] == "table" and not {"shortest", "ugal", "valiant"} & {*ways}:
-        required = "--ways shortest, ugal or valiant with --paths table"
-        raise InputError.of(required, ", ".join(ways) or "none", key="--paths")
+    asked = [
+        (fabric, {**switches, "routing": one}) for fabric in fabrics for one in routing or (None,)
+    ]
+    if switches["paths"] == "table" and not {"shortest", "ugal", "valiant"} & {*routing}:
+        required = "--routing shortest, ugal or valiant with --paths table"
+        raise InputError.of(required, ", ".join(routing) or "none", key="--paths")
     if collective or trace:
         runs = switches["runs"] > 1
         others = {
@@ -234,7 +238,7 @@ def command(
         with progress(_doing(settings["level"])) as bar:
             given = pattern, loads, hosts, seed, failures, bar, scheduler, demand
             curves = of_each_plane(fabric, lambda plane: simulate(plane, *given, **settings))  # noqa: B023
-        measured.append(MeasuredBuild(fabric, settings["ways"], hosts, pattern, tuple(curves)))
+        measured.append(MeasuredBuild(fabric, settings["routing"], hosts, pattern, tuple(curves)))
     if output:
         from compilers.drawing.plots import plot
         from extensions.simulation.latency_plot import latencies
@@ -255,10 +259,10 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class MeasuredBuild:
-    """A fabric, ways and traffic, with a curve for each plane. hosts: a switch; 0 for as built."""
+    """A curve for each plane of a fabric. hosts: of a switch; 0 for as built."""
 
     fabric: Fabric
-    ways: str | None
+    routing: str | None
     hosts: int
     pattern: str
     curves: tuple[LatencyCurve, ...]
@@ -272,14 +276,16 @@ class MeasuredBuild:
     def title(self) -> str:
         """Of its table and its plot."""
         topology = self.fabric.builds[0].topology.title()
-        ways = f", ways {self.ways}" if self.ways else ""
-        return f"{topology}, {counted(self.hosts_per_node, 'host')} per node, {self.pattern}{ways}"
+        routing = f", routing {self.routing}" if self.routing else ""
+        return (
+            f"{topology}, {counted(self.hosts_per_node, 'host')} per node, {self.pattern}{routing}"
+        )
 
     def report(self) -> dict[str, Any]:
         """For JSON."""
         names = [build.name for build in self.fabric.builds]
-        ways = {"ways": self.ways} if self.ways else {}
-        more = {"pattern": self.pattern, "hosts_per_node": self.hosts_per_node, **ways}
+        routing = {"routing": self.routing} if self.routing else {}
+        more = {"pattern": self.pattern, "hosts_per_node": self.hosts_per_node, **routing}
         reports = [
             {"name": name, **more, **curve.report()}
             for name, curve in zip(names, self.curves, strict=True)
@@ -294,7 +300,7 @@ def _named(measured: Sequence[MeasuredBuild]) -> list[tuple[str, LatencyCurve]]:
     named = []
     for each in measured:
         name = str(each.fabric.folder) if alike else each.fabric.builds[0].name
-        named.append((f"{name}, {each.ways}" if each.ways else name, each.curves[0]))
+        named.append((f"{name}, {each.routing}" if each.routing else name, each.curves[0]))
     return named
 
 
@@ -316,14 +322,14 @@ def _to_the_end(
     run = trace_times if isinstance(given[0], Path) else completion_time
     reports, ended = list[dict[str, Any]](), True
     for fabric, settings in asked:
-        builds, ways = fabric.builds, settings["ways"]
+        builds, routing = fabric.builds, settings["routing"]
         each = of_each_plane(fabric, lambda plane: run(plane, *given, **settings))  # noqa: B023
-        more = {"ways": ways} if ways else {}
+        more = {"routing": routing} if routing else {}
         rows = [{"name": b.name, **more, **asdict(e)} for b, e in zip(builds, each, strict=True)]
         reports.append(merged_reports([b.name for b in builds], rows, {"name": fabric.name}))
         if not as_json:
             for build, found in zip(builds, each, strict=True):
-                _print_times(build, found, str(given[0]), f", ways {ways}" if ways else "")
+                _print_times(build, found, str(given[0]), f", routing {routing}" if routing else "")
         ended &= all(found.cycles is not None for found in each)
     if as_json:
         print_json(reports[0] if len(reports) == 1 else {"simulated": reports})
@@ -331,12 +337,12 @@ def _to_the_end(
         raise SystemExit(1)
 
 
-def _print_times(build: Build, found: CompletionTime | TraceTimes, what: str, ways: str) -> None:
+def _print_times(build: Build, found: CompletionTime | TraceTimes, what: str, routing: str) -> None:
     if found.cycles is None:
         warn(f"{build.name}: {what} does not end: {found.lost:,} packets are lost")
         _warn_deadlock(build, found.deadlock)
     else:
-        print(f"{build.name}: {what} {found.text(ways)}")
+        print(f"{build.name}: {what} {found.text(routing)}")
 
 
 def _warn_deadlock(build: Build, switches: Iterable[int]) -> None:

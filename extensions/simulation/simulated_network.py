@@ -29,16 +29,16 @@ NOWHERE, HOME = -1, -2
 class SimulatedNetwork(NamedTuple):
     """S switches with K links and p hosts each, and what their tables do.
 
-    Arc s·L + k, L = K + p, is switch s and its k-th port, hosts' behind links: a way out of the
+    Arc s·L + k, L = K + p, is switch s and its k-th port, hosts' behind links: an egress of the
     switch, and a packet that came in by it.
 
     end: int32[S·L], the arc at the other end of a link, -1 for none and for hosts.
     delay: int32[S·L], cycles that a flit takes along it.
     number: uint16[S, S], the class of each switch for each destination; C delivers, C + 1 drops.
-    hops: uint8[S, S], the links from each switch to each destination over minimal ways.
-    order: int32[S·(C + 2), 1 + P], ways out by class, the minimal one first; `HOME` delivers.
-    bounce: int32[S·(C + 2), B], the same for a packet that came in by the minimal way.
-    ways: int32[S·(C + 2), 1 + A], ways for packets from hosts; weight: int32, their weights.
+    hops: uint8[S, S], the links from each switch to each destination over minimal paths.
+    order: int32[S·(C + 2), 1 + P], egress arcs by class, the minimal one first; `HOME` delivers.
+    bounce: int32[S·(C + 2), B], the same for a packet that came in by the minimal arc.
+    ingress: int32[S·(C + 2), 1 + A], arcs for packets from hosts; weight: int32, their weights.
     up: int32[S·L], whether an arc leads to a switch of higher rank.
     endpoints: bool[S], the switches with hosts. distance: uint8[S, S], links of a shortest path;
     empty where tables are followed. turning: int32[n], switches that a packet may be sent by.
@@ -56,7 +56,7 @@ class SimulatedNetwork(NamedTuple):
     hops: NDArray[np.uint8]
     order: NDArray[np.int32]
     bounce: NDArray[np.int32]
-    ways: NDArray[np.int32]
+    ingress: NDArray[np.int32]
     weight: NDArray[np.int32]
     up: NDArray[np.int32]
     endpoints: NDArray[np.bool_]
@@ -100,7 +100,7 @@ class SimulatedNetwork(NamedTuple):
         up = np.zeros((order, ports), np.int32)
         up[:, :links] = rising(build)
         weight = np.pad(build.tables.classes.weight, ((0, 0), (0, 2), (0, 0))).astype(np.int32)
-        ways, ranked, carries = by_row(p.shares), by_row(p.order), build.carries
+        ingress, ranked, carries = by_row(p.shares), by_row(p.order), build.carries
         ranked[classes :: classes + 2, 0] = HOME
         number, hops = _towards(fib, build, classes)
         return cls(
@@ -113,8 +113,8 @@ class SimulatedNetwork(NamedTuple):
             hops=hops,
             order=ranked,
             bounce=by_row(p.bounce),
-            ways=ways,
-            weight=np.where(ways >= 0, weight.reshape(ways.shape), 0),
+            ingress=ingress,
+            weight=np.where(ingress >= 0, weight.reshape(ingress.shape), 0),
             up=up.ravel(),
             endpoints=np.array(build.topology.endpoints),
             distance=np.zeros((0, 0), np.uint8),

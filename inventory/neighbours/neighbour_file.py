@@ -123,5 +123,5 @@ def _form(source: Source, form: str | None) -> str:
     other = next((name for name, reader in NEIGHBOUR_FORMATS.items() if reader.fits(source)), "")
     first = next((line.strip() for line in source.text.splitlines() if line.strip()), "")
     given = f"what looks like {other}" if other else shown(first or "an empty file")
-    todo = f"leave --format out, or say --format {other}" if other else ""
+    todo = f"leave `format` out, or say `format {other}`" if other else ""
     raise source.wrong(required, given, todo)

@@ -253,12 +253,12 @@ def _cables(
     """
     rows = found.rows["cables"]
     links, used = [], set[int]()
-    for way, (a, a_port), (b, b_port) in _links(found, names):
-        used |= {*way}
-        dead = any(rows[i].get("status").lower() == "decommissioning" for i in way)
+    for run, (a, a_port), (b, b_port) in _links(found, names):
+        used |= {*run}
+        dead = any(rows[i].get("status").lower() == "decommissioning" for i in run)
         link = {"dead": dead, "a": a, "a_port": a_port, "b": b, "b_port": b_port}
-        if len(way) == 1:
-            row = rows[way[0]]
+        if len(run) == 1:
+            row = rows[run[0]]
             if row.get("type"):
                 link["type"] = _cable_type(row, kinds, found)
             if row.get("length"):
@@ -286,10 +286,10 @@ def _links(found: _Found, names: set[str]) -> Iterator[tuple[list[int], Plug, Pl
         if len(near) == 2:
             yield [i], near[0], near[1]
         elif near and near[0] not in followed:
-            far, way = far_end(near[0], cabled, panels)
+            far, run = far_end(near[0], cabled, panels)
             if far and far[0] in names:
                 followed.add(far)
-                yield way, near[0], far
+                yield run, near[0], far
 
 
 def _stock(cabling: object) -> list[dict[str, Any]]:

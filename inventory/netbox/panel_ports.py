@@ -170,17 +170,17 @@ def far_end(
 
     cables: of each plug the other end of its cable, and the cable's number. panels: by device.
     """
-    at, stack, way = start, list[int](), list[int]()
-    while at in cables and len(way) < MOST_PANELS:
+    at, stack, run = start, list[int](), list[int]()
+    while at in cables and len(run) < MOST_PANELS:
         at, cable = cables[at]
-        way.append(cable)
+        run.append(cable)
         if at[0] not in panels:
-            return at, way
+            return at, run
         port = panels[at[0]].through(at[1], stack)
         if port is None:
             break
         at = (at[0], port)
-    return None, way
+    return None, run
 
 
 def _listed(document: Document, key: str, word: str) -> list[tuple[int, str, dict[str, Any]]]:

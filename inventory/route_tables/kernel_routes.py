@@ -100,5 +100,5 @@ def _rules(held: HeldRoutes, entries: list[Tree]) -> None:
     held.rows.setdefault(family, {})
     for entry in entries:
         if "iif" in entry and str(entry.get("protocol")) == OURS:
-            way = ((f"table {entry.get('table')}", "", 1),)
-            held.add(family, f"iif {entry['iif']}", int(entry["priority"]), way)
+            chain = ((f"table {entry.get('table')}", "", 1),)
+            held.add(family, f"iif {entry['iif']}", int(entry["priority"]), chain)

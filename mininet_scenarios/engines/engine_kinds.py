@@ -63,10 +63,10 @@ def require(name: str, needed: dict[Ability, str]) -> EngineKind:
     for ability, purpose in needed.items():
         if ability not in kind.abilities:
             able = [other for other, k in ENGINES.items() if needed.keys() <= k.abilities]
-            todo = f"use --engine {' or '.join(able)}" if able else "leave it out"
+            todo = f"use `engine {' or '.join(able)}`" if able else "leave it out"
             problems.append(
                 Problem(
-                    key=f"--engine {name}",
+                    key=f"engine {name}",
                     required=f"an engine that can do {purpose} ({ability})",
                     given=name,
                     todo=todo,

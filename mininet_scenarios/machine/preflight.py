@@ -142,7 +142,7 @@ def _refused(*command: str) -> str:
 
 
 def _missing(what: str, todo: str, given: str = ABSENT, *, engine: str) -> Problem:
-    return Problem(key=f"--engine {engine}", required=what, given=given, todo=todo)
+    return Problem(key=f"engine {engine}", required=what, given=given, todo=todo)
 
 
 BASE, A_PORT, A_HOST = 200, 0.2, 1.0
@@ -160,7 +160,7 @@ def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = 
     ports = int(np.count_nonzero(build.wiring.far >= 0)) + len(hosts)
     wanted_memory, files = round(BASE + A_PORT * ports + A_HOST * len(hosts)), 2 * ports + 256
     processes, neighbours = 4 * len(hosts) + 64, 2 * len(hosts)
-    smaller = "a smaller fabric, fewer hosts (hosts: 1), or --engine model"
+    smaller = "a smaller fabric, fewer hosts (hosts: 1), or `engine model`"
     amounts = (
         (wanted_memory, memory.available() >> 20, "{:,} MB of memory", smaller),
         (
@@ -183,13 +183,13 @@ def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = 
         ),
     )
     problems = [
-        Problem(key="--engine mininet", required=words.format(wanted), given=f"{here:,}", todo=todo)
+        Problem(key="engine mininet", required=words.format(wanted), given=f"{here:,}", todo=todo)
         for wanted, here, words, todo in amounts
         if here < wanted
     ]
     if flows and flows.protocol == "tcp" and not shutil.which("iperf3"):
         todo_too = "apt install iperf3, or protocol: udp"
-        problems.append(Problem("iperf3", "not there", todo_too, key="--engine mininet"))
+        problems.append(Problem("iperf3", "not there", todo_too, key="engine mininet"))
     if problems:
         raise InputError(problems)
 

@@ -115,7 +115,7 @@ class Emulation:
         plan = make_plan(self.loaded, self.unverified, self.observer)
         compiled = perf_counter() - begun
         if scenario.engine == "auto" and (why := _lacks(name, plan.needs)):
-            self._tell_model(f"Mininet cannot do {why}", "(--engine model)")
+            self._tell_model(f"Mininet cannot do {why}", "(the engine model)")
             name, framework = "model", ""
         require(name, plan.needs)
         if name == "mininet":
@@ -175,7 +175,7 @@ class Emulation:
         except InputError as error:
             if scenario.engine != "auto":
                 raise
-            self._tell_model("Mininet cannot run here", "(--engine model). What is missing:")
+            self._tell_model("Mininet cannot run here", "(the engine model). What is missing:")
             for problem in error.problems:
                 self.observer.note(f"  {problem.required}: {problem.todo}")
             return "model", ""
@@ -210,7 +210,7 @@ def work_folder(keep: Path | None) -> Iterator[Path]:
             keep.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             required, given = "a folder that can be written", error.strerror or str(error)
-            raise InputError.of(required, given, "", str(keep), key="--keep") from error
+            raise InputError.of(required, given, "", str(keep), key="keep") from error
         yield keep
         return
     work = Path(tempfile.mkdtemp(prefix="polarfab-emulate-"))
@@ -249,7 +249,7 @@ def run_planes(emulation: Emulation) -> Emulated:
     if count == 1:
         return emulation.run()
     if emulation.terminal:
-        raise InputError.of("a fabric of one plane", f"{count} planes", "name one", key="--cli")
+        raise InputError.of("a fabric of one plane", f"{count} planes", "name one", key="cli")
     with work_folder(emulation.keep) as work:
         folders = folders or _compiled(emulation, work / "build")
         builds = [load(folder) for folder in folders]

@@ -84,25 +84,25 @@ class Examiner:
             InputError: a node of that name is not there, or has no host that takes part.
         """
         names = self.build.wiring.names
-        ways = [tuple(find_switch(self.build, word) for word in path) for path in wanted]
+        routes = [tuple(find_switch(self.build, word) for word in path) for path in wanted]
         first = {int(s): i for i, s in reversed(list(enumerate(self.hosts.switch)))}
-        for way in ways:
-            for end in (way[0], way[-1]):
+        for route in routes:
+            for end in (route[0], route[-1]):
                 if end not in first:
                     required = "paths between nodes with hosts that take part"
                     raise InputError.of(required, names[end], key="expect.paths")
-        pairs = np.array([(first[way[0]], first[way[-1]]) for way in ways])
+        pairs = np.array([(first[route[0]], first[route[-1]]) for route in routes])
         seen = engine.paths(self.hosts.pairs(pairs))
         mismatches = tuple(
             Mismatch(
-                f"{names[way[0]]} → {names[way[-1]]}",
-                " ".join(names[v] for v in way),
+                f"{names[route[0]]} → {names[route[-1]]}",
+                " ".join(names[v] for v in route),
                 " ".join(taken),
             )
-            for way, taken in zip(ways, seen, strict=True)
-            if tuple(names[v] for v in way) != taken
+            for route, taken in zip(routes, seen, strict=True)
+            if tuple(names[v] for v in route) != taken
         )
-        return Check.of(f"{what}: paths", len(ways), mismatches)
+        return Check.of(f"{what}: paths", len(routes), mismatches)
 
     def _arrived(self, name: str, counts: Counts, seen: Observation) -> Check:
         """Of pairs that arrive by some paths alone nothing is known."""

@@ -58,7 +58,7 @@ class RehearsalReport:
         except OSError as error:
             raise InputError.of(
                 file=str(where),
-                key="--report",
+                key="report",
                 required="a place that can be written",
                 given=error.strerror or str(error),
             ) from error

@@ -71,11 +71,22 @@ def usage_problem(error: click.ClickException) -> Problem:
         words = context.command.list_commands(context)
         return Problem(f"one of {', '.join(words)}", found[1], did_you_mean(found[1], words, seen))
     if found := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", text):
-        options = {word for each in context.command.params for word in each.opts} if context else ()
-        todo = f"did you mean -o {found[1]}?" if "-o" in options else seen
-        return Problem("no more words", found[1], todo)
+        return _surplus(found[1], context, seen) if context else Problem("no more words", found[1])
     own = not text[:1].isupper()  # says itself what to do; click's sentences do not
     return Problem("", "", text if own or not seen else f"{text}; {seen}")
+
+
+def _surplus(words: str, context: click.Context, seen: str) -> Problem:
+    """More words than the verb takes; its option that was likely meant."""
+    options = {word for each in context.command.params for word in each.opts}
+    arguments = (each for each in context.command.params if isinstance(each, click.Argument))
+    takes = " ".join(each.make_metavar(context) for each in arguments)
+    before = sys.argv[sys.argv.index(first) - 1] if (first := words.split()[0]) in sys.argv else ""
+    long = f"--{before.lstrip('-')}"
+    meant = long if long in options and before != long else "-o" if "-o" in options else ""
+    given = f"takes {takes or 'no argument'}; given {words}{' as well' * bool(takes)}"
+    todo = f"did you mean {meant} {words}?" if meant else seen
+    return Problem("", f"{context.command_path.partition(' ')[2]} {given}", todo)
 
 
 def _meant(error: click.NoSuchOption) -> str:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,12 @@ def _louder(step: int) -> Callable[[click.Context, click.Parameter, bool], None]
     def remember(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
         context.meta["given"] = context.params
         context.meta["verb"] = context.command_path.partition(" ")[2]
+        context.meta["options"] = {
+            word.lstrip("-").replace("-", "_"): param.opts[0] if word == param.name else word
+            for param in context.command.params
+            if isinstance(param, click.Option)
+            for word in (param.name or "", *param.opts, *param.secondary_opts)
+        }
         if wanted and context.meta.setdefault("volume", step) != step:
             raise click.UsageError("--quiet and --verbose contradict each other; leave one out")
 
@@ -257,7 +265,7 @@ def file_form(output: Path, *forms: str) -> str:
     form = output.suffix.removeprefix(".")
     if form not in forms:
         required = " or ".join(f"FILE.{each}" for each in forms)
-        raise InputError.of(key="-o", required=required, given=str(output))
+        raise InputError.of(key="output", required=required, given=str(output))
     return form
 
 
@@ -330,7 +338,41 @@ def say(message: str) -> None:
         click.echo(message, err=True)
 
 
+def named_options(text: str) -> str:
+    """A text of library code, with the verb's options for the parameters in its backquotes.
+
+    `hosts_per_node` becomes --hosts-per-node, and `set wcmp=on` becomes --set wcmp=on.
+    """
+    known = _options()
+    return re.sub(
+        r"`([a-z_]+)((?: [^`]*)?)`",
+        lambda m: f"{known.get(m[1], m[0])}{m[2] * (m[1] in known)}",
+        text,
+    )
+
+
+def named_problem(problem: Problem) -> Problem:
+    """A problem of library code, its key and texts with the verb's options for parameters.
+
+    The keys of YAML files are those of the file.
+    """
+    known = {} if problem.file.endswith((".yaml", ".yml")) else _options()
+    return replace(
+        problem,
+        key=re.sub(r"(?:^|(?<=, ))[a-z_]+(?=$|[, ])", lambda m: known.get(m[0], m[0]), problem.key),
+        required=named_options(problem.required),
+        given=named_options(problem.given),
+        todo=named_options(problem.todo),
+    )
+
+
+def _options() -> dict[str, str]:
+    context = click.get_current_context(silent=True)
+    found: dict[str, str] = context.meta.get("options", {}) if context else {}
+    return found
+
+
 def warn(message: str) -> None:
     """A line on stderr about something wrong, its first words coloured on a terminal."""
-    word, sign, rest = message.partition(":")
+    word, sign, rest = named_options(message).partition(":")
     click.echo(f"{painted(word, word)}{sign}{rest}", err=True)

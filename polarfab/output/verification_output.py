@@ -61,8 +61,8 @@ def stop_if_wrong(build: Build, report: Report) -> None:
         warn(f"wrong: {names[fault.source]} to {names[fault.destination]}: {fault.fault}")
     if wrong := report.pairs - report.minimal:
         warn(f"{wrong:,} of {report.pairs:,} pairs do not take a minimal path")
-    if report.ways and report.ways.strays:
-        warn(f"{report.ways.strays:,} paths over alternates are not delivered")
+    if report.alternates and report.alternates.strays:
+        warn(f"{report.alternates.strays:,} paths over alternates are not delivered")
     for case in report.broken:
         lost = case.lost_pairs - case.cut_off
         warn(f"protection fails: {lost:,} pairs are lost, kind of failure: {case.kind}")

@@ -1,5 +1,5 @@
 // A fabric in ns-3 (3.37 or later): hosts, links with their rates, and switches that forward by the
-// tables of fabric.txt, where packets of hosts choose between ways by their flow and the weights.
+// tables of fabric.txt, where packets of hosts choose between next hops by their flow and the weights.
 //
 //   g++ -std=c++17 -O2 fabric.cc -o fabric -lns3-internet -lns3-point-to-point -lns3-network -lns3-core
 //   ./fabric --flows=flows.txt            lines of SOURCE DESTINATION BYTES, hosts by name
@@ -38,8 +38,8 @@ const uint16_t PORT = 9;
 
 struct Link { uint32_t from, to; double rate, delay; };
 struct Host { std::string name; uint32_t at; double rate; Ipv4Address address; };
-struct Way { uint32_t next, weight; };
-struct Class { uint32_t next = 0, back = 0; std::vector<Way> ways; std::map<uint32_t, uint32_t> from; };
+struct Share { uint32_t next, weight; };
+struct Class { uint32_t next = 0, back = 0; std::vector<Share> shares; std::map<uint32_t, uint32_t> from; };
 
 // fabric.txt; its head explains the lines.
 struct Fabric
@@ -54,7 +54,7 @@ struct Fabric
   std::vector<uint32_t> vias;
   std::set<int> unmarked;
   std::vector<int> side;
-  std::map<std::pair<uint32_t, uint32_t>, std::vector<Way>> spread;  // by switch and where from
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<Share>> spread;  // by switch and where from
 
   explicit Fabric(const std::string& file)
   {
@@ -90,8 +90,8 @@ struct Fabric
         uint32_t at, number;
         Class one;
         words >> at >> number >> one.next >> one.back;
-        for (Way way; words >> way.next >> way.weight;)
-          one.ways.push_back(way);
+        for (Share share; words >> share.next >> share.weight;)
+          one.shares.push_back(share);
         classes[at].resize(std::max<size_t>(classes[at].size(), number + 1));
         classes[at][number] = one;
       }
@@ -229,8 +229,8 @@ private:
           carried.value = Carried::NONE;
         if (host)
         {
-          next = Chosen(one.ways, next, Flow(packet, header, 0));
-          if (m_fabric.marks && !one.ways.empty() && (next != one.next || m_fabric.side[m_number] >= 0))
+          next = Chosen(one.shares, next, Flow(packet, header, 0));
+          if (m_fabric.marks && !one.shares.empty() && (next != one.next || m_fabric.side[m_number] >= 0))
             carried.value = Carried::MARK;
         }
         else if (from->second == next)
@@ -238,7 +238,7 @@ private:
         else if (back != one.from.end())
           next = back->second;
         else if (m_fabric.shared)
-          next = Chosen(one.ways, next, Flow(packet, header, 1 + m_number));
+          next = Chosen(one.shares, next, Flow(packet, header, 1 + m_number));
       }
       interface = m_switch.at(next);
     }
@@ -275,19 +275,19 @@ private:
     return flow ^ flow >> 31;
   }
 
-  static uint32_t Chosen(const std::vector<Way>& ways, uint32_t otherwise, uint64_t flow)
+  static uint32_t Chosen(const std::vector<Share>& shares, uint32_t otherwise, uint64_t flow)
   {
     uint32_t sum = 0;
-    for (const Way& way : ways)
-      sum += way.weight;
+    for (const Share& share : shares)
+      sum += share.weight;
     if (!sum)
       return otherwise;
     uint32_t left = flow % sum;
-    for (const Way& way : ways)
+    for (const Share& share : shares)
     {
-      if (left < way.weight)
-        return way.next;
-      left -= way.weight;
+      if (left < share.weight)
+        return share.next;
+      left -= share.weight;
     }
     return otherwise;
   }

@@ -98,8 +98,8 @@ function beside(cell, key) {
   let best, least = Infinity;
   for (const other of cells) {
     const place = other.getBoundingClientRect(), drop = down * (place.top - top);
-    const way = 4 * drop + Math.abs(place.left - left);
-    if (drop > 1 && way < least) [best, least] = [other, way];
+    const distance = 4 * drop + Math.abs(place.left - left);
+    if (drop > 1 && distance < least) [best, least] = [other, distance];
   }
   return best;
 }

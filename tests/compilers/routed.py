@@ -39,7 +39,7 @@ def routed(
     **parameters: int | str,
 ) -> Build:
     """A build of a family; `spread` asks for alternates, `protect` for repair in the switch,
-    `bounces`, with `spread`, for bounced ways between adjacent switches; `marks`, with `spread`,
+    `bounces`, with `spread`, for bounced paths between adjacent switches; `marks`, with `spread`,
     for marked packets.
     """
     topology = FAMILIES[family].build(parameters)

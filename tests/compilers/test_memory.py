@@ -142,8 +142,8 @@ def test_edges_need_no_more_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert next(edge_blocks("polarfly", {"q": 1009}))[0].tolist() == [0, 1]
 
 
-def test_patterns_of_few_flows_need_memory_for_ways_not_for_pairs() -> None:
-    """Of PolarFly's 16,257 switches: tornado by minimal ways is small, by all ways it is not."""
+def test_patterns_of_few_flows_need_memory_for_paths_not_for_pairs() -> None:
+    """Of PolarFly's 16,257 switches: tornado by minimal paths is small, by all paths it is not."""
     classes = 16_257 * 256
     minimal = Size(family_of("polarfly"), 16_257, 128, shares=classes)
     spread = replace(minimal, spread=True, shares=classes * 128)

@@ -150,7 +150,7 @@ def test_the_status_file_is_there_at_once_and_follows(fabric, lines, tmp_path):
 
 
 def test_a_status_file_that_cannot_be_written_is_an_input_error(fabric, lines, tmp_path):
-    with pytest.raises(InputError, match="--status-file"):
+    with pytest.raises(InputError, match="status_file"):
         reporter(fabric, lines, status_file=tmp_path / "no" / "status.json").start(
             "here", fabric.current
         )

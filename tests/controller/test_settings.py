@@ -54,7 +54,7 @@ def test_tls_files_that_fit(tls):
 def test_a_part_of_the_tls_files_is_refused(tls):
     with pytest.raises(InputError) as error:
         Tls.of(tls["key"], None, None)
-    assert [problem.key for problem in error.value.problems] == ["--tls-cert", "--tls-ca"]
+    assert [problem.key for problem in error.value.problems] == ["tls_cert", "tls_ca"]
 
 
 def test_tls_files_that_cannot_be_used_are_all_named(tls, tmp_path):
@@ -64,7 +64,7 @@ def test_tls_files_that_cannot_be_used_are_all_named(tls, tmp_path):
     with pytest.raises(InputError) as error:
         Tls(**tls).context()
     assert [problem.key for problem in error.value.problems] == [
-        "--tls-cert, --tls-key",
+        "tls_cert, tls_key",
         "--tls-ca",
     ]
     assert "KEY_VALUES_MISMATCH" in str(error.value)
@@ -99,6 +99,6 @@ def test_a_store_beyond_loopback_needs_https_or_to_be_asked_for(urls, good):
     if good:
         settings.check()
     else:
-        with pytest.raises(InputError, match="--store: required https") as refused:
+        with pytest.raises(InputError, match="store: required https") as refused:
             settings.check()
         assert str(refused.value).count("--store") == 1

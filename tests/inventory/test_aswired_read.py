@@ -204,7 +204,7 @@ def test_what_is_no_neighbour_table(tmp_path: Path, words: str) -> None:
 
 def test_the_wrong_format_is_told_the_right_one(tmp_path: Path) -> None:
     (tmp_path / "n1").write_text(SONIC)
-    with pytest.raises(InputError, match="given what looks like sonic; leave --format out"):
+    with pytest.raises(InputError, match="given what looks like sonic; leave `format` out"):
         read_facts([tmp_path], "eos")
 
 

@@ -24,7 +24,7 @@ def lines(picture: str) -> list[str]:
 def frames(picture: str, name: str) -> list[tuple[float, str]]:
     """Per cent of the time and state of each keyframe."""
     inside = picture.split(f"@keyframes {name} {{")[1].split("}\n}")[0]
-    found = re.findall(r"([\d.]+)% \{ transform: (\S+.*?\));", inside)
+    found = re.findall(r"([\d.]+)% \{ transform: (\w+\([^)]*\));", inside)
     return [(float(part), state) for part, state in found]
 
 
@@ -56,7 +56,9 @@ def test_every_line_is_there_once_and_appears_in_order() -> None:
         parts = [part for part, _ in frames(picture, name)]
         assert parts == sorted(parts)
         assert parts[-1] <= 100
+        assert frames(picture, name)[0][1] == frames(picture, name)[-1][1], "the first is blank"
     rows = [int(re.findall(r"(\d+)px", state)[-1]) // 18 for _, state in frames(picture, "pen")]
+    rows = rows[1:]
     assert rows == sorted(rows)
     assert set(rows) == set(range(44))
     assert frames(picture, "roll")[-1][1] == f"translateY({-(43 + 1 - ROWS) * 18}px)"

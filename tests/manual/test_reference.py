@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY
 from manual.figures import figures
 from manual.reference import pages
 from polarfab.verb_list import verb_names
@@ -35,6 +36,12 @@ def test_the_dashboard_draws_metrics_of_the_page(made: dict[str, str]) -> None:
     dashboard = (ROOT / "docs/operate/grafana-dashboard.json").read_text()
     drawn = {name.removesuffix("_bucket") for name in re.findall(r"polarfab_\w+", dashboard)}
     assert {name for name in drawn if not name.startswith("polarfab_{")} <= shown
+
+
+def test_keys_have_the_checks_between_values(made: dict[str, str]) -> None:
+    _, _, section = made["reference/keys.md"].partition("## Checks between values\n")
+    lines = re.findall(r"^- (.+)$", section, re.M)
+    assert lines == [check.line for check in (*OF_FABRIC, *OF_INVENTORY)]
 
 
 def test_json_forms_are_json(made: dict[str, str]) -> None:

@@ -97,8 +97,8 @@ class Outside:
             out = self.transit(at, came, k, dead)
         return 0
 
-    def ways(self, s: int, d: int, dead: Dead) -> Iterator[int]:
-        """The links of every way that a packet may take, 0 for those by which it gets lost."""
+    def alternates(self, s: int, d: int, dead: Dead) -> Iterator[int]:
+        """The links of every path that a packet may take, 0 for those by which it gets lost."""
         k = self.table[s][d]
         if k is None or k == -1 or k >= len(self.a["class_port"][s]):
             yield 0
@@ -197,14 +197,14 @@ def _packets(it: Outside, good: Outside) -> Iterator[str]:
                 yield f"{s} to {d} takes {shortest} links"
             if it.entering(s, k) != good.entering(s, before):
                 yield f"{s} to {d} is shared otherwise"
-            if not all(it.ways(s, d, whole)):
+            if not all(it.alternates(s, d, whole)):
                 yield f"{s} to {d} is lost on an alternate"
     if not FAILURES[good.fabric["routing"]["protect"]]:
         return
     links = sorted({frozenset((s, far)) for (s, _), (far, _) in it.cable.items()}, key=sorted)
     for dead in [frozenset([link]) for link in links] + _promised_pairs(good, links):
         for s, d in pairs:
-            if not all(it.ways(s, d, dead)) and d in it.distance(s, dead):
+            if not all(it.alternates(s, d, dead)) and d in it.distance(s, dead):
                 down = " and ".join("-".join(map(str, sorted(link))) for link in dead)
                 yield f"{s} to {d} is lost without the link {down}"
 

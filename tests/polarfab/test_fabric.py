@@ -145,7 +145,7 @@ def test_a_fabric_of_nothing_is_refused() -> None:
         ),
         "from_spec: inventory is to be .*, not int 7": lambda: Fabric.from_spec(LAB, nothing or 7),
         "^check_wiring: facts is to be .*, not str": lambda: polarfab.check_wiring(Fabric(), "f"),  # type: ignore[arg-type]
-        "^push: missing a required argument: 'way'": lambda: polarfab.push(Fabric(), "eos"),  # type: ignore[call-arg]
+        "^push: missing a required argument: 'settings'": lambda: polarfab.push(Fabric(), "eos"),  # type: ignore[call-arg]
     }
     for message, call in calls.items():
         with pytest.raises(TypeError, match=message):

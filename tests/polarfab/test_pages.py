@@ -55,9 +55,9 @@ def run(command: Command, polarfab: Run, folder: Path) -> tuple[int, str]:
     tools.mkdir(exist_ok=True)
     (tools / "polarfab").write_text(f'#!/bin/sh\nexec {sys.executable} -m polarfab "$@"\n')
     (tools / "polarfab").chmod(0o755)
-    way = {"PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    path = {"PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        ["/bin/sh", "-c", command.words], capture_output=True, text=True, env=os.environ | way
+        ["/bin/sh", "-c", command.words], capture_output=True, text=True, env=os.environ | path
     )
     return done.returncode, done.stdout + done.stderr
 

@@ -74,7 +74,7 @@ def test_its_routes_are_right_and_a_lost_one_is_named(rendered):
     assert report.differences == ()
     assert report.switches == 57
     node = build.wiring.names[5]
-    lost = next(key for key, ways in known[node].items() if ways[0][0][0] != "discard")
+    lost = next(key for key, paths in known[node].items() if paths[0][0][0] != "discard")
     del known[node][lost]
     write(folder / "said" / f"{node}.json", printer(known[node]))
     (one,) = RouteReport.of(build, [folder / "said"], name, options).differences
@@ -84,12 +84,12 @@ def test_its_routes_are_right_and_a_lost_one_is_named(rendered):
 def _said(held):
     """What a switch with these routes has; a gateway that BGP learned means but its family."""
     for table, routes in held.items():
-        for prefix, ways in routes.items():
+        for prefix, paths in routes.items():
             known = "fe80::1" if ":" in prefix else "169.254.0.1"
             if table not in (IPV4_RULES, IPV6_RULES):
                 yield (
                     (table, prefix),
-                    [[(known if h[0] == ANY else h[0], *h[1:]) for h in hops] for hops in ways],
+                    [[(known if h[0] == ANY else h[0], *h[1:]) for h in hops] for hops in paths],
                 )
 
 

@@ -66,7 +66,7 @@ def test_plan_wants_one_start(compiled, polarfab):
     assert (code, "required a controller that answers" in error) == (2, True)
     assert "--from" not in error
     code, _, error = polarfab("plan", build)
-    assert (code, "error: --from: or name the build that the switches hold\n" in error) == (2, True)
+    assert (code, ", or the build that switches hold with --from OLDBUILD\n" in error) == (2, True)
 
 
 def test_diff_of_a_build_with_itself(compiled, polarfab):

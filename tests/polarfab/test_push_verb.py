@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.devices.device_push import PushWay, _shorthand
+from controller.devices.device_push import PushSettings, _shorthand
 from controller.devices.push_report import PushedSwitch, PushReport
 from polarfab.commands.routers.push import _print
 from polarfab.fabric import Fabric
@@ -98,10 +98,10 @@ def test_names_that_no_ssh_takes_for_addresses() -> None:
     assert [one.given for one in _shorthand("0x7f000001")] == ["none for node 0x7f000001"]
     assert [one.todo for one in _shorthand("10.1")] == ["ssh takes 10.1 for 10.0.0.1"]
     assert not [*_shorthand("leaf7"), *_shorthand("beef"), *_shorthand("192.0.2.7")]
-    assert not PushWay("ssh jump docker exec -i {node} sh -c").names_by_ssh
-    assert not PushWay("reach {address}").names_by_ssh
-    assert "-o ConnectTimeout=10" in PushWay().run
-    assert "-o BatchMode=yes" in PushWay().run
+    assert not PushSettings("ssh jump docker exec -i {node} sh -c").names_by_ssh
+    assert not PushSettings("reach {address}").names_by_ssh
+    assert "-o ConnectTimeout=10" in PushSettings().run
+    assert "-o BatchMode=yes" in PushSettings().run
 
 
 def test_no_ssh(polarfab, named, monkeypatch) -> None:
@@ -153,8 +153,8 @@ case "$1" in *route*) echo '{routes}';; ip*) echo '[]';; esac
 
 def test_progress_counts_every_round(build) -> None:
     seen = []
-    way = PushWay("false", dry=True)
-    found = push(Fabric.load(build), "linux", way, progress=lambda *step: seen.append(step))
+    settings = PushSettings("false", dry=True)
+    found = push(Fabric.load(build), "linux", settings, progress=lambda *step: seen.append(step))
     assert not found.good
     assert sorted(seen) == [(done, 13) for done in range(1, 14)]
 

@@ -116,7 +116,10 @@ def test_fail_is_red_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, capsys)
         (("export", "polarfly", "x"), "required NAME=VALUE, as in h=6, given x"),
         (("analyse", "polarfli"), "required a build, a fabric.yaml or one of polarfly, "),
         (("export", "fabric.yaml", "--q", "3"), "q: required none with a fabric.yaml or a build"),
-        (("compile", "fabric.yaml", "b"), "required no more words, given b; did you mean -o b?"),
+        (
+            ("compile", "fabric.yaml", "b"),
+            "compile takes FABRIC; given b as well; did you mean -o b?",
+        ),
         (("verify", "x", "-j"), "required an option, given -j; did you mean --json?"),
         (("--quiet", "verify", "x"), "required an option, given --quiet; it goes behind the verb"),
         (

@@ -189,9 +189,9 @@ def within_budget(found: Iterable[Candidate], budget: float | None) -> list[Cand
     kept = [each for each in found if budget is None or each.price <= budget]
     if found and not kept:
         least = min(found, key=lambda each: each.price)
-        todo = "raise it, or allow more --oversubscription"
+        todo = "raise it, or allow more `oversubscription`"
         required = f"${least.price:,.0f} or more, the price of {least.name}"
-        raise InputError.of(required, f"{budget:,.0f}", todo, key="--budget")
+        raise InputError.of(required, f"{budget:,.0f}", todo, key="budget")
     return kept
 
 

@@ -21,7 +21,7 @@ from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS
 
 Reals = NDArray[np.float64]
-WAYS_AT_ONCE = 1 << 20
+PATHS_AT_ONCE = 1 << 20
 FOLLOWED_UP_TO = 1 << 18
 """The most packets that are followed; where there are more, those of some pairs by chance."""
 DOWN_OF_A_KIND = 2
@@ -49,7 +49,7 @@ def dead_switch_traffic(build: Build, seed: int = 1) -> DeadSwitchTraffic:
     """
     down, sources = _pairs(build, seed)
     hops = ManyPackets.of(few_destinations.towards(build, down))
-    step = max(1, WAYS_AT_ONCE // (len(sources) * hops.program.shares.shape[2]))
+    step = max(1, PATHS_AT_ONCE // (len(sources) * hops.program.shares.shape[2]))
     blocks = (down[first : first + step] for first in range(0, len(down), step))
     packets, most, links = zip(*(links_taken(hops, some, sources) for some in blocks), strict=True)
     return DeadSwitchTraffic(max(most), sum(links) / max(1, sum(packets)), len(down))

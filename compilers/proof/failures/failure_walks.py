@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from compilers.forwarding.walks import (
     NO_CASES,
     NO_ROWS,
+    Alternates,
     BlockWalk,
     Lengths,
     Numbers,
     Progress,
     Walks,
-    Ways,
     packets,
 )
 from compilers.proof.failures.risk_cases import at_once, is_file, joined, named_elements, padded
@@ -170,19 +170,19 @@ def _drawn(elements: int, at_once: int, sample: int, seed: int) -> Numbers:
 class Walked:
     """All paths of hosts' packets, and what failures do to them, by kind."""
 
-    ways: Ways
+    alternates: Alternates
     failures: tuple[FailureReport, ...]
 
 
-def walk_ways(
+def walk_alternates(
     build: Build,
     progress: Progress | None = None,
     destinations: Numbers | None = None,
     walks: Walks | None = None,
     workers: Workers = THIS_PROCESS,
-) -> Ways:
+) -> Alternates:
     """Walk every path that packets of hosts may take, without failures; arguments as of `walk`."""
-    return walk(build, (), progress, destinations, walks, workers).ways
+    return walk(build, (), progress, destinations, walks, workers).alternates
 
 
 def walk(
@@ -204,16 +204,16 @@ def walk(
         workers: that share the destinations.
 
     Raises:
-        InputError: a failure can leave a marked packet no way.
+        InputError: a failure can leave a marked packet no path.
     """
     walks = walks or Walks.of(build, None if destinations is None else len(destinations))
     cases = tuple(FailureCases.of(walks, kind, 0) for kind in kinds)
     for each in cases:
-        _require_ways(walks, each)
+        _require_paths(walks, each)
     look = BlockWalk(partial(_single, tuple(kinds), cases), None if workers.remote else walks)
     reports = tuple(_report(walks, *case) for case in zip(kinds, cases, strict=True))
     found = look.over(build, workers, progress, destinations)
-    return reduce(_both, found, Walked(Ways(), reports))
+    return reduce(_both, found, Walked(Alternates(), reports))
 
 
 def walk_failures(
@@ -240,7 +240,7 @@ def walk_failures(
         workers: that share the destinations.
 
     Raises:
-        InputError: so many failures can leave a marked packet no way, or there are no groups of
+        InputError: so many failures can leave a marked packet no path, or there are no groups of
             this kind.
     """
     if kind in ("link", "node"):
@@ -253,13 +253,13 @@ def walk_failures(
         cases = FailureCases.of(walks, kind, sample, seed)
     else:
         cases = FailureCases.of_groups(walks, kind, sample, seed)
-    _require_ways(walks, cases)
+    _require_paths(walks, cases)
     look = BlockWalk(partial(_judged, kind, cases), None if workers.remote else walks)
     found = look.over(build, workers, progress, destinations)
     return reduce(_merged, found, _report(walks, kind, cases))
 
 
-def _require_ways(walks: Walks, cases: FailureCases) -> None:
+def _require_paths(walks: Walks, cases: FailureCases) -> None:
     """Pass when a switch spreads marked packets over more links than can be down at it.
 
     Then one of them is always up, and its packets are followed without failures, too.
@@ -289,18 +289,18 @@ def _single(
     kinds: tuple[str, ...], cases: tuple[FailureCases, ...], walks: Walks, block: Numbers
 ) -> Walked:
     """The paths to some destinations, and what single failures do to packets to them."""
-    ways, lengths, suspects = walks.single(block, "link" in kinds, "node" in kinds)
+    alternates, lengths, suspects = walks.single(block, "link" in kinds, "node" in kinds)
     reports = [
         _report(walks, kind, of_kind, lengths[kind == "node"])
         for kind, of_kind in zip(kinds, cases, strict=True)
     ]
     if not len(suspects):
-        return Walked(ways, tuple(reports))
+        return Walked(alternates, tuple(reports))
     also, _, _ = walks.cases(suspects, NO_CASES)
     for i, (kind, of_kind) in enumerate(zip(kinds, cases, strict=True)):
         found = _judged(kind, of_kind, walks, suspects)
         reports[i] = _merged(reports[i], found)
-    return Walked(ways.and_also(also), tuple(reports))
+    return Walked(alternates.and_also(also), tuple(reports))
 
 
 def _judged(kind: str, cases: FailureCases, walks: Walks, block: Numbers) -> FailureReport:
@@ -346,7 +346,7 @@ def _both(one: Walked, other: Walked) -> Walked:
     """The walks to the destinations of both."""
     pairs = zip(one.failures, other.failures, strict=True)
     reports = tuple(_merged(mine, also) for mine, also in pairs)
-    return Walked(one.ways.and_also(other.ways), reports)
+    return Walked(one.alternates.and_also(other.alternates), reports)
 
 
 def _merged(one: FailureReport, other: FailureReport) -> FailureReport:

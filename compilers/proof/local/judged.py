@@ -1,4 +1,4 @@
-"""Ways and failures proved state by state, and by walks where that says too little."""
+"""Alternates and failures proved state by state, and by walks where that says too little."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.walks import Begun, Walks, Ways
-from compilers.proof.failures.failure_walks import FailureReport, walk_failures, walk_ways
+from compilers.forwarding.walks import Alternates, Begun, Walks
+from compilers.proof.failures.failure_walks import FailureReport, walk_alternates, walk_failures
 from compilers.proof.local.local_proof import Bits, LocalProof
 from compilers.proof.walks.few_destinations import towards
 from compilers.tables.build import Build
@@ -25,9 +25,10 @@ Vertices = NDArray[np.int64]
 class LocalUse:
     """How much was proved without a walk.
 
-    proved: of `delivery`, `ways` and the kinds of failures. destinations: all switches with hosts.
-    open: those that were not proved, and walked. walked: those that were walked as well. program:
-    whether delivery was proved of the program that rows are computed from, and not of each row.
+    proved: of `delivery`, `alternates` and the kinds of failures. destinations: all switches with
+    hosts. open: those that were not proved, and walked. walked: those that were walked as well.
+    program: whether delivery was proved of the program that rows are computed from, and not of each
+    row.
     """
 
     proved: tuple[str, ...]
@@ -44,7 +45,7 @@ class Judged:
     wrong: a walk lost what was proved, so that nothing here may be believed.
     """
 
-    ways: Ways
+    alternates: Alternates
     failures: tuple[FailureReport, ...]
     use: LocalUse
     wrong: bool
@@ -73,11 +74,11 @@ def judged(
     if begun and len(found.open):
         begun("verify left", len(found.open) / len(found.destinations))
     walks = _Walks.of(build, found, some)
-    ways, wrong = walks.ways()
+    alternates, wrong = walks.alternates()
     reports = [walks.failures(kind) for kind in kinds]
     wrong = wrong or any(unlike for _, unlike in reports)
     use = LocalUse(kinds, len(found.destinations), len(found.open), len(some))
-    return Judged(ways, tuple(report for report, _ in reports), use, wrong)
+    return Judged(alternates, tuple(report for report, _ in reports), use, wrong)
 
 
 def by_chance(destinations: Vertices, seed: int) -> Vertices:
@@ -115,16 +116,16 @@ class _Walks:
         part = towards(build, walked)
         return cls(found, part, Walks.of(part, len(walked)), some)
 
-    def ways(self) -> tuple[Ways, bool]:
+    def alternates(self) -> tuple[Alternates, bool]:
         """All paths without failures, and whether a walk contradicts the proof."""
         ends, delivers = self.found.destinations, self.found.delivers
         longest = int(self.found.longest[delivers].max(initial=0))
-        left = walk_ways(self.part, None, ends[~delivers], self.walks)
-        sample = walk_ways(self.part, None, ends[delivers & self.some], self.walks)
+        left = walk_alternates(self.part, None, ends[~delivers], self.walks)
+        sample = walk_alternates(self.part, None, ends[delivers & self.some], self.walks)
         unlike = sample.strays > 0 or sample.max_hops > longest
         strays, seen = left.strays + sample.strays, max(left.max_hops, sample.max_hops)
-        count = int(self.found.ways[delivers].sum()) + left.ways
-        return Ways(count, strays, max(seen, longest), exact=seen >= longest), unlike
+        count = int(self.found.paths[delivers].sum()) + left.paths
+        return Alternates(count, strays, max(seen, longest), exact=seen >= longest), unlike
 
     def failures(self, kind: str) -> tuple[FailureReport, bool]:
         """All failures of a kind, and whether a walk contradicts the proof."""

@@ -44,7 +44,7 @@ class LocalProof:
     delivers: bool[D], every packet of hosts arrives while all is up, over a minimal path if it
     takes no alternate. repaired, stretch, hops: by kind of failure. bool[D]: that, and nothing is
     lost; int64[D]: no repair adds more links; int64[D]: no packet that meets one takes more.
-    longest: int64[D], the links of the longest path. ways: int64[D], ports that hosts may choose.
+    longest: int64[D], the links of the longest path. paths: int64[D], ports that hosts may choose.
     hop_counts: int64[D, MOST], pairs by links. Where all destinations are proved at once, the first
     has these two of all.
     """
@@ -55,24 +55,24 @@ class LocalProof:
     stretch: dict[str, Numbers]
     hops: dict[str, Numbers]
     longest: Numbers
-    ways: Numbers
+    paths: Numbers
     hop_counts: Numbers
 
     @classmethod
     def of_all(
-        cls, ways: int, hop_counts: tuple[int, ...], longest: int, stretch: dict[str, Numbers]
+        cls, paths: int, hop_counts: tuple[int, ...], longest: int, stretch: dict[str, Numbers]
     ) -> LocalProof:
         """What is proved of all switches at once, each with hosts.
 
         Args:
-            ways: ports that hosts may choose, over all pairs.
+            paths: ports that hosts may choose, over all pairs.
             hop_counts: of the S(S - 1) pairs, by links.
             longest: no path has more links.
             stretch: int64[S] by kind of failure.
         """
         order = len(next(iter(stretch.values()))) if stretch else isqrt(sum(hop_counts)) + 1
         first = np.zeros((order, 1 + MOST), np.int64)
-        first[0, : 1 + len(hop_counts)] = ways, *hop_counts
+        first[0, : 1 + len(hop_counts)] = paths, *hop_counts
         all_of, most = np.ones(order, np.bool_), np.full(order, longest)
         return cls(
             np.arange(order),
@@ -303,11 +303,11 @@ def local_proof(
     count = len(ends)
     delivers, repaired = np.ones(count, np.bool_), np.ones((count, 2), np.bool_)
     stretch, hops = np.zeros((count, 2), np.int64), np.zeros((count, MOST), np.int64)
-    longest, ways = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    longest, paths = np.zeros(count, np.int64), np.zeros(count, np.int64)
 
     def judge(number: int) -> int:
         some, *tables = columns.block(number)
-        found = (each[some] for each in (delivers, repaired, stretch, longest, ways, hops))
+        found = (each[some] for each in (delivers, repaired, stretch, longest, paths, hops))
         prove(*states.arguments, ends[some], *tables, asked, *found)
         return int(some.stop)
 
@@ -323,6 +323,6 @@ def local_proof(
         {kind: stretch[:, n] for n, kind in judged},
         {kind: longest + stretch[:, n] for n, kind in judged},
         longest,
-        ways,
+        paths,
         hops,
     )

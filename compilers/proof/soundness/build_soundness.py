@@ -21,7 +21,7 @@ from compilers.proof.soundness.policy_soundness import bounces
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.detours import Detours
-from compilers.proof.walks.shortest_ways import shortest_ways
+from compilers.proof.walks.shortest_paths import shortest_paths
 from compilers.tables.build import Build
 from compilers.tables.switch_blocks import classes_of, switch_blocks
 from compilers.topology.families import family_of
@@ -90,7 +90,7 @@ def _promised(build: Build, constructed: bool) -> Iterator[Unsound]:
     links = constructed_alternates(build) if constructed and chooses else None
     found = Detours.of(build) if chooses and links is None else None
     if build.spreading.shortest:
-        yield from shortest_ways(build, use)
+        yield from shortest_paths(build, use)
     if links is not None:
         yield from direct_rows(build)
     for some in switch_blocks(build):

@@ -156,7 +156,7 @@ def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound
     A neighbour, which has other alternates or none, shares no class with what lies behind it; nor
     do two destinations, each with a row of its own, that different neighbours serve.
 
-    Alternates that have to be shortest paths are looked at by `shortest_ways`.
+    Alternates that have to be shortest paths are looked at by `shortest_paths`.
 
     Args:
         build: tables that deliver every pair, by a policy that `chooses`.

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.choices import Method
-from compilers.forwarding.walks import LEAST_BLOCKS, Begun, Progress, Ways, minimal_hops, packets
+from compilers.forwarding.walks import (
+    LEAST_BLOCKS,
+    Alternates,
+    Begun,
+    Progress,
+    minimal_hops,
+    packets,
+)
 from compilers.proof.failures.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.failures.failure_walks import FailureReport, walk, walk_failures
 from compilers.proof.failures.risk_cases import FAILURE_KINDS
@@ -40,7 +47,7 @@ PAIRS_AT_ONCE = 1 << 18
 PAIR_EXAMPLES = 10
 ITSELF = -128
 LEAST_MARKED_TWICE = 4
-"""The smallest q at which two failures leave every marked packet a way."""
+"""The smallest q at which two failures leave every marked packet a path."""
 TWO_FAILURES_UP_TO = 1 << 17
 """The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
 METHODS = get_args(Method)
@@ -48,7 +55,7 @@ WALKED_UP_TO = 1 << 25
 """The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 31."""
 OPEN_TO_TWO = 64
 """Destinations that are walked where two failures leave them open; of more, a sample is."""
-DELIVERY, WAYS, MODULE = "delivery", "ways", "module"
+DELIVERY, ALTERNATES, MODULE = "delivery", "alternates", "module"
 WRONG_PROOF = Unsound.one(
     "local proof", "what a walk of a few destinations finds", "something else; all were walked"
 )
@@ -68,7 +75,7 @@ class Report:
     """Counts over all ordered pairs of nodes with hosts; hops are links.
 
     hop_counts: hop_counts[h] pairs were delivered over h links by the minimal ports. faults: the
-    first few. ways: None where there are no alternates. failures: one report per kind tried.
+    first few. alternates: None where there are no alternates. failures: one report per kind tried.
     promised: the kinds of failures that may lose no pair. channels: those of a lossless fabric,
     under each failure of one link or node that was asked for by name; None unless asked for.
     channels_under: these kinds. local: what was proved state by state, not by
@@ -84,7 +91,7 @@ class Report:
     loops: int
     hop_counts: tuple[int, ...]
     faults: tuple[PairFault, ...]
-    ways: Ways | None = None
+    alternates: Alternates | None = None
     failures: tuple[FailureReport, ...] = ()
     promised: tuple[str, ...] = ()
     channels: Channels | None = None
@@ -98,7 +105,7 @@ class Report:
     def passed(self) -> bool:
         """Whether all is sound, pairs have minimal paths, all paths arrive, and repairs hold."""
         minimal = self.delivered == self.pairs == self.minimal and not self.loops
-        strays = self.ways.strays if self.ways else 0
+        strays = self.alternates.strays if self.alternates else 0
         return minimal and not strays and not self.broken and not self.unsound.count
 
     @property
@@ -129,7 +136,7 @@ class Report:
             "minimal": self.minimal,
             "loops": self.loops,
             "legs": self.legs,
-            "ways": asdict(self.ways) if self.ways else None,
+            "alternates": asdict(self.alternates) if self.alternates else None,
             "channels": asdict(self.channels) if self.channels else None,
             "failures": [asdict(case) for case in self.failures],
             "to_dead_switch": asdict(self.to_dead_switch) if self.to_dead_switch else None,
@@ -148,7 +155,7 @@ class Report:
         return {
             "delivery": True,
             "identities": True,
-            "ways": self.ways is not None,
+            "alternates": self.alternates is not None,
             "failures": [
                 case.kind
                 for case in whole
@@ -244,8 +251,8 @@ def _over_intermediates(legs: Report) -> Report:
     count = (1 + isqrt(1 + 4 * legs.pairs)) // 2  # n, of n(n - 1) pairs
     if dead:
         dead = replace(dead, most=dead.most + most, mean=dead.mean + legs.mean_hops)
-    ways = Ways(legs.pairs * count, 0, 2 * most)
-    return replace(legs, legs=True, ways=ways, to_dead_switch=dead)
+    alternates = Alternates(legs.pairs * count, 0, 2 * most)
+    return replace(legs, legs=True, alternates=alternates, to_dead_switch=dead)
 
 
 def _delivery(
@@ -295,7 +302,9 @@ def _walked(
     if not single and not spread:
         return report
     walked = walk(build, single, progress, workers=workers)
-    return replace(report, ways=walked.ways if spread else None, failures=walked.failures)
+    return replace(
+        report, alternates=walked.alternates if spread else None, failures=walked.failures
+    )
 
 
 def _judged(
@@ -316,9 +325,9 @@ def _judged(
         wrong = Unsound.of((WRONG_PROOF, report.unsound))
         single = tuple(kind for kind in kinds if kind in PROVED)
         return _walked(replace(report, unsound=wrong, local=None), build, single, progress, workers)
-    use = replace(found.use, proved=(DELIVERY, *((WAYS,) if spread else ()), *kinds))
-    ways = found.ways if spread else None
-    return replace(report, ways=ways, failures=found.failures, local=use)
+    use = replace(found.use, proved=(DELIVERY, *((ALTERNATES,) if spread else ()), *kinds))
+    alternates = found.alternates if spread else None
+    return replace(report, alternates=alternates, failures=found.failures, local=use)
 
 
 def _modules(report: Report, build: Build, seed: int) -> Report:
@@ -326,7 +335,7 @@ def _modules(report: Report, build: Build, seed: int) -> Report:
     bounds = other_proofs.modules(build)
     if bounds is None:
         return report
-    before = (report.ways.max_hops if report.ways else report.max_hops) - 1
+    before = (report.alternates.max_hops if report.alternates else report.max_hops) - 1
     ends = np.flatnonzero(build.topology.endpoints)
     some = by_chance(ends, seed)
     walked = walk_failures(few_destinations.towards(build, some), MODULE, destinations=some)

@@ -96,8 +96,10 @@ class _FamilyCases:
                 chains = [[hop.get(str(p), -1) for p, _ in c[0]] if c else [] for c in table.chains]
                 for row, entry in enumerate(table.rows.entries.tolist()):
                     if (prefix := place.get(table.rows.name(row), -1)) >= 0:
-                        ways = chains[int(table.number[entry])]
-                        yield from ((at, prefix, way) for way in ways if way >= 0)
+                        next_hops = chains[int(table.number[entry])]
+                        yield from (
+                            (at, prefix, next_hop) for next_hop in next_hops if next_hop >= 0
+                        )
 
     def outcomes(self) -> Iterator[tuple[int, int, str]]:
         """Of each case the paths that were followed, the most links of one, and a fault or ""."""

@@ -38,7 +38,7 @@ def frr(folder: Path, asked: SpeakerOptions) -> BgpSwitch:
     files, actor, engine = read_frr_text(folder, asked.bfd)
     file = str(folder / NAME)
     speaker = Speaker.read(Statements(engine.said), dialect(NAME), replace(asked, numbered=False))
-    rest = files.switch(file, files.tables(NAME, engine, actor.ways), ())
+    rest = files.switch(file, files.tables(NAME, engine, actor.next_hops), ())
     return replace(speaker.switch(file, rest), falls_through=True)
 
 

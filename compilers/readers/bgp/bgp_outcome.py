@@ -155,7 +155,7 @@ class SpeakerFamily:
             for prefix in self.prefixes
         ]
 
-    def ways(self, at: int) -> dict[str, str]:
+    def ports_of(self, at: int) -> dict[str, str]:
         """The ports by which a switch finds the addresses that are next hops."""
         there = np.flatnonzero((self.away[at] > 0) & (self.away[at] < NO_PATH) & self.vias)
         best = self._best(at)[:, there].argmax(axis=0).tolist() if len(there) else []

@@ -52,9 +52,9 @@ class BgpReader:
         at = self._places[folder.name]
         switch = self._all[at]
         tables = tuple(table for f in self._families if (table := f.table(at, switch.file)))
-        ways = {a: port for f in self._families for a, port in f.ways(at).items()}
+        ports_of = {a: port for f in self._families for a, port in f.ports_of(at).items()}
         entering = {
-            port: (*(_found(each, ways) for each in lookups), *tables * switch.falls_through)
+            port: (*(_found(each, ports_of) for each in lookups), *tables * switch.falls_through)
             for port, lookups in switch.rest.by_ingress.items()
         }
         own = {prefix for family in switch.families for prefix in family.own}
@@ -169,11 +169,13 @@ def _static(rest: EmittedSwitch) -> Iterator[tuple[str, int, str]]:
                 yield rows.file, line, f"a static route to {rows.name(row)}, which goes before BGP"
 
 
-def _found(lookup: Lookup, ways: Mapping[str, str]) -> Lookup:
+def _found(lookup: Lookup, ports_of: Mapping[str, str]) -> Lookup:
     """A table with the ports that are found by addresses; those that none has stay as they are."""
     chains = [
         tuple(
-            tuple((ways.get(str(port).removeprefix(VIA), port), weight) for port, weight in stage)
+            tuple(
+                (ports_of.get(str(port).removeprefix(VIA), port), weight) for port, weight in stage
+            )
             for stage in found
         )
         for found in lookup.chains

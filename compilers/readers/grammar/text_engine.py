@@ -50,7 +50,7 @@ class GrammarActor(Protocol):
     def unknown(self, line: int, text: str) -> None:
         """Note a statement that no rule reads."""
 
-    def way(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:
+    def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:
         """The table of a route and its one text; None where it makes no sense.
 
         Args:
@@ -291,17 +291,17 @@ class TextEngine:
             for text, line in found.first_lines().items():
                 for rule in head.rules if text else ():
                     if match := _behind_prefix(rule)[0].fullmatch(text):
-                        if key := self._way(rule, match, line, section):
+                        if key := self._next_hop(rule, match, line, section):
                             keys.setdefault(key[0], {})[text], six[text] = key[1], rule.six
                         break
-            odd = found.ways if len(families) > 1 else found.ways.keys() - six.keys()
+            odd = found.next_hops if len(families) > 1 else found.next_hops.keys() - six.keys()
             for prefix, text, line in found.rows(*odd):
                 if six.get(text, ":" not in prefix) not in (None, ":" in prefix):
                     self.actor.wrong(line, f"{head.text.strip()} {prefix} {text}")
             for table, texts in keys.items():
                 self.routes.setdefault(table, RouteLines()).absorb(found.reworded(texts))
 
-    def _way(
+    def _next_hop(
         self, rule: GrammarRule, match: re.Match[str], line: int, section: _Section
     ) -> tuple[str, str] | None:
         """The table and the one text of a next hop."""
@@ -310,7 +310,7 @@ class TextEngine:
         place = Place(line, match[0], fields)
         self._check(rule.checks, place)
         kind, *more = (_filled([word], fields) for word in _behind_prefix(rule)[1])
-        return self.actor.way(place, kind, *more)
+        return self.actor.next_hop(place, kind, *more)
 
     def _end(self) -> None:
         """What the whole text has to have, and the ends of its sections."""

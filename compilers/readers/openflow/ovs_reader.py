@@ -457,8 +457,8 @@ def _said(does: Verb, said: Mapping[str, str]) -> ReadRow | None:
         case ["class"]:
             bits = int(said["mask"], 16) if "mask" in said else ALL
             ports = tuple(map(int, said["members"].split(","))) if "members" in said else ()
-            way_in, group = (int(said["priority"]), port), int(said.get("group", 0))
-            return ReadClass(*way_in, metadata, bits, group, said.get("basis", ""), ports)
+            ingress, group = (int(said["priority"]), port), int(said.get("group", 0))
+            return ReadClass(*ingress, metadata, bits, group, said.get("basis", ""), ports)
         case ["carried"]:
             return ReadCarried(said["mac"], metadata, port)
         case ["prefix"]:

@@ -1,4 +1,5 @@
-"""Reader of the rows of a switch of one table: prefixes, with and without a way in, to groups.
+"""Reader of the rows of a switch of one table: prefixes, with and without an ingress port, to
+groups.
 
 A row for packets that come in on some port is before that of the same prefix for all others. So
 prefixes with the same groups are a class, with a row for each way in, as on other switches.

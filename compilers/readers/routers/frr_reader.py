@@ -17,8 +17,8 @@ from compilers.readers.emitted_forwarding import (
     found_by,
 )
 from compilers.readers.grammar.text_engine import Place, TextEngine
-from compilers.readers.route_tables import RouteLines, RouteWay
-from compilers.readers.routers.iproute_marks import way_to
+from compilers.readers.route_tables import RouteHop, RouteLines
+from compilers.readers.routers.iproute_marks import port_to
 from compilers.readers.routers.iproute_reader import MAIN, KernelActor, RouterFiles
 from compilers.readers.routers.tracked_links import TrackedLinks
 
@@ -37,14 +37,14 @@ class FrrActor(KernelActor):
     watched: bool = False
     tracked: bool = False
 
-    def static(self, place: Place) -> RouteWay | None:
+    def static(self, place: Place) -> RouteHop | None:
         """A static route; None: it could not be installed, as its gateway
         is no address or no interface has it, or is not watched as it should be.
         """
         said = place.fields
         table = int(said.get("table", MAIN))
         if "gateway" not in said:
-            return None if "table" in said and table == MAIN else RouteWay(table, 254, ())
+            return None if "table" in said and table == MAIN else RouteHop(table, 254, ())
         try:
             distance, gateway = int(said.get("distance", 1)), address_text(said["gateway"])
         except ValueError:
@@ -53,15 +53,15 @@ class FrrActor(KernelActor):
             found = self.tracked or (table != MAIN and "distance" not in said)
             port = found_by(gateway)
             in_use = 0 < distance <= LARGEST_DISTANCE
-            return RouteWay(table, distance, ((port, 1),)) if found and in_use else None
+            return RouteHop(table, distance, ((port, 1),)) if found and in_use else None
         if self.tracked:
             return None
         if ("bfd" in said) is not self.watched or not 0 < distance <= LARGEST_DISTANCE:
             return None
         if "." in gateway and "onlink" not in said:
             return None  # no interface has a network in which it could be found
-        port = way_to(said["interface"], gateway)
-        return RouteWay(table, distance, ((port, int(said.get("weight", 1))),))
+        port = port_to(said["interface"], gateway)
+        return RouteHop(table, distance, ((port, int(said.get("weight", 1))),))
 
 
 def read_frr(folder: Path, bfd: bool = False, tracked: bool = False) -> EmittedSwitch:
@@ -81,20 +81,22 @@ def read_frr(folder: Path, bfd: bool = False, tracked: bool = False) -> EmittedS
     if tracked:
         links = TrackedLinks.read(file, engine.said)
         known: dict[Port, Port] = {found_by(a): port for a, port in links.ports.items()}
-        ways = {
-            text: way._replace(stage=tuple((known.get(port, port), w) for port, w in way.stage))
-            for text, way in actor.ways.items()
+        next_hops = {
+            text: next_hop._replace(
+                stage=tuple((known.get(port, port), w) for port, w in next_hop.stage)
+            )
+            for text, next_hop in actor.next_hops.items()
         }
-        return links.switch(files.switch(file, files.tables(NAME, engine, ways), ()))
+        return links.switch(files.switch(file, files.tables(NAME, engine, next_hops), ()))
     for text, line in engine.said.items():
         files.unknown(NAME, line, text)
     hops: dict[tuple[str, str], NextHop] = {}
     for text, first in engine.routes.get("", RouteLines()).first_lines().items():
-        if actor.ways[text].stage:
+        if actor.next_hops[text].stage:
             _, gateway, port = text.split(" ", 3)[:3]
             hop = NextHop(port, address_text(gateway), file, first)
             hops.setdefault((gateway, port), hop)
-    return files.switch(file, files.tables(NAME, engine, actor.ways), hops.values())
+    return files.switch(file, files.tables(NAME, engine, actor.next_hops), hops.values())
 
 
 def read_frr_text(

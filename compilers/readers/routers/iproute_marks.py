@@ -33,7 +33,7 @@ def is_marked(address: str) -> bool:
     return at.is_link_local and (at.version == 4 or bool(int(at) & MARK))
 
 
-def way_to(port: str, address: str) -> str:
+def port_to(port: str, address: str) -> str:
     """The port of a next hop, with the mark that packets to it carry."""
     return with_mark(port) if is_marked(address) else port
 
@@ -85,9 +85,9 @@ class MarkedDevices:
             if lookup := tables.get(self._first(device)):
                 for row, entry in enumerate(lookup.number[lookup.rows.entries].tolist()):
                     stages = [dict(stage) for stage in lookup.chains[entry]]
-                    ways = sorted(map(str, stages[0])) if len(stages) == 1 else []
-                    equal = bool(ways) and len(set(stages[0].values())) == 1
-                    ports = map(Interface, ways * equal)
+                    next_hops = sorted(map(str, stages[0])) if len(stages) == 1 else []
+                    equal = bool(next_hops) and len(set(stages[0].values())) == 1
+                    ports = map(Interface, next_hops * equal)
                     value = (Interface(port), lookup.rows.name(row), *ports)
                     yield Claim("onward", value, lookup.rows.file, int(lookup.rows.lines[row]))
         for prefix in next(iter(self._thrown()), []):

@@ -25,9 +25,9 @@ from compilers.readers.emitted_forwarding import (
 )
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import Place, TextEngine
-from compilers.readers.route_tables import RouteLines, RouteWay
+from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.iproute_marks import CLAIMED as MARKS_CLAIMED
-from compilers.readers.routers.iproute_marks import MarkedDevices, is_marked, way_to
+from compilers.readers.routers.iproute_marks import MarkedDevices, is_marked, port_to
 from compilers.readers.script_text import unlike_file
 from compilers.readers.text_lines import TextLines
 
@@ -160,25 +160,27 @@ class RouterFiles:
                 self.unknown(name, line, said)
 
     def tables(
-        self, name: str, engine: TextEngine, ways: Mapping[str, RouteWay]
+        self, name: str, engine: TextEngine, next_hops: Mapping[str, RouteHop]
     ) -> dict[int, Lookup]:
         """The tables of routes; those that discard or throw on are noted.
 
         Args:
             name: of the file where they are.
             engine: that read it.
-            ways: what the text of each way says, without ports if it discards.
+            next_hops: what the text of each says, without ports if it discards.
         """
         file, routes = str(self.folder / name), engine.routes.get("", RouteLines())
-        last = {text for text, way in ways.items() if _ends(way)}
+        last = {text for text, next_hop in next_hops.items() if _ends(next_hop)}
         for prefix, text, line in routes.rows(*last):
-            if ways[text].metric == THROWN:
-                self.marks.thrown.setdefault(ways[text].table, []).append(prefix)
+            if next_hops[text].metric == THROWN:
+                self.marks.thrown.setdefault(next_hops[text].table, []).append(prefix)
             else:
                 self.discards.append((prefix, file, line))
         for prefix in routes.uncovered({prefix for prefix, *_ in self.discards}):
             self.wrong(name, 0, f"no route that discards what is near {prefix}")
-        return routes.tables(file, {text: way for text, way in ways.items() if text not in last})
+        return routes.tables(
+            file, {text: next_hop for text, next_hop in next_hops.items() if text not in last}
+        )
 
     def switch(
         self, file: str, tables: Mapping[int, Lookup], hops: Collection[NextHop]
@@ -242,12 +244,13 @@ class RouterFiles:
 class KernelActor:
     """What the statements of a file do: the verbs of the grammars of linux and frr.
 
-    ways: of each text behind a prefix, what such a route does. hops: by number of a nexthop object.
+    next_hops: of each text behind a prefix, what such a route does. hops: by number of a nexthop
+    object.
     """
 
     files: RouterFiles
     name: str
-    ways: dict[str, RouteWay] = field(default_factory=dict)
+    next_hops: dict[str, RouteHop] = field(default_factory=dict)
     hops: dict[int, NextHop] = field(default_factory=dict)
     stages: dict[int, Stage] = field(default_factory=dict)
 
@@ -315,7 +318,7 @@ class KernelActor:
             self.hops[number] = NextHop(port, address_text(address), self.file, place.line)
         except ValueError:
             return self.wrong(place.line, place.text)
-        self.stages[number] = ((way_to(port, self.hops[number].address), 1),)
+        self.stages[number] = ((port_to(port, self.hops[number].address), 1),)
         return None
 
     def group(self, place: Place, number: int, members: str) -> None:
@@ -331,26 +334,26 @@ class KernelActor:
         """A prefix that a table throws on."""
         self.files.marks.thrown.setdefault(table, []).append(network)
 
-    def way(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:
+    def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:
         """A route: `discard [TABLE]`, `throw TABLE`, `hop TABLE METRIC NUMBER`, or one of FRR."""
-        way: RouteWay | None
+        next_hop: RouteHop | None
         if kind == "discard":
-            way = RouteWay(int(words[0]) if words else MAIN, int(LAST), ())
-            way = None if words and way.table == MAIN else way
+            next_hop = RouteHop(int(words[0]) if words else MAIN, int(LAST), ())
+            next_hop = None if words and next_hop.table == MAIN else next_hop
         elif kind == "throw":
-            way = RouteWay(int(words[0]), THROWN, ())
+            next_hop = RouteHop(int(words[0]), THROWN, ())
         elif kind == "hop":
             table, metric, number = map(int, words)
-            way = RouteWay(table, metric, self.stages.get(number, ((f"nexthop {number}", 1),)))
+            next_hop = RouteHop(table, metric, self.stages.get(number, ((f"nexthop {number}", 1),)))
         else:
-            way = self.static(place)
-        if way is None:
+            next_hop = self.static(place)
+        if next_hop is None:
             return None
         text = f"{kind} {place.text}"
-        self.ways[text] = way
+        self.next_hops[text] = next_hop
         return "", text
 
-    def static(self, place: Place) -> RouteWay | None:  # noqa: ARG002
+    def static(self, place: Place) -> RouteHop | None:  # noqa: ARG002
         """A route of FRR."""
         return None
 
@@ -368,10 +371,10 @@ def read_linux(folder: Path) -> EmittedSwitch:
         files.read("linux", each)
     files.read_settings("linux")
     engine = files.read("linux", name, routes)
-    tables = files.tables(name, engine, routes.ways)
+    tables = files.tables(name, engine, routes.next_hops)
     return files.switch(str(folder / name), tables, routes.hops.values())
 
 
-def _ends(way: RouteWay) -> bool:
+def _ends(next_hop: RouteHop) -> bool:
     """Whether a route throws on, or discards behind all tables."""
-    return not way.stage and (way.metric == THROWN or way.table == MAIN)
+    return not next_hop.stage and (next_hop.metric == THROWN or next_hop.table == MAIN)

@@ -32,7 +32,8 @@ class RouterActor:
     cages: speed and number of the parts, with their lines. destinations: those that filters look
     for. groups: the next hop of each, DISCARD where it has none. frames: the MTU of IP by port;
     fitting: the same as the port's inner interface says it. commands: those of another language.
-    staged: the VRF, prefix, way and line of routes for marked packets that are read one by one.
+    staged: the VRF, prefix, next hop and line of routes for marked packets that are read one by
+    one.
     """
 
     router: RouterText
@@ -52,7 +53,7 @@ class RouterActor:
         """See `GrammarActor.unknown`."""
         self.router.unknown(line, text)
 
-    def way(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:  # noqa: ARG002
+    def next_hop(self, place: Place, kind: str, *words: str) -> tuple[str, str] | None:  # noqa: ARG002
         """A route: its table, and the next hop; without one it discards."""
         return kind, " ".join(words)
 
@@ -181,8 +182,8 @@ class RouterActor:
                 router.fault(line, f"{gateway} of group {group} is at the end of no link")
         for kind, rows in ((TRANSIT, router.transit), (ENTERING, router.entering)):
             rows.absorb(self._settled(engine.routes.get(kind, RouteLines()), kind))
-        for vrf, prefix, way, line in self.staged_:
-            engine.routes.setdefault(f"{STAGE}{vrf}", RouteLines()).extend([prefix], [way], [line])
+        for vrf, prefix, hop, line in self.staged_:
+            engine.routes.setdefault(f"{STAGE}{vrf}", RouteLines()).extend([prefix], [hop], [line])
         for vrf, rows in router.stages.items():
             kind = f"{STAGE}{vrf}"
             rows.absorb(self._settled(engine.routes.get(kind, RouteLines()), kind))
@@ -198,35 +199,35 @@ class RouterActor:
 
     def _settled(self, found: RouteLines, kind: str) -> RouteLines:
         """Routes with the next hops that they resolve to, a row each."""
-        if ENDS in found.ways or LAST in found.ways:
-            ends, last = ({p: line for p, _, line in found.rows(way)} for way in (ENDS, LAST))
+        if ENDS in found.next_hops or LAST in found.next_hops:
+            ends, last = ({p: line for p, _, line in found.rows(hop)} for hop in (ENDS, LAST))
             for prefix in ends.keys() ^ last.keys():
                 line = ends.get(prefix) or last[prefix]
                 self.router.fault(line, f"{prefix}, which is discarded, or behind others, alone")
-        hops = {way: self._hops(way, INSIDE * (kind != TRANSIT)) for way in found.ways}
-        for prefix, way, line in found.rows(*(way for way, some in hops.items() if some is None)):
-            self.router.fault(line, f"{prefix} by {way}")
-        for prefix, way, line in found.rows(*(w for w in found.ways if w.startswith(GROUP))):
-            gateway = (hops[way] or (DISCARD,))[0]
+        hops = {hop: self._hops(hop, INSIDE * (kind != TRANSIT)) for hop in found.next_hops}
+        for prefix, hop, line in found.rows(*(hop for hop, some in hops.items() if some is None)):
+            self.router.fault(line, f"{prefix} by {hop}")
+        for prefix, hop, line in found.rows(*(w for w in found.next_hops if w.startswith(GROUP))):
+            gateway = (hops[hop] or (DISCARD,))[0]
             if gateway != DISCARD and (":" in gateway) != (":" in prefix):
-                self.router.fault(line, f"{prefix} by {gateway} of {way}")
+                self.router.fault(line, f"{prefix} by {gateway} of {hop}")
         rows = RouteLines()
         for step in range(max((len(some or ()) for some in hops.values()), default=0)):
-            here = {way: some[step] for way, some in hops.items() if some and step < len(some)}
+            here = {hop: some[step] for hop, some in hops.items() if some and step < len(some)}
             rows.absorb(found.reworded(here))
         return rows
 
-    def _hops(self, way: str, vrf: str) -> tuple[str, ...] | None:
+    def _hops(self, hop: str, vrf: str) -> tuple[str, ...] | None:
         """The next hops of a route, without the end that says their VRF; None: it is invalid."""
-        if way == LAST:
+        if hop == LAST:
             return ()
-        if way == ENDS:
+        if hop == ENDS:
             return (DISCARD,)
-        if way.startswith(GROUP):
-            _, group, *last = way.split()
+        if hop.startswith(GROUP):
+            _, group, *last = hop.split()
             gateway = self.groups.get(group, (None, 0))[0]
             return None if gateway is None or (gateway == DISCARD) != bool(last) else (gateway,)
-        columns = [column.split(",") for column in way.split(" ")]
+        columns = [column.split(",") for column in hop.split(" ")]
         if len(set(map(len, columns))) > 1:
             return None
         return tuple(" ".join(words).removesuffix(vrf) for words in zip(*columns, strict=True))

@@ -18,7 +18,7 @@ from compilers.readers.emitted_forwarding import (
     network_text,
     with_mark,
 )
-from compilers.readers.route_tables import RouteLines, RouteWay
+from compilers.readers.route_tables import RouteHop, RouteLines
 from compilers.readers.routers.router_text import DISCARD, RouterText
 
 SMALL = 4
@@ -47,7 +47,7 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
             router.fault(found.line, f"{name} is in a VRF that is not there")
     for vrf in router.stages.keys() - {found.vrf for found in members.values()}:
         router.fault(0, f"VRF {vrf}, in which no packet comes in")
-    if router.entering.ways and not (inside or router.ingress):
+    if router.entering.next_hops and not (inside or router.ingress):
         line = min(router.entering.first_lines().values(), default=0)
         router.fault(line, f"routes of VRF {router.vrf}, in which no packet comes in")
     ports = {port for name in (*router.ingress.values(), *inside) for port in router.ports(name)}
@@ -148,7 +148,7 @@ def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
 def _with_lines(rows: RouteLines) -> dict[str, tuple[list[str], int]]:
     """The next hops of every prefix, and the line where the first one is."""
     found: dict[str, tuple[list[str], int]] = {}
-    for prefix, hop, line in rows.rows(*rows.ways):
+    for prefix, hop, line in rows.rows(*rows.next_hops):
         found.setdefault(prefix, ([], line))[0].append(hop or "discard")
     return found
 
@@ -164,12 +164,12 @@ def _last_resorts(router: RouterText, rows: RouteLines) -> None:
 
 def _lookup(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:
     """The table of some routes, those of one prefix as one that shares; none where none lead on."""
-    ways = {
-        hop: RouteWay(0, 0, ((_leaves_by(router, hop, ends), 1),))
-        for hop in rows.ways
+    next_hops = {
+        hop: RouteHop(0, 0, ((_leaves_by(router, hop, ends), 1),))
+        for hop in rows.next_hops
         if hop != DISCARD
     }
-    return tuple(rows.tables(router.file, ways).values())
+    return tuple(rows.tables(router.file, next_hops).values())
 
 
 def _leaves_by(router: RouterText, hop: str, ends: dict[str, str]) -> str:
@@ -212,12 +212,12 @@ def _next_hops(
 
 def _to_hosts(router: RouterText, rows: RouteLines) -> Iterator[tuple[str, int]]:
     """The hosts that these routes find in their VRF, each through itself."""
-    ways = [way for way in rows.ways if way.count(" ") > 1]
-    for prefix, way, line in rows.rows(*ways):
-        gateway, interface, vrf = way.split(" ")
+    next_hops = [next_hop for next_hop in rows.next_hops if next_hop.count(" ") > 1]
+    for prefix, next_hop, line in rows.rows(*next_hops):
+        gateway, interface, vrf = next_hop.split(" ")
         found = router.interfaces.get(interface)
         if prefix not in (f"{gateway}/32", f"{gateway}/128") or not found or found.vrf != vrf:
-            router.fault(line, f"{prefix} by {way} is no host of a VRF")
+            router.fault(line, f"{prefix} by {next_hop} is no host of a VRF")
         elif not _reaches(router, gateway, interface, interface):
             router.fault(line, f"no interface has a network with {gateway}")
         else:
@@ -241,10 +241,12 @@ def _stages(router: RouterText, ends: dict[str, str]) -> Iterator[Claim]:
         for gateway, line in _to_hosts(router, rows):
             yield Claim("staged host", (port, gateway), router.file, line)
         by_prefix: dict[str, list[str]] = {}
-        for prefix, way, _ in rows.rows(*(way for way in rows.ways if way.count(" ") < 2)):
-            by_prefix.setdefault(prefix, []).append(_leaves_by(router, way, ends))
-        for prefix, ways in by_prefix.items():
-            ports = map(Interface, sorted(ways))
+        for prefix, next_hop, _ in rows.rows(
+            *(next_hop for next_hop in rows.next_hops if next_hop.count(" ") < 2)
+        ):
+            by_prefix.setdefault(prefix, []).append(_leaves_by(router, next_hop, ends))
+        for prefix, next_hops in by_prefix.items():
+            ports = map(Interface, sorted(next_hops))
             yield Claim("staged", (port, network_text(prefix), *ports), router.file, found.line)
 
 

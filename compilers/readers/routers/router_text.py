@@ -103,9 +103,11 @@ class RouterText:
 
     def part_back(self) -> None:
         """Separate the routes of the default VRF that name another one for their next hops."""
-        separate = {way for way in self.transit.ways if way.count(" ") > 1}
-        self.back = self.transit.reworded({way: way for way in separate})
-        self.transit = self.transit.reworded({w: w for w in self.transit.ways if w not in separate})
+        separate = {next_hop for next_hop in self.transit.next_hops if next_hop.count(" ") > 1}
+        self.back = self.transit.reworded({next_hop: next_hop for next_hop in separate})
+        self.transit = self.transit.reworded(
+            {w: w for w in self.transit.next_hops if w not in separate}
+        )
 
     def ports(self, name: str) -> list[str]:
         """The ports of a switched network behind an interface, or the interface."""

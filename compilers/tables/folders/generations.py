@@ -246,7 +246,7 @@ def require_verified(folder: Path, build: Build) -> None:
             file=str(folder),
             required="a build that has passed polarfab verify",
             given="one that has not",
-            todo=f"run: polarfab verify {folder} (or use it as it is, with --unverified)",
+            todo=f"run: polarfab verify {folder} (or use it as it is, with `unverified`)",
         )
 
 

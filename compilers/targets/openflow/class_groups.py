@@ -254,8 +254,8 @@ def _at_every_hop(
 ) -> Iterator[Groups]:
     """The groups of n classes whose next hops are shared by packets in transit as well.
 
-    A class with several ways has groups for packets that came in by one: BOUNCE by the minimal way,
-    ASIDE by one of the bounce, and one more role by any other. Others are shared by a row.
+    A class with several next hops has groups for packets that came in by one: BOUNCE by the minimal
+    port, ASIDE by one of the bounce, and one more role by any other. Others are shared by a row.
     """
     minimal = classes.port[switch, number][:, None]
     alternate = classes.alternate[switch, number] * (classes.weight[switch, number][:, 1:] > 0)

@@ -395,11 +395,11 @@ class Encoder:
             each = group.led_here()
             by_port = each.role != GroupRole.TRANSIT
             each = each.from_ports(port) if each.entering else each
-            route, way = np.nonzero(egress[:, None] == each.classes[None, :])
+            route, place = np.nonzero(egress[:, None] == each.classes[None, :])
             numbers = generation * GROUP_SPACE + group_numbers(
-                each.role, each.classes[way], self._width
+                each.role, each.classes[place], self._width
             )
-            came = {"port": each.in_port[way]} if by_port else {}
+            came = {"port": each.in_port[place]} if by_port else {}
             blocks += [
                 family[by_port].filled(prefix[route], group=numbers, **came)
                 for family in only.routes

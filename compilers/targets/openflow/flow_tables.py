@@ -283,8 +283,8 @@ class Pipeline:
         each = 1 if profile.masks and not profile.single else hosts
         led = [(group, each if group.entering else 1) for group in self.groups(vertex)]
         if profile.single:
-            ways = sum(self._routed(vertex, group) * rows for group, rows in led)
-            return 1 + answers + families * (hosts + ways)
+            led_rows = sum(self._routed(vertex, group) * rows for group, rows in led)
+            return 1 + answers + families * (hosts + led_rows)
         classes = sum(int(group.led.sum()) * rows for group, rows in led)
         dispatch = 1 + hosts * (self.entering and profile.masks)
         marked = families * self.marks + len(self.spread(vertex)) + len(self.shared(vertex))

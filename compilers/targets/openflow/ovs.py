@@ -318,12 +318,12 @@ class FabricTexts:
             led = self._led(vertex, group, masks=False)
             by_port = led.role != GroupRole.TRANSIT
             numbers = self._numbers(led.role, led.classes).tolist()
-            for route, way in np.argwhere(egress[:, None] == led.classes[None, :]).tolist():
+            for route, place in np.argwhere(egress[:, None] == led.classes[None, :]).tolist():
                 for family, networks in known:
                     text, length = networks[prefix[route]]
                     priority = single_priority(length) + by_port
-                    port = int(led.in_port[way])
-                    yield PrefixText(priority, port, family, text, numbers[way])
+                    port = int(led.in_port[place])
+                    yield PrefixText(priority, port, family, text, numbers[place])
 
     def _groups(self, groups: Groups) -> list[GroupText]:
         buckets = [

@@ -61,10 +61,10 @@ def written_by(build: Build, folder: Path) -> str:
         return largest[0]
     raise InputError.of(
         file=str(folder),
-        key="--emitted",
+        key="emitted",
         required="a folder with what `render` wrote for one target",
         given=f"files of {' and of '.join(largest)}" if largest else "none of its files",
-        todo="say which with --target" if largest else "give the folder that render -o wrote",
+        todo="say which with `target`" if largest else "give the folder that render -o wrote",
     )
 
 
@@ -77,10 +77,10 @@ def _require_some(build: Build, folder: Path, target: str) -> None:
             return
         raise InputError.of(
             file=str(folder),
-            key="--target",
+            key="target",
             required=f"files of {target}",
             given=f"files of {other}",
-            todo=f"--target {other}, or the folder that `render --target {target}` wrote",
+            todo=f"`target {other}`, or the folder that was rendered for {target}",
         )
 
 

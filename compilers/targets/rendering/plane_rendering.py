@@ -83,7 +83,7 @@ class PlaneRendering:
         """
         if place.suffix in ARCHIVES and not place.is_dir():
             todo = f"name a folder, then: tar -czf {place.stem}.tar.gz FOLDER"
-            raise InputError.of("a folder", str(place), todo, key="-o")
+            raise InputError.of("a folder", str(place), todo, key="output")
         identities = {name: build.identity for name, build, _ in self._planes()}
         recipes: dict[str, str] = {}
 
@@ -208,7 +208,7 @@ def _vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] |
     there = [{name: vertex for vertex, name in nodes_of(build)} for build in builds]
     problems = [
         Problem(
-            key="--node",
+            key="node",
             required="the name of a switch of the build",
             given=shown(name),
             todo=did_you_mean(name, set().union(*there)),

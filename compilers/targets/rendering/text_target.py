@@ -20,7 +20,7 @@ from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
 from templates import environment
 
-UNSAFE = "print only what the target gives, or say --trust-templates if you trust who wrote it"
+UNSAFE = "print only what the target gives, or say `trust_templates` if you trust who wrote it"
 
 
 @dataclass(frozen=True, slots=True)

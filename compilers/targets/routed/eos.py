@@ -128,9 +128,9 @@ def structured(
     if router.ipv6:
         config["ipv6_unicast_routing"] = True
         config["ipv6_static_routes"] = list(_routes(values, 1))
-    if way := _way_out(values.base):
+    if management := _management_route(values.base):
         key = "ipv6_static_routes" if values.base.six else "static_routes"
-        config[key] = [*way, *config.get(key, [])]
+        config[key] = [*management, *config.get(key, [])]
     config |= _base(values.base)
     if not router.hosts:
         loopback = _addresses(f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128")
@@ -165,7 +165,7 @@ def _base(base: BaseConfig) -> dict[str, Any]:
     return found
 
 
-def _way_out(base: BaseConfig) -> list[dict[str, Any]]:
+def _management_route(base: BaseConfig) -> list[dict[str, Any]]:
     """The default route of management."""
     route = {"vrf": base.vrf, "prefix": base.everywhere, "next_hop": base.gateway}
     return [route] if base.gateway else []
@@ -225,8 +225,8 @@ def _routes(values: P2pVariables, family: int) -> Iterator[dict[str, Any]]:
 def _between_vrfs(values: P2pVariables) -> Iterator[str]:
     """The routes whose next hops are in another VRF, as lines of the configuration."""
     for word, vrf, routes in values.between_vrfs():
-        for prefix, ways in routes:
-            for gateway, interface, other in ways:
+        for prefix, next_hops in routes:
+            for gateway, interface, other in next_hops:
                 hop = " ".join(filter(None, (interface, gateway)))
                 yield f"{word} route vrf {vrf} {prefix} egress-vrf {other} {hop}"
     for prefix, gateway, interface in values.router.back() if values.vrf else ():

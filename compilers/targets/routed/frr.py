@@ -61,7 +61,7 @@ from compilers.targets.routed.linux_tables import (
     require_weights,
     rules,
 )
-from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRows, Way
+from compilers.targets.routed.route_rows import PrefixTexts, RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import (
     SHARED,
     Numbers,
@@ -142,7 +142,7 @@ class Frr(Target):
         """See `Target.require`."""
         bgp, old = chosen[ROUTING] == "bgp", chosen["version"] == "8.4"
         if not bgp and chosen[WCMP] == "on":
-            todo = f"add {SET} {ROUTING}=bgp"
+            todo = f"add `{SET} {ROUTING}=bgp`"
             raise InputError.of("off with static routes", "on", todo, key=f"{SET} {WCMP}")
         if bgp:
             require_bgp(build, self.name, chosen, several=True)
@@ -235,7 +235,7 @@ def _gateway(chosen: Chosen, family: int) -> str:
     return "ipv4" if family == 4 and chosen["version"] == "8.4" else "ipv6"
 
 
-def _way(hop: tuple[str, str], rest: str) -> Way:
+def _tail(hop: tuple[str, str], rest: str) -> RouteTail:
     """A line of a route: the gateway, the interface, and the rest, which is there without one."""
     return (*hop, rest) if hop[1] else (hop[0], rest.strip() or "1", "")
 
@@ -258,8 +258,8 @@ def _onward(
     """The routes of a family that spread marked packets, all for the pool."""
     last = _last(chosen, family)
     hops = kept(int(family == 6)) if kept else switch.hops(_gateway(chosen, family))
-    said: list[Way] = [
-        _way(hops[port], f" table {each.table}{last}")
+    said: list[RouteTail] = [
+        _tail(hops[port], f" table {each.table}{last}")
         for each in (marks.ports if marks else ())
         for port in each.onward
     ]
@@ -272,9 +272,9 @@ def _entering(
 ) -> Iterator[RoutePart]:
     """The static routes of a family whose next hops BGP finds, a line for each next hop."""
     prefix, egress = routed.routes(vertex)
-    ways = plane.next_hops(vertex, family) if plane.via else {}
+    by_port = plane.next_hops(vertex, family) if plane.via else {}
     for share in routed.shares(vertex) if plane.via and routed.switch(vertex).hosts else ():
-        members: list[Way] = [(ways[port][0], f"table {ENTER}", "") for port in share.port]
+        members: list[RouteTail] = [(by_port[port][0], f"table {ENTER}", "") for port in share.port]
         these = prefix[egress == share.egress]
         every = np.tile(np.arange(len(members)), len(these))
         yield np.repeat(these, len(members)), members, every
@@ -326,7 +326,7 @@ def _routes(
     for table, order in orders.items():
         metrics = range(1, order.shape[1] + 1)
         words = [f" {m}" * (m > 1) + where[table] + last for m in metrics]
-        said: list[Way] = [_way(hop, word) for word in words for hop in hops.values()]
+        said: list[RouteTail] = [_tail(hop, word) for word in words for hop in hops.values()]
         port = order[egress]
         row, place = np.nonzero(port > 0)
         yield prefix[row], said, place * len(hops) + number[port[row, place]]
@@ -335,8 +335,8 @@ def _routes(
     for table, share in ((t, shares[k]) for t, some in shared.items() for k in some.tolist()):
         equal, on = len(set(share.weight)) == 1, where[table]
         each = zip(share.port, share.weight, share.marks, strict=True)
-        members: list[Way] = [
-            _way((marked if mark else hops)[p], on + f" weight {w}" * (not equal) + last)
+        members: list[RouteTail] = [
+            _tail((marked if mark else hops)[p], on + f" weight {w}" * (not equal) + last)
             for p, w, mark in each
         ]
         these = prefix[egress == share.egress]

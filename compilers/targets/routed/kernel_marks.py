@@ -104,8 +104,8 @@ def _ports(build: Build, vertex: int) -> Iterator[MarkedPort]:
     onward = onward_ports(w, vertex).tolist()
     for port, far, ports in zip(w.port[vertex].tolist(), w.far[vertex], onward, strict=True):
         if far >= 0:
-            name, ways = w.port_name(vertex, port), tuple(p for p in ports if p)
-            yield MarkedPort(port, name, f"{DEVICE}{port}", SPREAD + port, ways)
+            name, members = w.port_name(vertex, port), tuple(p for p in ports if p)
+            yield MarkedPort(port, name, f"{DEVICE}{port}", SPREAD + port, members)
 
 
 def require_devices(build: Build, target: str) -> None:

@@ -49,7 +49,7 @@ from compilers.targets.routed.linux_tables import (
     require_weights,
     rules,
 )
-from compilers.targets.routed.route_rows import RoutePart, RouteRows, Way
+from compilers.targets.routed.route_rows import RoutePart, RouteRows, RouteTail
 from compilers.targets.routed.static_routes import (
     SHARED,
     IngressShare,
@@ -146,7 +146,7 @@ class Linux(Target):
                 key="routing.balance",
                 required=f"another balance, as target {self.name} cannot do {INTERMEDIATES} itself",
                 given=build.balance,
-                todo="add --set intermediates=hosts where hosts write them, by target srv6; or "
+                todo="add `set intermediates=hosts` where hosts write them, by target srv6; or "
                 "choose target ovs",
             )
         carried = frozenset({INTERMEDIATES} if by_hosts else ())
@@ -201,8 +201,8 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
 
 
 def _members(share: IngressShare) -> str:
-    ways = zip(share.port, share.weight, share.marks, strict=True)
-    return "/".join(f"{(MARKED_LINK if marks else LINK) + p},{w}" for p, w, marks in ways)
+    tails = zip(share.port, share.weight, share.marks, strict=True)
+    return "/".join(f"{(MARKED_LINK if marks else LINK) + p},{w}" for p, w, marks in tails)
 
 
 def _equally(ports: Iterable[int]) -> str:
@@ -218,8 +218,10 @@ def _routes(
         group = GROUP + np.arange(len(order))[:, None]
         nexthop = np.select([order > 0, order == SHARED], [order + LINK, group], 0)[egress]
         row, place = np.nonzero(nexthop)
-        known, way = np.unique(nexthop[row, place], return_inverse=True)
+        known, tail = np.unique(nexthop[row, place], return_inverse=True)
         metrics = range(1, nexthop.shape[1] + 1)
-        ways: list[Way] = [(hop, metric, table) for metric in metrics for hop in known.tolist()]
+        tails: list[RouteTail] = [
+            (hop, metric, table) for metric in metrics for hop in known.tolist()
+        ]
         for first in firsts:
-            yield prefix[row] + first, ways, place * len(known) + way
+            yield prefix[row] + first, tails, place * len(known) + tail

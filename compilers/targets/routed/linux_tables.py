@@ -69,8 +69,8 @@ def in_order(routed: RoutedFabric, vertex: int, each: bool = True) -> dict[int, 
     tables = {ENTER + port if port else MAIN: order for port, order in found.items()}
     shares = routed.sharing(vertex)
     if routed.build.every_hop:
-        main, ways = tables[MAIN], routed.ways(vertex)[:, : None if each else 0]
-        tables[MAIN] = np.column_stack((main[:, :1], ways, main[:, 1:]))
+        main, ingress = tables[MAIN], routed.ingress(vertex)[:, : None if each else 0]
+        tables[MAIN] = np.column_stack((main[:, :1], ingress, main[:, 1:]))
         tables[MAIN][shares, 0] = SHARED
     elif shares.size and routed.build.wiring.host_port[vertex].any():
         tables[ENTER] = np.zeros((len(found[0]), 1), np.int64)
@@ -149,8 +149,8 @@ def kernel_tables(
         tables[MAIN_TABLE][pool] = (*tables[MAIN_TABLE].get(pool, ()), DISCARD)
     led: dict[str, Choices] = {}
     for rule in rules(switch, orders, marks):
-        way = ((f"table {rule.table}", "", 1),)
-        led[f"iif {rule.interface}"] = (*led.get(f"iif {rule.interface}", ()), way)
+        chain = ((f"table {rule.table}", "", 1),)
+        led[f"iif {rule.interface}"] = (*led.get(f"iif {rule.interface}", ()), chain)
     return tables | {IPV4_RULES: led, IPV6_RULES: led}
 
 

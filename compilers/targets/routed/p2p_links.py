@@ -418,7 +418,7 @@ class P2pFabric:
             held[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in back}
         for stage in stages.values():
             routes = chain.from_iterable(stage.routes)
-            found = {prefix: (tuple((*way[:2], 1) for way in ways),) for prefix, ways in routes}
+            found = {prefix: (tuple((*one[:2], 1) for one in among),) for prefix, among in routes}
             held[stage.vrf] = comparable(found)
         return held
 
@@ -557,7 +557,7 @@ class P2pTarget(Target):
         given = options or {}
         for name, why in ONLY_BGP.items():
             if given.get(name) == "on" and chosen[ROUTING] != "bgp":
-                required, todo = f"off with static routes: {why}", f"add {SET} {ROUTING}=bgp"
+                required, todo = f"off with static routes: {why}", f"add `{SET} {ROUTING}=bgp`"
                 raise InputError.of(required, "on", todo, key=f"{SET} {name}")
         return checked, chosen
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Column = NDArray[np.integer[Any]]
-Way = tuple[object, ...]
-RoutePart = tuple[Column, Sequence[Way], Column]
-"""Prefixes, ways, and which of these each route is."""
+RouteTail = tuple[object, ...]
+RoutePart = tuple[Column, Sequence[RouteTail], Column]
+"""Prefixes, tails, and which of these each route is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,31 +33,31 @@ class PrefixTexts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RouteRows:
-    """Routes, each a prefix and what follows it: (prefix, *way) for templates that loop.
+    """Routes, each a prefix and what follows it: (prefix, *tail) for templates that loop.
 
-    prefix: int[n], which of the texts. way: int[n], which of `ways`.
+    prefix: int[n], which of the texts. tail: int[n], which of `tails`.
     """
 
     names: PrefixTexts
-    ways: Sequence[Way]
+    tails: Sequence[RouteTail]
     prefix: Column
-    way: Column
+    tail: Column
 
     @classmethod
     def of(cls, names: PrefixTexts, parts: Iterable[RoutePart]) -> RouteRows:
         """Routes in parts."""
-        ways: list[Way] = []
+        tails: list[RouteTail] = []
         none: Column = np.zeros(0, np.int64)
         columns = [(none, none)]
-        for prefix, of_part, way in parts:
-            columns.append((prefix, way + len(ways)))
-            ways += of_part
-        return cls(names, ways, *map(np.concatenate, zip(*columns, strict=True)))
+        for prefix, of_part, tail in parts:
+            columns.append((prefix, tail + len(tails)))
+            tails += of_part
+        return cls(names, tails, *map(np.concatenate, zip(*columns, strict=True)))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The prefix and the next hop of each route."""
-        for prefix, way in zip(self.prefix.tolist(), self.way.tolist(), strict=True):
-            yield self.names.texts[prefix], *self.ways[way]
+        for prefix, tail in zip(self.prefix.tolist(), self.tail.tolist(), strict=True):
+            yield self.names.texts[prefix], *self.tails[tail]
 
     def __len__(self) -> int:
         return len(self.prefix)
@@ -65,6 +65,6 @@ class RouteRows:
     def lines(self, form: str) -> str:
         """A line for each route, by a text in which `{}` is replaced by each of its words."""
         head, _, rest = form.partition("{}")
-        said = np.empty(len(self.ways), object)
-        said[:] = [f"{rest.format(*way)}\n" for way in self.ways]
-        return "".join((self.names.behind(head)[self.prefix] + said[self.way]).tolist())
+        said = np.empty(len(self.tails), object)
+        said[:] = [f"{rest.format(*tail)}\n" for tail in self.tails]
+        return "".join((self.names.behind(head)[self.prefix] + said[self.tail]).tolist())

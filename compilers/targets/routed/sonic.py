@@ -210,18 +210,18 @@ def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
             nowhere = {"blackhole": "true", "distance": str(P2P_UNREACHABLE), "advertise": "false"}
             yield from ((f"{name}|{pool}", nowhere) for name in ("default", vrf) if name)
         for prefix, gateway, interface in routes:
-            way = {"nexthop": gateway, "ifname": interface, "advertise": "false"}
-            yield f"default|{prefix}", way
+            entry = {"nexthop": gateway, "ifname": interface, "advertise": "false"}
+            yield f"default|{prefix}", entry
     for _, name, shared in values.between_vrfs():
-        known = {ways: _between_vrfs(ways) for _, ways in shared}
-        yield from ((f"{name}|{prefix}", known[ways]) for prefix, ways in shared)
+        known = {next_hops: _between_vrfs(next_hops) for _, next_hops in shared}
+        yield from ((f"{name}|{prefix}", known[next_hops]) for prefix, next_hops in shared)
     for prefix, gateway, interface in values.router.back() if vrf else ():
         yield f"default|{prefix}", _between_vrfs([(gateway, interface, vrf)])
 
 
-def _between_vrfs(ways: Sequence[Route]) -> Entry:
+def _between_vrfs(next_hops: Sequence[Route]) -> Entry:
     """The entry of a route whose next hops, each with its VRF, are in others."""
-    gateways, interfaces, vrfs = zip(*ways, strict=True)
+    gateways, interfaces, vrfs = zip(*next_hops, strict=True)
     named = {"ifname": ",".join(interfaces)} if all(interfaces) else {}
     return {
         "nexthop": ",".join(gateways),

@@ -154,7 +154,7 @@ class RoutedFabric:
         w = self.build.wiring
         if problem := self.misnamed.get(w.type_names[w.node_type[vertex]]):
             given = f"{problem.given}, at {w.names[vertex]}"
-            todo = f"{problem.todo}, or render only nodes of this system (--node, --type)"
+            todo = f"{problem.todo}, or render only nodes of this system (`node`, `type`)"
             raise InputError(replace(problem, given=given, todo=todo))
         return self.ports[int(self.build.wiring.node_type[vertex])][number - 1]
 
@@ -208,19 +208,19 @@ class RoutedFabric:
         orders = {0: order}
         if not protection.shape[1] and not bounce.shape[1]:
             return orders
-        ways = self.ways(vertex)
+        ingress = self.ingress(vertex)
         turned = np.column_stack((bounce, minimal))
         width = max(order.shape[1], turned.shape[1])
         order, bounce, turned = (
             np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (order, bounce, turned)
         )
         for port in self.build.wiring.port[vertex][self.build.wiring.far[vertex] >= 0].tolist():
-            among, listed = ((p == port).any(axis=1) for p in (ways, order))
+            among, listed = ((p == port).any(axis=1) for p in (ingress, order))
             ahead = np.where(minimal == port, bounce, order)
             ahead = np.where(among[:, None], turned, ahead)
             last = np.where(listed, port, DISCARDED)
             ahead = np.column_stack((np.where(ahead == port, 0, ahead), last))
-            ahead[~(among | (listed & ~ways.any(axis=1)))] = 0
+            ahead[~(among | (listed & ~ingress.any(axis=1)))] = 0
             if ahead.any():
                 orders[port] = ahead
         return orders
@@ -262,14 +262,14 @@ class RoutedFabric:
         found = map(choices.__getitem__, egress_of[kept].tolist())
         return dict(zip(texts, found, strict=True))
 
-    def ways(self, vertex: int) -> Numbers:
+    def ingress(self, vertex: int) -> Numbers:
         """int[C, W]: the next hops of classes with several, where transit is shared, too."""
         classes = self.build.tables.classes
         if not self.build.every_hop:
             return np.zeros((len(classes.port[vertex]), 0), np.int64)
-        ways = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
-        ways = ways * (classes.weight[vertex] > 0)
-        several: Numbers = ways * (np.count_nonzero(ways, axis=1) > 1)[:, None]
+        ingress = np.column_stack((classes.port[vertex], classes.alternate[vertex]))
+        ingress = ingress * (classes.weight[vertex] > 0)
+        several: Numbers = ingress * (np.count_nonzero(ingress, axis=1) > 1)[:, None]
         return several
 
     def sharing(self, vertex: int) -> NDArray[np.intp]:

@@ -60,7 +60,7 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
 
     What a switch tells of itself goes to us and to them, an answer to who has asked: the framework
     numbers their messages in a range of their own. Switches of no build are theirs alone, and hello
-    and features take the framework's own way.
+    and features take the framework's own path.
     """
     hub, main = framework.hub, framework.handler.MAIN_DISPATCHER
     dead = framework.handler.DEAD_DISPATCHER

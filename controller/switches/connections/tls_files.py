@@ -95,7 +95,7 @@ def revocation_lists(file: Path) -> list[CertificateRevocationList]:
     except (OSError, ValueError) as error:
         raise InputError.of(
             file=str(file),
-            key="--tls-crl",
+            key="tls_crl",
             required="revocation lists in PEM",
             given=getattr(error, "strerror", None) or "something else",
         ) from error

@@ -26,13 +26,13 @@ HEAD = """\
 # switches N
 # link A B GBIT_S SECONDS           between two switches
 # host NAME SWITCH GBIT_S ADDRESS   hosts have the latency of links
-# class S K NEXT BACK [WAY WEIGHT]  on switch S a packet of class K goes to switch NEXT, or to BACK
-#   if it came from there; one from a host of S takes a WAY by its flow, as often as WEIGHT says
+# class S K NEXT BACK [HOP WEIGHT]  on switch S a packet of class K goes to switch NEXT, or to BACK
+#   if it came from there; one from a host of S takes a HOP by its flow, as often as WEIGHT says
 # route D K ...                     the class of packets to switch D on each switch, -1: none
 {more}switches {switches}
 """
 SHARED = """\
-# shared                            packets from other switches take a WAY, too
+# shared                            packets from other switches take a HOP, too
 # back S K FROM NEXT                but one that came from switch FROM goes to NEXT
 """
 OVER = """\
@@ -42,7 +42,7 @@ OVER = """\
 MARKS = """\
 # marks                             a packet that takes another WAY than NEXT is marked
 # unmarked K ...                    marked packets of these classes go as others
-# side B ...                        of each switch, -1: there is one side. Else all WAYs mark
+# side B ...                        of each switch, -1: there is one side. Else all HOPs mark
 # spread S FROM NEXT ...            others that came from FROM take a NEXT by their flow; the mark
 #   stays where S is on the side of their end, else it ends
 """
@@ -95,11 +95,11 @@ def _classes(p: Program, weight: Array) -> Iterator[str]:
     minimal = p.order[switch, number, 0]
     ahead, back = p.far[switch, minimal], _after(p, switch, number, minimal)
     shares, weights = p.shares[switch, number], weight[switch, number]
-    ways = np.where(shares >= 0, p.far[switch[:, None], shares], -1)
-    columns = (part.tolist() for part in (switch, number, ahead, back, ways, weights))
+    ports = np.where(shares >= 0, p.far[switch[:, None], shares], -1)
+    columns = (part.tolist() for part in (switch, number, ahead, back, ports, weights))
     for s, k, there, turned, some, parts in zip(*columns, strict=True):
         pairs = zip(some, parts, strict=True)
-        text = "".join(f" {way} {share}" for way, share in pairs if way >= 0)
+        text = "".join(f" {port} {share}" for port, share in pairs if port >= 0)
         yield f"class {s} {k} {there} {turned}{text}\n"
 
 

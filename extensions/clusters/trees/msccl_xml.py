@@ -47,7 +47,7 @@ def msccl_xml(trees: TreeSet) -> str:
     if not hosts[trees.build.topology.present].all():
         raise InputError.of("a host on every switch, which is a rank", "switches without hosts")
     if not trees.whole or trees.switches < np.count_nonzero(hosts):
-        todo = "leave out --member and --fail NODE"
+        todo = "leave out `member` and `fail NODE`"
         raise InputError.of("trees that reach every switch", "trees that do not", todo)
     count, ranks = str(len(trees.trees)), range(hosts.sum())
     algo = Element("algo", name=f"{trees.build.name}-{trees.kind}", proto="Simple")
@@ -76,7 +76,7 @@ def _require(channels: int, peers: int, blocks: int) -> None:
     if channels > MOST_CHANNELS or peers > MOST_PEERS or blocks > MOST_BLOCKS:
         required = f"{MOST_CHANNELS} trees, {MOST_PEERS} neighbours of a host in one of them and "
         required += f"{MOST_BLOCKS} in all at most, which is what MSCCL holds"
-        todo = "--kind disjoint has fewer trees and narrower ones; fewer hosts on a switch"
+        todo = "`kind disjoint` has fewer trees and narrower ones; fewer hosts on a switch"
         raise InputError.of(required, f"{channels}, {peers} and {blocks}", todo)
 
 

@@ -99,13 +99,13 @@ def _grown(
                     waiting.setdefault(other, []).append(vertex)
         last = []
         for child in sorted(waiting, key=lambda v: len(waiting[v])):
-            ways = [
+            parents = [
                 (load.get((above, child), 0), -spare[above], above)
                 for above in waiting[child]
                 if spare[above] > 0 and load.get((above, child), 0) < CONGESTION
             ]
-            if ways:
-                used, _, above = min(ways)
+            if parents:
+                used, _, above = min(parents)
                 load[above, child] = load[child, above] = used + 1
                 spare[above] -= 1
                 parent[child] = above

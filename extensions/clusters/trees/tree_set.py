@@ -20,7 +20,7 @@ from extensions.clusters.trees.published_trees import published_trees
 from extensions.clusters.trees.shallow_trees import CONGESTION, balanced_trees
 from extensions.clusters.trees.spanning_tree import SpanningTree
 from extensions.clusters.trees.tree_repair import repaired
-from inventory.problems import InputError
+from inventory.problems import InputError, at_key
 
 DISJOINT, LOW_DEPTH = get_args(TreeKind)
 SEARCHED = 8000
@@ -123,18 +123,20 @@ def plan_trees(
     _connected(graph, int(everyone.sum()), "compile the build again without what is cut off")
     trees, bound = _of_kind(build.topology, kind)
     made, remade = trees, tuple[int, ...]()
-    if down := [element for word in fail for element in find_failures(build, word)]:
+    with at_key("fail"):
+        down = [element for word in fail for element in find_failures(build, word)]
+    if down:
         nodes = sum(each >= graph.size for each in set(down))
         graph = _left(graph, down)
         _connected(graph, int(everyone.sum()) - nodes, "name fewer failures, or the nodes, too")
         made = list(repaired(trees, graph))
         remade = tuple(n for n, tree in enumerate(made) if tree is not trees[n])
     if root is not None:
-        (start,) = _up(build, graph, [root], "--root")
+        (start,) = _up(build, graph, [root], "root")
         made = [tree.rooted_at(start) for tree in made]
     reached = graph.degrees > 0
     if members:
-        reached = np.isin(np.arange(graph.order), _up(build, graph, members, "--member"))
+        reached = np.isin(np.arange(graph.order), _up(build, graph, members, "member"))
         made = [tree.pruned(reached) for tree in made]
     return TreeSet(build, kind, tuple(made), bound, graph, reached, remade)
 

@@ -42,9 +42,11 @@ def _networks(*names: str) -> dict[str, tuple[Topology, int]]:
 
 def bisections(_quick: bool) -> Evidence:
     """Figure 12: links in the cut that METIS finds, over the network radix."""
-    ways = ("polarfly", "slimfly", "dragonfly")
-    found: dict[str, dict[float, float]] = {name: {} for name in (*ways, "jellyfish", "fat-tree")}
-    for design in within(RADIXES, among=families(ways, baselines=True)):
+    compared = ("polarfly", "slimfly", "dragonfly")
+    found: dict[str, dict[float, float]] = {
+        name: {} for name in (*compared, "jellyfish", "fat-tree")
+    }
+    for design in within(RADIXES, among=families(compared, baselines=True)):
         known, balanced = found[design.family], design.family != "dragonfly"
         balanced = balanced or design.parameters["a"] == 2 * int(design.parameters["h"] or 0)
         if balanced and design.nodes <= MOST_NODES and design.radix not in known:

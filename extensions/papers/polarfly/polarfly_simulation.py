@@ -105,10 +105,10 @@ def comparison(quick: bool) -> Evidence:
         *_between(
             "saturates between 50 and 66 %, the better routing",
             (0.5, 0.66),
-            {pattern: max(most[pattern, "PF", way] for way in ADAPTIVE) for pattern in PERMUTED},
+            {pattern: max(most[pattern, "PF", rule] for rule in ADAPTIVE) for pattern in PERMUTED},
         ),
         *_slower_to_adapt(
-            {(pattern, way): c for (pattern, n, way), c in curves.items() if n == "PF"}
+            {(pattern, rule): c for (pattern, n, rule), c in curves.items() if n == "PF"}
         ),
         *(
             PaperClaim(
@@ -155,7 +155,7 @@ def comparison(quick: bool) -> Evidence:
     panels: list[Panel] = []
     for pattern in ("uniform", *PERMUTED):
         panels += _panels(
-            pattern, {f"{n}-{way}": c for (p, n, way), c in curves.items() if p == pattern}
+            pattern, {f"{n}-{rule}": c for (p, n, rule), c in curves.items() if p == pattern}
         )
     shown = tuple(panels[0::2] + panels[1::2])
     setup = (*setup_of(fabrics.values(), quick), *deadlocks_of(curves.items()))
@@ -185,7 +185,7 @@ def _slower_to_adapt(curves: Mapping[tuple[str, str], LatencyCurve]) -> Iterable
     for pattern in dict.fromkeys(
         pattern for pattern, _ in curves if pattern not in ("uniform", "perm1hop")
     ):
-        plain, ours = (latency_at(curves[pattern, way], LOADED) for way in ("UGAL", "UGAL_PF"))
+        plain, ours = (latency_at(curves[pattern, rule], LOADED) for rule in ("UGAL", "UGAL_PF"))
         says = f"UGAL_PF takes longer than UGAL, load {LOADED}: {pattern}"
         yield PaperClaim(says, plain, ours, ">=")
 
@@ -199,30 +199,30 @@ def permutations(quick: bool) -> Evidence:
     fabrics = _fabrics({"PF": SIMULATED_SMALL["PF"] if quick else CONFIGURED["PF"]})
     patterns = ("perm2hop", "perm1hop")
     curves = {
-        (pattern, way): simulated_curve(fabric, pattern, quick)
-        for (_, way), fabric in fabrics.items()
+        (pattern, rule): simulated_curve(fabric, pattern, quick)
+        for (_, rule), fabric in fabrics.items()
         for pattern in patterns
     }
     held = {key: sustained(curve) for key, curve in curves.items()}
     likened = {
-        (pattern, way): simulated_curve(fabrics["PF", way], pattern, quick)
-        for way in ADAPTIVE
+        (pattern, rule): simulated_curve(fabrics["PF", rule], pattern, quick)
+        for rule in ADAPTIVE
         for pattern in PERMUTED
     }
     claims = (
         *(
             PaperClaim(
-                f"{pattern} is similar to perm2hop, {way}: ratio of the largest throughputs",
+                f"{pattern} is similar to perm2hop, {rule}: ratio of the largest throughputs",
                 1,
-                most_accepted(curve) / most_accepted(curves["perm2hop", way]),
+                most_accepted(curve) / most_accepted(curves["perm2hop", rule]),
                 reading=ALIKE,
             )
-            for (pattern, way), curve in likened.items()
+            for (pattern, rule), curve in likened.items()
         ),
         *(
-            _about(f"{pattern}: almost 50 % with {way}", 0.5, held[pattern, way])
+            _about(f"{pattern}: almost 50 % with {rule}", 0.5, held[pattern, rule])
             for pattern in patterns
-            for way in ADAPTIVE
+            for rule in ADAPTIVE
         ),
         *(
             PaperClaim(
@@ -236,7 +236,7 @@ def permutations(quick: bool) -> Evidence:
         *_slower_to_adapt(curves),
     )
     title = f"PolarFly q = {fabrics['PF', 'MIN'].topology['q']}"
-    panels = _panels(title, {f"{way}, {pattern}": c for (pattern, way), c in curves.items()})
+    panels = _panels(title, {f"{rule}, {pattern}": c for (pattern, rule), c in curves.items()})
     setup = (*setup_of(fabrics.values(), quick), *deadlocks_of(curves.items()))
     return Evidence(claims, panels=panels, setup=setup, quick=quick)
 

@@ -82,22 +82,22 @@ def synthetic(quick: bool) -> Evidence:
         ),
         *(
             PaperClaim(
-                f"{name} is poor under bit shuffle, {way}: below PS and BF",
-                min(held["shuffle", way, each] for each in (*stars, "BF")),
-                held["shuffle", way, name],
+                f"{name} is poor under bit shuffle, {rule}: below PS and BF",
+                min(held["shuffle", rule, each] for each in (*stars, "BF")),
+                held["shuffle", rule, name],
                 "<=",
             )
             for name in ("DF", "MF")
-            for way in ROUTINGS
+            for rule in ROUTINGS
         ),
         *(
             PaperClaim(
-                f"MF is better under bit reverse, {way}",
-                held["shuffle", way, "MF"],
-                held["reverse", way, "MF"],
+                f"MF is better under bit reverse, {rule}",
+                held["shuffle", rule, "MF"],
+                held["reverse", rule, "MF"],
                 ">=",
             )
-            for way in ROUTINGS
+            for rule in ROUTINGS
         ),
         PaperClaim(
             "HX or SF sustains the most, UGAL: patterns of four, most of them",
@@ -112,13 +112,13 @@ def synthetic(quick: bool) -> Evidence:
 
 
 def _setup(quick: bool, among: Mapping[str, ComparedNetwork]) -> tuple[str, ...]:
-    fabrics = (_fabric(name, each, way) for name, each in among.items() for way in ROUTINGS)
+    fabrics = (_fabric(name, each, rule) for name, each in among.items() for rule in ROUTINGS)
     return setup_of(fabrics, quick)
 
 
 def _best(held: Mapping[tuple[str, str, str], float], pattern: str) -> str:
     """The network that accepts the most under a pattern, adaptively routed."""
-    known = {name: load for (p, way, name), load in held.items() if (p, way) == (pattern, "UGAL")}
+    known = {name: load for (p, rule, name), load in held.items() if (p, rule) == (pattern, "UGAL")}
     return max(known, key=lambda name: known[name])
 
 
@@ -128,30 +128,32 @@ def adversarial(quick: bool) -> Evidence:
     curves = _curves(quick, among, ("adversarial",))
     trees = {"FT": networks(quick)["FT"]}
     tree = _curves(quick, trees, ("longest",))
-    held = {(way, name): most_accepted(curve) for (_, way, name), curve in (curves | tree).items()}
+    held = {
+        (rule, name): most_accepted(curve) for (_, rule, name), curve in (curves | tree).items()
+    }
     claims = [
         *(
             PaperClaim(
-                f"{name} saturates below the star products, {way}",
-                min(held[way, each] for each in ("PS-IQ", "PS-Pal", "BF")),
-                held[way, name],
+                f"{name} saturates below the star products, {rule}",
+                min(held[rule, each] for each in ("PS-IQ", "PS-Pal", "BF")),
+                held[rule, name],
                 "<=",
             )
             for name in ("DF", "MF")
-            for way in ROUTINGS
+            for rule in ROUTINGS
         ),
         *(
             PaperClaim(
-                f"PS-IQ is better than {name}, {way}",
-                held[way, name],
-                held[way, "PS-IQ"],
+                f"PS-IQ is better than {name}, {rule}",
+                held[rule, name],
+                held[rule, "PS-IQ"],
                 ">=",
             )
             for name in ("BF", "PS-Pal")
-            for way in ROUTINGS
+            for rule in ROUTINGS
         ),
     ]
-    renamed = {("adversarial", way, name): curve for (_, way, name), curve in tree.items()}
+    renamed = {("adversarial", rule, name): curve for (_, rule, name), curve in tree.items()}
     panels = _panels(curves | renamed, ("adversarial",))
     setup = (*_setup(quick, among | trees), *deadlocks_of((curves | tree).items()))
     return Evidence(tuple(claims), panels=panels, setup=setup, quick=quick)
@@ -162,22 +164,22 @@ def _curves(
 ) -> dict[tuple[str, str, str], LatencyCurve]:
     """By pattern, routing and network; a network is compiled once for all patterns."""
     found = {
-        (pattern, way, name): simulated_curve(fabric, pattern, quick)
+        (pattern, rule, name): simulated_curve(fabric, pattern, quick)
         for name, each in among.items()
-        for way in ROUTINGS
-        for fabric in (_fabric(name, each, way),)
+        for rule in ROUTINGS
+        for fabric in (_fabric(name, each, rule),)
         for pattern in patterns
     }
     return {
-        (pattern, way, name): found[pattern, way, name]
+        (pattern, rule, name): found[pattern, rule, name]
         for pattern in patterns
-        for way in ROUTINGS
+        for rule in ROUTINGS
         for name in among
     }
 
 
-def _fabric(name: str, each: ComparedNetwork, way: str) -> PaperFabric:
-    routes = f"{way}, all shortest paths" if name in ALL_PATHS else way
+def _fabric(name: str, each: ComparedNetwork, rule: str) -> PaperFabric:
+    routes = f"{rule}, all shortest paths" if name in ALL_PATHS else rule
     topology = {"family": each.family, **each.parameters}
     return PaperFabric(topology, each.hosts, routes, each.group)
 
@@ -186,7 +188,7 @@ def _panels(curves: Curves, patterns: Iterable[str]) -> tuple[Panel, ...]:
     """The latency of each pattern, then what was accepted."""
     pairs = []
     for pattern in patterns:
-        chosen = [(f"{n}-{way}", curve) for (p, way, n), curve in curves.items() if p == pattern]
+        chosen = [(f"{n}-{rule}", curve) for (p, rule, n), curve in curves.items() if p == pattern]
         latency, taken = latencies(chosen, pattern)
         pairs.append((latency, replace(taken, title=f"{pattern}: accepted")))
     return tuple(panel for row in zip(*pairs, strict=True) for panel in row)
@@ -196,9 +198,9 @@ def motifs(quick: bool) -> Evidence:
     """Figure 11: how long Allreduce and Sweep3D take, on four networks."""
     known = networks(quick)
     time = {
-        (motif, way, name): _cycles(motif, _fabric(name, known[name], way), quick)
+        (motif, rule, name): _cycles(motif, _fabric(name, known[name], rule), quick)
         for motif in MOTIFS
-        for way in ROUTINGS
+        for rule in ROUTINGS
         for name in ("PS-IQ", "DF", "HX", "FT")
     }
     reduce = {key[1:]: cycles for key, cycles in time.items() if key[0] == "Allreduce"}
@@ -210,14 +212,14 @@ def motifs(quick: bool) -> Evidence:
         _alike("FT is alike with MIN and UGAL", reduce["MIN", "FT"], reduce["UGAL", "FT"]),
         *(
             _slower(f"Allreduce, {name}: MIN is slower than UGAL", reduce["UGAL", name], slow)
-            for (way, name), slow in reduce.items()
-            if way == "MIN" and name != "FT"
+            for (rule, name), slow in reduce.items()
+            if rule == "MIN" and name != "FT"
         ),
         _alike("Allreduce, UGAL: PS-IQ is comparable to FT", reduce["UGAL", "FT"], star),
         _slower("Allreduce, UGAL: HX is slower than PS-IQ", star, reduce["UGAL", "HX"]),
         *(
-            _slower(f"Allreduce, {way}: DF is slower", reduce[way, "PS-IQ"], reduce[way, "DF"])
-            for way in ROUTINGS
+            _slower(f"Allreduce, {rule}: DF is slower", reduce[rule, "PS-IQ"], reduce[rule, "DF"])
+            for rule in ROUTINGS
         ),
         _slower("Sweep3D, MIN: DF is slower", sweep["MIN", "PS-IQ"], sweep["MIN", "DF"]),
         _alike("but marginally: DF to PS-IQ", sweep["MIN", "PS-IQ"], sweep["MIN", "DF"]),
@@ -232,7 +234,7 @@ def motifs(quick: bool) -> Evidence:
             reduce["MIN", "PS-IQ"] / star,
         ),
     ]
-    names = [f"{name}-{way}" for way in ROUTINGS for name in ("PS-IQ", "DF", "HX", "FT")]
+    names = [f"{name}-{rule}" for rule in ROUTINGS for name in ("PS-IQ", "DF", "HX", "FT")]
     panels = []
     for motif, cycles in (("Allreduce", reduce), ("Sweep3D", sweep)):
         bars = tuple(
@@ -252,7 +254,7 @@ def motifs(quick: bool) -> Evidence:
 def _cycles(motif: str, fabric: PaperFabric, quick: bool) -> float:
     """Endless where a motif does not end, in a deadlock."""
     build = fabric.build()
-    settings = settings_for(build, (), 0, (), fabric.ways())
+    settings = settings_for(build, (), 0, (), fabric.simulated_routing())
     small, large = MESSAGES[motif]
     size = small if quick else large
     found = completion_time(build, MOTIFS[motif], size, fabric.hosts, settings)

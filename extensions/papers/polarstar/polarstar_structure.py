@@ -71,7 +71,7 @@ def paths(_quick: bool) -> Evidence:
         longest = int((walks[:, :-1] != walks[:, 1:]).sum(axis=1).max())
         claims.append(PaperClaim(f"{CASES[case]}: its links, D + 1 at most", 3, longest, "<="))
     claims.append(PaperClaim("diameter of the star product, D + 1", 3, diameter_of(whole)))
-    diagrams = tuple(_way(topology, walks, case) for case, walks in enumerate(found))
+    diagrams = tuple(_walk(topology, walks, case) for case, walks in enumerate(found))
     return Evidence(tuple(claims), diagrams=diagrams)
 
 
@@ -113,7 +113,7 @@ def _walks(topology: Topology, node: Supernode, case: int, ends: Paths) -> Paths
     return np.stack([place * k + member for place, member in steps], axis=1)
 
 
-def _way(topology: Topology, walks: Paths, case: int) -> Diagram:
+def _walk(topology: Topology, walks: Paths, case: int) -> Diagram:
     """The path between two supernodes that are not adjacent, in front of their own links."""
     k = topology.hierarchy
     straight = walks[(walks // k)[:, 0] != (walks // k)[:, 2]]

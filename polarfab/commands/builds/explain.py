@@ -59,7 +59,7 @@ def command(
         print_table(f"{source} to {destination}: {counted(len(hops), 'link')}", columns, hops)
         for line in through:
             click.echo(line)
-        _print_ways(build, found, " and ".join(failures))
+        _print_paths(build, found, " and ".join(failures))
         _print_methods(methods, bool(found.failing))
         if found.failing and not fabric.proved[0].promised:
             click.echo("`protect: none`: while something is down, packets may be lost")
@@ -87,13 +87,13 @@ def _print_methods(methods: Mapping[str, str], failed: bool) -> None:
             found = [
                 word if not survived else kind_words(word)
                 for word, by in methods.items()
-                if by == method and (word not in ("delivery", "ways")) == survived
+                if by == method and (word not in ("delivery", "alternates")) == survived
             ]
             if found:
                 click.echo(f"proved of every pair{when}, by {method}: {', '.join(found)}")
 
 
-def _print_ways(build: Build, found: Explanation, failed: str) -> None:
+def _print_paths(build: Build, found: Explanation, failed: str) -> None:
     """The alternates with their weights, and the paths under failures."""
     names = build.wiring.names
 
@@ -106,5 +106,5 @@ def _print_ways(build: Build, found: Explanation, failed: str) -> None:
         rows = [[line(path), weight] for path, weight in zip(paths, weights, strict=True)]
         print_table("shared by", ["path", "weight"], rows)
     if found.failing:
-        failing = [[line(way.path), len(way.path) - 1, way.fault or "–"] for way in found.failing]
+        failing = [[line(one.path), len(one.path) - 1, one.fault or "–"] for one in found.failing]
         print_table(f"with {failed} down", ["path", "links", "wrong"], failing)

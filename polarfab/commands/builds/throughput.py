@@ -61,7 +61,7 @@ def command(
         polarfab throughput build --hosts-per-node 16
         polarfab throughput build --pattern tornado --json
     """
-    from compilers.drawing.plots import WAYS
+    from compilers.drawing.plots import ROUTINGS
     from compilers.estimates import Size, throughput_work
     from compilers.spec.balances import balance_named, own_balances
     from polarfab.fabric import Fabric
@@ -87,7 +87,10 @@ def command(
             for build, found in zip(builds, each, strict=True)
         ]
         sums = [
-            {"pattern": found[0].pattern, **{way: _mean(found, way) for way in WAYS}}
+            {
+                "pattern": found[0].pattern,
+                **{routing: _mean(found, routing) for routing in ROUTINGS},
+            }
             | _of_optimum(found)
             for found in zip(*each, strict=True)
         ]
@@ -98,25 +101,25 @@ def command(
     for build, found in zip(builds, each, strict=True):
         print_table(
             f"{build.name}: {title}; saturation",
-            ["pattern", "flows", *WAYS.values(), carrying, *OPTIMUM, "hottest minimal link"],
-            [_row(build, one, tuple(WAYS)) for one in found],
+            ["pattern", "flows", *ROUTINGS.values(), carrying, *OPTIMUM, "hottest minimal link"],
+            [_row(build, one, tuple(ROUTINGS)) for one in found],
         )
     if len(builds) > 1:
         rows = [
-            [found[0].pattern, *(_percent(_mean(found, way)) for way in WAYS)]
+            [found[0].pattern, *(_percent(_mean(found, routing)) for routing in ROUTINGS)]
             if any(one.flows for one in found)
-            else [found[0].pattern, *["–"] * len(WAYS)]
+            else [found[0].pattern, *["–"] * len(ROUTINGS)]
             for found in zip(*each, strict=True)
         ]
         over = f"all {len(builds)} planes: of what a host's {len(builds)} ports carry together"
-        print_table(over, ["pattern", *WAYS.values()], rows)
+        print_table(over, ["pattern", *ROUTINGS.values()], rows)
     if all(one.as_emitted is None for found in each for one in found):
         say("the build has no alternates: routing: {balance: compact-valiant} compares with them")
 
 
-def _mean(found: Sequence[PatternThroughput], way: str) -> float | None:
+def _mean(found: Sequence[PatternThroughput], routing: str) -> float | None:
     """What hosts can send over all planes, as a share of their ports; None where one lacks it."""
-    shares = [one.share for each in found if (one := getattr(each, way))]
+    shares = [one.share for each in found if (one := getattr(each, routing))]
     return sum(shares) / len(shares) if len(shares) == len(found) else None
 
 
@@ -130,13 +133,13 @@ def _of_optimum(each: Sequence[PatternThroughput]) -> dict[str, float | None]:
     return {"optimum": optimum, "share_of_optimum": sum(emitted) / len(emitted) / optimum}
 
 
-def _row(build: Build, found: PatternThroughput, ways: tuple[str, ...]) -> list[object]:
+def _row(build: Build, found: PatternThroughput, routings: tuple[str, ...]) -> list[object]:
     names = build.wiring.names
     if not found.flows:
-        return [found.pattern, 0, *["–"] * (len(ways) + len(OPTIMUM) + 2)]
-    shares = [_share(getattr(found, way)) for way in ways]
+        return [found.pattern, 0, *["–"] * (len(routings) + len(OPTIMUM) + 2)]
+    shares = [_share(getattr(found, routing)) for routing in routings]
     u, v = found.minimal.hottest
-    reached = [one.share for way in ways if (one := getattr(found, way))]
+    reached = [one.share for routing in routings if (one := getattr(found, routing))]
     bounded = max(reached) < REACHED * (found.optimum or 0)
     optimum = "≤ " * bounded + _percent(found.optimum), _percent(found.share_of_optimum)
     return [

@@ -210,7 +210,7 @@ def _print(build: Build, report: Report, method: str) -> None:
 
     apart = (
         "legs",
-        "ways",
+        "alternates",
         "channels",
         "failures",
         "to_dead_switch",
@@ -224,17 +224,17 @@ def _print(build: Build, report: Report, method: str) -> None:
     ]
     if report.legs:
         facts.append(("counted", "legs: minimal paths to an intermediate, or from one"))
-    if report.ways:
-        ways, word = report.ways, "paths with alternates"
-        most = ways.max_hops if ways.exact else f"≤ {ways.max_hops}"
-        facts += [(word, ways.ways), (f"{word}, not delivered", ways.strays)]
+    if report.alternates:
+        alternates, word = report.alternates, "paths with alternates"
+        most = alternates.max_hops if alternates.exact else f"≤ {alternates.max_hops}"
+        facts += [(word, alternates.paths), (f"{word}, not delivered", alternates.strays)]
         facts.append((f"{word}, longest", most))
     if report.channels:
         free = "no deadlock" if report.channels.free else "deadlock"
         facts.append(("channels, by valley", f"{report.channels.count} ({free})"))
     if used := report.local:
         what = " and ".join(
-            word if word in ("delivery", "ways") else kind_words(word) for word in used.proved
+            word if word in ("delivery", "alternates") else kind_words(word) for word in used.proved
         )
         facts.append((f"proved state by state: {what}", f"{used.destinations:,} destinations"))
         facts += [("destinations left to a walk", used.open), ("walked as well", used.walked)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,14 +86,17 @@ def _running(controller: ControllerAddress) -> Fabric:
     Raises:
         InputError: it does not answer, or refuses; without a URL --from would do as well.
     """
-    from inventory.problems import InputError, Problem
+    from inventory.problems import InputError
     from polarfab.switches import running
 
     try:
         return running(controller.url, controller.token_file, controller.authority)
     except InputError as error:
-        held = Problem("", "", "or name the build that the switches hold", key="--from")
-        raise error if controller.named else InputError([*error.problems, held]) from error
+        if controller.named:
+            raise
+        more = "or the build that switches hold with --from OLDBUILD"
+        problems = (replace(one, todo=f"{one.todo}, {more}") for one in error.problems)
+        raise InputError(problems) from error
 
 
 def _print(report: dict[str, Any], plane: str) -> None:

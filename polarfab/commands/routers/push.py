@@ -113,7 +113,7 @@ def command(
     so from tables of eos, nxos, junos, sonic and srlinux, without the switches.
     """
     from compilers.targets.options import read
-    from controller.devices.device_push import PushWay
+    from controller.devices.device_push import PushSettings
     from controller.devices.push_report import typed_push
     from polarfab.fabric import Fabric
     from polarfab.switches import check_routes, push
@@ -127,13 +127,13 @@ def command(
         with progress("comparing") as bar:
             found = typed_push(check_routes(fabric, files, target, read(words), bar))
     else:
-        way = PushWay(
+        settings = PushSettings(
             *(run, etc, batch or 0, stop_on, dry_run, rename, frozenset(overrule), user),
             options=read(options, "--napalm"),
         )
         with progress("reading" if dry_run else "pushing") as bar:
             before = Fabric.load(old) if old else None
-            given = target, way, read(words), names, unverified, bar, before
+            given = target, settings, read(words), names, unverified, bar, before
             found = push(fabric, *given)
     if as_json:
         print_json(found.as_dict())

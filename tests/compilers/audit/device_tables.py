@@ -66,11 +66,11 @@ def _junos(folder):
         r"interfaces (\S+) unit 0 family inet6? address (\S+)", text
     ):
         networks.append((ip_interface(address).network, interface))
-    for where, prefix, way in re.findall(
+    for where, prefix, tail in re.findall(
         r"^set (.*)static route (\S+) (next-hop \S+|discard)", text, re.M
     ):
         table = "polarfab" if "instances" in where else "main"
-        gateway = way.removeprefix("next-hop ")
+        gateway = tail.removeprefix("next-hop ")
         if gateway == "discard":
             _add(routes, table, prefix, ("discard", ""))
         else:
@@ -139,13 +139,15 @@ def kernel(routes):
         dst = prefix.removesuffix("/32")
         for metric, hops in enumerate(choices, 1):
             common = {"dst": dst, "protocol": "80", "metric": metric, "flags": [], **where}
-            ways = [_via(prefix, hop) for hop in hops]
+            tails = [_via(prefix, hop) for hop in hops]
             if hops[0][0] == "discard":
                 entries.append({"type": "unreachable", **common, "metric": 4000000000})
             elif len(hops) == 1:
-                entries.append({"nhid": 500001, **ways[0], **common})
+                entries.append({"nhid": 500001, **tails[0], **common})
             else:
-                members = [{**way, "weight": hop[2]} for way, hop in zip(ways, hops, strict=True)]
+                members = [
+                    {**tail, "weight": hop[2]} for tail, hop in zip(tails, hops, strict=True)
+                ]
                 entries.append({"nhid": 600001, **common, "nexthops": members})
     return [entries, [{"dst": "default", "gateway": "192.0.2.1", "dev": "eth0", "flags": []}]]
 
@@ -153,8 +155,8 @@ def kernel(routes):
 def _via(prefix, hop):
     gateway, device, _ = hop
     other = ":" in gateway and ":" not in prefix
-    way = {"via": {"family": "inet6", "host": gateway}} if other else {"gateway": gateway}
-    return {**way, "dev": device, "flags": []}
+    tail = {"via": {"family": "inet6", "host": gateway}} if other else {"gateway": gateway}
+    return {**tail, "dev": device, "flags": []}
 
 
 def frr(routes):
@@ -164,7 +166,7 @@ def frr(routes):
         entries = []
         for distance, hops in enumerate(choices, 1):
             best = {"selected": True, "destSelected": True, "installed": True}
-            ways = [
+            tails = [
                 {"unreachable": True, "reject": True, "active": True}
                 if hop[0] == "discard"
                 else {"ip": hop[0], "interfaceName": hop[1], "active": True, "weight": hop[2]}
@@ -178,7 +180,7 @@ def frr(routes):
                     "table": int(table) if table.isdecimal() else 254,
                     "distance": distance,
                     **(best if distance == 1 else {}),
-                    "nexthops": ways,
+                    "nexthops": tails,
                 }
             )
         documents.setdefault((table, ":" in prefix), {})[prefix] = entries
@@ -260,8 +262,8 @@ def junos(routes):
         family = "inet6.0" if ":" in prefix else "inet.0"
         name = family if table == "main" else f"{table}.{family}"
         nhs = [{"to": _data(hop[0]), "via": _data(f"{hop[1]}.0")} for hop in hops]
-        way = {"nh-type": _data("Discard")} if hops[0][0] == "discard" else {"nh": nhs}
-        entry = {"active-tag": _data("*"), "protocol-name": _data("Static"), **way}
+        tail = {"nh-type": _data("Discard")} if hops[0][0] == "discard" else {"nh": nhs}
+        entry = {"active-tag": _data("*"), "protocol-name": _data("Static"), **tail}
         tables.setdefault(name, []).append({"rt-destination": _data(prefix), "rt-entry": [entry]})
     found = [{"table-name": _data(name), "rt": rows} for name, rows in tables.items()]
     return [{"route-information": [{"route-table": found}]}]

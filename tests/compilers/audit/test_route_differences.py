@@ -5,7 +5,7 @@ from __future__ import annotations
 from compilers.audit.route_differences import route_differences
 from inventory.route_tables.held_routes import ANY, DISCARD, IPV4_RULES, MAIN, RouteTables
 
-WAY, OTHER = ((("10.0.0.1", "eth1", 1),),), ((("10.0.0.2", "eth2", 1),),)
+HOP, OTHER = ((("10.0.0.1", "eth1", 1),),), ((("10.0.0.2", "eth2", 1),),)
 
 
 def kinds(wanted: RouteTables, held: RouteTables) -> list[tuple[str, str, str]]:
@@ -14,10 +14,10 @@ def kinds(wanted: RouteTables, held: RouteTables) -> list[tuple[str, str, str]]:
 
 
 def test_rules() -> None:
-    wanted: RouteTables = {MAIN: {"10.0.0.0/24": WAY}, IPV4_RULES: {"iif eth1": WAY}}
-    right = {MAIN: {"10.0.0.0/24": WAY}}
+    wanted: RouteTables = {MAIN: {"10.0.0.0/24": HOP}, IPV4_RULES: {"iif eth1": HOP}}
+    right = {MAIN: {"10.0.0.0/24": HOP}}
     assert kinds(wanted, {**right}) == []
-    assert kinds(wanted, {**right, IPV4_RULES: {"iif eth1": WAY}}) == []
+    assert kinds(wanted, {**right, IPV4_RULES: {"iif eth1": HOP}}) == []
     assert kinds(wanted, {**right, IPV4_RULES: {"iif eth1": OTHER}}) == [
         ("next hop", IPV4_RULES, "iif eth1")
     ]

@@ -63,7 +63,7 @@ def test_cumulus_linux_shows_the_tables_of_frr(tmp_path):
     held = target("nvue").routes_held(*target("nvue").check(build))
     for vertex, name in enumerate(build.wiring.names):
         tables = held(vertex).items()
-        flat = {(table, p): ways for table, rows in tables for p, ways in rows.items()}
+        flat = {(table, p): variants for table, rows in tables for p, variants in rows.items()}
         write(tmp_path / f"{name}.json", frr(flat))
     report = RouteReport.of(build, [tmp_path], name="nvue")
     assert (report.differences, report.switches) == ((), 7)
@@ -118,12 +118,12 @@ def test_what_is_not_the_fabrics_is_not_stale(fabrics, tmp_path):
     """A default route, management, another VRF, and what a switch does with its own block."""
     build, routes = fabrics("eos")
     inside, own = "10.0.0.4/31", str(next(build.addressing.network(4).subnets(1)))
-    way = [[("192.0.2.1", "Management1", 1)]]
-    routes["4"] |= {("main", p): way for p in ("0.0.0.0/0", "10.0.0.0/8", "192.0.2.0/24", own)}
-    routes["4"]["mgmt", inside] = way
+    found = [[("192.0.2.1", "Management1", 1)]]
+    routes["4"] |= {("main", p): found for p in ("0.0.0.0/0", "10.0.0.0/8", "192.0.2.0/24", own)}
+    routes["4"]["mgmt", inside] = found
     assert checked(build, routes, tmp_path, "eos").good
-    routes["4"]["main", str(build.addressing.network(5))] = way
-    routes["4"]["main", str(next(build.addressing.network(5).subnets(1)))] = way
+    routes["4"]["main", str(build.addressing.network(5))] = found
+    routes["4"]["main", str(next(build.addressing.network(5).subnets(1)))] = found
     kinds = [one.kind for one in checked(build, routes, tmp_path, "eos").differences]
     assert kinds == ["next hop", "stale"]
 
@@ -191,7 +191,7 @@ def test_damaged_files(text, message, fabrics, tmp_path):
 
 def test_a_target_without_routes(fabrics, tmp_path):
     build, routes = fabrics("frr")
-    with pytest.raises(InputError, match="--target: required one of linux, frr"):
+    with pytest.raises(InputError, match="target: required one of linux, frr"):
         checked(build, routes, tmp_path, "frr", name="ovs")
 
 

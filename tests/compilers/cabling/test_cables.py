@@ -92,11 +92,11 @@ def test_lengths_by_hand():
     records = [dict(zip(CABLE_COLUMNS, row, strict=True)) for row in rows(Q7)]
     there = next(r for r in records if (r["a_rack"], r["b_rack"]) == ("C1", "C6"))
     rise = (10 - there["a_unit"] + 1 + 10 - there["b_unit"] + 1) * 0.04445 + 2 * 0.5
-    assert there["way_m"] == pytest.approx(2.4 + 0.6 + rise + 0.5, abs=0.006)
+    assert there["run_m"] == pytest.approx(2.4 + 0.6 + rise + 0.5, abs=0.006)
     assert there["length_m"] == 7
     inside = next(r for r in records if r["a_rack"] == r["b_rack"])
     units = abs(inside["a_unit"] - inside["b_unit"])
-    assert inside["way_m"] == pytest.approx(units * 0.04445 + 0.5, abs=0.006)
+    assert inside["run_m"] == pytest.approx(units * 0.04445 + 0.5, abs=0.006)
     stock = np.array([1, 2, 3, 5, 7, 10])
     assert (cables.length >= cables.needed).all()
     assert (cables.length == stock[np.searchsorted(stock, cables.needed)]).all()
@@ -291,7 +291,7 @@ def test_cables_to_hosts_that_stand_somewhere(tmp_path):
     rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
     found = list(csv.DictReader(io.StringIO("".join(as_host_csv([(build, rows)])))))
     mine = [row for row in found if row["node"] == "n0"]
-    words = ("host_rack", "host_unit", "type", "length_m", "way_m")
+    words = ("host_rack", "host_unit", "type", "length_m", "run_m")
     assert [tuple(row[w] for w in words) for row in mine] == [
         ("", "", "", "", ""),
         ("R0", "19", "dac", "2.0", "1.3"),  # 18 units of 44.45 mm, and 0.5 m slack

@@ -96,7 +96,7 @@ def test_refusals(routing: dict[str, str], told: str) -> None:
 
 
 def test_flows_of_switches_that_are_not_there_are_left_out(tmp_path: Path) -> None:
-    """Else a share of no way was divided by none; rates are in any unit."""
+    """Else a share of no path was divided by none; rates are in any unit."""
     (tmp_path / "d.csv").write_text("n4,n5,1e-300\nn5,n4,1e-300\nn1,n2,3e-300\n")
     nodes = [{"name": f"n{v}", "type": "sw"} for v in range(13)]
     nodes[4]["state"] = "planned"

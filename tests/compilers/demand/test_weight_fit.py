@@ -75,10 +75,10 @@ def test_shares_are_those_of_the_linear_program(
         ),
     ],
 )
-def test_bounced_ways_with_whole_weights_carry_permutations(
+def test_bounced_paths_with_whole_weights_carry_permutations(
     q: int, least: dict[str, float]
 ) -> None:
-    """Of what hosts can send, (q + 1)/2 a switch; within 5 % of any shares over these ways."""
+    """Of what hosts can send, (q + 1)/2 a switch; within 5 % of any shares over these paths."""
     hosts = (q + 1) // 2
     build = routed(q=q, spread=True, bounces=True)
     fluid = Fluid.of(build)

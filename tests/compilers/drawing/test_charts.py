@@ -71,10 +71,10 @@ def test_every_link_has_its_load_and_the_hottest_is_that_of_throughput() -> None
     arcs = int((given.wiring.far >= 0).sum())
     assert cells(chart) == 3 * arcs
     notes = [note for note in texts(chart, "key") if note.startswith("hottest")]
-    for note, way in zip(notes, (found.minimal, found.as_emitted, found.adaptive), strict=True):
-        assert way
-        u, v = (given.wiring.names[each] for each in way.hottest)
-        assert note == f"hottest {short_number(way.peak)}, {u} → {v}; hosts get {way.share:.1%}"
+    for note, part in zip(notes, (found.minimal, found.as_emitted, found.adaptive), strict=True):
+        assert part
+        u, v = (given.wiring.names[each] for each in part.hottest)
+        assert note == f"hottest {short_number(part.peak)}, {u} → {v}; hosts get {part.share:.1%}"
     matrix = Matrix.of(given)
     ground = next(shape.path for shape in chart.shapes if shape.style == "ground")
     x, y = map(int, re.findall(r"\d+", ground)[:2])
@@ -250,8 +250,8 @@ def test_few_values_have_shades_of_their_own_and_many_have_nine() -> None:
 @pytest.mark.parametrize(
     ("show", "message"),
     [
-        ("load", "--pattern: required a pattern with traffic between switches here"),
-        ("rounds", "--from: required the build that the switches hold, given none"),
+        ("load", "pattern: required a pattern with traffic between switches here"),
+        ("rounds", "from: required the build that the switches hold, given none"),
         ("latency", "show: required racks, load, failures, rounds, given latency"),
     ],
 )

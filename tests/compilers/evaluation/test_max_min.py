@@ -25,7 +25,7 @@ def test_who_wants_less_leaves_the_rest():
     assert fair([[0], []], [9], [0, 5]).tolist() == [0, 5]
 
 
-def test_shares_over_two_ways():
+def test_shares_over_two_paths():
     """A flow that is half on each of two links, one of which another flow wants."""
     rates = max_min(
         np.array([0, 1, 0]),

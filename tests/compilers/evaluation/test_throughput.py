@@ -101,7 +101,7 @@ def test_shape_of_the_paper(q: int) -> None:
 
 @pytest.mark.parametrize("q", [4, 5, 7])
 def test_fitted_weights_find_the_optimum(q: int) -> None:
-    """One flow from a quadric has q ways that share no link (facts: alternates): 1/q on each."""
+    """One flow from a quadric has q paths that share no link (facts: alternates): 1/q on each."""
     build = routed(q=q, spread=True)
     traffic = PATTERNS["perm2hop"](build.topology, 1, 0)
     first = int(np.flatnonzero(build.topology.kind[traffic.source] == 0)[0])
@@ -126,12 +126,12 @@ def test_fit_is_near_the_linear_program(q: int, pattern: str) -> None:
         column = s * (fluid.hops.classes + 2) + c
         part = switch_class == key
         some = Traffic(traffic.source[part], traffic.destination[part], traffic.amount[part])
-        ways = np.flatnonzero(fluid.emitted[:, column])
-        for way in ways:
+        paths = np.flatnonzero(fluid.emitted[:, column])
+        for path in paths:
             only = np.zeros_like(fluid.emitted)
-            only[way, column] = 1
+            only[path, column] = 1
             blocks.append(fluid.loads(some, only))
-        equal.append(len(ways))
+        equal.append(len(paths))
     load = np.array(blocks).T
     most = load.shape[1]
     group = np.repeat(np.arange(len(equal)), equal) == np.arange(len(equal))[:, None]
@@ -170,7 +170,7 @@ def test_weights_matter() -> None:
 
 
 def test_the_optimum_bounds_what_weights_reach() -> None:
-    """Bounced ways with fitted weights carry much of it."""
+    """Bounced paths with fitted weights carry much of it."""
     build = routed(q=7, spread=True, bounces=True)
     found = throughput(build, "perm1hop", 4)
     assert found.adaptive is not None

@@ -86,11 +86,11 @@ def test_the_larger_fabric_is_proved_and_grows_again(routing) -> None:
 def test_rows_stay_where_they_lead_along_a_shortest_path() -> None:
     small = jellyfish(40, 5).build
     larger = grow(small, "switch", 1).build
-    ways = [b.tables.classes.port[:40] for b in (small, larger)]
+    orders = [b.tables.classes.port[:40] for b in (small, larger)]
     rows = [b.tables.routes.egress[:40, :40].astype(int) for b in (small, larger)]
     out = [
         np.take_along_axis(p, np.where(r < p.shape[1], r, 0), 1)
-        for p, r in zip(ways, rows, strict=True)
+        for p, r in zip(orders, rows, strict=True)
     ]
     near = dict(nx.all_pairs_shortest_path_length(nx.Graph(larger.topology.graph.edges().tolist())))
     w = larger.wiring

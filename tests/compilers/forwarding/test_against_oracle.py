@@ -57,9 +57,9 @@ def failing(build: Build, kind: str) -> list[tuple[Element, ...]]:
 def by_walks(build: Build) -> tuple[Judgement, list[Losses]]:
     counts = _walk_minimal(build, None).hop_counts
     found = walk(build, SINGLE)
-    ways = found.ways
-    most = 0 if ways.strays else ways.max_hops
-    return Judgement(counts, ways.ways, bool(ways.strays), most), [
+    alternates = found.alternates
+    most = 0 if alternates.strays else alternates.max_hops
+    return Judgement(counts, alternates.paths, bool(alternates.strays), most), [
         Losses(each.lost_pairs, each.looped, each.max_hops, each.stretch) for each in found.failures
     ]
 
@@ -184,4 +184,4 @@ def test_a_switch_that_delivers_what_is_not_its_own_loses_packets(name: str) -> 
     broken = replace(build, tables=tables)
     assert by_oracle(broken)[0].strays
     assert_same(broken)
-    assert walk(broken, ()).ways.strays
+    assert walk(broken, ()).alternates.strays

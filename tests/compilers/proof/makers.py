@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compilers.forwarding.walks import Ways
+from compilers.forwarding.walks import Alternates
 from compilers.pipeline import compile_fabric
 from compilers.proof.failures.failure_walks import (
     FailureReport,
+    walk_alternates,
     walk_failures,
-    walk_ways,
 )
 from compilers.proof.local.judged import Judged, judged
 from compilers.proof.local.local_proof import LocalProof, local_proof, provable
@@ -133,7 +133,7 @@ FABRICS: dict[str, tuple[str, dict[str, int | str]]] = {
 
 
 BOUNCED, MARKED = "bounced", "marked"
-"""A fabric of q = 3 with bounced ways, and one with marked packets."""
+"""A fabric of q = 3 with bounced paths, and one with marked packets."""
 
 
 @cache
@@ -163,10 +163,10 @@ def fabric(name: str, spread: bool) -> Build:
 def assert_alike(build: Build, note: str = "") -> tuple[Judged, LocalProof]:
     """The proof and the walks that it asks for find what walking everything does."""
     assert provable(build)
-    ways, walked = walk_ways(build), [walk_failures(build, kind) for kind in KINDS]
+    alternates, walked = walk_alternates(build), [walk_failures(build, kind) for kind in KINDS]
     proof = local_proof(build, KINDS)
     found = judged(build, proof, KINDS, seed=1)
-    assert_found(found, ways, walked, note)
+    assert_found(found, alternates, walked, note)
     assert_minimal(build, proof, note)
     return found, proof
 
@@ -181,11 +181,13 @@ def assert_minimal(build: Build, proof: LocalProof, note: str) -> None:
         assert tuple(np.trim_zeros(counts, "b").tolist()) == walked.hop_counts, note
 
 
-def assert_found(found: Judged, ways: Ways, walked: list[FailureReport], note: str) -> None:
+def assert_found(
+    found: Judged, alternates: Alternates, walked: list[FailureReport], note: str
+) -> None:
     assert not found.wrong, note
-    assert replace(found.ways, max_hops=ways.max_hops, exact=True) == ways, note
-    assert found.ways.max_hops >= ways.max_hops, note
-    assert found.ways.max_hops == ways.max_hops or not found.ways.exact, note
+    assert replace(found.alternates, max_hops=alternates.max_hops, exact=True) == alternates, note
+    assert found.alternates.max_hops >= alternates.max_hops, note
+    assert found.alternates.max_hops == alternates.max_hops or not found.alternates.exact, note
     for report, right in zip(found.failures, walked, strict=True):
         if report.exact:
             assert report == right, note
@@ -223,7 +225,7 @@ def harmful(build: Build, count: int, seed: int) -> int:
     lossy = 0
     for note, mutant in mutants(build, count, seed):
         found, _ = assert_alike(mutant, note)
-        lossy += bool(found.ways.strays or any(r.lost_pairs for r in found.failures))
+        lossy += bool(found.alternates.strays or any(r.lost_pairs for r in found.failures))
     return lossy
 
 

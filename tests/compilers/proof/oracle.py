@@ -220,7 +220,7 @@ class Judgement(NamedTuple):
     """What all packets do: counts as in `compilers.proof.walks.delivery.Report`."""
 
     hop_counts: tuple[int, ...]
-    ways: int
+    alternates: int
     strays: bool
     max_hops: int
 
@@ -228,18 +228,18 @@ class Judgement(NamedTuple):
 def judged(oracle: Oracle) -> Judgement:
     """All packets of hosts over every path, without failures."""
     oracle.fail()
-    hops, ways, strays, longest = dict[int, int](), 0, False, 0
+    hops, alternates, strays, longest = dict[int, int](), 0, False, 0
     for d in oracle.ends:
         begin = [At(s, HOST) for s in oracle.ends if s != d]
         for s in (at.switch for at in begin):
             links, number = oracle.minimal(s, d), oracle.number(s, d)
             hops[links] = hops.get(links, 0) + 1
-            ways += len(oracle.weighted[s][number]) if oracle.has_class(s, number) else 0
+            alternates += len(oracle.weighted[s][number]) if oracle.has_class(s, number) else 0
         _, worst, most = oracle.reached(begin, d)
         strays |= worst != ARRIVED
         longest = max(longest, most)
     counts = tuple(hops.get(links, 0) for links in range(max(hops) + 1))
-    return Judgement(counts, ways, strays, longest)
+    return Judgement(counts, alternates, strays, longest)
 
 
 class Losses(NamedTuple):

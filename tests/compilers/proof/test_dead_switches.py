@@ -48,8 +48,8 @@ def test_each_repair_halves_what_is_left(family, parameters, most, spread):
         for source in set(oracle.ends) - {dead}:
             shares = oracle.shares(source, oracle.number(source, dead))
             live = [port for port in shares if oracle.is_up(source, port)]
-            ways = live or [oracle.transit(source, 0, dead)]
-            taken += [links_taken(oracle, source, first, dead) for first in ways]
+            alternates = live or [oracle.transit(source, 0, dead)]
+            taken += [links_taken(oracle, source, first, dead) for first in alternates]
     found = dead_switch_traffic(build)
     assert (found.most, found.mean) == (max(taken), pytest.approx(np.mean(taken)))
     assert found.most <= most + spread
@@ -96,8 +96,10 @@ def test_explain_tells_how_far_packets_to_a_dead_switch_go():
     build = routed(q=3, protect="node")
     taken = []
     for source in range(1, build.tables.switches):
-        (way,) = explain(build, source, 0, [find_failure(build, "0")]).failing
-        said = re.fullmatch(r"switch 0 is down; packets to it take up to (\d+) links .*", way.fault)
+        (path,) = explain(build, source, 0, [find_failure(build, "0")]).failing
+        said = re.fullmatch(
+            r"switch 0 is down; packets to it take up to (\d+) links .*", path.fault
+        )
         taken.append(int(said[1]))
     oracle = Oracle(build, set(), {0})
     first = [oracle.transit(source, 0, 0) for source in range(1, build.tables.switches)]

@@ -57,8 +57,8 @@ def test_polarfly_loses_nothing_under_one_failure(q: int, spread: bool) -> None:
     assert (link.max_hops, link.stretch) == (6 if spread else 5, 3)
     assert (node.max_hops, node.stretch) == (4 if spread else 3, 1)
     if spread:
-        assert report.ways is not None
-        assert (report.ways.strays, report.ways.max_hops) == (0, 3)
+        assert report.alternates is not None
+        assert (report.alternates.strays, report.alternates.max_hops) == (0, 3)
 
 
 @pytest.mark.parametrize("spread", [False, True])
@@ -71,7 +71,7 @@ def test_polarstar_loses_nothing_under_one_failure(
     assert report.passed
     assert [f.lost_pairs for f in report.failures] == [0, 0]
     assert max(f.max_hops for f in report.failures) <= 8
-    assert report.ways is None or report.ways.max_hops <= 4
+    assert report.alternates is None or report.alternates.max_hops <= 4
 
 
 @pytest.mark.parametrize("spread", [False, True])

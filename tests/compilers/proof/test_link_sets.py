@@ -47,7 +47,7 @@ def fabric(share: str) -> Build:
 def judged(build: Build) -> list[object]:
     """All that is said of a build's classes."""
     proof = local_proof(build, ("link", "node"))
-    found = [unsound(build), *(each.tolist() for each in (proof.ways, proof.longest, proof.open))]
+    found = [unsound(build), *(each.tolist() for each in (proof.paths, proof.longest, proof.open))]
     if unsound(build).count:
         return found
     return [*found, promise(build), promise(build, constructed=True)]

@@ -10,7 +10,7 @@ import pytest
 
 from compilers.forwarding import machine_code
 from compilers.forwarding.rule import Program
-from compilers.proof.failures.failure_walks import walk_ways
+from compilers.proof.failures.failure_walks import walk_alternates
 from compilers.proof.local import local_proof as local
 from compilers.proof.local.judged import LocalUse
 from compilers.proof.local.local_proof import columns_of, local_proof, provable
@@ -47,7 +47,7 @@ SMALL = [name for name in FABRICS if name not in ("seven", "eight")]
 @pytest.mark.parametrize("name", [*SMALL, "damaged", BOUNCED, MARKED])
 def test_it_agrees_with_the_walk(name: str, spread: bool) -> None:
     found, proof = assert_alike(fabric(name, spread))
-    assert found.ways.max_hops == walk_ways(fabric(name, spread)).max_hops
+    assert found.alternates.max_hops == walk_alternates(fabric(name, spread)).max_hops
     assert not any(report.lost_pairs for report in found.failures)
     if name not in ("oft", "damaged"):
         assert not len(proof.open)
@@ -127,14 +127,14 @@ def test_what_is_proved_holds_whatever_the_weights(name: str) -> None:
         weight = build.tables.classes.weight.copy()
         weight[random.random(weight.shape) < share] = 0
         found, _ = assert_alike(with_classes(build, weight=weight))
-        assert not found.ways.strays
+        assert not found.alternates.strays
         assert not any(report.lost_pairs for report in found.failures)
 
 
-def test_hosts_without_a_weighted_way_take_as_many_links_as_others() -> None:
+def test_hosts_without_a_weighted_path_take_as_many_links_as_others() -> None:
     build = fabric("odd", False)
     nothing = with_classes(build, weight=np.zeros_like(build.tables.classes.weight))
-    assert walk_ways(nothing).max_hops == walk_ways(build).max_hops == 2
+    assert walk_alternates(nothing).max_hops == walk_alternates(build).max_hops == 2
     assert_alike(nothing)
 
 
@@ -252,7 +252,7 @@ def test_the_mark_says_what_was_proved_without_a_walk(tmp_path) -> None:  # type
     save(build, tmp_path / "build")
     place = [build], [tmp_path / "build"]
     judge(*place, failures=["link"], method="local")
-    assert Proved.read(tmp_path / "build", build).certified == ("delivery", "ways", "link")
+    assert Proved.read(tmp_path / "build", build).certified == ("delivery", "alternates", "link")
     judge(*place, failures=["node"], method="walk")
     proved = Proved.read(tmp_path / "build", build)
     assert (proved.failures, proved.certified) == (("link", "node"), ("link",))
@@ -266,7 +266,7 @@ def test_auto_takes_it_where_walks_take_long(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("compilers.proof.walks.delivery.WALKED_UP_TO", 0)
     report = verify(build, failures=["link", "2"])
     assert [case.kind for case in report.failures] == ["link", "2"]
-    proved = "delivery", "ways", "link", "2"
+    proved = "delivery", "alternates", "link", "2"
     assert report.local == LocalUse(proved, 13, 0, 4)
     with pytest.raises(InputError, match="auto, walk, local"):
         judge([build], method="guess")
@@ -278,7 +278,7 @@ def test_it_is_the_same_in_machine_code(name: str, monkeypatch: pytest.MonkeyPat
     for choice in ("python", "jit"):
         monkeypatch.setenv(machine_code.CHOICE, choice)
         proof = local_proof(build, KINDS)
-        parts = (proof.longest, proof.ways, proof.hop_counts, *proof.stretch.values())
+        parts = (proof.longest, proof.paths, proof.hop_counts, *proof.stretch.values())
         found.append([part.tolist() for part in (proof.open, *parts)])
     assert found[0] == found[1]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from compilers.proof.failures.failure_walks import walk_ways
+from compilers.proof.failures.failure_walks import walk_alternates
 from compilers.proof.local.local_proof import provable
 from compilers.proof.walks.delivery import verify
 from compilers.routing.marked_spread import onward_links
@@ -50,7 +50,7 @@ def test_it_finds_what_the_walk_finds(q: int, protect: str) -> None:
         for method in ("walk", "local")
     )
     assert found.local is not None
-    assert set(found.local.proved) >= {"delivery", "ways"}
+    assert set(found.local.proved) >= {"delivery", "alternates"}
     assert found.local.open == 0
     alike = [replace(case, exact=True) for case in found.failures]
     assert replace(found, failures=tuple(alike), local=None) == walk
@@ -104,11 +104,11 @@ def test_whatever_links_packets_are_spread_over(
 def test_packets_that_cannot_be_spread_are_lost(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spread_by(none, monkeypatch)
     build = marked(name)
-    walked = walk_ways(build)
+    walked = walk_alternates(build)
     assert walked.strays
     assert not provable(build)
     report = verify(build, method="local")
-    assert report.local is None or report.ways == walked
+    assert report.local is None or report.alternates == walked
 
 
 @pytest.mark.parametrize("method", ["walk", "local"])

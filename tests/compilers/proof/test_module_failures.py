@@ -25,7 +25,7 @@ from tests.compilers.proof.oracle import ARRIVED, Oracle
 
 
 def lost_by_oracle(build, group):
-    """Ordered pairs that lose packets on some way while a group is down, and the longest path."""
+    """Ordered pairs that lose packets on some path while a group is down, and the longest path."""
     found = Oracle(build, {frozenset(link) for link in group.links}, {*group.switches})
     lost, longest = set(), 0
     for s, d, paths in found.outcomes():
@@ -263,9 +263,9 @@ def test_explain_under_a_dead_module():
     dead = find_failures(build, "module:n0/m1")
     assert len(dead) == len(group.links)
     (other,) = {*group.links[0]} - {0}
-    (way,) = explain(build, 0, other, dead).failing
-    assert not way.fault
-    assert not {tuple(sorted(pair)) for pair in zip(way.path, way.path[1:], strict=False)} & {
+    (path,) = explain(build, 0, other, dead).failing
+    assert not path.fault
+    assert not {tuple(sorted(pair)) for pair in zip(path.path, path.path[1:], strict=False)} & {
         *group.links
     }
 

@@ -1,4 +1,4 @@
-"""Single packets take the ways of all packets at once, and read a few rows to find them."""
+"""Single packets take the paths of all packets at once, and read a few rows to find them."""
 
 from __future__ import annotations
 

@@ -326,9 +326,9 @@ def test_a_row_goes_by_the_class_of_those_that_the_same_neighbours_serve() -> No
 
 def test_strays_are_not_passed() -> None:
     report = verify(fabric())
-    assert report.ways is not None
+    assert report.alternates is not None
     assert report.passed
-    assert not replace(report, ways=replace(report.ways, strays=1)).passed
+    assert not replace(report, alternates=replace(report.alternates, strays=1)).passed
     assert not replace(report, unsound=Unsound(1)).passed
 
 

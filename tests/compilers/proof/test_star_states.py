@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.forwarding.walks import Walks
-from compilers.proof.failures.failure_walks import walk_failures, walk_ways
+from compilers.proof.failures.failure_walks import walk_alternates, walk_failures
 from compilers.proof.local.local_proof import LocalProof, local_proof
 from compilers.proof.walks.delivery import verify
 from compilers.tables.build import Build
@@ -36,10 +36,10 @@ def spoilt(build: Build, count: int, random: np.random.Generator) -> Iterator[Bu
 def require_walks_agree(build: Build, found: LocalProof) -> None:
     """Pass where walks find nothing that the proof excludes."""
     walks = Walks.of(build)
-    ways = walk_ways(build, None, found.destinations[found.delivers], walks)
-    assert not ways.strays
-    assert ways.max_hops <= found.longest.max(initial=0, where=found.delivers)
-    assert ways.ways == found.ways[found.delivers].sum()
+    alternates = walk_alternates(build, None, found.destinations[found.delivers], walks)
+    assert not alternates.strays
+    assert alternates.max_hops <= found.longest.max(initial=0, where=found.delivers)
+    assert alternates.paths == found.paths[found.delivers].sum()
     for kind, some in found.repaired.items():
         report = walk_failures(
             build, kind, sample=EVERY, destinations=found.destinations[some], walks=walks

@@ -131,7 +131,7 @@ def test_parallel_cables_are_one_link(protect):
 
 @pytest.mark.parametrize("family", ["polarfly", "pn", "jellyfish"])
 def test_fitted_weights(family):
-    """Alternates that a demand leaves without weight are no ways of hosts."""
+    """Alternates that a demand leaves without weight are no paths of hosts."""
     routing = {"balance": "compact-valiant", "protect": "node", "demand": "worst-case"}
     agree(built(FAMILIES[family], **routing))
 

@@ -51,7 +51,7 @@ def test_nothing_differs_with_numbered_links(name, parameters, tmp_path):
 
 
 SEVERAL = {"family": "oft", "q": 2}
-WAYS = {
+NEXT_HOPS = {
     "frr": (
         ("frr.conf", "  maximum-paths 3\n", "  maximum-paths 1\n"),
         ("frr.conf", "  maximum-paths 3\n", "  maximum-paths 2\n"),
@@ -86,7 +86,7 @@ def shared_at_every_hop():
     return replace(build, balance="ecmp", policy={"transit": "ecmp"}, tables=tables)
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", NEXT_HOPS)
 def test_paths_at_every_hop(name, tmp_path):
     """All shortest paths at every switch, each of which says how many are behind it."""
     build = shared_at_every_hop()
@@ -96,7 +96,7 @@ def test_paths_at_every_hop(name, tmp_path):
     assert (report.differences, report.examples) == (0, ())
     assert report.pairs == report.delivered
     assert check(name, build, tmp_path, BGP).differences
-    for file, old, new in WAYS[name]:
+    for file, old, new in NEXT_HOPS[name]:
         path = tmp_path / build.wiring.names[0] / file
         before = path.read_text()
         change(path, old, new)
@@ -108,11 +108,11 @@ def test_paths_at_every_hop(name, tmp_path):
     ("name", "options", "told"),
     [
         ("eos", {}, "routing.transit: required minimal, as target eos with routing=bgp"),
-        ("eos", {"wcmp": "on"}, "--set: required an option of target eos"),
+        ("eos", {"wcmp": "on"}, "set: required an option of target eos"),
         (
             "frr",
             {"routing": "static", "wcmp": "on"},
-            "--set wcmp: required off with static routes, given on; add --set routing=bgp",
+            "set wcmp: required off with static routes, given on; add `set routing=bgp`",
         ),
     ],
 )
@@ -123,7 +123,7 @@ def test_paths_at_every_hop_are_refused(name, options, told, tmp_path):
 
 
 def test_one_path_has_no_weight(tmp_path):
-    with pytest.raises(InputError, match="--set wcmp: required off without transit: ecmp"):
+    with pytest.raises(InputError, match="set wcmp: required off without transit: ecmp"):
         write("frr", build_of({"q": 2}), tmp_path, BGP | {"wcmp": "on"})
 
 

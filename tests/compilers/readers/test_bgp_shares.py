@@ -49,7 +49,7 @@ def shares(build, folder):
 
 
 def walked(build, shares, down):
-    """Switches of every way of every share with a link or a switch down; None: it is lost."""
+    """Switches of every path of every share with a link or a switch down; None: it is lost."""
     graph = nx.Graph(build.topology.graph.edges().tolist())
     graph.remove_edges_from([down] if isinstance(down, tuple) else [])
     graph.remove_nodes_from([down] if isinstance(down, int) else [])
@@ -60,12 +60,12 @@ def walked(build, shares, down):
         return min(u for u in graph[at] if away[u].get(to, 99) < away[at][to])
 
     paths = []
-    for (source, destination), ways in shares.items():
+    for (source, destination), next_hops in shares.items():
         if source not in graph or destination not in away[source]:
             continue
-        for way in ways:
-            if way in away[source]:
-                path = [source, following(source, way)]
+        for next_hop in next_hops:
+            if next_hop in away[source]:
+                path = [source, following(source, next_hop)]
                 while path[-1] != destination and len(path) < 99:
                     path.append(following(path[-1], destination))
                 paths.append(path)
@@ -96,8 +96,8 @@ def waits_in_a_circle(paths):
 
     The channel dependency graph of one lossless priority (Dally and Seitz 1987).
     """
-    ways = [[*pairwise(path)] for path in paths]
-    waits = nx.DiGraph(pair for links in ways for pair in pairwise(links))
+    next_hops = [[*pairwise(path)] for path in paths]
+    waits = nx.DiGraph(pair for links in next_hops for pair in pairwise(links))
     return not nx.is_directed_acyclic_graph(waits)
 
 
@@ -270,10 +270,10 @@ def test_pools_of_next_hops(name, options, wrong, tmp_path):
 def test_frr_says_what_next_hops_resolve_to(tmp_path):
     """As FRR 8.4.4 printed a share of table 5000 whose next hops static routes resolve."""
     hops = []
-    ways = ("100.127.0.5", "192.168.7.2", "v0"), ("100.127.0.8", "fe80::1", "v1")
-    for found, way, port in ways:
+    next_hops = ("100.127.0.5", "192.168.7.2", "v0"), ("100.127.0.8", "fe80::1", "v1")
+    for found, next_hop, port in next_hops:
         hops.append({"flags": 5, "ip": found, "active": True, "recursive": True, "weight": 1})
-        known = {"ip": way, "interfaceName": port, "resolver": True, "fib": True}
+        known = {"ip": next_hop, "interfaceName": port, "resolver": True, "fib": True}
         hops.append({"flags": 3, "active": True, "weight": 1} | known)
     route = {"prefix": "10.0.0.8/30", "selected": True, "installed": True, "table": 5000}
     text = json.dumps({"10.0.0.8/30": [route | {"distance": 1, "nexthops": hops}]})

@@ -318,5 +318,5 @@ def test_what_forwards_cannot_be_accepted(name, file, old, new, lab):
 
 def test_nothing_is_no_statement_to_accept(lab):
     build, folder = lab("eos")
-    with pytest.raises(InputError, match="--accept: required how a statement"):
+    with pytest.raises(InputError, match="accept: required how a statement"):
         target("eos").check_emitted(build, folder, accept=["ntp", " "])

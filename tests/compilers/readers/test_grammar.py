@@ -53,7 +53,7 @@ class Notes:
     def unknown(self, line: int, text: str) -> None:
         self.told.append(f"{line} unknown: {text}")
 
-    def way(self, place, kind, *words):  # noqa: ARG002
+    def next_hop(self, place, kind, *words):  # noqa: ARG002
         return kind, " ".join(words).strip()
 
     def note(self, place, *words: str) -> None:

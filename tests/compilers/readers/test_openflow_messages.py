@@ -39,7 +39,7 @@ def test_no_differences(case, package):
 
 ONE_TABLE = replace(PROFILES["few-buckets"], tables=1)
 SHAPES = {**PROFILES, "one table, few buckets": ONE_TABLE}
-SHAPES["two ways"] = replace(PROFILES["few-buckets"], buckets=2)
+SHAPES["two ports"] = replace(PROFILES["few-buckets"], buckets=2)
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ def test_packets_from_hosts_are_told_from_transit(name, tmp_path):
         file.write_text(before)
     if name in A_WAY:
         lines = [t for t in before.splitlines() if t.startswith(A_WAY[name])]
-        way = next(t for t in lines if "100.64" in t and "Null0" not in t)
-        line = change(file, f"{way}\n", "")
+        next_hop = next(t for t in lines if "100.64" in t and "Null0" not in t)
+        line = change(file, f"{next_hop}\n", "")
         report = check(name, build, tmp_path)
         assert (str(file), line) in [(e.file, e.line) for e in report.examples]
 
@@ -84,9 +84,9 @@ def swapped(name, text):
     start = {"eos": "ip route 10", "nxos": "ip route 10", "junos": "set routing-options static"}
     lines = [t for t in text.splitlines() if t.startswith(start[name]) and "254" not in t]
     lines = [t for t in lines if "discard" not in t]
-    ways = [t.split(" ", 3 if name != "junos" else 6)[-1] for t in lines]
-    other = next(way for way in ways if way != ways[0])
-    return lines[0], lines[0].replace(ways[0], other)
+    next_hops = [t.split(" ", 3 if name != "junos" else 6)[-1] for t in lines]
+    other = next(next_hop for next_hop in next_hops if next_hop != next_hops[0])
+    return lines[0], lines[0].replace(next_hops[0], other)
 
 
 @pytest.mark.parametrize("name", FILES)

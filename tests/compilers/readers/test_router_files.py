@@ -41,7 +41,7 @@ FRR = {
     "another gateway": ("frr.conf", "ip route 10.0.0.8/29 10.", "ip route 10.0.0.8/29 11."),
     "not found": ("frr.conf", " onlink", ""),
     "its own address": ("frr.conf", "fe80::1/64", "fe80::2/64"),
-    "a way less": ("frr.conf", "ip route 10.0.0.8/29", "!"),
+    "a route less": ("frr.conf", "ip route 10.0.0.8/29", "!"),
     "another far end": ("frr.conf", "description 1 ", "description 2 "),
     "a discarded block": ("frr.conf", "10.0.0.0/25 reject", "10.0.0.8/29 reject"),
     "another protocol": ("frr.conf", "interface lo", "router ospf\n!\ninterface lo"),

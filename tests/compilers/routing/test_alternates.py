@@ -133,10 +133,10 @@ def test_first_link_down(q: int, case: str) -> None:
             if s == d or (x is None) != (between is None) or (x and quadric[x] != between):
                 continue
             failed = find_failure(build, f"{s}-{minimal_path[1]}")
-            (way,) = explain(build, s, d, [failed]).failing
-            assert way.fault == ""
-            assert len(way.path) - 1 == length
-            assert links(minimal_path[:2]).isdisjoint(links(way.path))
+            (hop,) = explain(build, s, d, [failed]).failing
+            assert hop.fault == ""
+            assert len(hop.path) - 1 == length
+            assert links(minimal_path[:2]).isdisjoint(links(hop.path))
             tried += 1
             if tried == 20:
                 return
@@ -153,20 +153,20 @@ def test_last_link_down_and_node_down(q: int) -> None:
         if len(path) < 3:
             continue
         x = path[1]
-        (way,) = explain(build, s, d, [find_failure(build, f"{x}-{d}")]).failing
-        assert len(way.path) - 1 == (5 if quadric[x] or quadric[d] else 3)
-        (way,) = explain(build, s, d, [find_failure(build, str(x))]).failing
-        assert (len(way.path) - 1, way.fault) == (3, "")
-        assert x not in way.path
+        (hop,) = explain(build, s, d, [find_failure(build, f"{x}-{d}")]).failing
+        assert len(hop.path) - 1 == (5 if quadric[x] or quadric[d] else 3)
+        (hop,) = explain(build, s, d, [find_failure(build, str(x))]).failing
+        assert (len(hop.path) - 1, hop.fault) == (3, "")
+        assert x not in hop.path
 
 
 def test_explain_says_what_is_lost() -> None:
     build = routed(q=3)
     s, x, d = next(p for d in range(2, 13) if len(p := explain(build, 0, d).minimal) == 3)
-    (way,) = explain(build, s, d, [find_failure(build, f"{s}-{x}")]).failing
-    assert way == Failing((s,), "lost: no port is left")
-    (way,) = explain(build, s, d, [find_failure(build, str(d))]).failing
-    assert way.fault == f"switch {d} is down"
+    (hop,) = explain(build, s, d, [find_failure(build, f"{s}-{x}")]).failing
+    assert hop == Failing((s,), "lost: no port is left")
+    (hop,) = explain(build, s, d, [find_failure(build, str(d))]).failing
+    assert hop.fault == f"switch {d} is down"
     for word in ("0-0", "zero", "0-"):
         with pytest.raises(InputError, match="required a node"):
             find_failure(build, word)

@@ -101,13 +101,13 @@ def lost_by_hand(build: Build, dead: tuple[int, int]) -> set[tuple[int, int]]:
     def onward(s: int, came: int, d: int) -> list[int]:
         k = int(egress[s, d])
         minimal, *others = (int(c.port[s, k]), *c.alternate[s, k].tolist())
-        ways = [far(s, p) for p in (minimal, *others) if p]
-        up = [v for v in ways if {s, v} != set(dead)]
-        if len(ways) > 1 and came not in ways and up:
+        alternates = [far(s, p) for p in (minimal, *others) if p]
+        up = [v for v in alternates if {s, v} != set(dead)]
+        if len(alternates) > 1 and came not in alternates and up:
             return up
         order = [far(s, p) for p in (minimal, *c.protection[s, k].tolist()) if p]
         bounce = [far(s, p) for p in c.bounce[s, k].tolist() if p]
-        tried = [*bounce, ways[0]] if came in ways else order
+        tried = [*bounce, alternates[0]] if came in alternates else order
         left = [v for v in tried if v != came and {s, v} != set(dead)]
         return left[:1] or ([came] if came in order else [])
 
@@ -158,10 +158,10 @@ def test_loads_are_those_of_shares_by_hand(topology: Topology) -> None:
     traffic = PATTERNS["uniform"](build.topology, hosts, 0)
     load: dict[tuple[int, int], float] = {}
     for s, d, amount in zip(traffic.source, traffic.destination, traffic.amount, strict=True):
-        way = explain(build, int(s), int(d))
-        for path, weight in zip((way.minimal, *way.alternates), way.weights, strict=True):
+        hop = explain(build, int(s), int(d))
+        for path, weight in zip((hop.minimal, *hop.alternates), hop.weights, strict=True):
             for link in pairwise(path):
-                load[link] = load.get(link, 0) + amount * weight / sum(way.weights)
+                load[link] = load.get(link, 0) + amount * weight / sum(hop.weights)
     assert found.as_emitted is not None
     assert found.as_emitted.peak == pytest.approx(max(load.values()))
     assert found.adaptive is None
@@ -210,7 +210,7 @@ def test_failed_links_are_explained() -> None:
     found = explain(build, 0, 17, [find_failure(build, "0-1")])
     assert found.passed
     assert len(found.failing) == 4
-    assert all(way.path[1] != 1 for way in found.failing)
+    assert all(hop.path[1] != 1 for hop in found.failing)
     down = explain(build, 0, 17, [find_failure(build, "17")])
     assert "switch 17 is down" in down.failing[0].fault
 

@@ -43,9 +43,9 @@ def test_packets_take_every_shortest_path_and_none_is_lost(tmp_path):
     for (source, destination), packets in zip(seen["pairs"], seen["whole"], strict=True):
         assert all(arrives for _, arrives in packets)
         found = Counter(tuple(passed) for passed, _ in packets)
-        wanted = {tuple(way) for way in nx.all_shortest_paths(graph, source, destination)}
+        wanted = {tuple(path) for path in nx.all_shortest_paths(graph, source, destination)}
         assert set(found) <= wanted
-        # 24 flows over 6 ways at most: that fewer than half of them are seen, one in millions.
+        # 24 flows over 6 paths at most: that fewer than half of them are seen, one in millions.
         assert len(found) > len(wanted) // 2
     assert not seen["lost"]
     assert len(seen["links"]) > 300

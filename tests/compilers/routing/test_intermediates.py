@@ -1,4 +1,4 @@
-"""Intermediates: ways, loads and failures by the minimal paths of both legs; rows; who refuses."""
+"""Intermediates: paths, loads and failures by the minimal paths of both legs; rows; who refuses."""
 
 from __future__ import annotations
 
@@ -62,28 +62,28 @@ def legs(build: Build) -> dict[tuple[int, int], tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("build", [over(q=3), compiled("slimfly", "none")], ids=["q=3", "slimfly"])
-def test_every_way_is_two_minimal_paths(build: Build) -> None:
+def test_every_path_is_two_minimal_paths(build: Build) -> None:
     path, order = legs(build), len(build.wiring.names)
     for s, d in [(s, d) for s in range(0, order, 11) for d in range(0, order, 7) if s != d]:
         found = explain(build, s, d)
-        ways = Counter(path[s, r] + path[r, d][1:] for r in range(order))
-        assert found.weights[0] == ways.pop(path[s, d])
-        assert Counter(found.alternates) == ways
+        alternates = Counter(path[s, r] + path[r, d][1:] for r in range(order))
+        assert found.weights[0] == alternates.pop(path[s, d])
+        assert Counter(found.alternates) == alternates
         assert set(found.weights[1:]) == {1}
-        for way, middle, channel in zip(
+        for chosen, middle, channel in zip(
             found.alternates,
             found.intermediates,
             found.as_dict(build)["alternate_channels"],
             strict=True,
         ):
-            assert way == path[s, middle] + path[middle, d][1:]
+            assert chosen == path[s, middle] + path[middle, d][1:]
             assert channel == sorted(channel)
-            turn = way.index(middle)
-            assert turn in (0, len(way) - 1) or channel[turn - 1] < channel[turn]
+            turn = chosen.index(middle)
+            assert turn in (0, len(chosen) - 1) or channel[turn - 1] < channel[turn]
 
 
 @pytest.mark.parametrize("build", [over(q=3), over(**IQ)], ids=["polarfly", "polarstar"])
-def test_loads_are_those_of_every_way(build: Build) -> None:
+def test_loads_are_those_of_every_path(build: Build) -> None:
     path, order = legs(build), len(build.wiring.names)
     found = LinkLoads.of(build, "tornado", 1)
     load: Counter[tuple[int, int]] = Counter()
@@ -139,14 +139,14 @@ def test_other_families_carry_every_permutation_at_half_of_uniform(name: str) ->
 
 @pytest.mark.parametrize("protect", ["none", "node"])
 @pytest.mark.parametrize("q", [3, 4])
-def test_what_is_proved_of_legs_holds_of_ways(q: int, protect: str) -> None:
+def test_what_is_proved_of_legs_holds_of_paths(q: int, protect: str) -> None:
     build = over(q=q, protect=protect)
     kinds = ("link", "node", "2") if protect == "node" else ()
     report = verify(build, failures=None, with_channels=True)
     assert report.passed
-    assert report.ways is not None
+    assert report.alternates is not None
     order = q * q + q + 1
-    assert (report.ways.ways, report.ways.strays, report.ways.max_hops) == (
+    assert (report.alternates.paths, report.alternates.strays, report.alternates.max_hops) == (
         order * order * (order - 1),
         0,
         4,
@@ -161,7 +161,7 @@ def test_what_is_proved_of_legs_holds_of_ways(q: int, protect: str) -> None:
 
 @pytest.mark.parametrize("build", [over(q=3, protect="node"), over(**IQ, protect="node")],
                          ids=["polarfly", "polarstar"])  # fmt: skip
-def test_every_way_arrives_with_any_link_or_switch_down(build: Build) -> None:
+def test_every_path_arrives_with_any_link_or_switch_down(build: Build) -> None:
     """Followed switch by switch; a neighbour of a dead intermediate sends packets on from there."""
     far, order = build.wiring.far, len(build.wiring.names)
     links = [(s, int(d)) for s in range(order) for d in far[s] if d > s]
@@ -183,11 +183,11 @@ def test_without_repair_packets_over_a_dead_link_are_lost() -> None:
     build = over(q=3)
     near = int(build.wiring.far[0, 0])
     found = explain(build, 0, near, (find_failure(build, f"0-{near}"),))
-    assert {bool(way.fault) for way in found.failing} == {True, False}
+    assert {bool(chosen.fault) for chosen in found.failing} == {True, False}
 
 
 def test_a_leg_to_a_part_that_is_cut_off_breaks_the_promise(tmp_path: Path) -> None:
-    """Two rings and a bridge: a packet may be sent to a switch beyond, and its own way is whole."""
+    """Two rings and a bridge: a packet may be sent to a switch beyond, its own path is whole."""
     graph = nx.cycle_graph(4)
     graph.add_edges_from([(4, 5), (5, 6), (6, 7), (7, 4), (0, 4)])
     nx.write_edgelist(graph, tmp_path / "edges.txt", data=False)

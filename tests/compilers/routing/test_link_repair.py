@@ -117,7 +117,7 @@ def test_a_lost_node_leaves_the_others_the_routes_of_a_compile_without_it(
 
 @few_or_all
 @each_fabric
-def test_packets_arrive_by_every_way_and_no_class_names_a_dead_port(
+def test_packets_arrive_by_every_path_and_no_class_names_a_dead_port(
     fabric: dict[str, object], most: int
 ) -> None:
     """Alternates too, by the rule of the switch; minimal as the graph of what is left says."""
@@ -132,7 +132,7 @@ def test_packets_arrive_by_every_way_and_no_class_names_a_dead_port(
         report = verify(replace(build, topology=topology, wiring=wiring, tables=repair.tables))
         # Classes that no row leads to keep their dead ports: this is no build that would pass.
         assert report.delivered == report.minimal == report.pairs, (link, report)
-        assert report.ways is None or not report.ways.strays
+        assert report.alternates is None or not report.alternates.strays
         assert not dead_ports_in_use(build, damage, repair)
 
 

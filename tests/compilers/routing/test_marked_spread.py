@@ -1,4 +1,4 @@
-"""Marked spread: every way, length, failure and load against paths listed by hand; who refuses."""
+"""Marked spread: every path, length, failure and load against paths listed by hand; who refuses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compilers.forwarding.many_packets import ManyPackets
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain, find_failure
 from compilers.proof.failures.dead_switches import links_taken
-from compilers.proof.failures.failure_walks import walk_failures, walk_ways
+from compilers.proof.failures.failure_walks import walk_alternates, walk_failures
 from compilers.proof.lossless.channels import channels
 from compilers.proof.soundness.build_soundness import promise
 from compilers.proof.walks.delivery import verify
@@ -64,8 +64,8 @@ def test_paths_are_those_of_the_rule(family: str, q: int) -> None:
         found, expected = explain(build, *pair), by_hand[pair]
         total = sum(found.weights)
         shares = [Fraction(weight, total) for weight in found.weights]
-        ways = zip((found.minimal, *found.alternates), shares, strict=True)
-        assert {path: share for path, share in ways if share} == expected
+        alternates = zip((found.minimal, *found.alternates), shares, strict=True)
+        assert {path: share for path, share in alternates if share} == expected
         assert all(len(path) <= 5 + (family == "pn") for path in expected)
         assert all(len(set(path)) == len(path) for path in expected)
 
@@ -127,14 +127,14 @@ def test_an_oft_full_of_hosts_sends_half(pattern: str) -> None:
 
 @pytest.mark.parametrize("protect", ["none", "node"])
 @pytest.mark.parametrize("q", [3, 4, 5, 7])
-def test_every_pair_arrives_by_every_way_under_every_failure(q: int, protect: str) -> None:
+def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: str) -> None:
     """In at most 4 links; 7 with a link down, 5 with a switch down; two failures lose nothing."""
     build = marked(q, protect)
     report = verify(build, failures=None)
     assert report.passed
     assert report.local is None  # walked
-    assert report.ways is not None
-    assert (report.ways.strays, report.ways.max_hops) == (0, 4)
+    assert report.alternates is not None
+    assert (report.alternates.strays, report.alternates.max_hops) == (0, 4)
     most = {"link": (7, 3), "node": (5, 1), "2": (10, 7)}
     assert {f.kind: (f.max_hops, f.stretch) for f in report.failures} == {
         kind: most[kind] for kind in most if protect == "node" and (kind != "2" or q > 3)
@@ -156,8 +156,8 @@ def test_every_pair_of_a_projective_network_arrives_under_every_failure(
     build = marked(q, protect, family=family)
     report = verify(build, failures=None)
     assert report.passed
-    assert report.ways is not None
-    assert (report.ways.strays, report.ways.max_hops) == (0, most)
+    assert report.alternates is not None
+    assert (report.alternates.strays, report.alternates.max_hops) == (0, most)
     kinds = ["link", "node"] * (protect == "node")
     assert [(f.kind, f.lost_pairs, f.max_hops) for f in report.failures] == [
         (kind, 0, hops) for kind, hops in zip(kinds, under, strict=False)
@@ -178,13 +178,13 @@ def test_pairs_that_a_failure_takes_are_counted(family: str, q: int) -> None:
         word = "-".join(build.wiring.names[end] for end in link)
         dead = (find_failure(build, word),)
         for s, d in product(range(order), towards):
-            lost += s != d and any(way.fault for way in explain(build, s, d, dead).failing)
+            lost += s != d and any(path.fault for path in explain(build, s, d, dead).failing)
     assert report.lost_pairs == lost > 0
 
 
 @each_fabric
 def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> None:
-    """The controller's tables after each dead link: every way of hosts and of marks arrives."""
+    """The controller's tables after each dead link: every path of hosts and of marks arrives."""
     build = marked(q, "link", family=family)
     intact = Intact.of(build)
     links = links_of(build)
@@ -193,18 +193,18 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
         topology, wiring = remaining(build.topology, build.wiring, damage)
         tables = repaired(intact, damage.links).tables
         after = replace(build, topology=topology, wiring=wiring, tables=tables)
-        found = walk_ways(after)
+        found = walk_alternates(after)
         assert found.strays == 0
         assert found.max_hops <= {"polarfly": 7, "oft": 8, "pn": 9}[family]
 
 
 @each_fabric
-def test_packets_to_a_dead_switch_take_every_way_but_the_last_link(family: str, q: int) -> None:
+def test_packets_to_a_dead_switch_take_every_path_but_the_last_link(family: str, q: int) -> None:
     build = marked(q, "node", family=family)
     ends = np.flatnonzero(build.topology.endpoints)
     sent = links_taken(ManyPackets.of(build), ends, ends).packets
-    ways = (path for paths in paths_by_hand(family, q).values() for path in paths)
-    assert sent == sum(len(path) > 2 for path in ways)
+    alternates = (path for paths in paths_by_hand(family, q).values() for path in paths)
+    assert sent == sum(len(path) > 2 for path in alternates)
 
 
 def test_too_many_failures_to_follow_are_refused() -> None:

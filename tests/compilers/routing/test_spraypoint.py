@@ -38,8 +38,8 @@ def near(build: Build) -> list[set[int]]:
 def taken(build: Build, pair: tuple[int, int]) -> list[Hops]:
     """The paths that packets of a pair take."""
     found = explain(build, *pair)
-    ways = zip((found.minimal, *found.alternates), found.weights, strict=True)
-    return [tuple(path) for path, weight in ways if weight]
+    alternates = zip((found.minimal, *found.alternates), found.weights, strict=True)
+    return [tuple(path) for path, weight in alternates if weight]
 
 
 @pytest.mark.parametrize("q", [3, 4, 5, 7])
@@ -143,8 +143,8 @@ def test_nothing_is_lost_or_loops_whatever_one_fails(topology: Topology, protect
     )
     for report in (walked, proved):
         assert report.passed
-        assert report.ways is not None
-        assert report.ways.strays == 0
+        assert report.alternates is not None
+        assert report.alternates.strays == 0
         assert all(case.lost_pairs == case.looped == 0 for case in report.failures)
 
 

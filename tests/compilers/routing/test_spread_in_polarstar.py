@@ -1,7 +1,7 @@
 """PolarStar has no marked packets: what they would carry there, beside what Valiant does.
 
 The rule of other families, with one random link more or two, by plain arrays: any link, then any
-but back, then minimal ways, which bounce where they would go back. For every link the worst
+but back, then minimal paths, which bounce where they would go back. For every link the worst
 permutation is an assignment (docs/concepts/how-it-works.md, "Spread").
 """
 

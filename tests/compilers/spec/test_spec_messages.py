@@ -170,5 +170,5 @@ def test_all_mended_at_once_compiles() -> None:
     Path("inventory.yaml").write_text(nodes)
     assert len(compile_fabric(load_fabric("fabric.yaml")).wiring.names) == 57
     Path("inventory.yaml").write_text(nodes.replace("b: n45", "b: n44"))
-    with pytest.raises(InputError, match="compile with --cables-of an earlier build"):
+    with pytest.raises(InputError, match="compile with `cables_of` an earlier build"):
         compile_fabric(load_fabric("fabric.yaml"))

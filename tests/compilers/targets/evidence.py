@@ -230,7 +230,7 @@ EVIDENCE: dict[str, dict[str, Check]] = {
         ROUTES: parsed(VTYSH, FILES + "test_vtysh_accepts_sonics_frr_conf"),
         ALTERNATES: parsed(
             "FRR 8.4's daemons",
-            HERE + "test_host_vrf_live.py::test_every_pair_answers_over_compiled_ways",
+            HERE + "test_host_vrf_live.py::test_every_pair_answers_over_compiled_paths",
         ),
         UNEQUAL: no("with `srv6` hosts choose"),
         EVERY_HOP: read("SONiC Weighted ECMP (doc/wcmp/wcmp-design.md), 2.2"),

@@ -134,8 +134,8 @@ class Panel(Routers):
             if v >= 0:
                 port = self.port(v, u)
                 for route in self.routers[v].routes(("bgp", "static", "186", "196")):
-                    ways = route.get("nexthops", [route])
-                    if any(way.get("dev") == port for way in ways) and route["dst"] not in own:
+                    paths = route.get("nexthops", [route])
+                    if any(path.get("dev") == port for path in paths) and route["dst"] not in own:
                         found.append((v, route["dst"]))
         return found
 

@@ -97,7 +97,7 @@ def main(build, out, target, folder, wanted):
         seen["down"] = [fabric.pings(version) for version in (4, 6)]
         fabric.set_link(*wanted["down"], up=True)
         fabric.settle()
-        if "after" in wanted:  # it has a way to each prefix at once, and the first one again later
+        if "after" in wanted:  # it has a path to each prefix at once, and the first one again later
             until(lambda: fabric.learnt() == learnt)
         seen["again"] = fabric.kernel()
         if target == "linux":

@@ -214,8 +214,8 @@ class TextFabric:
             self.number[s, d] = -1 if value is None else classes.index(value)
         return classes
 
-    def every_way(self):
-        """The packets of every pair by every way, with nothing down."""
+    def every_path(self):
+        """The packets of every pair by every path, with nothing down."""
         s, d = (side.ravel() for side in np.meshgrid(self.ends, self.ends, indexing="ij"))
         s, d = s[s != d], d[s != d]
         return self._sent(s, d, np.full((len(s), 2), -2))
@@ -258,11 +258,11 @@ class TextFabric:
         """bool[n]: packets that are spread over ports where they are, of which one is up."""
         live = self._live(now[:, None], ports, down[:, None]).any(axis=1)
         shares = ports.any(axis=1)
-        assert (live >= shares).all(), "no way is left to spread a packet over"
+        assert (live >= shares).all(), "no path is left to spread a packet over"
         return shares
 
     def _at_hosts(self, path, d, failed):
-        """Packets of hosts none of whose shared ways is up, with the first one down."""
+        """Packets of hosts none of whose shared paths is up, with the first one down."""
         down = failed(path[:, 0], path[:, 1])
         met = (down[:, 0] != down[:, 1]) | (path[:, 1] != d)
         asked = np.unique(np.column_stack((path[:, 0], d, down))[met], axis=0)
@@ -291,17 +291,17 @@ class TextFabric:
         return np.where(live.any(axis=1) & (told | (out != came)), out, 0)
 
     def _sent(self, s, d, down):
-        """The packets of pairs (s, d) while something is down, by every way that is up."""
+        """The packets of pairs (s, d) while something is down, by every path that is up."""
         row = s, self.number[s, d]
         shared = self.shared[row]
         live = self._live(s[:, None], shared, down[:, None])
-        which, way = np.nonzero(live)
+        which, taken = np.nonzero(live)
         alone = np.flatnonzero(~live.any(axis=1))
         entry = self._first(
             s[alone], np.zeros(len(alone), int), self.entry[row][alone], down[alone]
         )
-        out = np.concatenate((shared[which, way], entry))
-        marked = np.concatenate((self.marks[row][which, way], np.zeros(len(alone), int)))
+        out = np.concatenate((shared[which, taken], entry))
+        marked = np.concatenate((self.marks[row][which, taken], np.zeros(len(alone), int)))
         which = np.concatenate((which, alone))
         s, d, down = s[which], d[which], down[which]
         lost = out == 0
@@ -311,15 +311,15 @@ class TextFabric:
         return Packets.all_of([none, *self._marked(d, down, marked, path, came)])
 
     def _marked(self, d, down, marked, path, came):
-        """The packets from the last switch of their path, by every way that marks may take."""
+        """The packets from the last switch of their path, by every path that marks may take."""
         now, last = path[:, -1], path.shape[1] - 1
         at = now, self.number[now, d], came
         ports, kept = self.spread[at], self.kept[at]
         ports = np.where(((marked == last) & (now != d))[:, None], ports, 0)
         plain = ~ports.any(axis=1)
         yield self._followed(d[plain], down[plain], marked[plain], path[plain], came[plain])
-        which, way = np.nonzero(self._live(now[:, None], ports, down[:, None]))
-        out = ports[which, way]
+        which, taken = np.nonzero(self._live(now[:, None], ports, down[:, None]))
+        out = ports[which, taken]
         after = np.column_stack((path[which], self.far[now[which], out]))
         into = self.far_port[now[which], out]
         if len(which):

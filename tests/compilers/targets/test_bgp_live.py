@@ -141,7 +141,7 @@ def beside_by_hand(folder, q, events):
     """Alternates with repair lose traffic no longer than eBGP by hand, in each event.
 
     Of a restart of bgpd, whose loss begins later and ends later, no more datagrams are lost.
-    Nothing is lost for good, and every way of every share is back (`FrrRouter.ready`).
+    Nothing is lost for good, and every path of every share is back (`FrrRouter.ready`).
     """
     build = compiled(folder, q, "compact-valiant")
     edges = build.topology.graph.edges().tolist()

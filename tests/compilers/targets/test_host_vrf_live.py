@@ -99,8 +99,8 @@ def lengths(build, source, destination):
     return {1 + hops(build, vertex, destination) for vertex in far}
 
 
-def test_every_pair_answers_over_compiled_ways(seen):
-    """By its TTL each answer took one of the ways of its class, and some took an alternate."""
+def test_every_pair_answers_over_compiled_paths(seen):
+    """By its TTL each answer took one of the paths of its class, and some took an alternate."""
     build, found = seen
     longer = 0
     for by_version in found["pings"]:

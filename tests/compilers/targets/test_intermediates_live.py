@@ -74,8 +74,8 @@ def test_every_intermediate_has_its_share_of_flows(build, seen):
     expected.update(found.alternates)
     shares = Counter(tuple(path) for path in seen["shares"])
     assert shares.keys() == expected.keys()
-    for path, ways in expected.items():
-        mean = 260 * ways / 13
+    for path, paths in expected.items():
+        mean = 260 * paths / 13
         assert abs(shares[path] - mean) < 5 * mean**0.5
 
 

@@ -46,7 +46,7 @@ def test_every_file_says_what_the_tables_say(topology, protect, name, options, t
     assert report.delivered == report.pairs > 0
 
 
-def test_main_shares_every_shortest_way_and_no_table_tells_hosts_apart(tmp_path):
+def test_main_shares_every_shortest_path_and_no_table_tells_hosts_apart(tmp_path):
     """By the words of the files and the cables alone, in both targets."""
     build = fabric(protect="none")
     graph, w = graph_of(build), build.wiring
@@ -58,11 +58,11 @@ def test_main_shares_every_shortest_way_and_no_table_tells_hosts_apart(tmp_path)
             assert "rule add" not in (files / "rules.batch").read_text()
             far = {w.port_name(v, int(p)): int(f) for p, f in zip(w.port[v], w.far[v], strict=True)}
             for d in set(graph) - {v}:
-                ways = {
+                paths = {
                     name for name, f in far.items() if f in graph[v] and away[f][d] < away[v][d]
                 }
                 for block in (build.addressing.network(d), build.addressing.network6(d)):
-                    assert first_choice(files, str(block)) == ways, (name, v, d)
+                    assert first_choice(files, str(block)) == paths, (name, v, d)
 
 
 def first_choice(files, prefix):
@@ -73,8 +73,8 @@ def first_choice(files, prefix):
     text = (files / "routes.batch").read_text()
     hops = dict(re.findall(r"replace id (\d+) via \S+ dev (\S+)", text))
     groups = dict(re.findall(r"replace id (\d+) group (\S+)", text))
-    (way,) = re.findall(rf"route replace {prefix} nhid (\d+) metric 1 table 254 ", text)
-    return {hops[m.removesuffix(",1")] for m in groups.get(way, f"{way},1").split("/")}
+    (path,) = re.findall(rf"route replace {prefix} nhid (\d+) metric 1 table 254 ", text)
+    return {hops[m.removesuffix(",1")] for m in groups.get(path, f"{path},1").split("/")}
 
 
 MUTANTS = [

@@ -77,8 +77,8 @@ def spread_ports(files, port):
     text = (files / "routes.batch").read_text()
     hops = dict(re.findall(r"replace id (\d+) via \S+ dev (\S+)", text))
     groups = dict(re.findall(r"replace id (\d+) group (\S+)", text))
-    ways = re.findall(rf"route replace \S+ nhid (\d+) metric 1 table {table} ", text)
-    return [{hops[m.removesuffix(",1")] for m in groups[way].split("/")} for way in ways]
+    paths = re.findall(rf"route replace \S+ nhid (\d+) metric 1 table {table} ", text)
+    return [{hops[m.removesuffix(",1")] for m in groups[path].split("/")} for path in paths]
 
 
 LINUX = [

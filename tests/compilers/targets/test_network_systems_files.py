@@ -312,7 +312,7 @@ def test_pools_of_links(name, tmp_path):
 
 @pytest.mark.parametrize("text", ["10.0.0.1/8", "10.0.0.0", "fd00::/64", "x", ""])
 def test_a_pool_is_a_network(text, tmp_path):
-    with pytest.raises(InputError, match="--set links: required an IPv4 network such as"):
+    with pytest.raises(InputError, match="set links: required an IPv4 network such as"):
         target("eos").render(fabric(q=2), tmp_path, options={"links": text})
 
 

@@ -105,7 +105,7 @@ def test_alternates_and_protection_too(build, seen):
         ("shared", "bundle(symmetric_l3l4+udp,6,hrw,ofport,members:"),
     ],
 )
-def test_marks_intermediates_and_ways_at_every_hop_too(build, seen, name, parts):
+def test_marks_intermediates_and_paths_at_every_hop_too(build, seen, name, parts):
     encoder = Encoder(load(build[1] / name))
     for v, dumps in enumerate(seen[name]):
         assert dumps["wire"] == dumps["text"]

@@ -229,7 +229,7 @@ def test_no_name_or_folder_gets_into_a_file_unchecked(name, tmp_path):
     with pytest.raises(InputError, match="nodes: required a name of at most 63 letters"):
         target(name).render(replace(build, wiring=wiring), tmp_path / "out")
     for option, value in (("configs", "a b"), ("configs", "-x"), ("system", "ios")):
-        with pytest.raises(InputError, match=f"--set {option}: required "):
+        with pytest.raises(InputError, match=f"set {option}: required "):
             target(name).render(build, tmp_path / "out", options={option: value})
     assert not (tmp_path / "out").exists()
 

@@ -15,7 +15,7 @@ from compilers.audit.route_report import RouteReport
 from compilers.proof.explanation import explain
 from compilers.proof.walks.delivery import verify
 from compilers.targets.target_lookup import target
-from controller.devices.device_push import DevicePush, PushWay
+from controller.devices.device_push import DevicePush, PushSettings
 from controller.devices.push_report import typed_push
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
@@ -141,10 +141,10 @@ class Followed:
             key = path[-1], vrf, address
             if key not in self.known:
                 self.known[key] = self.onward(*key)
-            ways = [way for way in self.known[key] if frozenset((path[-1], way[0])) not in dead]
-            if not ways:
+            walks = [walk for walk in self.known[key] if frozenset((path[-1], walk[0])) not in dead]
+            if not walks:
                 found.add(None)
-            for node, there in ways:
+            for node, there in walks:
                 if there == "delivered":
                     found.add(path)
                 else:
@@ -159,8 +159,8 @@ def test_packets_go_by_the_text_as_by_the_rule(tmp_path):
     followed, names = Followed(tmp_path), build.wiring.names
     for s, d in [pair for pair in permutations(range(20), 2) if sum(pair) % 5 == 0]:
         told = explain(build, s, d)
-        ways = zip((told.minimal, *told.alternates), told.weights, strict=True)
-        wanted = {tuple(names[v] for v in path) for path, weight in ways if weight}
+        walks = zip((told.minimal, *told.alternates), told.weights, strict=True)
+        wanted = {tuple(names[v] for v in path) for path, weight in walks if weight}
         assert followed.paths(names[s], names[d]) == wanted
 
 
@@ -258,7 +258,7 @@ def test_tables_as_rendered_are_right(name, folders, tmp_path):
 
 def test_push_refuses_them(tmp_path):
     with pytest.raises(InputError, match=r"routing\.balance: required another balance: push"):
-        DevicePush(sprayed("polarfly"), "eos", {}, tmp_path, PushWay()).run()
+        DevicePush(sprayed("polarfly"), "eos", {}, tmp_path, PushSettings()).run()
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,10 @@ def test_every_mistake_at_once():
     with pytest.raises(InputError) as error:
         options.choose("frr", VERSIONS, {"verson": "8.4", "routing": "ospf", "x": "1"})
     assert str(error.value).splitlines() == [
-        "--set: required an option of target frr: version, routing, given verson; "
+        "set: required an option of target frr: version, routing, given verson; "
         "did you mean version?",
-        "--set routing: required static or bgp, given ospf",
-        "--set: required an option of target frr: version, routing, given x",
+        "set routing: required static or bgp, given ospf",
+        "set: required an option of target frr: version, routing, given x",
     ]
 
 
@@ -42,9 +42,9 @@ def test_words_that_are_none():
     with pytest.raises(InputError) as error:
         options.read(["version", "=1", "a=1", "a=2"])
     assert str(error.value).splitlines() == [
-        "--set: required NAME=VALUE, given version",
-        "--set: required NAME=VALUE, given '=1'",
-        "--set a: required one value, given two or more",
+        "set: required NAME=VALUE, given version",
+        "set: required NAME=VALUE, given '=1'",
+        "set a: required one value, given two or more",
     ]
     with pytest.raises(InputError, match=r"^--napalm: required NAME=VALUE, given port"):
         options.read(["port"], "--napalm")

@@ -109,11 +109,11 @@ def differences(build, folder, held, options):
     """The kinds of what `check routes` finds in the kernels' routes; the pools are discarded."""
     (folder / "said").mkdir(exist_ok=True)
     for node, routes in held.items():
-        ways = {
+        paths = {
             ("main", prefix): [[("fe80::1", *hop) for hop in hops.items()]]
             for prefix, hops in routes.items()
         }
         pools = {("main", pool): DISCARD for pool in fabric_pools(build.addressing)}
-        write(folder / "said" / f"{node}.json", kernel(ways | pools))
+        write(folder / "said" / f"{node}.json", kernel(paths | pools))
     report = RouteReport.of(build, [folder / "said"], "frr", options)
     return [one.kind for one in report.differences]

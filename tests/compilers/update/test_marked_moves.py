@@ -157,7 +157,7 @@ def test_what_stays_changes_in_place() -> None:
 
 
 def test_pairs_whose_packets_may_be_spread_over_a_cable_are_told() -> None:
-    """Every way of every pair, by hand, that takes the cable which is moved."""
+    """Every path of every pair, by hand, that takes the cable which is moved."""
     old, new = ends("a cable moved")
     link = {5, int(old.wiring.far[5, 1])}
     exposed = sum(

@@ -230,7 +230,7 @@ def test_a_class_differs_by_any_of_its_ports():
     assert not changed_classes(classes, classes, nodes).any()
 
 
-def test_a_walker_for_each_of_the_ways_at_every_hop():
+def test_a_walker_for_each_of_the_paths_at_every_hop():
     """Rows were proved by the minimal ports alone."""
     topology = "{family: hyperx, sides: 3x3}"
     several = build(topology, ("ecmp, transit: ecmp", "none"))

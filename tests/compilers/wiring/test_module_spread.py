@@ -53,7 +53,7 @@ def test_triangles_are_parted_and_modules_even(q, modules):
 @pytest.mark.parametrize("q", [5, 7, 8])
 def test_racks_have_the_cables_that_they_had(q):
     """Only ports differ: which switches are cabled, and how many cables join two racks, stays."""
-    spread, filled = (modular(q, 4, 8, way, protect="none") for way in ("spread", "filled"))
+    spread, filled = (modular(q, 4, 8, order, protect="none") for order in ("spread", "filled"))
     assert np.array_equal(spread.wiring.far, filled.wiring.far)
     assert np.array_equal(spread.hardware.rack, filled.hardware.rack)
     assert not np.array_equal(spread.wiring.port, filled.wiring.port)

@@ -233,7 +233,7 @@ def test_a_successor_goes_on_taking_back(tmp_path, part):
     site.until(lambda: a.rollout.state == "back" and a.rollout.round == 1)
     site.step(only=sorted(site.ends)[: int(part * len(site.ends))])
     site.kill("a")
-    assert read(site.store).way == "back"
+    assert read(site.store).direction == "back"
     b = site.instances["b"]
     site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
     site.until(lambda: b.fabric.complete and not b.several.mover.busy)

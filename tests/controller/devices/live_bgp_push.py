@@ -12,7 +12,7 @@ from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
-from controller.devices.device_push import PushWay
+from controller.devices.device_push import PushSettings
 from mininet_scenarios.engines.routers import until
 from polarfab.fabric import Fabric
 from polarfab.switches import push
@@ -25,7 +25,7 @@ def main(out, new, target, folder):
     site, seen = Site(new, out, new, target, folder), {}
 
     def sent():
-        reach = PushWay(f"{folder}/reach {{node}}", f"{folder}/etc/{{node}}", stop_on=0)
+        reach = PushSettings(f"{folder}/reach {{node}}", f"{folder}/etc/{{node}}", stop_on=0)
         found = push(Fabric.load(new), target, reach, OPTIONS, unverified=True)
         return [{**one.as_dict(), "differences": len(one.differences)} for one in found.switches]
 

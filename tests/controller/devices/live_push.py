@@ -14,7 +14,7 @@ from pathlib import Path
 
 from compilers.audit.route_report import RouteReport
 from compilers.tables.folders.build_folder import load
-from controller.devices.device_push import PushWay
+from controller.devices.device_push import PushSettings
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample
 from polarfab.fabric import Fabric
@@ -63,8 +63,10 @@ class Site:
     def sh(self, node, command):
         return self.fabric.switches[int(node)].run(str(self.folder / "reach"), node, command)
 
-    def push(self, **way):
-        reach = PushWay(f"{self.folder}/reach {{node}}", f"{self.folder}/etc/{{node}}", **way)
+    def push(self, **settings):
+        reach = PushSettings(
+            f"{self.folder}/reach {{node}}", f"{self.folder}/etc/{{node}}", **settings
+        )
         found = push(Fabric.load(self.new), self.target, reach, unverified=True)
         return [{**one.as_dict(), "differences": len(one.differences)} for one in found.switches]
 

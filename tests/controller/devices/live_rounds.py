@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from compilers.tables.folders.build_folder import load
-from controller.devices.device_push import PushWay
+from controller.devices.device_push import PushSettings
 from polarfab.fabric import Fabric
 from polarfab.switches import push
 from tests.controller.devices.live_push import Site
@@ -50,7 +50,7 @@ def lost(running):
 
 def main(old, out, new, folder):
     site, seen = Site(old, out, new, "frr", folder), {}
-    reach = PushWay(f"{folder}/reach {{node}}", f"{folder}/etc/{{node}}")
+    reach = PushSettings(f"{folder}/reach {{node}}", f"{folder}/etc/{{node}}")
     for word, one, other in (("there", new, old), ("back", old, new)):
         running = pings(site)
         found = push(Fabric.load(one), "frr", reach, unverified=True, old=Fabric.load(other))

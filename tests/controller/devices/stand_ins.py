@@ -471,8 +471,10 @@ class Sonic(Shell):
             if entry.get("blackhole"):
                 routes[table, prefix] = [[("discard", "", 1)]]
             else:
-                ways = zip(entry["nexthop"].split(","), entry["ifname"].split(","), strict=True)
-                routes[table, prefix] = [[(*way, 1) for way in ways]]
+                next_hops = zip(
+                    entry["nexthop"].split(","), entry["ifname"].split(","), strict=True
+                )
+                routes[table, prefix] = [[(*settings, 1) for settings in next_hops]]
         if self.learned and "router bgp" in self.frr:
             routes |= self.learned
         return self.show("sonic", routes)

@@ -13,7 +13,7 @@ import pytest
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target_lookup import target
 from controller.devices import device_push
-from controller.devices.device_push import DevicePush, PushWay
+from controller.devices.device_push import DevicePush, PushSettings
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.frr_device import FrrDevice
 from controller.devices.napalm_device import EosDevice
@@ -61,14 +61,14 @@ class Site:
         monkeypatch.setattr("napalm.get_network_driver", lambda name: drivers(self.devices)(name))
         monkeypatch.setattr(device_push, "PROOF_PATIENCE", 0)
 
-    def push(self, build=None, old=None, nodes=(), **way):
+    def push(self, build=None, old=None, nodes=(), **settings):
         build = build or self.build
         out = self.folder / "out" / build.identity
         if not out.exists():
             target(self.system).render(build, out, options=self.options)
         given = old and (old, self.folder / "out" / old.identity)
-        way = PushWay("echo {node}", **way)
-        push = DevicePush(build, self.system, self.options, out, way, old=given)
+        settings = PushSettings("echo {node}", **settings)
+        push = DevicePush(build, self.system, self.options, out, settings, old=given)
         self.report = push.run(nodes)
         return {one.node: one for one in self.report.switches}
 
@@ -372,7 +372,7 @@ def test_what_a_system_cannot_overrule_is_refused(system, tmp_path, monkeypatch)
     """No dry run and no push without a word, as if others' lines had been taken out."""
     site = Site("sonic", tmp_path, monkeypatch)
     site.system = system
-    with pytest.raises(InputError, match="--overrule: required ports, given lines"):
+    with pytest.raises(InputError, match="overrule: required ports, given lines"):
         site.push(overrule=frozenset({"lines"}), dry=True)
 
 
@@ -434,8 +434,8 @@ def test_routes_of_bgp_around_a_shut_port_are_proved(made, batch, tmp_path, monk
                 via = {(port, ":" in p): gate for p, (w,) in routes.items() for gate, port, _ in w}
                 for prefix, (hops,) in routes.items():
                     ports = left.get(name, {}).get(prefix, {port for _, port, _ in hops})
-                    ways = [(via[port, ":" in prefix], port, 1) for port in sorted(ports)]
-                    found[table, prefix] = [ways]
+                    next_hops = [(via[port, ":" in prefix], port, 1) for port in sorted(ports)]
+                    found[table, prefix] = [next_hops]
 
     learn({})
     assert states(site.push()) == {"pushed"}
@@ -656,7 +656,7 @@ def test_what_has_no_rounds(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="numbered by build"):
         site.push(old=site.build)
     chosen = {"routing": "static", "lossless": "pairs"}
-    with pytest.raises(InputError, match="--from: required lossless=off, given pairs: priorities"):
+    with pytest.raises(InputError, match="from: required lossless=off, given pairs: priorities"):
         PushRounds.of(target("eos"), other, tmp_path, site.build, chosen)
 
 
@@ -708,8 +708,8 @@ def without(port):
 
     def spoil(routes):
         for place in [p for p, c in routes.items() if any(h[1] == port for w in c for h in w)]:
-            ways = [[hop for hop in way if hop[1] != port] for way in routes[place]]
-            routes[place] = [way for way in ways if way]
+            next_hops = [[hop for hop in settings if hop[1] != port] for settings in routes[place]]
+            routes[place] = [settings for settings in next_hops if settings]
             if not routes[place]:
                 del routes[place]
 

@@ -301,7 +301,7 @@ def test_whatever_is_asked_gets_an_answer(api, method, path, data):
         ("", 0o600, "at least one token"),
         ("short\n", 0o600, "at least 16 characters, given one of 5"),
         (f"{TOKEN} {TOKEN}\n", 0o600, "NAME ROLE TOKEN, or TOKEN, given 2 words"),
-        (f"# us\nalice aply {TOKEN}\n", 0o600, "tokens:2: --token-file: required read or operate"),
+        (f"# us\nalice aply {TOKEN}\n", 0o600, "tokens:2: token_file: required read or operate"),
         (f"al/ice apply {TOKEN}\n", 0o600, "a name of letters"),
         ("schlüssel-schlüssel\n", 0o600, "ASCII"),
     ],

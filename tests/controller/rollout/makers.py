@@ -145,7 +145,9 @@ EVENTS = {
 }
 
 
-PROVED = {"proved": {"delivery": True, "identities": True, "ways": True, "failures": ["link"]}}
+PROVED = {
+    "proved": {"delivery": True, "identities": True, "alternates": True, "failures": ["link"]}
+}
 
 
 def sent(folder, build):

@@ -77,12 +77,12 @@ class ConformingFabric:
         return tuple(sorted((packet | {"ttl": 64}).items()))
 
     def _arrives(self, vertex, in_port, packet, target, memo, hops=0):
-        """Whether every way that a packet may take from here ends at its host."""
+        """Whether every path that a packet may take from here ends at its host."""
         key = vertex, in_port, packet
         if key not in memo:
             memo[key] = hops < MOST_HOPS and all(
-                way is not DROPPED and self._goes_on(vertex, *way, target, memo, hops)
-                for way in self.switches[vertex].forward(in_port, dict(packet))
+                path is not DROPPED and self._goes_on(vertex, *path, target, memo, hops)
+                for path in self.switches[vertex].forward(in_port, dict(packet))
             )
         return memo[key]
 

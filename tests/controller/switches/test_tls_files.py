@@ -82,7 +82,7 @@ def test_a_list_that_is_cut_off_is_one_message(tls, authority, cut):
     text = revocation_list(authority, [5, 6]).decode().splitlines()
     body = "".join(text[1:-1])[:-cut]
     tls.revoked.write_text("\n".join([text[0], body[: len(body) // 4 * 4], text[-1]]))
-    with pytest.raises(InputError, match="--tls-crl"):
+    with pytest.raises(InputError, match="tls_crl"):
         TlsFiles(tls)
 
 
@@ -111,7 +111,7 @@ def test_bad_files_leave_those_before(tls):
     before, good = files.switches, tls.certificate.read_bytes()
     touch(tls.certificate, b"no certificate")
     files.follow()
-    with pytest.raises(InputError, match="--tls-cert"):
+    with pytest.raises(InputError, match="tls_cert"):
         files.follow()
     assert not files.follow(), "it is told once"
     assert files.switches is before

@@ -112,7 +112,7 @@ def test_wrong_words_are_told():
     ):
         with pytest.raises(InputError, match=told):
             host_paths(builds, *words, 4)
-    with pytest.raises(InputError, match="--planes: required planes from 1 to 2, given 3"):
+    with pytest.raises(InputError, match="planes: required planes from 1 to 2, given 3"):
         host_paths(builds, 0, 1, 4, planes=[3])
     with pytest.raises(InputError, match="required a node"):
         host_paths(builds, 0, 1, 4, failures=["x-y"])
@@ -138,7 +138,7 @@ def test_a_host_takes_only_planes_that_it_has_a_port_to(tmp_path):
         for word in ("h3-0", "h3-1", "h5-0", "p2-5")
     }
     assert used == {"h3-0": {0, 1}, "h3-1": {0}, "h5-0": {0}, "p2-5": {0}}
-    with pytest.raises(InputError, match="--planes: required two hosts with ports to one plane"):
+    with pytest.raises(InputError, match="planes: required two hosts with ports to one plane"):
         host_paths(builds, "h0-0", "h3-1", 4, planes=[2])
     probes = Probing.of(builds).probes
     assert all(5 not in probe.nodes for probe in probes if probe.plane == 1)
@@ -156,9 +156,11 @@ def test_what_iproute2_loads():
         ["local", f"fc00:{block}:a000:e000::/64"] for block in (0, 1)
     ]
     lines = lines[4:]
-    ways = [(words[words.index("segs") + 1], words[words.index("dev") + 1]) for words in lines[:-2]]
-    assert ways == [(found.carrier(path), f"eth{path.plane}") for path in found.paths]
-    for path, (carrier, _) in zip(found.paths, ways, strict=True):
+    routes = [
+        (words[words.index("segs") + 1], words[words.index("dev") + 1]) for words in lines[:-2]
+    ]
+    assert routes == [(found.carrier(path), f"eth{path.plane}") for path in found.paths]
+    for path, (carrier, _) in zip(found.paths, routes, strict=True):
         assert carrier.startswith(f"fc00:{path.plane:x}:")
         assert ":a001:e000" in carrier
     assert lines[-1][:3] == ["route", "replace", "fd00:0:0:2::3/128"]
@@ -171,8 +173,8 @@ def test_what_iproute2_loads():
 
 def test_what_frr_loads():
     found = host_paths(polarfly(3), 0, 2, 3, options={"interface": "ens3"})
-    way, first = list(frr_lines(found))[1:3]
-    assert way == "ipv6 route fc00::/32 fd00::1 ens3\n"
+    path, first = list(frr_lines(found))[1:3]
+    assert path == "ipv6 route fc00::/32 fd00::1 ens3\n"
     assert first == (
         "ipv6 route fd00:0:0:2::2/128 fd00::1 ens3 segments fc00:0:1005:1003:a000:e000:: "
         "encap-behavior H_Encaps_Red weight 1\n"

@@ -55,7 +55,7 @@ def test_its_graph_and_minimal_paths_are_polarfly_s(q):
     assert [fabric.neighbours(v) for v in range(arrays.order)] == near
     for s, d in chance(q).sample(pairs(q, 200), 40):
         middle = int(cross(q, s, d))
-        assert fabric.way(s, d) == ((d,) if d in near[s] else (middle, d))
+        assert fabric.shortest(s, d) == ((d,) if d in near[s] else (middle, d))
 
 
 @pytest.mark.parametrize("q", [q for q in CONWAY if q > 32])

@@ -49,10 +49,10 @@ def test_the_same_as_target_srv6(mode, hosts, tmp_path):
         assert (length, own in sids) == ("3216", True)
         found = {key.split("|")[1]: sid for key, sid in tree["SRV6_MY_SIDS"].items()}
         assert set(found) == set(sids)
-        for prefix, (kind, *way) in sids.items():
+        for prefix, (kind, *path) in sids.items():
             assert found[prefix]["action"] == kind.replace("uDT6", "uDT46")
             if kind == "uA":
-                interface = names[way[1]]
+                interface = names[path[1]]
                 assert found[prefix]["interface"] == interface
                 assert far_end(trees, found[prefix]["adj"]) == far_of(named, vertex, interface)
         ours = {
@@ -93,8 +93,8 @@ def test_frr_has_the_same_routes(tmp_path):
         text = (tmp_path / node / "frr.conf").read_text()
         for key, entry in tree["STATIC_ROUTE"].items():
             if "nexthop" in entry:
-                way = f"{key.split('|')[1]} {entry['nexthop']} {entry['ifname']} tag 2"
-                assert way in text
+                path = f"{key.split('|')[1]} {entry['nexthop']} {entry['ifname']} tag 2"
+                assert path in text
 
 
 def test_what_is_missing_for_srv6(tmp_path):
@@ -103,7 +103,7 @@ def test_what_is_missing_for_srv6(tmp_path):
     told = str(error.value).splitlines()
     assert told[0].startswith("addressing.ipv6: required an IPv6 pool: SRv6 carries IPv6 packets,")
     assert told[1] == (
-        "--set block: required a block outside the pool of links6, fd64::/64, given fd64::/32"
+        "set block: required a block outside the pool of links6, fd64::/64, given fd64::/32"
     )
     with pytest.raises(InputError, match="outside the pool of hosts, fd00::/48, given fd00::/32"):
         sonic(fabric(q=2), tmp_path / "out", "host", block="fd00::/32")

@@ -53,10 +53,10 @@ def test_a_host_has_one_route_over_every_switch_alike(topology, tmp_path):
     switches = [read_switch(tmp_path / "out" / name) for name in names]
     assert switches[0] == read_frr(tmp_path / "out" / names[0])
     for source in range(0, len(names), 1 + len(names) // 4):
-        (ways,) = read_host(tmp_path / "out" / "hosts" / f"h{source}").values()
-        assert set(ways.values()) == {1}
+        (routes,) = read_host(tmp_path / "out" / "hosts" / f"h{source}").values()
+        assert set(routes.values()) == {1}
         ends = []
-        for carrier in ways:
+        for carrier in routes:
             path, left = carried(cable, switches, source, carrier)
             ends.append(path[-1] if path else source)
             assert left == (0x1001 + ends[-1], 0xE000)
@@ -130,8 +130,8 @@ def test_every_link_has_what_all_intermediates_send_over_it(small, live, number,
     build, _ = small
     expected = dict.fromkeys(((s, int(d)) for s in range(13) for d in build.wiring.far[s]), 0)
     for r in range(13):
-        for way in (explain(build, pair[0], r).minimal, explain(build, r, pair[1]).minimal):
-            for link in pairwise(way):
+        for path in (explain(build, pair[0], r).minimal, explain(build, r, pair[1]).minimal):
+            for link in pairwise(path):
                 expected[link] += FLOWS / 13
     for s, sent in enumerate(live["flows"][number]):
         for d, packets in zip(build.wiring.far[s].tolist(), sent, strict=False):

@@ -77,11 +77,11 @@ def test_every_carrier_is_a_path_of_the_set_and_is_followed(q, tmp_path):
     for source in range(0, order, 1 if q < 5 else 9):
         assert len(hosts[source]) == order - 1
         for there in set(range(order)) - {source}:
-            ways = hosts[source][f"{build.addressing.host6(there, 0)}/128"]
-            paths = [carried(cable, switches, source, carrier) for carrier in ways]
+            routes = hosts[source][f"{build.addressing.host6(there, 0)}/128"]
+            paths = [carried(cable, switches, source, carrier) for carrier in routes]
             assert sorted(p for p, _ in paths) == sorted(wanted(graph, source, there))
             assert {left for _, left in paths} == {(HOST, DECAPSULATE)}
-            assert len(set(ways.values())) == 1
+            assert len(set(routes.values())) == 1
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_other_families_by_their_tables(family, parameters, tmp_path):
     ends = set(np.flatnonzero(build.topology.endpoints).tolist())
     for source in sorted(ends)[::13]:
         for there in ends - {source}:
-            ways = hosts[source][f"{build.addressing.host6(there, 0)}/128"]
-            paths = [carried(cable, switches, source, carrier)[0] for carrier in ways]
+            routes = hosts[source][f"{build.addressing.host6(there, 0)}/128"]
+            paths = [carried(cable, switches, source, carrier)[0] for carrier in routes]
             assert minimal(source, there)[1:] in paths
             assert all(path[-1] == there and source not in path for path in paths)
             assert all(minimal(path[0], there) == path for path in paths)
@@ -119,16 +119,16 @@ def test_hosts_of_a_switch_and_headers_taken_off_at_the_switch(tmp_path):
     build = compiled(tmp_path, 3, hosts=2)
     switches, hosts = rendered(build, tmp_path / "host")
     second = hosts[0][f"{build.addressing.host6(2, 1)}/128"]
-    assert {carried(cables(build), switches, 0, way)[1] for way in second} == {
+    assert {carried(cables(build), switches, 0, chosen)[1] for chosen in second} == {
         (HOST + 1, DECAPSULATE)
     }
     own = (tmp_path / "host" / "hosts" / "h2-1" / "host.batch").read_text()
     assert "route replace local fc00:0:a001:e000::/64 encap seg6local action End.DT6" in own
 
     switches, hosts = rendered(build, tmp_path / "switch", decap="switch")
-    ways = hosts[0][str(build.addressing.network6(2))]
+    routes = hosts[0][str(build.addressing.network6(2))]
     assert len(hosts[0]) == build.tables.switches - 1
-    followed = [carried(cables(build), switches, 0, way) for way in ways]
+    followed = [carried(cables(build), switches, 0, chosen) for chosen in routes]
     assert len(followed) == 3
     assert {path[-1] for path, _ in followed} == {2}
     assert {left for _, left in followed} == {(0x1003, DECAPSULATE)}
@@ -139,14 +139,14 @@ def test_hosts_of_a_switch_and_headers_taken_off_at_the_switch(tmp_path):
 def test_weights_are_those_of_the_tables(tmp_path):
     build = compiled(tmp_path, 7, share="4/10")
     target("srv6").render(build, tmp_path / "out", options={"host": "h9"})
-    ways = read_host(tmp_path / "out" / "hosts" / "h9")[f"{build.addressing.host6(18, 0)}/128"]
-    assert list(ways.values()) == [4, 1, 1, 1, 1, 1, 1]
+    routes = read_host(tmp_path / "out" / "hosts" / "h9")[f"{build.addressing.host6(18, 0)}/128"]
+    assert list(routes.values()) == [4, 1, 1, 1, 1, 1, 1]
 
 
 def test_minimal_routing_is_one_carrier_each(tmp_path):
     build = with_ipv6(routed(q=3))
     _, hosts = rendered(build, tmp_path)
-    assert {len(ways) for ways in hosts[0].values()} == {1}
+    assert {len(routes) for routes in hosts[0].values()} == {1}
 
 
 @pytest.mark.parametrize("decap", ["host", "switch"])
@@ -185,9 +185,9 @@ def test_refusals(tmp_path):
         target("srv6").render(build, tmp_path)
     build = with_ipv6(build)
     for options, message in (
-        ({"host": "h99"}, "--set host: required a host's name, given h99"),
-        ({"block": "fd00::/32"}, "--set block: required a block outside the hosts' pool fd00::/48"),
-        ({"block": "fc00::/48"}, "--set block: required an IPv6 network of 32 bits such as"),
+        ({"host": "h99"}, "set host: required a host's name, given h99"),
+        ({"block": "fd00::/32"}, "set block: required a block outside the hosts' pool fd00::/48"),
+        ({"block": "fc00::/48"}, "set block: required an IPv6 network of 32 bits such as"),
         ({"interface": "eth0; reboot"}, "--set interface: required the name of a Linux interf"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):

@@ -16,7 +16,7 @@ ADAPTER = re.compile(r"\{ CA(?:-SM)? .*? NodeGUID:([0-9A-F]{16}) PortGUID:([0-9A
 def credit_loops(
     running: Subnet, lmc: int, levels: dict[tuple[int, int], int], patience: float = 120
 ) -> tuple[int, bool]:
-    """The ways between hosts that it followed, and whether it says that there are credit loops.
+    """The paths between hosts that it followed, and whether it says that there are credit loops.
 
     It wants LIDs that are 1 modulo 2^LMC, switches' too, so it gets OpenSM's dumps with other LIDs.
 

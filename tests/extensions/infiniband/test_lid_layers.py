@@ -1,4 +1,4 @@
-"""Layers by LID: in-trees, ways that share no link, and lanes without cycles of waits."""
+"""Layers by LID: in-trees, paths that share no link, and lanes without cycles of waits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compilers.tables.fib import Fib
 from extensions.infiniband.lid_layers import LidLayers, lid_layers, rankings
 from tests.compilers.routed import routed
 
-Way = tuple[int, ...]
+Path = tuple[int, ...]
 
 
 def made(q: int, count: int, lanes: int = 8) -> tuple[Build, LidLayers]:
@@ -27,35 +27,35 @@ def made(q: int, count: int, lanes: int = 8) -> tuple[Build, LidLayers]:
 
 
 @cache
-def ways(q: int, count: int, lanes: int = 8) -> dict[tuple[int, int], list[Way]]:
-    """The switches of each layer's way between two switches, by the tables' next hop."""
+def paths(q: int, count: int, lanes: int = 8) -> dict[tuple[int, int], list[Path]]:
+    """The switches of each layer's path between two switches, by the tables' next hop."""
     build, found = made(q, count, lanes)
     every = np.arange(build.tables.switches)
     steps = [
         Fib.of(tables, build.wiring.cables()).next_switch(every).tolist() for tables in found.tables
     ]
-    walked: dict[tuple[int, int], list[Way]] = {}
+    walked: dict[tuple[int, int], list[Path]] = {}
     for s in every.tolist():
         for d in every.tolist():
             if s != d:
-                walked[s, d] = [_way(step, s, d) for step in steps]
+                walked[s, d] = [_path(step, s, d) for step in steps]
     return walked
 
 
-def _way(step: list[list[int]], s: int, d: int) -> Way:
-    way = [s]
-    while way[-1] != d:
-        assert len(way) < 6
-        way.append(step[way[-1]][d])
-    return tuple(way)
+def _path(step: list[list[int]], s: int, d: int) -> Path:
+    path = [s]
+    while path[-1] != d:
+        assert len(path) < 6
+        path.append(step[path[-1]][d])
+    return tuple(path)
 
 
-def links(way: Way) -> set[tuple[int, int]]:
-    return set(pairwise(way))
+def links(path: Path) -> set[tuple[int, int]]:
+    return set(pairwise(path))
 
 
-def apart(several: list[Way]) -> int:
-    """How many ways there are of which no two share a link."""
+def apart(several: list[Path]) -> int:
+    """How many paths there are of which no two share a link."""
     for count in range(len(several), 1, -1):
         for chosen in combinations(several, count):
             if all(not links(a) & links(b) for a, b in combinations(chosen, 2)):
@@ -64,9 +64,9 @@ def apart(several: list[Way]) -> int:
 
 
 def shares(q: int, count: int, lanes: int, wanted: int) -> tuple[float, float]:
-    """Of pairs two links apart, and of adjacent ones: those with so many ways apart."""
+    """Of pairs two links apart, and of adjacent ones: those with so many paths apart."""
     by_kind: dict[bool, list[bool]] = {True: [], False: []}
-    for several in ways(q, count, lanes).values():
+    for several in paths(q, count, lanes).values():
         by_kind[len(min(several, key=len)) == 2].append(apart(several) >= wanted)
     return float(np.mean(by_kind[False])), float(np.mean(by_kind[True]))
 
@@ -85,7 +85,7 @@ def shares(q: int, count: int, lanes: int, wanted: int) -> tuple[float, float]:
         pytest.param(13, 8, 8, 5, 0.99, 0.55, marks=pytest.mark.long),
     ],
 )
-def test_ways_of_a_pair_share_no_link(
+def test_paths_of_a_pair_share_no_link(
     q: int, count: int, lanes: int, wanted: int, two_links: float, adjacent: float
 ) -> None:
     """The shares that docs/targets/opensm.md names."""
@@ -95,12 +95,12 @@ def test_ways_of_a_pair_share_no_link(
 
 
 @pytest.mark.parametrize(("q", "count"), [(4, 2), (5, 4), (7, 4)])
-def test_one_way_is_minimal_and_none_is_longer_than_four_links(q: int, count: int) -> None:
+def test_one_path_is_minimal_and_none_is_longer_than_four_links(q: int, count: int) -> None:
     build, _ = made(q, count)
-    for (s, d), several in ways(q, count).items():
+    for (s, d), several in paths(q, count).items():
         assert tuple(SinglePackets(build, d).minimal(s)[0]) in several
         assert max(map(len, several)) <= 5
-        assert all(len({*way}) == len(way) for way in several)
+        assert all(len({*path}) == len(path) for path in several)
 
 
 @pytest.mark.parametrize(("q", "count", "lanes"), [(4, 2, 2), (5, 2, 4), (7, 4, 8)])
@@ -109,10 +109,10 @@ def test_no_cycle_of_waits_on_a_lane(q: int, count: int, lanes: int) -> None:
     assert found.count <= lanes
     waits = [networkx.DiGraph() for _ in range(lanes)]
     everything = networkx.DiGraph()
-    for pair, several in ways(q, count, lanes).items():
-        for way in several:
-            waits[int(found.layer[pair])].add_edges_from(pairwise(pairwise(way)))
-            everything.add_edges_from(pairwise(pairwise(way)))
+    for pair, several in paths(q, count, lanes).items():
+        for path in several:
+            waits[int(found.layer[pair])].add_edges_from(pairwise(pairwise(path)))
+            everything.add_edges_from(pairwise(pairwise(path)))
     assert all(networkx.is_directed_acyclic_graph(graph) for graph in waits)
     assert not networkx.is_directed_acyclic_graph(everything)
 
@@ -130,12 +130,12 @@ def peak(q: int, count: int, pattern: str, split: str) -> float:
     """The load of the most loaded link, in units of what a switch's hosts send."""
     traffic = PATTERNS[pattern](routed(q=q).topology, 1, 1)
     pairs = list(zip(traffic.source.tolist(), traffic.destination.tolist(), strict=True))
-    several = [ways(q, count)[pair] if pair[0] != pair[1] else [] for pair in pairs]
+    several = [paths(q, count)[pair] if pair[0] != pair[1] else [] for pair in pairs]
     rows = [
         (number * count + k, link)
         for number, of_pair in enumerate(several)
-        for k, way in enumerate(of_pair)
-        for link in links(way)
+        for k, path in enumerate(of_pair)
+        for link in links(path)
     ]
     known = {link: i for i, link in enumerate(sorted({link for _, link in rows}))}
     share, link = np.array([(variable, known[link]) for variable, link in rows]).T

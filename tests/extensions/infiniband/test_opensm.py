@@ -47,8 +47,8 @@ def expected(build: Build) -> dict[int, dict[int, int]]:
             table[int(guids.switch[d])] = 0 if s == d else port_to[int(after[s, d])]
             for h, port in enumerate(w.host_port[d].tolist()):
                 if port:
-                    way = port if s == d else port_to[int(after[s, d])]
-                    table[int(guids.host[d, h])] = way
+                    path = port if s == d else port_to[int(after[s, d])]
+                    table[int(guids.host[d, h])] = path
     return tables
 
 
@@ -219,13 +219,13 @@ def waits(running: Subnet, levels: dict[tuple[int, int], int]) -> networkx.DiGra
     for source in hosts:
         for destination in hosts:
             level = levels.get((source, destination), 0)
-            at, way = cables[source, 1], []
+            at, path = cables[source, 1], []
             while at[0] != destination:
                 switch, entered = at
                 port = tables[switch][destination]
-                way.append((switch, port, lanes[switch, entered, port][level]))
+                path.append((switch, port, lanes[switch, entered, port][level]))
                 at = cables[switch, port]
-            graph.add_edges_from(pairwise(way))
+            graph.add_edges_from(pairwise(path))
     return graph
 
 

@@ -46,19 +46,19 @@ def expected(build: Build, found: LidLayers, lids: dict[int, int]) -> dict[int, 
 
 
 def traces(running: Subnet, build: Build, found: LidLayers, pairs: list[tuple[int, int]]) -> None:
-    """Compare ibtracert's ways to every LID, and the service level, of pairs of switches."""
+    """Compare ibtracert's paths to every LID, and the service level, of pairs of switches."""
     guids, lids = Guids.made_up(build), running.lids()
     builds = [replace(build, tables=tables) for tables in found.tables]
     for s, d in pairs:
         source, base = (lids[int(guids.host[v, 0])] for v in (s, d))
         assert running.service_level(source, base) == found.layer[s, d]
         for bit, each in enumerate(builds):
-            way = [int(guids.switch[v]) for v in SinglePackets(each, d).minimal(s)[0]]
-            assert running.trace(source, base + bit) == way
+            path = [int(guids.switch[v]) for v in SinglePackets(each, d).minimal(s)[0]]
+            assert running.trace(source, base + bit) == path
 
 
 def proved(tmp_path: Path, build: Build, lmc: int, lanes: int, traced: int | None = None) -> None:
-    """Render, run, and compare; trace ways to every LID of all switches' hosts, or of so many."""
+    """Render, run, and compare; trace paths to every LID of all switches' hosts, or of so many."""
     rendered(build, tmp_path / "out", lmc=str(lmc), lanes=str(lanes))
     found = lid_layers(build, 1 << lmc, lanes)
     order = build.tables.switches
@@ -83,14 +83,14 @@ def test_opensm_programs_two_lids_a_host(tmp_path: Path) -> None:
 @pytest.mark.parametrize("q", [7, 13])
 @pytest.mark.parametrize("lmc", [1, 2, 3])
 def test_opensm_programs_every_lid(tmp_path: Path, q: int, lmc: int) -> None:
-    """Every entry, a way to every LID, and the credit loops of all ways."""
+    """Every entry, a path to every LID, and the credit loops of all paths."""
     proved(tmp_path, routed(q=q), lmc, 8)
 
 
 @pytest.mark.live
 @pytest.mark.long
 def test_opensm_programs_two_lids_a_host_of_polarstar(tmp_path: Path) -> None:
-    """IQ (3, 3): every entry, a way to each LID, and the credit loops of all ways."""
+    """IQ (3, 3): every entry, a path to each LID, and the credit loops of all paths."""
     build = routed("polarstar", supernode="inductive-quad", q=3, degree=3)
     proved(tmp_path, build, 1, 8)
 
@@ -143,11 +143,11 @@ def test_layers_that_cannot_be_are_refused(
 ) -> None:
     with pytest.raises(InputError) as error:
         rendered(routed(**parameters), tmp_path, lmc=lmc)
-    assert f"--set lmc: required {required}" in str(error.value)
+    assert f"set lmc: required {required}" in str(error.value)
     assert not list(tmp_path.iterdir())
 
 
-def test_ways_that_fit_no_lane_are_refused(tmp_path: Path) -> None:
+def test_paths_that_fit_no_lane_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"lanes for both paths of every pair, given 4: \d+ pairs"):
         rendered(routed(**PALEY), tmp_path, lmc="1", lanes="4")
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""LID layers of PolarStar: two ways a pair that share no link, and lanes without cycles."""
+"""LID layers of PolarStar: two paths a pair that share no link, and lanes without cycles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.compilers.routed import routed
         pytest.param("inductive-quad", 5, 3, 8, marks=pytest.mark.long),
     ],
 )
-def test_ways_of_a_pair_share_no_link_and_lanes_have_no_cycle(
+def test_paths_of_a_pair_share_no_link_and_lanes_have_no_cycle(
     supernode: str, q: int, degree: int, lanes: int
 ) -> None:
     """Through the tables: one minimal, both of at most 5 links."""
@@ -35,19 +35,19 @@ def test_ways_of_a_pair_share_no_link_and_lanes_have_no_cycle(
     waits = [networkx.DiGraph() for _ in range(lanes)]
     for s in range(order):
         for d in set(range(order)) - {s}:
-            minimal, *ways = ([*pairwise(_way(step, s, d))] for step in steps)
-            assert minimal in ways
-            assert max(map(len, ways)) <= 5
-            assert not {*ways[0]} & {*ways[1]}
-            for way in ways:
-                waits[int(found.layer[s, d])].add_edges_from(pairwise(way))
+            minimal, *paths = ([*pairwise(_path(step, s, d))] for step in steps)
+            assert minimal in paths
+            assert max(map(len, paths)) <= 5
+            assert not {*paths[0]} & {*paths[1]}
+            for path in paths:
+                waits[int(found.layer[s, d])].add_edges_from(pairwise(path))
     assert all(graph and networkx.is_directed_acyclic_graph(graph) for graph in waits)
     assert not networkx.is_directed_acyclic_graph(networkx.compose_all(waits))
 
 
-def _way(step: list[list[int]], s: int, d: int) -> list[int]:
-    way = [s]
-    while way[-1] != d:
-        assert len(way) < 7
-        way.append(step[way[-1]][d])
-    return way
+def _path(step: list[list[int]], s: int, d: int) -> list[int]:
+    path = [s]
+    while path[-1] != d:
+        assert len(path) < 7
+        path.append(step[path[-1]][d])
+    return path

@@ -16,7 +16,7 @@ from compilers.wiring.addressing import Addressing
 from controller.settings import Duties
 from controller.upkeep import repair_keeper
 from extensions.load_balancing import adaptation
-from extensions.load_balancing.measured_traffic import FabricWays
+from extensions.load_balancing.measured_traffic import FabricPaths
 from extensions.load_balancing.meters import RouteKeys
 from inventory.problems import InputError
 from tests.compilers.routed import routed, weights
@@ -184,13 +184,13 @@ def test_counters_are_read_by_prefix_in_both_families() -> None:
 
 def test_a_fabric_with_more_rows_than_can_be_read_is_refused(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(adaptation, "MOST_ROWS", 100)
-    with pytest.raises(InputError, match="--adapt: required a fabric of at most 100 rows"):
+    with pytest.raises(InputError, match="adapt: required a fabric of at most 100 rows"):
         network(Duties(adapt=True), minimal(3))
 
 
 def test_marked_packets_have_fixed_weights() -> None:
     with pytest.raises(InputError, match="as a controller that shifts weights cannot follow"):
-        FabricWays.of(replace(minimal(3), balance="spread"))
+        FabricPaths.of(replace(minimal(3), balance="spread"))
 
 
 def test_weights_follow_loads_with_one_group_mod_a_class():
@@ -225,7 +225,7 @@ def test_weights_follow_loads_with_one_group_mod_a_class():
 
 def test_weights_can_move_only_where_there_are_alternates():
     build = replace(routed(q=3), identity="0123456789abcdef")
-    with pytest.raises(InputError, match="--adapt: required a build with alternates"):
+    with pytest.raises(InputError, match="adapt: required a build with alternates"):
         network(Duties(adapt=True), build)
 
 
@@ -265,8 +265,8 @@ def test_without_a_package_that_shifts_weights_the_controller_says_what_to_do(mo
     _, keeper = network(Duties(adapt=True), replace(BUILD, balance=entry.name))
     assert isinstance(keeper._kept.adaptation, Still)
     monkeypatch.setattr(repair_keeper, "registered", lambda _: {})
-    with pytest.raises(InputError, match=r"--adapt: required one package .* none.* --no-adapt"):
+    with pytest.raises(InputError, match=r"adapt: required one package .* none.* `no_adapt`"):
         network(Duties(adapt=True), replace(BUILD, balance="ugal-pf"))
     monkeypatch.setattr(repair_keeper, "registered", lambda _: {entry.name: (entry, entry)})
-    with pytest.raises(InputError, match=r"--adapt: required one package .* given \S+ and \S+"):
+    with pytest.raises(InputError, match=r"adapt: required one package .* given \S+ and \S+"):
         network(Duties(adapt=True), replace(BUILD, balance=entry.name))

@@ -13,7 +13,7 @@ from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import PATTERNS
 from compilers.tables.build import Build
 from compilers.targets.openflow.protocol import PORT, PORT_STATS
-from extensions.load_balancing.measured_traffic import FabricWays, MeasuredTraffic
+from extensions.load_balancing.measured_traffic import FabricPaths, MeasuredTraffic
 from extensions.load_balancing.meters import HALF_LIFE, Meter
 from extensions.load_balancing.weight_shifts import ShiftRule, Shifts, adapt, weighted
 from tests.compilers.routed import routed, weights
@@ -38,7 +38,7 @@ class Simulation:
         self.classes = replace(classes, weight=alone)
         self.shifts = Shifts.none(self.classes)
         tables = replace(self.build.tables, classes=self.classes)
-        self.ways = FabricWays.of(replace(self.build, tables=tables))
+        self.fabric_paths = FabricPaths.of(replace(self.build, tables=tables))
         self.steps: list[int] = []
 
     def measured(self) -> tuple[np.ndarray, np.ndarray]:
@@ -51,19 +51,19 @@ class Simulation:
 
     def best(self) -> float:
         """The hottest link's load by the best weights there are."""
-        return self.sent * float(fit(self.ways.fluid.paths(self.traffic)).loads.max())
+        return self.sent * float(fit(self.fabric_paths.fluid.paths(self.traffic)).loads.max())
 
     def run(self, rounds: int, loss: float = 1.0) -> None:
         """Rounds; loss: what is left in rows behind links that are too full."""
         for _ in range(rounds):
             sent, rows = self.measured()
-            load = self.ways.at_arcs(np.minimum(1, sent))
+            load = self.fabric_paths.at_arcs(np.minimum(1, sent))
             rate = (RATE * rows * (loss if sent.max() > 1 else 1)).astype(np.float32)
             own = np.arange(len(rows))
             rate[own, own] = 0
             capacity = np.full(len(load), RATE)
             weight = weighted(self.classes, self.shifts).weight
-            traffic = MeasuredTraffic.of(self.ways, rate, capacity, weight)
+            traffic = MeasuredTraffic.of(self.fabric_paths, rate, capacity, weight)
             if traffic is None:
                 self.steps.append(0)
                 continue
@@ -107,7 +107,7 @@ def test_uniform_traffic_is_left_alone(sent: float, q: int) -> None:
 
 
 def test_tornado_that_loses_nothing_is_left_alone() -> None:
-    """q = 3, full rate: no way is better, and a longer one would load more links."""
+    """q = 3, full rate: no path is better, and a longer one would load more links."""
     calm = simulation("tornado", 1.0, 3)
     assert calm.peak() == pytest.approx(1)
     calm.run(3)
@@ -166,12 +166,12 @@ def test_what_enters_is_told_from_what_passes_through(bounces: bool) -> None:
     weight = build.tables.classes.weight * rng.integers(1, 9, build.tables.classes.weight.shape)
     sent, rows = followed(build, weight, traffic)
     rows[np.arange(21), np.arange(21)] = 0
-    ways = FabricWays.of(build)
-    capacity = np.full(len(ways.port), RATE)
-    found = MeasuredTraffic.of(ways, (RATE * rows).astype(np.float32), capacity, weight)
+    fabric_paths = FabricPaths.of(build)
+    capacity = np.full(len(fabric_paths.port), RATE)
+    found = MeasuredTraffic.of(fabric_paths, (RATE * rows).astype(np.float32), capacity, weight)
     assert found is not None
     loads = found.paths.loads(found.shares(weight))
-    wanted = np.nan_to_num(ways.at_arcs(sent))
+    wanted = np.nan_to_num(fabric_paths.at_arcs(sent))
     assert loads == pytest.approx(wanted, abs=0.02 * wanted.max())
 
 
@@ -195,8 +195,8 @@ def test_weights_are_parts_of_64_over_ports_that_are_there() -> None:
 def test_rows_that_carry_nothing_move_nothing() -> None:
     hot = simulation("perm2hop", 1.0)
     nothing = np.zeros(hot.build.tables.routes.egress.shape, np.float32)
-    capacity = np.full(len(hot.ways.port), RATE)
-    assert MeasuredTraffic.of(hot.ways, nothing, capacity, hot.classes.weight) is None
+    capacity = np.full(len(hot.fabric_paths.port), RATE)
+    assert MeasuredTraffic.of(hot.fabric_paths, nothing, capacity, hot.classes.weight) is None
 
 
 def counters(ports: dict[int, int]) -> bytes:

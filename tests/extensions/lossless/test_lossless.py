@@ -86,8 +86,8 @@ class Text:
         }
         self.waits = {}
 
-    def ways(self, node, prefix, entering):
-        """(next node, its port, own port) for every way of a prefix."""
+    def alternates(self, node, prefix, entering):
+        """(next node, its port, own port) for every path of a prefix."""
         tree = self.trees[node]["STATIC_ROUTE"]
         route = tree.get(f"Vrf-hosts|{prefix}") if entering else None
         route = route or tree[f"default|{prefix}"]
@@ -120,7 +120,7 @@ class Text:
             return
         number, group = self.classified(node, port, dscp)
         assert buffer is None or buffer[1] == group  # both ends mean the same priority
-        for far, far_port, out in self.ways(node, prefix, entering):
+        for far, far_port, out in self.alternates(node, prefix, entering):
             priority, mark = self.leaves(node, out, number)
             following = ((node, out), priority)
             self.waits.setdefault(following, set())
@@ -324,5 +324,5 @@ def test_what_a_node_type_lacks_is_asked_for_by_key(given, scheme, said, tmp_pat
 
 def test_not_with_segments_of_hosts(rendered):
     build, out = rendered("hop", "minimal")
-    with pytest.raises(InputError, match="--set lossless: required off with srv6"):
+    with pytest.raises(InputError, match="set lossless: required off with srv6"):
         target("sonic").render(build, out, options={"lossless": "hop", "srv6": "host"})

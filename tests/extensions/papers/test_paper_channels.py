@@ -22,7 +22,7 @@ from extensions.simulation.latency_curve import LatencyCurve, simulate
 from extensions.simulation.load_point import LoadPoint
 from extensions.simulation.simulated_network import HostTraffic
 
-WINDOWS = {"warmup": 500, "period": 250, "drain": 2_000, "ways": "minimal"}
+WINDOWS = {"warmup": 500, "period": 250, "drain": 2_000, "routing": "minimal"}
 
 
 def test_split_channels_and_not_growth_make_the_collapse_of_figure_eleven() -> None:

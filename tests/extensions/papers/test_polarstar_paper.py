@@ -47,7 +47,7 @@ def test_the_products_drawn_are_a_prism_and_petersens_graph():
     assert nx.is_isomorphic(star, nx.petersen_graph())
 
 
-def test_ways_between_supernodes_are_walks_of_the_graph_between_all_pairs():
+def test_paths_between_supernodes_are_walks_of_the_graph_between_all_pairs():
     topology, node = (
         build_topology("polarstar", polarstar_structure.SMALL),
         supernode("inductive-quad", 3),

@@ -61,7 +61,7 @@ def test_a_plane_by_class_is_what_it_is_by_destination(
     assert found
     assert not len(found.open)
     assert not len(every.open)
-    assert found.ways.sum() == every.ways.sum()
+    assert found.alternates.sum() == every.alternates.sum()
     assert np.array_equal(found.hop_counts.sum(axis=0), every.hop_counts.sum(axis=0))
     assert found.longest.tolist() == every.longest.tolist()
     for kind in kinds:
@@ -122,4 +122,4 @@ def test_verify_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
         report = verify(build, failures=PROVED, method="local")
         assert report.passed
         assert report.local
-        assert report.local.proved == ("delivery", "ways", *PROVED)
+        assert report.local.proved == ("delivery", "alternates", *PROVED)

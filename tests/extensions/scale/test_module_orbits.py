@@ -45,7 +45,7 @@ def by_chance(build, seed, aware=True):
 def test_orbits_say_what_walks_find(q, modules, aware):
     """On random placements: orbits that leave mean that nothing is lost, and no path is longer.
 
-    And without alternates, whose ways in differ, nothing else is lossless.
+    And without alternates, whose ingress differs, nothing else is lossless.
     """
     lossless = proved = 0
     for seed in range(4):
@@ -65,7 +65,7 @@ def test_orbits_say_what_walks_find(q, modules, aware):
 def test_bounds_hold_for_alternates_and_marks(q, modules, balance):
     build = modular(q, modules, balance=balance)
     bounds, report = module_bounds(build), walk_failures(build, "module")
-    longest = verify(build).ways.max_hops
+    longest = verify(build).alternates.max_hops
     assert not report.lost_pairs
     assert report.max_hops <= longest - 1 + bounds.links
     assert report.stretch <= bounds.more
@@ -76,7 +76,7 @@ def test_what_orbits_cannot_judge():
     build = modular(7, 4)
     classes = build.tables.classes
     protection = classes.protection.copy()
-    protection[3, 9] = protection[3, 9, ::-1]  # to one whose way comes back, first
+    protection[3, 9] = protection[3, 9, ::-1]  # to one whose path comes back, first
     assert module_bounds(build)
     own = protection.copy()
     own[3, 2] = build.wiring.port[3, 2]

@@ -68,7 +68,7 @@ def test_a_fabric_too_large_for_a_search_has_them(
     report = verify(read, failures=None, method="local")
     assert report.passed
     assert report.local
-    assert report.local.proved == ("delivery", "ways", "link", "node")
+    assert report.local.proved == ("delivery", "alternates", "link", "node")
 
 
 def test_alternates_of_large_ones_share_links(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_the_report_is_that_of_the_walk(q: int, mode: str) -> None:
     assert report.local.proved[-1] == "2"
     assert report.local.open == 0
     (two,), walked = report.failures, walk_failures(build, "2", EVERY)
-    # Of bounced and marked ways another destination than those walked beside has the longest.
+    # Of bounced and marked paths another destination than those walked beside has the longest.
     alike = mode in ("bounced", "marked")
     assert two == (replace(walked, exact=two.exact) if alike else walked)
 

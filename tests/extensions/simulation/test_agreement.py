@@ -6,11 +6,15 @@ import pytest
 
 from extensions.simulation.simulated_network import HostTraffic
 from tests.extensions.simulation.booksim.agreement import (
+    ALONE,
+    APART,
     CASES,
+    COUNTED,
     PAGE,
     SIMULATORS,
     Agreement,
     Case,
+    named,
     ours,
     prepared,
     read,
@@ -26,20 +30,6 @@ AGAIN = [
 ]
 """Those that take a second."""
 
-
-SATURATES = 0
-COUNTED = "their UGAL takes each leg for one or two links; with the links counted it agrees"
-LOWER = "ours saturates by .03 less: not explained"
-ALONE = "BookSim has a deadlock where ours has none: not explained"
-APART = {
-    ("Dragonfly h = 2", "UGAL", 0.3): COUNTED,
-    ("Dragonfly h = 2", "UGAL", SATURATES): COUNTED,
-    ("PolarStar IQ q = 3", "UGAL", SATURATES): COUNTED,
-    ("Slim Fly q = 5", "UGAL", SATURATES): LOWER,
-    ("PolarFly q = 5", "UGAL_PF", SATURATES): ALONE,
-    ("PolarFly q = 7", "UGAL_PF", SATURATES): ALONE,
-}
-"""Network, routes and load of those that do not agree under uniform traffic, and why."""
 WITHIN = {"packet": (0.065, 0.03), "flit": (0.05, 0.02)}
 """How far a latency may be off, of BookSim's, and a load of saturation."""
 
@@ -52,10 +42,8 @@ def agrees(each: Agreement, level: str) -> bool:
 
 @pytest.mark.parametrize("each", MEASURED.values(), ids=lambda each: str(tuple(each.case)))
 def test_both_simulators_agree_but_where_we_say_why(each: Agreement) -> None:
-    case = each.case
-    said = case.pattern == "uniform" and (case.network, case.routes, case.load) in APART
-    assert agrees(each, "flit") is not said
-    if not said:
+    assert agrees(each, "flit") is not named(each.case)
+    if not named(each.case):
         assert agrees(each, "packet")
 
 

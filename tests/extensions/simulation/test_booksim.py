@@ -80,19 +80,19 @@ def latency(topology: dict, hosts: int, pattern: str, load: float, **settings: o
 
 @pytest.mark.parametrize(("case", "theirs"), STATIC.items())
 def test_packets_of_minimal_routes_take_as_long(case: tuple[str, float], theirs: float) -> None:
-    assert latency(Q7, 4, *case, ways="minimal") == pytest.approx(theirs, rel=0.05)
+    assert latency(Q7, 4, *case, routing="minimal") == pytest.approx(theirs, rel=0.05)
 
 
 def test_flits_take_as_long() -> None:
     case = "uniform", 0.5
-    ours = latency(Q7, 4, *case, ways="minimal", level="flit")
+    ours = latency(Q7, 4, *case, routing="minimal", level="flit")
     assert ours == pytest.approx(STATIC[case], rel=0.01)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("case", "theirs"), STATIC.items())
 def test_flits_of_minimal_routes_take_as_long(case: tuple[str, float], theirs: float) -> None:
-    ours = latency(Q7, 4, *case, ways="minimal", level="flit")
+    ours = latency(Q7, 4, *case, routing="minimal", level="flit")
     assert ours == pytest.approx(theirs, rel=0.03)
 
 
@@ -113,12 +113,12 @@ def test_all_adaptive_packets_take_as_long(
 def adaptive(case: tuple[int, str, float], level: str) -> float:
     q, pattern, load = case
     topology, hosts = (Q7, 4) if q == 7 else (Q13, 7)
-    return latency(topology, hosts, pattern, load, ways="adaptive", level=level)
+    return latency(topology, hosts, pattern, load, routing="adaptive", level=level)
 
 
 @pytest.mark.parametrize(("case", "theirs"), UGAL.items())
 def test_packets_of_ugal_take_as_long(case: tuple[str, float], theirs: float) -> None:
-    ours = latency(Q7, 4, *case, ways="ugal", samples=1)
+    ours = latency(Q7, 4, *case, routing="ugal", samples=1)
     assert ours == pytest.approx(theirs, rel=0.1)
 
 
@@ -126,16 +126,16 @@ def test_packets_of_ugal_take_as_long(case: tuple[str, float], theirs: float) ->
 def test_packets_by_default_channels_take_as_long(
     case: tuple[int, str, str, float], theirs: float
 ) -> None:
-    q, ways, pattern, load = case
+    q, routing, pattern, load = case
     topology, hosts = (Q5, 3) if q == 5 else (Q7, 4)
-    ours = latency(topology, hosts, pattern, load, ways=ways, paths="table")
+    ours = latency(topology, hosts, pattern, load, routing=routing, paths="table")
     assert ours == pytest.approx(theirs, rel=0.1)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("case", "theirs"), UGAL.items())
 def test_flits_of_ugal_take_as_long(case: tuple[str, float], theirs: float) -> None:
-    ours = latency(Q7, 4, *case, ways="ugal", samples=1, level="flit")
+    ours = latency(Q7, 4, *case, routing="ugal", samples=1, level="flit")
     assert ours == pytest.approx(theirs, rel=0.05)
 
 
@@ -144,7 +144,7 @@ def test_flits_of_ugal_take_as_long(case: tuple[str, float], theirs: float) -> N
 def test_larger_fabrics_take_as_long(case: tuple[int, int, float], theirs: float) -> None:
     radix, hosts, load = case
     topology = STAR if radix == 9 else Q13
-    ours = latency(topology, hosts, "uniform", load, ways="minimal", level="flit")
+    ours = latency(topology, hosts, "uniform", load, routing="minimal", level="flit")
     assert ours == pytest.approx(theirs, rel=0.05)
 
 

@@ -1,4 +1,4 @@
-"""Simulated packets that are marked: their ways and loads as by hand, saturation as by theorem."""
+"""Simulated packets that are marked: their paths and loads as by hand, saturation as by theorem."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 from compilers.demand.traffic_matrix import Traffic
 from extensions.simulation.build_simulation import settings_for, simulate_build
+from extensions.simulation.hop_choice import links
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.measurement import Measurement
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
-from extensions.simulation.way_choice import links
 from inventory.problems import InputError
 from tests.compilers.routing.makers import loads_by_hand, marked, paths_by_hand
 
@@ -71,7 +71,7 @@ def test_lengths_come_as_often_as_their_shares(pair: tuple[int, int], level: str
 
 
 @pytest.mark.parametrize("level", ["packet", "flit"])
-def test_a_flow_keeps_its_way_behind_the_next_switch(level: str) -> None:
+def test_a_flow_keeps_its_path_behind_the_next_switch(level: str) -> None:
     seen = set()
     for d in (0, 1, 2, 3, 4, 10, 11):
         found = measured(4, Traffic.of(np.array([5]), np.array([d])), level=level, flows=1)
@@ -104,25 +104,25 @@ def test_it_saturates_where_throughput_says(
     assert lost.accepted < above * 0.975
 
 
-def test_adaptive_packets_leave_the_minimal_way_only_where_others_wait() -> None:
+def test_adaptive_packets_leave_the_minimal_path_only_where_others_wait() -> None:
     build = marked(7, hosts=4)
-    settings = settings_for(build, [0.02, 0.4], switches={"ways": "adaptive"} | ROOM)
+    settings = settings_for(build, [0.02, 0.4], switches={"routing": "adaptive"} | ROOM)
     idle, busy = simulate_build(build, "perm1hop", 0, settings).points
     assert idle.mean_hops == 1
-    assert busy.sustained  # minimal ways carry .25
+    assert busy.sustained  # minimal paths carry .25
     assert 1 < busy.mean_hops < 3
 
 
-def test_adaptive_packets_know_how_long_marked_ways_are() -> None:
+def test_adaptive_packets_know_how_long_marked_paths_are() -> None:
     net = SimulatedNetwork.of(marked(4), 1)
     width = net.order.shape[0] // net.switches
     for (s, d), paths in paths_by_hand("polarfly", 4).items():
         known = {path[1]: len(path) - 1 for path in paths}
         most = {path[1]: max(len(p) - 1 for p in paths if p[1] == path[1]) for path in paths}
-        for way in net.ways[s * width + net.number[s, d]]:
-            if way >= 0:
-                there = net.end[way] // net.ports
-                length = links.py_func(net, way, d)  # type: ignore[attr-defined]
+        for hop in net.ingress[s * width + net.number[s, d]]:
+            if hop >= 0:
+                there = net.end[hop] // net.ports
+                length = links.py_func(net, hop, d)  # type: ignore[attr-defined]
                 assert known[there] <= length <= max(4, most[there])
                 assert length == 4 or length == most[there]
 

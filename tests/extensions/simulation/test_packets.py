@@ -16,11 +16,11 @@ from compilers.proof.explanation import explain
 from compilers.tables.build import Build
 from extensions.simulation import simulate as simulate_fabric
 from extensions.simulation.build_simulation import network_for
+from extensions.simulation.hop_choice import links
 from extensions.simulation.latency_curve import LatencyCurve, simulate
 from extensions.simulation.load_point import SimulationSettings
 from extensions.simulation.measurement import Measurement
 from extensions.simulation.simulated_network import HostTraffic, SimulatedNetwork
-from extensions.simulation.way_choice import links
 from polarfab.fabric import Fabric
 
 MINIMAL = {"family": "polarfly", "q": 7}
@@ -66,7 +66,9 @@ def test_an_idle_network_takes_eight_cycles_and_three_a_link(
 def test_packets_of_any_length_wait_as_flits_do(q7: Build, length: int) -> None:
     """The crossbar passes two flits a cycle, also where a packet is one or is odd."""
     packets, flits = (
-        curve(q7, 4, "uniform", loads=(0.8,), packet=length, ways="minimal", level=level).points[0]
+        curve(q7, 4, "uniform", loads=(0.8,), packet=length, routing="minimal", level=level).points[
+            0
+        ]
         for level in ("packet", "flit")
     )
     assert packets.mean_latency == pytest.approx(flits.mean_latency, rel=0.05)
@@ -187,9 +189,9 @@ def test_the_seed_is_all_that_chance_has(spread: Build) -> None:
 
 def test_alternates_carry_what_their_weights_say(spread: Build) -> None:
     loads = {"loads": (0.25,)}
-    (minimal,) = curve(spread, 4, "perm2hop", ways="minimal", **loads).points
-    (emitted,) = curve(spread, 4, "perm2hop", ways="emitted", **loads).points
-    (adaptive,) = curve(spread, 4, "perm2hop", ways="adaptive", **loads).points
+    (minimal,) = curve(spread, 4, "perm2hop", routing="minimal", **loads).points
+    (emitted,) = curve(spread, 4, "perm2hop", routing="emitted", **loads).points
+    (adaptive,) = curve(spread, 4, "perm2hop", routing="adaptive", **loads).points
     assert minimal.mean_hops == 2
     assert not minimal.sustained  # throughput says 12.5 %
     weight = spread.tables.classes.weight.astype(float)
@@ -205,35 +207,35 @@ def bounced() -> Build:
     return made(MINIMAL, routing={"balance": "ugal-pf", "adjacent": "bounce"})
 
 
-def test_ways_are_known_to_be_as_long_as_they_are(bounced: Build) -> None:
+def test_paths_are_known_to_be_as_long_as_they_are(bounced: Build) -> None:
     net = SimulatedNetwork.of(bounced, 1)
     width = net.order.shape[0] // net.switches
     lengths = set()
     for s, d in ((0, 8), (9, 30), (9, 10), (5, 40), *((20, int(far)) for far in net.end[180:187])):
         d = d if d < 57 else d // net.ports  # the arcs of switch 20 lead to its neighbours
         found = explain(bounced, s, d)
-        known = {way[1]: len(way) - 1 for way in (found.minimal, *found.alternates)}
-        for way in net.ways[s * width + net.number[s, d]]:
-            if way >= 0:
-                length = links.py_func(net, way, d)  # type: ignore[attr-defined]
-                assert length == known[net.end[way] // net.ports]
+        known = {hop[1]: len(hop) - 1 for hop in (found.minimal, *found.alternates)}
+        for hop in net.ingress[s * width + net.number[s, d]]:
+            if hop >= 0:
+                length = links.py_func(net, hop, d)  # type: ignore[attr-defined]
+                assert length == known[net.end[hop] // net.ports]
                 lengths.add(length)
     assert lengths == {1, 2, 3, 4}
 
 
-def test_a_longer_way_has_to_be_that_much_emptier(bounced: Build) -> None:
-    """A way of 4 links in the place of one: by the packets that wait alone, too many take it."""
-    settings = {"loads": (0.55,), "ways": "adaptive", "scheme": "single", "level": "flit"}
+def test_a_longer_path_has_to_be_that_much_emptier(bounced: Build) -> None:
+    """A path of 4 links in the place of one: by the packets that wait alone, too many take it."""
+    settings = {"loads": (0.55,), "routing": "adaptive", "scheme": "single", "level": "flit"}
     (point,) = curve(bounced, 4, "perm1hop", **settings).points
     assert point.accepted > 0.45  # .21 unless weighed
 
 
-def test_flows_stay_on_one_way_each(spread: Build) -> None:
-    settings = {"loads": (0.05,), "ways": "emitted"}
+def test_flows_stay_on_one_path_each(spread: Build) -> None:
+    settings = {"loads": (0.05,), "routing": "emitted"}
     (packets,) = curve(spread, 1, "perm2hop", **settings).points
     (flows,) = curve(spread, 1, "perm2hop", flows=1, **settings).points
     assert packets.worst_latency > 14
-    # A flow a host, so every way of a switch carries whole flows: more of it than of packets.
+    # A flow a host, so every path of a switch carries whole flows: more of it than of packets.
     assert flows.hottest_use > packets.hottest_use
 
 
@@ -253,7 +255,7 @@ def test_one_channel_stops_where_two_are_needed(q7: Build) -> None:
 
 def test_links_that_go_down_lose_only_what_is_on_them(polarfab_build: Path) -> None:
     fabric = Fabric.load(polarfab_build)
-    given = {"pattern": "uniform", "loads": [0.8], "hosts": 4, "ways": "minimal"}
+    given = {"pattern": "uniform", "loads": [0.8], "hosts": 4, "routing": "minimal"}
     (whole,) = simulate_fabric(fabric, **given).points
     (broken,) = simulate_fabric(fabric, **given, fail=[("3-8", 2_001)]).points
     assert whole.lost == 0

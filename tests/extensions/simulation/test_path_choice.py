@@ -40,16 +40,16 @@ def made(topology: dict, hosts: int = 1) -> Fabric:
     return Fabric.from_spec({"name": "lab", "topology": topology, "hosts_per_node": hosts})
 
 
-def point(fabric: Fabric, pattern: str, load: float, ways: str, **more: object) -> LoadPoint:
-    (found,) = simulate_fabric(fabric, pattern, [load], ways=ways, **more).points
+def point(fabric: Fabric, pattern: str, load: float, routing: str, **more: object) -> LoadPoint:
+    (found,) = simulate_fabric(fabric, pattern, [load], routing=routing, **more).points
     return found
 
 
 def test_a_fat_tree_carries_everything_over_all_its_shortest_paths() -> None:
     fabric = made(FAT_TREE, 4)
-    for ways in ("shortest", "ugal"):
+    for routing in ("shortest", "ugal"):
         for pattern in ("uniform", "permutation"):
-            found = point(fabric, pattern, 0.9, ways)
+            found = point(fabric, pattern, 0.9, routing)
             assert found.accepted == pytest.approx(found.generated, rel=0.01)
     # A table has one port for all hosts of a switch: a quarter of what four hosts send.
     assert point(fabric, "permutation", 0.9, "minimal").accepted == pytest.approx(0.25, abs=0.01)
@@ -81,8 +81,8 @@ def test_a_dragonfly_under_its_worst_traffic() -> None:
     expected = saturation(build, traffic, hosts)
     assert 1 / 8 < expected < 0.3
 
-    def measured(ways: str, load: float) -> LoadPoint:
-        given = settings_for(build, [load], 0, (), {"ways": ways})
+    def measured(routing: str, load: float) -> LoadPoint:
+        given = settings_for(build, [load], 0, (), {"routing": routing})
         net = network_for(build, hosts, given)
         flows = HostTraffic.of(traffic, net.switches, hosts)
         return simulate(net, flows, with_channels(build, net, given)).points[0]
@@ -97,15 +97,15 @@ def test_every_baseline_carries_uniform_traffic(family: str) -> None:
     assert set(SMALL) == set(BASELINES)
     fabric = made({"family": family, **SMALL[family]})
     ends = fabric.build.topology.endpoints
-    for ways in ("minimal", "shortest", "ugal", "valiant"):
-        found = point(fabric, "uniform", 0.3, ways, vcs=8)
+    for routing in ("minimal", "shortest", "ugal", "valiant"):
+        found = point(fabric, "uniform", 0.3, routing, vcs=8)
         assert (found.lost, found.deadlock, found.sustained) == (0, (), True)
         net = SimulatedNetwork.of(fabric.build, 1).with_distances()
         far = net.distance[np.ix_(ends, ends)]
         mean = far.sum() / (len(far) * (len(far) - 1))
-        if ways == "valiant":
+        if routing == "valiant":
             assert found.mean_hops == pytest.approx(2 * mean, rel=0.1)
-        elif ways != "ugal":
+        elif routing != "ugal":
             assert found.mean_hops == pytest.approx(mean, rel=0.05)
         else:
             assert mean * 0.95 < found.mean_hops < 2 * mean
@@ -143,22 +143,22 @@ def test_channels_are_those_of_all_shortest_paths(family: str) -> None:
     assert path_channels(net, "ugal", "valley") == 2 * valleys
 
 
-@pytest.mark.parametrize("ways", ["shortest", "ugal", "valiant"])
-def test_nothing_stops_above_saturation(ways: str) -> None:
+@pytest.mark.parametrize("routing", ["shortest", "ugal", "valiant"])
+def test_nothing_stops_above_saturation(routing: str) -> None:
     fabric = made({"family": "jellyfish", "nodes": 30, "degree": 4, "seed": 2}, 3)
     net = SimulatedNetwork.of(fabric.build, 3).with_distances()
-    few = path_channels(net, ways, "valley")
-    found = point(fabric, "longest", 1.0, ways, vcs=few, buffer=8 * few, scheme="valley")
+    few = path_channels(net, routing, "valley")
+    found = point(fabric, "longest", 1.0, routing, vcs=few, buffer=8 * few, scheme="valley")
     assert found.deadlock == ()
-    assert found.accepted > (0.05 if ways == "valiant" else 0.1)  # two paths, half as much
+    assert found.accepted > (0.05 if routing == "valiant" else 0.1)  # two paths, half as much
 
 
-def test_what_does_not_go_with_these_ways() -> None:
+def test_what_these_paths_do_not_take() -> None:
     build = made(DRAGONFLY, 2).build
     for more in ({"flows": 2}, {"fail": [("0-1", 5)]}):
         fail = more.pop("fail", ())
         with pytest.raises(InputError, match=r"paths of the tables with --f.*given ugal"):
-            settings_for(build, (), 0, fail, {"ways": "ugal", **more})
-    given = settings_for(build, (), 0, (), {"ways": "ugal", "vcs": 2, "scheme": "valley"})
+            settings_for(build, (), 0, fail, {"routing": "ugal", **more})
+    given = settings_for(build, (), 0, (), {"routing": "ugal", "vcs": 2, "scheme": "valley"})
     with pytest.raises(InputError, match=r"channels for scheme valley, as these paths need"):
         with_channels(build, network_for(build, 2, given), given)

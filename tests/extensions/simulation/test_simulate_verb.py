@@ -51,30 +51,32 @@ def test_table_plot_and_failure(polarfab: Run, folder: Path, tmp_path: Path) -> 
     assert plot.stat().st_size > 1000
 
 
-def test_builds_and_ways_side_by_side(polarfab: Run, folder: Path, tmp_path: Path) -> None:
+def test_builds_and_paths_side_by_side(polarfab: Run, folder: Path, tmp_path: Path) -> None:
     tree, plot = tmp_path / "tree", tmp_path / "both.svg"
     topology = {"family": "fat-tree", "k": 2}
     Fabric.from_spec({"name": "tree", "topology": topology, "hosts_per_node": 2}).save(tree)
-    ways = ("--ways", "minimal", "--ways", "ugal", "--vcs", "8")
-    words = ("simulate", folder, tree, *ways, "--load", "0.1,0.3", "--json")
+    routing = ("--routing", "minimal", "--routing", "ugal", "--vcs", "8")
+    words = ("simulate", folder, tree, *routing, "--load", "0.1,0.3", "--json")
     code, out, _ = polarfab(*words, "-o", plot)
     found = json.loads(out)["simulated"]
     assert code == 0
-    assert [(each["name"], each["ways"]) for each in found] == [
-        (name, way) for name in ("lab", "tree") for way in ("minimal", "ugal")
+    assert [(each["name"], each["routing"]) for each in found] == [
+        (name, hop) for name in ("lab", "tree") for hop in ("minimal", "ugal")
     ]
-    assert found[2] == json.loads(polarfab("simulate", tree, *ways[:2], *ways[4:], *words[-3:])[1])
+    assert found[2] == json.loads(
+        polarfab("simulate", tree, *routing[:2], *routing[4:], *words[-3:])[1]
+    )
     for name in ("lab, minimal", "lab, ugal", "tree, minimal", "tree, ugal"):
         assert f"<!-- {name} -->" in plot.read_text()
-    code, out, _ = polarfab("simulate", tree, *ways, "--load", "0.1")
+    code, out, _ = polarfab("simulate", tree, *routing, "--load", "0.1")
     assert (code, out.count("┏")) == (0, 2)
 
 
 def test_collectives_side_by_side(polarfab: Run, folder: Path) -> None:
-    words = ("simulate", folder, "--ways", "minimal", "--ways", "shortest")
+    words = ("simulate", folder, "--routing", "minimal", "--routing", "shortest")
     code, out, _ = polarfab(*words, "--collective", "tree-allreduce", "--size", "1024")
     assert (code, out.count("lab: tree-allreduce of 1,024 bytes")) == (0, 2)
-    assert "26 hosts, ways shortest takes " in out
+    assert "26 hosts, routing shortest takes " in out
 
 
 def test_a_deadlock_is_a_finding(polarfab: Run, tmp_path: Path) -> None:
@@ -133,7 +135,10 @@ def test_the_benchmark_measures_both_levels(
         (("--fail", "0-1"), "--fail: required A-B, NODE or GROUP, and @CYCLE, given 0-1"),
         (("--fail", "0-1@soon"), "--fail: required A-B, NODE or GROUP, and @CYCLE, given 0-1@soon"),
         (("--pattern", "tornado", "--demand", __file__), "a pattern or a file of rates"),
-        (("--paths", "table"), "--ways shortest, ugal or valiant with --paths table, given none"),
+        (
+            ("--paths", "table"),
+            "--routing shortest, ugal or valiant with --paths table, given none",
+        ),
         (("-o", "x.gif"), "FILE.svg or FILE.png"),
         (("--metres", "1", "--link", "2"), "links of one length or of the cable plan, given both"),
         (("--metres", "0"), "--metres: required"),

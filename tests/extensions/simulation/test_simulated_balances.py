@@ -22,7 +22,7 @@ def made(topology: dict, routing: dict) -> Build:
 
 def point(build: Build, pattern: str, load: float, hosts: int, **more: object):
     flows = HostTraffic.of_pattern(pattern, build.topology, hosts, 0)
-    settings = SimulationSettings(loads=(load,), scheme="single", ways="emitted", **more)
+    settings = SimulationSettings(loads=(load,), scheme="single", routing="emitted", **more)
     (found,) = simulate(SimulatedNetwork.of(build, hosts), flows, settings).points
     return found
 
@@ -47,7 +47,7 @@ def test_every_permutation_gets_half() -> None:
 
 
 @pytest.mark.parametrize("level", ["packet", "flit"])
-def test_ways_at_every_hop_are_shortest_and_share_links(level: str) -> None:
+def test_paths_at_every_hop_are_shortest_and_share_links(level: str) -> None:
     build = made(GRID, SHARED)
     found = point(build, "uniform", 0.05, 1, level=level)
     assert found.mean_hops == pytest.approx((4 * 1 + 4 * 2) / 8, rel=0.03)

@@ -11,7 +11,7 @@ import sys
 from mininet_scenarios.engines.mininet_child import MininetChild
 
 ALTERNATES, DSCP, SOURCE, UDP, MTU = 2, 3, 4, 5, 6
-"""The switches that are made wrong, each in its own way."""
+"""The switches that are made wrong, each in its own path."""
 MARK = "cookie=0x99"
 
 
@@ -49,8 +49,8 @@ class Faults:
     def _deliver(self, switch, first, source):
         port = int(self.inside.build.wiring.host_port[switch, 0])
         mac = self.plan.mac(switch, 0)
-        ways = first, f"set_field:{source}->eth_src", f"set_field:{mac}->eth_dst"
-        actions = ",".join(filter(None, [*ways, f"output:{port}"]))
+        paths = first, f"set_field:{source}->eth_src", f"set_field:{mac}->eth_dst"
+        actions = ",".join(filter(None, [*paths, f"output:{port}"]))
         row = f"table=1,ip,nw_dst={self.plan.host(switch, 0)},actions={actions}"
         self.ovs.ofctl("mod-flows", f"s{switch}", row)
 

@@ -62,7 +62,7 @@ def test_first_light(framework):
 
 
 @pytest.mark.long  # test_engine_failures_live has alternates by weight
-def test_alternates_take_some_of_the_ways_that_the_tables_allow():
+def test_alternates_take_some_of_the_paths_that_the_tables_allow():
     report = passed("alternates-q3", "--engine", "mininet")
     assert report["delivered"] == 156
     assert report["caught"]

@@ -207,7 +207,7 @@ def test_a_sample_of_links_of_q7_goes_down(compiled, tmp_path):
     check_spread(shares, seen["spread"])
 
 
-def test_bounced_ways_carry_packets_and_links_go_down(tmp_path):
+def test_bounced_paths_carry_packets_and_links_go_down(tmp_path):
     """Neighbours reach each other over all others, with all links up and with one down."""
     build = routed(q=3, spread=True, bounces=True, protect="link")
     cases = every_link(build)[:1]
@@ -220,19 +220,19 @@ def test_bounced_ways_carry_packets_and_links_go_down(tmp_path):
     assert lengths == {1, 2, 4}
 
 
-def ways_by_hand(build, source, destination, dead):
+def paths_by_hand(build, source, destination, dead):
     """By path, its share; what explain says, with all links up or the dead one down."""
     found = explain(build, source, destination, dead)
     if dead:
-        assert not any(way.fault for way in found.failing)
-        return {way.path: 1 for way in found.failing}
+        assert not any(taken.fault for taken in found.failing)
+        return {taken.path: 1 for taken in found.failing}
     total = sum(found.weights)
     paths = (found.minimal, *found.alternates)
     return {path: w / total for path, w in zip(paths, found.weights, strict=True)}
 
 
 def ttl_after(build, path):
-    """Of 64, what is left: halved where a neighbour of the destination repairs the way to it."""
+    """Of 64, what is left: halved where a neighbour of the destination repairs the path to it."""
     ttl, near = 64, set(build.wiring.far[path[-1]].tolist())
     for place, (here, after) in enumerate(pairwise(path)):
         halved = place and here in near and after != path[-1]
@@ -260,10 +260,10 @@ def test_marked_packets_are_spread_by_the_next_switch_and_links_go_down(
         dead = tuple(map(link_numbers(build).__getitem__, pairs))
         assert len(flows) == len(ends) * (len(ends) - 1) * 6
         for s, d, port, ttl in flows:
-            ways = ways_by_hand(build, ends[s], ends[d], dead)
-            assert ttl in {ttl_after(build, path) for path in ways}, (case, s, d, port)
+            paths = paths_by_hand(build, ends[s], ends[d], dead)
+            assert ttl in {ttl_after(build, path) for path in paths}, (case, s, d, port)
     shares = np.zeros(build.wiring.far.shape)
-    for path, share in ways_by_hand(build, source, other, ()).items():
+    for path, share in paths_by_hand(build, source, other, ()).items():
         for here, after in pairwise(path):
             shares[here, build.wiring.far[here].tolist().index(after)] += share
     carried = np.array(seen["carried"])
@@ -275,7 +275,7 @@ def test_marked_packets_are_spread_by_the_next_switch_and_links_go_down(
 
 
 def test_a_random_graph_with_fitted_shares_when_links_go_down(tmp_path):
-    """A graph that no algebra routes: protection and bounced ways were searched for."""
+    """A graph that no algebra routes: protection and bounced paths were searched for."""
     topology = {"family": "jellyfish", "nodes": 12, "degree": 4, "seed": 1}
     routing = {"balance": "compact-valiant", "adjacent": "bounce", "protect": "node"}
     routing["demand"] = "worst-case"
@@ -285,7 +285,7 @@ def test_a_random_graph_with_fitted_shares_when_links_go_down(tmp_path):
     seen = observed(build, tmp_path, cases)
     most = next(kind.max_hops for kind in report.failures if kind.kind == "link")
     for case, _, hops in outcomes(build, seen, cases):
-        assert hops.max() <= (most if case else report.ways.max_hops)
+        assert hops.max() <= (most if case else report.alternates.max_hops)
 
 
 def test_far_fewer_entries_than_an_emitter_without_classes_would_need(compiled):

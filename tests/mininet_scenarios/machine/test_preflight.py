@@ -23,7 +23,7 @@ def test_everything_that_is_missing_at_once(monkeypatch):
     for engine in ("mininet", "ovs-fabric"):
         with pytest.raises(InputError) as error:
             preflight.require("os-ken", engine)
-        assert {problem.key for problem in error.value.problems} == {f"--engine {engine}"}
+        assert {problem.key for problem in error.value.problems} == {f"engine {engine}"}
     told = {problem.required: problem.todo for problem in error.value.problems}
     assert told == {
         "ovs-vswitchd, mnexec": "apt install mininet openvswitch-switch",
@@ -53,7 +53,7 @@ def test_what_routers_need(monkeypatch):
         with pytest.raises(InputError) as error:
             preflight.require_routers(engine)
         tools, space = error.value.problems
-        assert (tools.key, tools.todo) == (f"--engine {engine}", f"apt install {packages}")
+        assert (tools.key, tools.todo) == (f"engine {engine}", f"apt install {packages}")
         assert space.required == "namespaces of one's own (no)"
 
 

@@ -98,12 +98,12 @@ def test_marks_that_come_and_go_under_traffic():
         ("hyperx, sides: 3x3", "ecmp, transit: ecmp, protect: link"),
     ],
 )
-def test_intermediates_and_ways_at_every_hop_under_traffic(tmp_path, topology, routing):
+def test_intermediates_and_paths_at_every_hop_under_traffic(tmp_path, topology, routing):
     text = f"name: lab\ntopology: {{family: {topology}}}\n"
     (tmp_path / "plain.yaml").write_text(text)
     (tmp_path / "other.yaml").write_text(f"{text}routing: {{balance: {routing}}}\n")
-    ways = [str(tmp_path / "plain.yaml"), str(tmp_path / "other.yaml")]
-    for old, new in (ways, ways[::-1]):
+    paths = [str(tmp_path / "plain.yaml"), str(tmp_path / "other.yaml")]
+    for old, new in (paths, paths[::-1]):
         found, wrong = run("rehearse", new, "--from", old, engine="ovs-fabric")
         assert not wrong
         assert [event["lost"] for event in found["timeline"]] == [0]

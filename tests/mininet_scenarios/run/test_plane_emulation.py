@@ -124,7 +124,7 @@ def test_folders_of_planes_have_to_be_verified(tmp_path):
     judge(builds, builds_in(folder), failures=())
     found = emulate(str(folder), engine="model", keep=tmp_path / "keep")
     assert (found.passed, found.facts["scenario"]) == (True, "lab")
-    with pytest.raises(InputError, match="--cli: required a fabric of one plane, given 2 planes"):
+    with pytest.raises(InputError, match="cli: required a fabric of one plane, given 2 planes"):
         run_planes(Emulation(load_scenario(str(folder)), terminal="/dev/tty"))
 
 

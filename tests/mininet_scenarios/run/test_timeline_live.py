@@ -82,7 +82,7 @@ def test_tcp_flows(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["first-light-polarstar", "first-light-pn", "equal-ways-pn"])
+@pytest.mark.parametrize("name", ["first-light-polarstar", "first-light-pn", "equal-paths-pn"])
 def test_other_families(name):
     assert passed(name)["passed"]
 

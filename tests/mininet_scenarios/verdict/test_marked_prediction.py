@@ -38,7 +38,7 @@ def test_hops_and_loads_are_bounded_by_the_paths_of_the_rule(family: str, q: int
         for link in set.union(*links):
             place = link[0], port[link]
             bounds[1][place] += packets[s, d]
-            bounds[0][place] += packets[s, d] * all(link in way for way in links)
+            bounds[0][place] += packets[s, d] * all(link in taken for taken in links)
     least, most = known.load_bounds(packets)
     assert (least == bounds[0]).all()
     assert (most == bounds[1]).all()
@@ -77,7 +77,7 @@ def test_a_permutation_gets_what_throughput_says() -> None:
     assert 0.46 < carry(known, hosts, flows, 1.0).rate.min() < 0.48
 
 
-def test_a_dead_link_takes_ways_and_its_packets_take_others() -> None:
+def test_a_dead_link_takes_paths_and_its_packets_take_others() -> None:
     """Behind a dead link groups and bundles leave out its port; without repair, pairs are lost."""
     build, order = marked(3, "link"), 13
     far = build.wiring.far

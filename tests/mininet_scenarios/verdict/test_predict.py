@@ -74,8 +74,8 @@ def spread(build):
     return replace(build, balance="compact-valiant", tables=tables)
 
 
-def ways(build, source, destination):
-    """The links of every way that a packet from a host may take."""
+def paths(build, source, destination):
+    """The links of every path that a packet from a host may take."""
     classes, cables = build.tables.classes, build.wiring.cables()
     egress = int(build.tables.routes.egress[source, destination])
     ports = [classes.port[source, egress], *classes.alternate[source, egress]]
@@ -94,11 +94,11 @@ def test_alternates_bound_hops_and_loads(compiled, q):
     fewest, most = predicted.fewest, predicted.most
     bounds = np.zeros((2, order, build.wiring.cables().shape[1]), np.int64)
     for s, d in np.argwhere(1 - np.eye(order, dtype=int)):
-        links = list(ways(build, s, d))
+        links = list(paths(build, s, d))
         assert (fewest[s, d], most[s, d]) == (min(map(len, links)), max(map(len, links)))
         for link in set.union(*links):
             bounds[1][link] += packets[s, d]
-            bounds[0][link] += packets[s, d] * all(link in way for way in links)
+            bounds[0][link] += packets[s, d] * all(link in taken for taken in links)
     least, limit = predicted.load_bounds(packets)
     assert (least == bounds[0]).all()
     assert (limit == bounds[1]).all()

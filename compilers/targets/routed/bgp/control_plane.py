@@ -250,7 +250,7 @@ class ControlPlane:
             longer = np.flatnonzero(self.hops[vertex] > nearest + 1)
             problems += [
                 Problem(
-                    key="--set routing",
+                    key="set routing",
                     required="static: BGP takes the shortest path and the compiled one is longer",
                     given=f"bgp, and {w.names[vertex]} to {w.names[there]}",
                 )
@@ -290,8 +290,8 @@ class ControlPlane:
         number = {text: at for at, text in enumerate(self.routed.prefixes[family])}
         return {
             prefix: tuple(
-                tuple((via, port, behind[port][number[prefix]]) for via, port, _ in ways)
-                for ways in choices
+                tuple((via, port, behind[port][number[prefix]]) for via, port, _ in stage)
+                for stage in choices
             )
             for prefix, choices in table.items()
         }

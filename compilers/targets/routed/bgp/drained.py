@@ -40,7 +40,7 @@ def maintenance_lines(
     """
     if name not in SYSTEMS:
         todo = "switch the policy of its BGP by hand, or shut its ports one by one"
-        raise InputError.of(f"one of {', '.join(SYSTEMS)}", name, todo, key="--target")
+        raise InputError.of(f"one of {', '.join(SYSTEMS)}", name, todo, key="target")
     system = target(name)
     named, chosen = system.check(build, options)
     if chosen[ROUTING] != "bgp":

@@ -50,10 +50,10 @@ def export(form: str, *builds: Build) -> dict[str, str]:
 
 
 def named(build: Build, source: int, destination: int) -> dict[tuple[int, ...], float]:
-    """The ways of packets from hosts by `explain`, with their shares."""
+    """The paths of packets from hosts by `explain`, with their shares."""
     told = explain(build, source, destination)
-    ways = dict(zip((told.minimal, *told.alternates), told.weights, strict=True))
-    return {path: weight / sum(told.weights) for path, weight in ways.items() if weight}
+    taken_by = dict(zip((told.minimal, *told.alternates), told.weights, strict=True))
+    return {path: weight / sum(told.weights) for path, weight in taken_by.items() if weight}
 
 
 def platform_routes(text: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
@@ -69,12 +69,12 @@ def platform_routes(text: str) -> Iterator[tuple[str, str, list[tuple[str, str]]
     for route in whole.findall("zoneRoute"):
         one, other = route.attrib["src"], route.attrib["dst"]
         ahead = steps(route)
-        back = [(link, turned[way]) for link, way in reversed(ahead)]
+        back = [(link, turned[turn]) for link, turn in reversed(ahead)]
         both = {"YES": True, "NO": False}[route.attrib["symmetrical"]]
         for a, b, links in [(one, other, ahead), *([(other, one, back)] if both else [])]:
             for source, up in hosts[a].items():
                 for destination, down in hosts[b].items():
-                    last = [(link, turned[way]) for link, way in reversed(down)]
+                    last = [(link, turned[turn]) for link, turn in reversed(down)]
                     yield source, destination, up + links + last
 
 
@@ -82,7 +82,7 @@ def steps(route: ET.Element) -> list[tuple[str, str]]:
     return [(step.attrib["id"], step.attrib["direction"]) for step in route.findall("link_ctn")]
 
 
-def test_simgrid_takes_the_ways_of_the_tables(build: Build) -> None:
+def test_simgrid_takes_the_paths_of_the_tables(build: Build) -> None:
     made = export("simgrid", build)
     per_node = build.wiring.host_port.shape[1]
     at = {name: i // per_node for i, name in enumerate(build.wiring.host_names) if name}
@@ -107,23 +107,23 @@ def test_simgrid_takes_the_ways_of_the_tables(build: Build) -> None:
     assert set(pairs) == asked
     assert set(pairs.values()) == {1}
     expected = seen = draws = 0.0
-    for (source, destination), ways in taken.items():
+    for (source, destination), taken_by in taken.items():
         if source != destination:
             shares = named(build, source, destination)
-            assert set(ways) <= set(shares)
+            assert set(taken_by) <= set(shares)
             shortest = min(shares, key=len)
-            expected += shares[shortest] * ways.total()
-            seen += ways[shortest]
-            draws += ways.total()
+            expected += shares[shortest] * taken_by.total()
+            seen += taken_by[shortest]
+            draws += taken_by.total()
     assert abs(seen - expected) <= 4 * (draws / 4) ** 0.5 * (seen != draws)
 
 
-def test_simgrid_takes_the_ways_of_marked_packets() -> None:
+def test_simgrid_takes_the_paths_of_marked_packets() -> None:
     """Of both hashes: the shares of first links, and of what the next switch spreads over."""
     build = made(Q3 | {"hosts_per_node": 6, "routing": {"balance": "spread"}})
-    test_simgrid_takes_the_ways_of_the_tables(build)
-    ways = host_pair_paths.HostPairPaths.of(rated_links.RatedLinks.of(build))
-    length = (ways.arcs >= 0).sum(axis=2)
+    test_simgrid_takes_the_paths_of_the_tables(build)
+    taken_by = host_pair_paths.HostPairPaths.of(rated_links.RatedLinks.of(build))
+    length = (taken_by.arcs >= 0).sum(axis=2)
     expected: Counter[int] = Counter()
     for pair in permutations(range(13), 2):
         for path, share in named(build, *pair).items():
@@ -141,30 +141,30 @@ def read_tables(text: str) -> tuple[dict[str, list[list[str]]], Any]:
         (int(s), int(k)): (
             int(ahead),
             int(back),
-            dict(zip(map(int, ways[::2]), map(int, ways[1::2]), strict=True)),
+            dict(zip(map(int, taken_by[::2]), map(int, taken_by[1::2]), strict=True)),
         )
-        for s, k, ahead, back, *ways in lines["class"]
+        for s, k, ahead, back, *taken_by in lines["class"]
     }
     routes = {int(to): list(map(int, numbers)) for to, *numbers in lines["route"]}
     return lines, lambda at, to: classes[at, routes[to][at]]
 
 
-def test_tables_lead_the_ways_of_the_build(build: Build) -> None:
+def test_tables_lead_the_paths_of_the_build(build: Build) -> None:
     lines, class_of = read_tables(export("ns3", build)["fabric.txt"])
     links = {frozenset(map(int, line[:2])) for line in lines["link"]}
     assert len(links) == len(lines["link"]) == build.topology.graph.size
     ends = sorted({int(line[1]) for line in lines["host"]})
     for source, destination in permutations(ends, 2):
-        *_, ways = class_of(source, destination)
+        *_, taken_by = class_of(source, destination)
         found = {}
-        for first, weight in ways.items():
+        for first, weight in taken_by.items():
             path = [source, first]
             while path[-1] != destination:
                 ahead, back, _ = class_of(path[-1], destination)
                 path.append(back if ahead == path[-2] else ahead)
                 assert len(path) < 9
             assert all(frozenset(path[i : i + 2]) in links for i in range(len(path) - 1))
-            found[tuple(path)] = weight / sum(ways.values())
+            found[tuple(path)] = weight / sum(taken_by.values())
         assert found == pytest.approx(named(build, source, destination))
 
 
@@ -184,7 +184,7 @@ def by_the_rule(build: Build, source: int, destination: int) -> dict[tuple[int, 
     if build.carries:
         over = [path.switches for _, path in packets.over_intermediates(source)]
         return {path: count / len(over) for path, count in Counter(over).items()}
-    weights = packets.ways(source)
+    weights = packets.weights_of(source)
     for path in packets.paths(source):
         share = 1 if build.every_hop else weights[path.first] / sum(weights.values())
         found[path.switches] += float(path.part) * share  # type: ignore[assignment]
@@ -229,18 +229,18 @@ def test_a_file_tells_of_intermediates_marks_and_paths_shared_at_every_hop(kind:
 
     def onward(path: tuple[int, ...], to: int, marked: bool, host: bool) -> set[tuple[int, bool]]:
         at, number = path[-1], routes[to][path[-1]]
-        ahead, turned, ways = class_of(at, to)
+        ahead, turned, taken_by = class_of(at, to)
         if marked and number not in unmarked:
             stays = sides[at] >= 0 and sides[at] == sides[to]
             return {(w, stays) for w in spread[at, path[-2]]}
         if host:
             marks = bool(lines["marks"])
-            return {(w, marks and (w != ahead or sides[at] >= 0)) for w in ways}
+            return {(w, marks and (w != ahead or sides[at] >= 0)) for w in taken_by}
         if path[-2] == ahead:
             return {(turned, False)}
         if (at, number, path[-2]) in back:
             return {(back[at, number, path[-2]], False)}
-        return {(w, False) for w in (ways if lines["shared"] else [ahead])}
+        return {(w, False) for w in (taken_by if lines["shared"] else [ahead])}
 
     def paths(source: int, to: int, via: int | None) -> set[tuple[int, ...]]:
         found, waiting = set(), [((source,), via, False, True)]

@@ -146,8 +146,8 @@ def test_a_root_and_branches_to_some(lab):
         found = trees_of(lab, kind, root="5", members=["3", "9"])
         for tree, whole in zip(found.trees, trees_of(lab, kind, root="5").trees, strict=True):
             assert tree.root == whole.root == 5
-            ways = nx.Graph(whole.edges.tolist())
-            wanted = {frozenset(e) for d in (3, 9) for e in pairwise(nx.shortest_path(ways, 5, d))}
+            paths = nx.Graph(whole.edges.tolist())
+            wanted = {frozenset(e) for d in (3, 9) for e in pairwise(nx.shortest_path(paths, 5, d))}
             assert {frozenset(e) for e in tree.edges.tolist()} == wanted
         assert not found.whole
 
@@ -196,9 +196,9 @@ def test_what_is_cut_off_is_refused(lab):
         with pytest.raises(InputError, match=r"required a connected fabric .* given 2 parts"):
             trees_of(lab, fail=cut)
     assert trees_of(lab, fail=["7", *map(str, near)]).switches == 21 - 1 - len(near)
-    with pytest.raises(InputError, match="--root: required a switch that is up, given 7"):
+    with pytest.raises(InputError, match="root: required a switch that is up, given 7"):
         trees_of(lab, root="7", fail=["7"])
-    with pytest.raises(InputError, match="--member: required a switch that is up, given 7"):
+    with pytest.raises(InputError, match="member: required a switch that is up, given 7"):
         trees_of(lab, root="3", members=["4", "7"], fail=["7"])
 
 

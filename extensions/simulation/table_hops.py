@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from extensions.simulation.just_in_time import inner
-from extensions.simulation.marked_packets import mark_for, onward, spreads
-from extensions.simulation.path_choice import DIRECT
-from extensions.simulation.simulated_network import NOWHERE, SimulatedNetwork
-from extensions.simulation.way_choice import (
+from extensions.simulation.hop_choice import (
     EMITTED,
-    came_by_a_way,
+    came_by_next_hop,
     drawn,
     entering,
     hashed,
     transit,
     weighted,
 )
+from extensions.simulation.just_in_time import inner
+from extensions.simulation.marked_packets import mark_for, onward, spreads
+from extensions.simulation.path_choice import DIRECT
+from extensions.simulation.simulated_network import NOWHERE, SimulatedNetwork
 
 
 @inner
@@ -68,8 +68,8 @@ def by_tables(
             via, arc = DIRECT, NOWHERE
         else:
             row = there
-    if net.every_hop and policy and not came_by_a_way(net, row, arc):
-        way = weighted(net, row, drawn(streams, which), dead)
-        if way >= 0:
-            return int(way), via
+    if net.every_hop and policy and not came_by_next_hop(net, row, arc):
+        hop = weighted(net, row, drawn(streams, which), dead)
+        if hop >= 0:
+            return int(hop), via
     return transit(net, row, arc, dead), via

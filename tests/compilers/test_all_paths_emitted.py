@@ -1,4 +1,4 @@
-"""Every way of every pair under every single failure, by the emitted text alone, and channels."""
+"""Every path of every pair under every single failure, by the emitted text alone, and channels."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ GRAPHS = [
 PN = [{"family": "pn", "q": q} for q in (2, 3, 4, 5)]
 OFT = [{"family": "oft", "q": q} for q in (2, 3, 4, 5)]
 BOUNCED = {"balance": "compact-valiant", "adjacent": "bounce"}
-WAYS = {
+KINDS = {
     "bounced": (BOUNCED, [*POLARFLY, *POLARSTARS, *GRAPHS], [POLARFLY[3], GRAPHS[3], GRAPHS[-1]]),
     "spread": ({"balance": "spread"}, [*POLARFLY[1:], *OFT, *PN], [POLARFLY[2], OFT[0], PN[0]]),
     "spraypoint": ({"balance": "spraypoint"}, [*POLARSTARS, *GRAPHS[:-1]], [GRAPHS[3]]),
     "ecmp": ({"balance": "ecmp"}, [*POLARSTARS, *GRAPHS, *PN, *OFT], [GRAPHS[7], PN[0]]),
 }
-"""Each kind of ways: the policy, the fabrics that have it, and those of the short tests."""
+"""Each kind of paths: the policy, the fabrics that have it, and those of the short tests."""
 EMITTED = [
     pytest.param(
         routing,
@@ -44,7 +44,7 @@ EMITTED = [
         id=f"{word}-{'-'.join(map(str, topology.values()))}",
         marks=[] if topology in short else [pytest.mark.long],
     )
-    for word, (routing, topologies, short) in WAYS.items()
+    for word, (routing, topologies, short) in KINDS.items()
     for topology in topologies
 ]
 
@@ -71,12 +71,12 @@ def test_every_way(routing, topology, tmp_path):
 
     build, rank = fabric.build, ranking(fabric.build)
     text = TextFabric(tmp_path / "out", build.wiring.names, *by_port(build.wiring), rank)
-    whole = text.every_way()
+    whole = text.every_path()
     walks = {"": whole, "link": text.one_link_down(whole), "node": text.one_switch_down(whole)}
     assert all(packets.arrived.all() for packets in walks.values())
-    # Slim Fly q=5 has one shortest path a pair, and no ways beside it.
+    # Slim Fly q=5 has one shortest path a pair, and no paths beside it.
     longest = {case.kind: case.max_hops for case in report.failures}
-    longest[""] = report.ways.max_hops if report.ways else report.max_hops
+    longest[""] = report.alternates.max_hops if report.alternates else report.max_hops
     assert {kind: packets.links.max() for kind, packets in walks.items()} == {
         kind: longest[kind] for kind in walks
     }

@@ -1,4 +1,4 @@
-"""Ways over intermediates and ways shared at every hop, against single packets of `explain`."""
+"""Paths over intermediates and paths shared at every hop, against single packets of `explain`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def predicted(
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("protect", ["none", "link"])
 @pytest.mark.parametrize("name", FABRICS)
-def test_every_way_is_one_that_single_packets_take(name: str, protect: str, case: str) -> None:
+def test_every_path_is_one_that_single_packets_take(name: str, protect: str, case: str) -> None:
     build = made(name, protect)
     link, switch = CASES[case]
     outage, dead = Outage(), []
@@ -70,7 +70,7 @@ def test_every_way_is_one_that_single_packets_take(name: str, protect: str, case
             told = explain(
                 build, source, destination, dead or [len(build.wiring.link_ends()) + 10**6]
             )
-            wanted = {(way.path, not way.fault) for way in told.failing}
+            wanted = {(taken.path, not taken.fault) for taken in told.failing}
             found = predicted(known, source, destination)
             assert {path for path, arrives in found if arrives} == {
                 path for path, arrives in wanted if arrives

@@ -1,4 +1,4 @@
-"""Bounced ways between adjacent switches: the rule, the tables, their proof, and who carries it."""
+"""Bounced paths between adjacent switches: the rule, tables, proof, and who carries it."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def test_bounces_are_a_permutation_and_few_share_the_last_link(q: int) -> None:
         near = far[s][far[s] >= 0]
         over = {int(r): int(bounced_to[r, far[r].tolist().index(s)]) for r in near}
         for d in near:
-            ways = [w for r, w in over.items() if r != d and d not in far[r]]
-            last = cross(q, np.array(ways), np.full(len(ways), d))
+            alternates = [w for r, w in over.items() if r != d and d not in far[r]]
+            last = cross(q, np.array(alternates), np.full(len(alternates), d))
             assert np.bincount(last).max() <= 7
 
 
 @pytest.mark.parametrize("protect", ["none", "node"])
 @pytest.mark.parametrize("q", [2, 3, 4, 5])
-def test_every_pair_arrives_by_every_way_under_every_failure(q: int, protect: str) -> None:
+def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: str) -> None:
     """In at most 4 links; 7 with a link down, 5 with a switch down; two failures lose nothing."""
     build = bounced(q, protect)
     report = verify(build, failures=None, method="walk")
     assert report.passed
-    assert report.ways is not None
-    assert (report.ways.strays, report.ways.max_hops) == (0, 4)
+    assert report.alternates is not None
+    assert (report.alternates.strays, report.alternates.max_hops) == (0, 4)
     most = {"link": (7, 3), "node": (5, 1), "2": (10, 7)}
     assert {f.kind: (f.max_hops, f.stretch) for f in report.failures} == {
         kind: most[kind] for kind in most if protect == "node" and (kind != "2" or q > 2)
@@ -68,7 +68,7 @@ def test_every_pair_arrives_by_every_way_under_every_failure(q: int, protect: st
     assert found.count == (4 if protect == "node" else 3)
 
 
-def test_ways_to_a_neighbour_are_over_the_apex_or_bounce() -> None:
+def test_paths_to_a_neighbour_are_over_the_apex_or_bounce() -> None:
     build = bounced(7)
     far = build.wiring.far
     for s, d in ((9, int(far[9, 0])), (30, int(far[30, 3])), (0, int(far[0, 1]))):
@@ -86,7 +86,7 @@ def repair_of(q: int, protect: str) -> Intact:
 
 @pytest.mark.parametrize("protect", ["none", "link"])
 def test_they_arrive_in_tables_repaired_after_failures(protect: str) -> None:
-    """Minimal ways never bounce and bounces lead ever farther away, so no packet circles."""
+    """Minimal paths never bounce and bounces lead ever farther away, so no packet circles."""
     build, intact = bounced(4, protect), repair_of(4, protect)
     links = links_of(build)
     for gone in [[link] for link in some(links, 6)] + [some(links, 3), some(links[1:], 2)]:
@@ -95,11 +95,11 @@ def test_they_arrive_in_tables_repaired_after_failures(protect: str) -> None:
         topology, wiring = remaining(build.topology, build.wiring, damage)
         report = verify(replace(build, topology=topology, wiring=wiring, tables=tables))
         assert report.delivered == report.minimal == report.pairs
-        assert report.ways is not None
-        assert not report.ways.strays
+        assert report.alternates is not None
+        assert not report.alternates.strays
 
 
-def test_a_way_that_is_missing_and_a_bounce_to_the_apex_are_told() -> None:
+def test_a_path_that_is_missing_and_a_bounce_to_the_apex_are_reported() -> None:
     build = bounced(5)
     assert not promise(build).count
     c, links = build.tables.classes, build.wiring.far.shape[1]
@@ -181,9 +181,9 @@ def test_those_of_other_families_are_searched_for(name: str, least: float) -> No
     build = routed(**STARS[name], spread=True, bounces=True, protect="node")  # type: ignore[arg-type]
     walked, certified = (verify(build, None, None, method=m) for m in ("walk", "local"))
     assert walked.passed
-    assert walked.ways == certified.ways
-    assert walked.ways is not None
-    assert walked.ways.max_hops == 5
+    assert walked.alternates == certified.alternates
+    assert walked.alternates is not None
+    assert walked.alternates.max_hops == 5
     lost = [[(f.kind, f.lost_pairs) for f in r.failures] for r in (walked, certified)]
     assert lost[0] == lost[1] == [("link", 0), ("node", 0)]
     assert max(f.max_hops for f in walked.failures) == 9
@@ -208,7 +208,7 @@ def test_a_damaged_fabric_has_them() -> None:
 
 
 def test_fitted_weights_carry_tornado_and_neighbours_at_q_7() -> None:
-    """Four hosts a switch: .25 and .25 without bounced ways."""
+    """Four hosts a switch: .25 and .25 without bounced paths."""
     for pattern in ("tornado", "perm1hop"):
         found = throughput(bounced(7), pattern, 4).adaptive
         assert found is not None

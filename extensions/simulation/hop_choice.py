@@ -44,12 +44,12 @@ def hashed(source: int, destination: int, flow: int) -> float:
 
 
 @inner
-def came_by_a_way(net: SimulatedNetwork, row: int, arc: int) -> bool:
+def came_by_next_hop(net: SimulatedNetwork, row: int, arc: int) -> bool:
     """Whether a packet came in by one of the next hops of its class, if that shares several."""
     several = came = 0
-    for i in range(net.ways.shape[1]):
-        several += net.ways[row, i] >= 0 and net.weight[row, i] > 0
-        came += net.ways[row, i] == arc and net.weight[row, i] > 0
+    for i in range(net.ingress.shape[1]):
+        several += net.ingress[row, i] >= 0 and net.weight[row, i] > 0
+        came += net.ingress[row, i] == arc and net.weight[row, i] > 0
     return several > 1 and came > 0
 
 
@@ -60,18 +60,18 @@ def transit(net: SimulatedNetwork, row: int, arc: int, dead: NDArray[np.bool_]) 
     row: of the switch's class for the destination. dead: bool[S·L].
     """
     out = int(net.order[row, 0])
-    shared = net.every_hop and came_by_a_way(net, row, arc)
+    shared = net.every_hop and came_by_next_hop(net, row, arc)
     if out == HOME or (out >= 0 and out != arc and not dead[out] and not shared):
         return out
-    ways = net.bounce if out == arc or shared else net.order
-    for way in ways[row]:
-        if way >= 0 and way != arc and not dead[way]:
-            return int(way)
+    ingress = net.bounce if out == arc or shared else net.order
+    for hop in ingress[row]:
+        if hop >= 0 and hop != arc and not dead[hop]:
+            return int(hop)
     if shared and out >= 0 and out != arc and not dead[out]:
         return out
-    for way in net.order[row]:
-        if way >= 0 and way == arc and not dead[way]:
-            return int(way)
+    for hop in net.order[row]:
+        if hop >= 0 and hop == arc and not dead[hop]:
+            return int(hop)
     return NOWHERE
 
 
@@ -79,35 +79,35 @@ def transit(net: SimulatedNetwork, row: int, arc: int, dead: NDArray[np.bool_]) 
 def weighted(net: SimulatedNetwork, row: int, chance: float, dead: NDArray[np.bool_]) -> int:
     """The egress of a packet from a host, by weights; `NOWHERE` if none is up."""
     total = 0
-    for i in range(net.ways.shape[1]):
-        way = net.ways[row, i]
-        if way >= 0 and not dead[way]:
+    for i in range(net.ingress.shape[1]):
+        hop = net.ingress[row, i]
+        if hop >= 0 and not dead[hop]:
             total += net.weight[row, i]
     left = chance * total
-    for i in range(net.ways.shape[1]):
-        way = net.ways[row, i]
-        if way >= 0 and not dead[way] and net.weight[row, i]:
+    for i in range(net.ingress.shape[1]):
+        hop = net.ingress[row, i]
+        if hop >= 0 and not dead[hop] and net.weight[row, i]:
             left -= net.weight[row, i]
             if left < 0:
-                return int(way)
+                return int(hop)
     return NOWHERE
 
 
 @inner
-def links(net: SimulatedNetwork, way: int, goal: int) -> int:
+def links(net: SimulatedNetwork, hop: int, goal: int) -> int:
     """The links of a path to a destination: minimal behind the first one, or a bounce, then so.
 
     Or spread by the next switch.
     """
     width, ports = net.order.shape[0] // net.switches, net.links + net.hosts
-    here, there = way // ports, net.end[way] // ports
+    here, there = hop // ports, net.end[hop] // ports
     row = there * width + net.number[there, goal]
     first = net.order[here * width + net.number[here, goal], 0]
-    if len(net.onward) and way != first and net.number[there, goal] < net.links:
+    if len(net.onward) and hop != first and net.number[there, goal] < net.links:
         return SPREAD_LINKS
-    if net.order[row, 0] == net.end[way]:
+    if net.order[row, 0] == net.end[hop]:
         for bounce in net.bounce[row]:
-            if bounce >= 0 and bounce != net.end[way]:
+            if bounce >= 0 and bounce != net.end[hop]:
                 return 2 + int(net.hops[net.end[bounce] // ports, goal])
     return 1 + int(net.hops[there, goal])
 
@@ -122,11 +122,11 @@ def least_waited_for(
     """
     best = int(net.order[row, 0])
     least = -1 if dead[best] else port[best, 3] * links(net, best, goal)
-    for way in net.ways[row]:
-        if way >= 0 and way != best and not dead[way]:
-            cost = port[way, 3] * links(net, way, goal)
+    for hop in net.ingress[row]:
+        if hop >= 0 and hop != best and not dead[hop]:
+            cost = port[hop, 3] * links(net, hop, goal)
             if least < 0 or cost < least:
-                best, least = int(way), cost
+                best, least = int(hop), cost
     return best
 
 
@@ -145,18 +145,18 @@ def entering(
     """The egress of a packet from a host, by a policy.
 
     goal: its destination. policy: `MINIMAL`, `EMITTED` or `ADAPTIVE`, UGAL_PF (PolarFly paper,
-    §VII-C): the minimal way unless at least `threshold` packets wait for it, then the one of the
-    class's ways for which the packets that wait, times its links, are fewest. port: [S·L, 4], the
-    packets that wait for each way in column 3. chance: of [0, 1).
+    §VII-C): the minimal port unless at least `threshold` packets wait for it, then the one of the
+    class's ports for which the packets that wait, times its links, are fewest. port: [S·L, 4], the
+    packets that wait for each port in column 3. chance: of [0, 1).
     """
     minimal = int(net.order[row, 0])
     if minimal == HOME:
         return minimal
-    if policy != MINIMAL and net.ways.shape[1] > 1:
+    if policy != MINIMAL and net.ingress.shape[1] > 1:
         if policy == EMITTED:
-            way = weighted(net, row, chance, dead)
-            if way >= 0:
-                return int(way)
+            hop = weighted(net, row, chance, dead)
+            if hop >= 0:
+                return int(hop)
         elif minimal >= 0 and port[minimal, 3] >= threshold:
             return least_waited_for(net, row, goal, dead, port)
     return transit(net, row, arc, dead)

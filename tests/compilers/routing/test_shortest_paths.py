@@ -51,10 +51,10 @@ def test_first_links_are_those_of_all_shortest_paths(topology: dict[str, int | s
             if s == d:
                 continue
             found = explain(build, s, d)
-            ways = [found.minimal, *found.alternates]
+            alternates = [found.minimal, *found.alternates]
             wanted = list(nx.all_shortest_paths(graph, s, d))
-            assert sorted(way[1] for way in ways) == sorted({path[1] for path in wanted})
-            assert all(list(way) in wanted for way in ways)
+            assert sorted(hop[1] for hop in alternates) == sorted({path[1] for path in wanted})
+            assert all(list(hop) in wanted for hop in alternates)
     weight, alternate = build.tables.classes.weight, build.tables.classes.alternate
     assert (np.asarray(weight)[..., 1:] == (np.asarray(alternate) > 0)).all()
 
@@ -84,7 +84,7 @@ def test_every_link_of_a_projective_network_carries_the_mean(q: int) -> None:
     assert len(far) == (q * q if q < 4 else 0)
 
 
-def test_a_way_that_is_missing_or_longer_is_told() -> None:
+def test_a_path_that_is_missing_or_longer_is_reported() -> None:
     build = compiled(PN)
     assert not promise(build).count
     c = build.tables.classes

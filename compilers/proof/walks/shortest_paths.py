@@ -23,7 +23,7 @@ SHORTEST_CELLS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ShortestWays:
+class ShortestPaths:
     """The links that shortest paths of S switches with C classes take, of K links each.
 
     used: bool[S, C], classes by which some destination is reached. every, some: bool[S, C, K], the
@@ -35,7 +35,7 @@ class ShortestWays:
     some: Bits
 
     @classmethod
-    def of(cls, build: Build) -> ShortestWays:
+    def of(cls, build: Build) -> ShortestPaths:
         """Look from every neighbour of every switch."""
         shape = (*build.tables.classes.port.shape, build.wiring.far.shape[1])
         result = cls(
@@ -69,14 +69,14 @@ class ShortestWays:
             self.some[s, classes] |= np.logical_or.reduceat(nearer, first)
 
 
-def shortest_ways(build: Build, use: PortUse) -> Iterator[Unsound]:
+def shortest_paths(build: Build, use: PortUse) -> Iterator[Unsound]:
     """Alternates that lack a shortest path, or have a longer one.
 
     Args:
         build: tables that deliver every pair, of `balance: ecmp`.
         use: of its ports.
     """
-    found, port = ShortestWays.of(build), build.tables.classes.port
+    found, port = ShortestPaths.of(build), build.tables.classes.port
     if build.tables.routes.exact:  # a row that serves a supernode has the paths of all its switches
         yield from where(
             (found.every != found.some).any(axis=2),
