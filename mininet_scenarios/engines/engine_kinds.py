@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from inventory.problems import InputError, Problem, did_you_mean, shown
 from mininet_scenarios.machine.preflight import FRAMEWORK_PACKAGES
 from mininet_scenarios.scenario.engine import Ability, Engine, Setup
 
-
-@dataclass(frozen=True, slots=True)
-class EngineKind:
-    """An engine that a scenario may name.
-
-    needs_framework: whether it runs the controller, on Ryu or os-ken.
-    """
-
-    abilities: frozenset[Ability]
-    needs_framework: bool = False
-
-
 _ROUTED: frozenset[Ability] = frozenset({"counters", "links", "probe"})
 _OPENFLOW: frozenset[Ability] = _ROUTED | {"nodes", "miswire", "controller", "build"}
-ENGINES = {
+_SWITCHES: frozenset[Ability] = _OPENFLOW | {"rules"}
+ENGINES: dict[str, frozenset[Ability]] = {
     # Open vSwitch, Mininet hosts and the real controller, in namespaces of their own.
-    "mininet": EngineKind(_OPENFLOW | {"flows", "rates", "rules"}, needs_framework=True),
+    "mininet": _SWITCHES | {"flows", "rates"},
     # A thousand switches in one Open vSwitch, and the real controller; no hosts.
-    "ovs-fabric": EngineKind(_OPENFLOW | {"paths", "rules"}, needs_framework=True),
+    "ovs-fabric": _SWITCHES | {"paths"},
     # Linux kernels, and FRR's daemons, with the rendered configurations of these targets.
-    "linux": EngineKind(_ROUTED),
-    "frr": EngineKind(_ROUTED),
+    "linux": _ROUTED,
+    "frr": _ROUTED,
     # The packet walker and max-min fair flows: no packet is sent.
-    "model": EngineKind(_OPENFLOW | {"flows", "rates", "paths"}),
+    "model": _OPENFLOW | {"flows", "rates", "paths"},
 }
+"""By name, the abilities. Those with rules run the controller, on Ryu or os-ken."""
 
 
 def make(name: str, setup: Setup) -> Engine:
@@ -48,8 +36,8 @@ def make(name: str, setup: Setup) -> Engine:
     return FabricEngine(setup) if name == "ovs-fabric" else RoutedEngine(setup, name)
 
 
-def require(name: str, needed: dict[Ability, str]) -> EngineKind:
-    """The engine of that name.
+def require(name: str, needed: dict[Ability, str]) -> None:
+    """Pass where an engine has these abilities.
 
     Args:
         name: of `ENGINES`.
@@ -58,11 +46,10 @@ def require(name: str, needed: dict[Ability, str]) -> EngineKind:
     Raises:
         InputError: it lacks some of them; all at once.
     """
-    kind = ENGINES[name]
     problems = []
     for ability, purpose in needed.items():
-        if ability not in kind.abilities:
-            able = [other for other, k in ENGINES.items() if needed.keys() <= k.abilities]
+        if ability not in ENGINES[name]:
+            able = [other for other, k in ENGINES.items() if needed.keys() <= k]
             todo = f"use `engine {' or '.join(able)}`" if able else "leave it out"
             problems.append(
                 Problem(
@@ -74,7 +61,6 @@ def require(name: str, needed: dict[Ability, str]) -> EngineKind:
             )
     if problems:
         raise InputError(problems)
-    return kind
 
 
 def require_known(engine: str | None, framework: str | None) -> None:

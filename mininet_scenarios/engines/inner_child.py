@@ -109,24 +109,19 @@ class HostAddresses:
         plan, at = self.build.addressing, (int(self.who.switch[host]), int(self.who.number[host]))
         return str(plan.host(*at) if version == 4 else plan.host6(*at))
 
-    def gateway(self, host: int, version: int) -> str:
-        """The address of a host's gateway, of the same version."""
-        plan, vertex = self.build.addressing, int(self.who.switch[host])
-        return str(plan.gateway(vertex) if version == 4 else plan.network6(vertex)[1])
-
     def ends(self, version: int = 4) -> list[tuple[int, str]]:
         """Of each host a process in its namespace, and its address."""
         return [(host.pid, self.address(i, version)) for i, host in enumerate(self.hosts)]
 
     def setup(self, host: int) -> list[str]:
         """What `ip -batch` configures in a host."""
-        plan = self.build.addressing
+        plan, vertex = self.build.addressing, int(self.who.switch[host])
         lines = ["link set lo up", "link set eth0 up"]
         lines.append(f"address add {self.address(host, 4)}/{plan.ipv4_length} dev eth0")
-        lines.append(f"route add default via {self.gateway(host, 4)}")
+        lines.append(f"route add default via {plan.gateway(vertex)}")
         if plan.ipv6:
             lines.append(f"address add {self.address(host, 6)}/64 dev eth0 nodad")
-            lines.append(f"route add default via {self.gateway(host, 6)}")
+            lines.append(f"route add default via {plan.network6(vertex)[1]}")
         return lines
 
 

@@ -277,10 +277,6 @@ class Faults:
         )
         self.plugged |= dict(zip(ends, names, strict=True))
 
-    def settle(self) -> None:
-        """Returns when packets follow what has changed."""
-        self.network.ovs.appctl("revalidator/wait")
-
     def _end(self, near: str, far: str) -> End:
         """The port of a cable at its far switch."""
         ends = self.cables[frozenset((near, far))]

@@ -99,7 +99,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         nodes = tuple(names[each - known.links] for each in elements if each >= known.links)
         ends = [known.link_ends[element] for element in elements if element < known.links]
         self.faults.suffer(Change(tuple((names[u], names[v]) for u, v in ends), nodes, up))
-        self.faults.settle()
+        self.faults.network.ovs.appctl("revalidator/wait")
         now = self.predicted.under(self.faults.outage)
         power = self.faults.outage.up(names) & self.build.topology.endpoints
         pairs = power[:, None] & power & ~np.eye(known.switches, dtype=bool)

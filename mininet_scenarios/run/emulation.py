@@ -40,7 +40,7 @@ from mininet_scenarios.machine.preflight import require_resources
 from mininet_scenarios.run.plan import Observer, Plan, Silent, WrongTables
 from mininet_scenarios.run.plan import plan as make_plan
 from mininet_scenarios.run.rehearsal import carry_out
-from mininet_scenarios.scenario.engine import Ability, Check, HostSample, Mismatch, Setup
+from mininet_scenarios.scenario.engine import Check, HostSample, Mismatch, Setup
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario
 from mininet_scenarios.verdict.checks import Happened, PairsReached, Result
 from mininet_scenarios.verdict.report import RehearsalReport
@@ -114,8 +114,9 @@ class Emulation:
         began, begun = _provenance(), perf_counter()
         plan = make_plan(self.loaded, self.unverified, self.observer)
         compiled = perf_counter() - begun
-        if scenario.engine == "auto" and (why := _lacks(name, plan.needs)):
-            self._tell_model(f"Mininet cannot do {why}", "(the engine model)")
+        lacking = [why for what, why in plan.needs.items() if what not in ENGINES[name]]
+        if scenario.engine == "auto" and lacking:
+            self._tell_model(f"Mininet cannot do {', '.join(lacking)}", "(the engine model)")
             name, framework = "model", ""
         require(name, plan.needs)
         if name == "mininet":
@@ -167,7 +168,7 @@ class Emulation:
 
     def _choose(self, scenario: Scenario) -> tuple[str, str]:
         """The engine and framework; says so where Mininet was not to be had."""
-        if scenario.engine != "auto" and not ENGINES[scenario.engine].needs_framework:
+        if scenario.engine != "auto" and "rules" not in ENGINES[scenario.engine]:
             return scenario.engine, ""
         try:
             engine = "mininet" if scenario.engine == "auto" else scenario.engine
@@ -195,11 +196,6 @@ def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) ->
     given = {"engine": engine, "framework": framework}
     said = {word: value for word, value in given.items() if value}
     return replace(loaded, scenario=loaded.scenario.model_copy(update=said))
-
-
-def _lacks(engine: str, needed: dict[Ability, str]) -> str:
-    """What of a scenario an engine cannot do."""
-    return ", ".join(why for what, why in needed.items() if what not in ENGINES[engine].abilities)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def carry_out(
 class _Rehearsal:
     def __init__(self, plan: Plan, engine: Engine, observer: Observer) -> None:
         self.plan, self.scenario, self.observer = plan, plan.scenario, observer
-        self.engine, self.abilities = engine, ENGINES[engine.name].abilities
+        self.engine, self.abilities = engine, ENGINES[engine.name]
         self.build = build = plan.build(0)
         self.hosts = HostSample.of(build, plan.scenario.hosts)
         if len(self.hosts) < 2:
