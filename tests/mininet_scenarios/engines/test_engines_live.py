@@ -138,7 +138,7 @@ def test_neighbours_that_are_known_are_not_counted():
     lines = ["link add name here type veth peer name there", "link set here up", known]
     try:
         space.run("ip", "-batch", "-", text="\n".join(lines))
-        routers._keep_neighbours(space)
+        routers._keep_neighbours(space, {("192.0.2.1", "here")})
         assert "PERMANENT" in space.run("ip", "neigh", "show", "192.0.2.1", "dev", "here")
     finally:
         space.process.kill()

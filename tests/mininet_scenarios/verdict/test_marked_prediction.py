@@ -62,10 +62,10 @@ def test_flows_are_shared_as_by_hand_and_a_count_that_is_off_is_named() -> None:
     seen = np.rint(100 * known.by_port(found.sum(axis=1))).astype(np.int64)
     cases = 2 * build.topology.graph.size
     right = link_shares(known, hosts, flows, seen, 5)
-    assert (right.cases, right.wrong) == (cases, ())
+    assert (right.required, right.mismatches) == (cases, ())
     seen[7, 2] *= 2
-    (wrong,) = link_shares(known, hosts, flows, seen, 5).wrong
-    assert wrong[0] == f"7 → {build.wiring.far[7, 1]}"
+    (wrong,) = link_shares(known, hosts, flows, seen, 5).mismatches
+    assert wrong.where == f"7 → {build.wiring.far[7, 1]}"
 
 
 def test_a_permutation_gets_what_throughput_says() -> None:
