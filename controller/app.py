@@ -47,6 +47,8 @@ class Inbox:
         self._waiting: deque[tuple[Any, bytes, float]] = deque()
         self._bytes = 0
         self._own: dict[Any, int] = {}
+        self._unsent: dict[Any, None] = {}
+        self._due = False
         self._arrived = hub.Event()
 
     # Called by connections
@@ -67,6 +69,15 @@ class Inbox:
         self._count(datapath, len(message))
         if not self._arrived.is_set():
             self._arrived.set()
+
+    def unsent(self, datapath: Any) -> None:
+        """A connection has something to send: after the message that is handled, or the next turn
+        of the hub. So answers to one message go out together, and at once.
+        """
+        self._unsent[datapath] = None
+        if not self._due:
+            self._due = True
+            self._hub.spawn(self._send)
 
     def full(self, datapath: Any) -> bool:
         """Whether receiving from a connection must pause."""
@@ -116,9 +127,16 @@ class Inbox:
                     with suppress(Exception):  # nothing may end this loop
                         self.bug(error)
                         datapath.end()
+                while self._unsent:
+                    self._unsent.popitem()[0].flush()
                 if perf_counter() - began > SLICE:
                     self._hub.sleep(0)
                     began = perf_counter()
+
+    def _send(self) -> None:
+        self._due = False
+        while self._unsent:
+            self._unsent.popitem()[0].flush()
 
     def _count(self, datapath: Any, size: int) -> None:
         self._bytes += size

@@ -38,7 +38,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     made = {there: (ROOT / here).read_text() for here, there in OUTSIDE.items()}
     made |= dict(pages())
     made |= dict(papers())
-    made |= {f"concepts/{name}.svg": picture for name, picture in figures()}
+    made |= {f"pictures/{name}.svg": picture for name, picture in figures()}
     for place, text in made.items():
         files.append(File.generated(config, place, content=text))
     return files

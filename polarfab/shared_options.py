@@ -180,7 +180,7 @@ SHARED: dict[str, dict[str, Any]] = {
         "help": "Show what happens while the link between two nodes, a node, or what shares a risk "
         "(module:NODE/MODULE, cage:NODE/PORT, rack:RACK, trunk:RACK-RACK, risk:NAME) is down",
     },
-    "--pattern": {"metavar": "PATTERN", "help": "The traffic"},
+    "--pattern": {"metavar": "PATTERN", "help": "The traffic pattern"},
     "--hosts-per-node": {
         "type": click.IntRange(0, 1024),
         "help": "Hosts per switch; else as in the build, and 1 where there is none",
@@ -210,7 +210,7 @@ SHARED: dict[str, dict[str, Any]] = {
         "type": click.IntRange(0),
         "default": 0,
         "show_default": True,
-        "help": "Of chance",
+        "help": "Seed of the random numbers",
     },
     "--unverified": {"is_flag": True, "help": "Take a build that verify has not passed on"},
     "--quick": {"is_flag": True, "help": "Leave out what takes long"},

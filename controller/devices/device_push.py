@@ -46,7 +46,7 @@ from controller.devices.device_systems import device_kind
 from controller.devices.napalm_device import NapalmSession
 from controller.devices.push_report import MOST_NAMED, PushedSwitch, PushReport, named
 from controller.devices.push_rounds import BEFORE, PushRounds
-from controller.devices.router_device import DevicePlan, LinuxDevice, RouterDevice
+from controller.devices.router_device import NAMES, DevicePlan, LinuxDevice, RouterDevice
 from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables
 
@@ -68,10 +68,10 @@ class PushSettings:
 
     run: the words that reach a device's shell, with {node} and {address}. etc: the folder for
     configuration there, with {node}. batch: switches at a time, 0 for one and then the others.
-    stop_on: failures after which no switch begins a change, 0 for never. dry: read only. rename:
-    take switches that have a name that is none of the fabric's. overrule: what others did that does
-    not stay, PORTS_SHUT or LINES. user, options: of NAPALM's drivers, whose password is in the
-    environment variable VARIABLE.
+    stop_on: failures after which no switch begins a change, 0 for never. dry: read only.
+    overrule: what others did that does not stay, PORTS_SHUT, LINES or NAMES, which are host names
+    that are none of the fabric's. options: of NAPALM's drivers, `username` with them; the password
+    is in the environment variable VARIABLE.
     """
 
     run: str = SSH
@@ -79,9 +79,7 @@ class PushSettings:
     batch: int = 0
     stop_on: int = 1
     dry: bool = False
-    rename: bool = False
     overrule: frozenset[str] = frozenset()
-    user: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -142,7 +140,7 @@ class DevicePush:
                 name of a switch for another address; or the move from the old build has no rounds.
         """
         kind, system = device_kind(self.target), target(self.target)
-        if none := sorted(self.settings.overrule - kind.overrules):
+        if none := sorted(self.settings.overrule - kind.overrules - {NAMES}):
             todo = f"target {self.target} keeps what others set there: take it away by hand"
             raise InputError.of(", ".join(sorted(kind.overrules)), none[0], todo, key="overrule")
         if self.build.marks and isinstance(system, P2pTarget):
@@ -254,8 +252,9 @@ class DevicePush:
         words = tuple(_filled("run", self.settings.run, known))
         if not kind.driver:
             return DeviceShell(words)
-        user, password = self.settings.user or getuser(), os.environ.get(VARIABLE, "")
-        return NapalmSession(kind.driver, known["address"], user, password, self.settings.options)
+        options = dict(self.settings.options)
+        user, password = options.pop("username", getuser()), os.environ.get(VARIABLE, "")
+        return NapalmSession(kind.driver, known["address"], user, password, options)
 
     @property
     def _tasks(self) -> list[Task]:
@@ -341,8 +340,8 @@ class DevicePush:
                 node = self.build.wiring.names[vertex]
                 todo = "`management` of the inventory leads to another switch"
                 raise DeviceError(f"required the switch {name}, given {node}; {todo}")
-            if said == names.given and not self.settings.rename:
-                todo = "if this is the switch, push with `rename`"
+            if said == names.given and NAMES not in self.settings.overrule:
+                todo = "if this is the switch, push with `overrule names`"
                 raise DeviceError(f"required the host name {hostname(name)}, given {said}; {todo}")
 
     def _stand(self, name: str) -> None:

@@ -53,8 +53,9 @@ class DeviceNames(NamedTuple):
     machine: str = ""
 
 
-PORTS_SHUT, LINES = "ports", "lines"
-"""What `--overrule` names: ports that are shut by hand, others' lines in the fabric's sections."""
+PORTS_SHUT, LINES, NAMES = "ports", "lines", "names"
+"""What may be overruled: ports that are shut by hand, others' lines in the fabric's sections, host
+names that are no node's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,21 +62,38 @@ class Conversation:
         self._waiting: deque[Change] = deque()
         self._requests: dict[int, _PendingRequest] = {}
 
-    def change(self, parts: Sequence[bytes], done: Done) -> None:
-        """Apply these messages (bundled adds), atomically if the switch can, after earlier ones."""
+    def change(
+        self, parts: Sequence[bytes], done: Done, then: Callable[[], None] = lambda: None
+    ) -> None:
+        """Apply these messages (bundled adds), atomically if the switch can, after earlier ones.
+
+        then: is called when the last step has been sent in answer to the one before; what it sends
+        as bulk follows.
+        """
         number = next(self._numbers) & MOST_NUMBER
-        self._waiting.append(Change(number, parts, done, self.bundles))
+        self._waiting.append(Change(number, parts, done, self.bundles, then))
         for part in self._begin():
             self.send(SendPriority.BULK, part)
 
-    def ask(self, kind: Multipart, body: bytes, answer: Answer, patience: float = inf) -> None:
+    def ask(
+        self,
+        kind: Multipart,
+        body: bytes,
+        answer: Answer,
+        patience: float = inf,
+        priority: SendPriority = SendPriority.URGENT,
+    ) -> None:
         """Send a multipart request, ahead of bulk."""
         number = xid(REQUEST, next(self._xids) & MOST_NUMBER)
         self._requests[number] = _PendingRequest(kind, answer, self.clock(), patience)
-        self.send(SendPriority.URGENT, multipart.request(kind, number, body))
+        self.send(priority, multipart.request(kind, number, body))
 
     def ask_all(
-        self, requests: Mapping[Multipart, bytes], answer: Answers, patience: float = inf
+        self,
+        requests: Mapping[Multipart, bytes],
+        answer: Answers,
+        patience: float = inf,
+        priority: SendPriority = SendPriority.URGENT,
     ) -> None:
         """Send several requests; answer is called once, with the replies to all of them.
 
@@ -90,7 +107,7 @@ class Conversation:
                 answer(replies)
 
         for kind, body in requests.items():
-            self.ask(kind, body, partial(told, kind), patience)
+            self.ask(kind, body, partial(told, kind), patience, priority)
 
     def received(self, message: bytes) -> None:
         """Handle an error, or an answer to one of our messages.
@@ -152,14 +169,18 @@ class Conversation:
         self._running, self._since = self._waiting.popleft(), self.clock()
         return self._running.start()
 
-    def _go_on(self, answer: bytes) -> None:
-        """Send the running bundle's next message; start the next bundle when it is done."""
-        if answer:
-            self.send(SendPriority.BULK, answer)
-        if self._running is not None and self._running.over:
+    def _go_on(self, answer: Sequence[bytes]) -> None:
+        """Send the running change's next messages; start the next change when it is done."""
+        for part in answer:
+            self.send(SendPriority.BULK, part)
+        if self._running is None:
+            return
+        if self._running.over:
             self._running = None
             for part in self._begin():
                 self.send(SendPriority.BULK, part)
+        elif answer and self._running.last:
+            self._running.then()
 
     def _error(self, error: Error) -> None:
         if error.xid == SessionXid.DISCARD:

@@ -26,8 +26,6 @@ _INSTALL = {
 }
 SOCKET_TIMEOUT = 30.0
 """Seconds that sending one chunk may take; a loaded switch reads late."""
-UNANSWERED_ECHOES = 3
-"""Echo requests (one every 15 s) that a switch may leave unanswered before it counts as lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +50,11 @@ class Framework:
         return str(names[0](type_)), str(names[1](type_, code))
 
     def configure(self, host: str, port: int) -> None:
-        """Set the address to listen on, and the timeouts that a loaded switch needs."""
+        """Set the address to listen on, and the timeout that a loaded switch needs."""
         self.conf(args=[], project=_PACKAGES[self.name], default_config_files=[])
         self.conf.set_override("ofp_listen_host", host)
         self.conf.set_override("ofp_tcp_listen_port", port)
         self.conf.set_override("socket_timeout", SOCKET_TIMEOUT)
-        self.conf.set_override("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
 
     def quieten(self) -> None:
         """Limit the framework's own log to critical errors.

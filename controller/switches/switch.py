@@ -169,6 +169,7 @@ class Switch:
     _known: bool = False
     _timeouts: int = 0
     _limits: Limits | None = None
+    _asked: bool = False
     _before: reconcile.Held | None = None
     _total: reconcile.Total | None = None
 
@@ -323,7 +324,8 @@ class Switch:
             return
         self.state, self._total = "changing", reconcile.Total.of(program)
         self._sent = found.added + found.changed
-        self.talk.change(found.parts, self._changed)
+        self._asked = False
+        self.talk.change(found.parts, self._changed, self._ask)
 
     def drifted(self) -> bool:
         """A reading has found something else than was confirmed; whether that is too often."""
@@ -333,8 +335,13 @@ class Switch:
     def _changed(self, outcome: Outcome) -> None:
         if outcome.lost:
             return
+        if outcome.committed and self.again:
+            self._end_turn()
+            return
         if outcome.committed:
-            self._check()
+            self.state, self.unread = "checking", True
+            if not self._asked:
+                self._ask()
             return
         self._total = None
         if outcome.timed_out and self._timeouts < MOST_TIMEOUTS:
@@ -383,29 +390,28 @@ class Switch:
 
         self.talk.ask_all(CONTENT, told)
 
-    def _check(self) -> None:
-        """Count its rows and read its groups: that it has confirmed a change proves nothing."""
+    def _ask(self) -> None:
+        """Count its rows and read its groups: that it confirms a change proves nothing. Asked with
+        the commit, as it answers in order.
+        """
+        self._asked = True
+        self.talk.ask_all(TOTAL, self._counted, priority=SendPriority.BULK)
 
-        def told(replies: Replies) -> None:
-            if self.gone:
-                return
-            counted, groups = (replies[kind] for kind in TOTAL)
-            if self.vertex is None or self.again:
-                self._end_turn()
-                return
-            known = counted is not None and groups is not None
-            if not known or reconcile.Total.read(counted or b"", groups or b"") != self._total:
-                self.read()
-            elif self.drifts >= MOST_DRIFTS:
-                self.forget()
-            else:
-                self._sync()
-
-        if self.again:
+    def _counted(self, replies: Replies) -> None:
+        self._asked = self.state != "changing"  # else it does not answer in order: asked again
+        if self.gone or self.state != "checking":
+            return
+        if self.vertex is None or self.again:
             self._end_turn()
             return
-        self.state, self.unread = "checking", True
-        self.talk.ask_all(TOTAL, told)
+        counted, groups = (replies[kind] for kind in TOTAL)
+        known = counted is not None and groups is not None
+        if not known or reconcile.Total.read(counted or b"", groups or b"") != self._total:
+            self.read()
+        elif self.drifts >= MOST_DRIFTS:
+            self.forget()
+        else:
+            self._sync()
 
     def _sync(self) -> None:
         self.state, self._before, self._timeouts = "in sync", None, 0

@@ -71,15 +71,17 @@ Done = Callable[[Outcome], None]
 class Change:
     """A change in progress. number: even, and unique among a connection's changes.
 
-    parts: bundled adds. bundled: whether they are sent as a bundle. over: whether it has ended.
-    size: the bytes of all parts, once it has started. Of errors of one kind, which is type and
-    code, and what the refused message is about (kind of row and role), the first is kept.
+    parts: bundled adds. bundled: whether they are sent as a bundle. then: is called when all has
+    been sent. over: whether it has ended. size: the bytes of all parts, once it has started. Of
+    errors of one kind, which is type and code, and what the refused message is about (kind of row
+    and role), the first is kept.
     """
 
     number: int
     parts: Sequence[bytes]
     done: Done
     bundled: bool = True
+    then: Callable[[], None] = lambda: None
     over: bool = False
     size: int = 0
     _left: deque[Sequence[bytes]] = field(default_factory=deque)
@@ -99,23 +101,28 @@ class Change:
             self._confirmed = True
         return self._next()
 
-    def error(self, error: Error) -> bytes:
-        """The switch has reported an error; returns the bytes to send."""
+    def error(self, error: Error) -> Sequence[bytes]:
+        """The switch has reported an error; returns the messages to send."""
         self._errors += 1
         self._kinds.setdefault((error.type, error.code, error.xid >> ROLE_SHIFT), error)
-        return self._answered() if error.xid == self._awaited else b""
+        return self._answered() if error.xid == self._awaited else ()
 
-    def received(self, message: bytes) -> bytes:
-        """The switch has sent a bundle or barrier reply; returns the bytes to send."""
+    def received(self, message: bytes) -> Sequence[bytes]:
+        """The switch has sent a bundle or barrier reply; returns the messages to send."""
         if not self._left and commits(message) == rows.BUNDLE:
             self._confirmed = True
         kind, _, xid = header(message)
         awaited = MessageType.BARRIER_REPLY, self._awaited
-        return self._answered() if (kind, xid) == awaited else b""
+        return self._answered() if (kind, xid) == awaited else ()
 
     def lost(self) -> None:
         """The connection has ended."""
         self._finish(False, lost=True)
+
+    @property
+    def last(self) -> bool:
+        """Whether all has been sent."""
+        return not self._left
 
     @property
     def _awaited(self) -> int:
@@ -127,13 +134,13 @@ class Change:
         step = self._left.popleft() if self._left else ()
         return [*step, rows.barrier(self.number + self._step % 2)]
 
-    def _answered(self) -> bytes:
+    def _answered(self) -> Sequence[bytes]:
         """The switch has handled everything sent, or refuses the barrier itself."""
         if self._left and not self._errors:
-            return b"".join(self._next())
+            return self._next()
         good = self._confirmed and not self._errors
         self._finish(good)
-        return DISCARD if self.bundled and not good else b""
+        return (DISCARD,) if self.bundled and not good else ()
 
     def _finish(self, committed: bool, lost: bool = False) -> None:
         if not self.over:

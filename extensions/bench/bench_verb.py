@@ -16,6 +16,7 @@ from polarfab.shared_options import Words, shared
 if TYPE_CHECKING:
     from extensions.bench.peer_timings import Timing
 
+USUAL_LARGEST = 4_000
 LOAD = 0.5
 """Of uniform traffic, at which simulators are timed."""
 SPREAD = "routing: {balance: compact-valiant, protect: link}\n"
@@ -49,26 +50,18 @@ def tables(q: int, no_peers: bool, as_json: bool) -> None:
     "--largest",
     metavar="SWITCHES",
     type=click.IntRange(993),
-    default=4_000,
+    default=USUAL_LARGEST,
     show_default=True,
     help="Leave out larger fabrics; there are 993, 3,783, 16,257, 79,506 and 627,570 switches.",
 )
-@click.option(
-    "--time-limit",
-    metavar="SECONDS",
-    type=click.FloatRange(0.1),
-    default=10,
-    show_default=True,
-    help="End a process after so many seconds.",
-)
 @click.option("--no-peers", is_flag=True, help="Leave out peers: scipy, networkx and the like.")
 @json_option
-def scale(largest: int, time_limit: float, no_peers: bool, as_json: bool) -> None:
+def scale(largest: int, no_peers: bool, as_json: bool) -> None:
     """Compile, prove and explain from size to size, each in a process of its own; and peers.
 
     Seconds are of processors, user and system. Peers find distances only: no tables, no ports, no
     proof. What does not end in time, or in memory, says so. The largest fabrics take minutes, and
-    gigabytes: `--largest 627570 --time-limit 600`.
+    gigabytes: a process ends after 10 seconds, with --largest above 4,000 after 600.
     """
     import sys
 
@@ -76,7 +69,7 @@ def scale(largest: int, time_limit: float, no_peers: bool, as_json: bool) -> Non
     from extensions.bench.scale_timings import scale_timings
 
     ours = sys.executable, "-m", "polarfab"
-    found = []
+    found, time_limit = [], 10 if largest <= USUAL_LARGEST else 600
     for timing in scale_timings(ours, largest, not no_peers, time_limit, available()):
         found.append(timing)
         if not as_json:
@@ -144,7 +137,11 @@ def simulate(q: int, booksim: Path | None, as_json: bool) -> None:
 @shared("--q", usual=31)
 @shared("--framework", "else both")
 @click.option(
-    "--repeat", type=click.IntRange(1), default=3, show_default=True, help="Take the best of these."
+    "--repeat",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Repetitions, of which the best counts.",
 )
 @json_option
 def controller(q: int, framework: str | None, repeat: int, as_json: bool) -> None:

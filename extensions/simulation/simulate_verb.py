@@ -56,97 +56,103 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
 @click.argument(
     "folders", metavar="BUILD…", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@shared("--pattern", "those of throughput, else uniform")
-@click.option(
-    "--demand",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A file of rates between switches, in the place of a pattern.",
-)
+@shared("--pattern", "those of throughput, or a file of rates between switches; else uniform")
 @click.option(
     "--collective",
     metavar="NAME",
-    help="The time of ring-allreduce, tree-allreduce, all-to-all or sweep3d over all hosts.",
+    help="Time a collective over all hosts: ring-allreduce, tree-allreduce, all-to-all, sweep3d.",
 )
 @click.option(
     "--trace",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The packets of a file, until all have come: cycle, source, destination, flits.",
+    help="Send the packets of a file until all have arrived: cycle, source, destination, flits.",
 )
 @click.option(
     "--size",
     type=click.IntRange(1),
     default=1 << 16,
     show_default=True,
-    help="Of a collective's vector, or of each message; bytes.",
+    help="Bytes of a collective's vector, or of each of its messages.",
 )
-@click.option("--load", "words", metavar="L,…", default="", help="Offered.  [default: .1,.2,…,1]")
+@click.option(
+    "--load", "words", metavar="L,…", default="", help="Offered loads.  [default: .1,.2,…,1]"
+)
 @shared("--hosts-per-node")
 @click.option(
     "--routing",
     type=click.Choice(["minimal", "emitted", "adaptive", "shortest", "ugal", "valiant"]),
     multiple=True,
-    help="Minimal ports, by weights, UGAL_PF; without alternates shortest paths, UGAL or Valiant; "
-    "again for more.  [default: as built]",
+    help="How packets choose paths: by the build's tables (minimal ports, weights as emitted, "
+    "UGAL_PF), or by any shortest path, UGAL or Valiant; again for more.  [default: as built]",
 )
 @click.option(
     "--paths",
     type=click.Choice(["shortest", "table"]),
     default="shortest",
     show_default=True,
-    help="Of shortest, ugal and valiant: any shortest path, or the one of the table.",
+    help="What shortest, ugal and valiant take: any shortest path, or the one of the tables.",
 )
 @click.option(
     "--scheme",
     type=click.Choice(["single", "hop", "valley"]),
     default="single",
     show_default=True,
-    help="Of channels: any free one, as in the papers, or as verify proves them.",
+    help="Virtual channels: any free one, as in the papers, or those that verify proves.",
 )
 @click.option(
     "--level",
     type=click.Choice(["packet", "flit"]),
     default="packet",
     show_default=True,
-    help="What moves as one; flits are a check, and slower.",
+    help="What crosses a switch as one; flits are slower, and nearer to BookSim.",
 )
-@click.option("--vcs", type=click.IntRange(1, 16), default=4, show_default=True, help="Of a port.")
-@click.option("--packet", type=click.IntRange(1, 64), default=4, show_default=True, help="Flits.")
+@click.option(
+    "--vcs",
+    type=click.IntRange(1, 16),
+    default=4,
+    show_default=True,
+    help="Virtual channels of a port.",
+)
+@click.option(
+    "--packet",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="Flits of a packet.",
+)
 @click.option(
     "--buffer",
     type=click.IntRange(1, 1 << 16),
     default=128,
     show_default=True,
-    help="Flits of a port, for all its virtual channels.",
+    help="Flits that a port buffers, for all its virtual channels.",
 )
 @click.option(
     "--link",
     type=click.IntRange(1, 10_000),
     default=1,
     show_default=True,
-    help="Cycles of a link between switches.",
+    help="Cycles that a link between switches takes.",
 )
 @click.option(
     "--metres",
     type=click.FloatRange(0, min_open=True),
-    help="Of cable a cycle: links as long as in the cable plan. A flit of 64 bytes at 400 Gbit/s: "
-    "0.256.",
+    help="Metres of cable that a flit passes in a cycle (.256 at 400 Gbit/s); links are as long as "
+    "in the cable plan.",
 )
 @click.option(
     "--flows",
     type=click.IntRange(0, 1 << 16),
     default=0,
     show_default=True,
-    help="Of two hosts, each hashed to one port; 0: packet by packet.",
+    help="Flows between two hosts, each on one path by a hash; 0: each packet by itself.",
 )
 @click.option(
-    "--warmup", type=click.IntRange(0, 10**6), default=1_500, show_default=True, help="Cycles."
-)
-@click.option(
-    "--period",
-    type=click.IntRange(10, 10**6),
-    default=500,
+    "--warmup",
+    type=click.IntRange(0, 10**6),
+    default=1_500,
     show_default=True,
-    help="Cycles; four of them are measured.",
+    help="Cycles before the measurement.",
 )
 @shared("--fail", "from a cycle on, as in 3-8@2000", "failures", callback=_failures)
 @shared("--seed")
@@ -155,7 +161,7 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="Of each load, with the next seeds; figures get 95 % intervals.",
+    help="Runs of each load, with the next seeds; figures get 95 % intervals.",
 )
 @output_option("a plot, FILE.svg or FILE.png")
 @shared("--scheduler")
@@ -163,7 +169,6 @@ def _failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
 def command(
     folders: tuple[Path, ...],
     pattern: str | None,
-    demand: Path | None,
     collective: str | None,
     trace: Path | None,
     size: int,
@@ -195,8 +200,6 @@ def command(
     from compilers.proof.explanation import find_failures
     from polarfab.fabric import Fabric
 
-    if pattern and demand:
-        raise InputError.of("a pattern or a file of rates", "both", key="--demand")
     asked_for = {"--pattern": pattern, "--collective": collective, "--trace": trace}
     if len(both := [name for name, value in asked_for.items() if value]) > 1:
         raise InputError.of("a pattern, a collective or a trace", " and ".join(both), key=both[1])
@@ -204,7 +207,8 @@ def command(
         raise InputError.of("links of one length or of the cable plan", "both", key="--metres")
     switches["metres"] = switches["metres"] or 0.0
     hosts = hosts_per_node or 0
-    pattern = str(demand) if demand else pattern or "uniform"
+    demand = Path(pattern) if pattern and Path(pattern).is_file() else None
+    pattern = pattern or "uniform"
     loads = _loads(words)
     form = file_form(output, "svg", "png") if output else ""
     fabrics = [Fabric.load(folder) for folder in folders]
@@ -222,8 +226,7 @@ def command(
     if collective or trace:
         runs = switches["runs"] > 1
         others = {
-            "--load": words, "--demand": demand, "-o": output, "--scheduler": scheduler,
-            "--runs": runs,
+            "--load": words, "-o": output, "--scheduler": scheduler, "--runs": runs,
         }  # fmt: skip
         if beside := [name for name, value in others.items() if value]:
             what = "--collective" if collective else "--trace"

@@ -335,8 +335,8 @@ def _shipped(name: str) -> Path:
     known = shipped()
     if name not in known:
         required = "a scenario file, a build or the name of a scenario"
-        todo = did_you_mean(name, known, "polarfab emulate --list has the names")
+        todo = did_you_mean(name, known, "polarfab emulate has the names")
         if Path(name).is_dir():
-            todo = "name a file in it; polarfab emulate --list has the scenarios that are there"
+            todo = "name a file in it; polarfab emulate lists the scenarios that are there"
         raise InputError.of(required, name, todo, key="SCENARIO")
     return known[name]

@@ -26,7 +26,7 @@ from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.switches.conforming_fabric import InMemory
-from tests.controller.switches.test_connection import FrameworkDatapath
+from tests.controller.switches.test_connection import FrameworkDatapath, tcp_pair
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/architecture.md"
@@ -76,14 +76,14 @@ def test_ten_functions_that_a_reader_can_follow(monkeypatch: pytest.MonkeyPatch)
     assert fabric.complete
 
     # One switch has a real socket from now on.
-    event = SimpleNamespace(Event=Once, sleep=lambda _: None)
+    event = SimpleNamespace(Event=Once, sleep=lambda _: None, spawn=lambda _: None)
     names = "MAIN", "DEAD", "CONFIG"
     handler = SimpleNamespace(**{f"{name}_DISPATCHER": name.lower() for name in names})
     framework: Any = SimpleNamespace(hub=event, handler=handler, datapath=FrameworkDatapath)
     controller = SimpleNamespace(fabric=fabric, member=None, entrance=None)
     controller.pulse = SimpleNamespace(bug=lambda _, error: (_ for _ in ()).throw(error))
     inbox = Inbox(event, controller)  # type: ignore[arg-type] # the parts that it uses
-    ours, theirs = socket.socketpair()
+    ours, theirs = tcp_pair()
     with ours, theirs:
         datapath = datapath_class(framework, inbox)(ours, ("127.0.0.1", 1))
         datapath.id, vertex = int(build.wiring.datapath_id[0]), 0
@@ -105,14 +105,13 @@ def test_ten_functions_that_a_reader_can_follow(monkeypatch: pytest.MonkeyPatch)
         theirs.sendall(message(MessageType.PORT_STATUS, 0, said))
         theirs.shutdown(socket.SHUT_WR)
         datapath._recv_loop()
-        with pytest.raises(Over):
-            inbox.work()
+        out, end = socket.socketpair()
+        with out, end:
+            datapath.socket = SimpleNamespace(fd=out)
+            with pytest.raises(Over):
+                inbox.work()
+            assert end.recv(1 << 16)
         assert keeper.dead.any()
-    out, end = socket.socketpair()
-    with out, end:
-        datapath.socket, datapath.last = out, True
-        datapath._send_loop()
-        assert end.recv(1 << 16)
     assert len(path) <= MOST, path
     listed = re.findall(r"^\d+\. `([\w.]+)`", PAGE.read_text(), re.M)
     assert [name.rpartition(".")[2] for name in listed] == [

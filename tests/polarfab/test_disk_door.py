@@ -329,9 +329,9 @@ def test_words_that_are_no_value(run: Run, words: list[str], said: str) -> None:
     assert said in err
 
 
-def test_a_folder_is_not_replaced_by_force(made: Path, run: Run, tmp_path: Path) -> None:
+def test_a_folder_is_not_replaced_by_an_inventory(made: Path, run: Run, tmp_path: Path) -> None:
     run("inventory", "export", made / "f.yaml", "-o", tmp_path / "netbox")
-    code, _, err = run("inventory", "import", tmp_path / "netbox", "-o", tmp_path, "--force")
+    code, _, err = run("inventory", "import", tmp_path / "netbox", "-o", tmp_path)
     assert code == 2
     assert "given a folder" in err
 

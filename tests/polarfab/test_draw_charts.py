@@ -20,8 +20,7 @@ from tests.polarfab.conftest import Run
         ),
         ("build --show rounds", "--from: required the build that the switches hold"),
         ("build --show load --pattern tornadoo", "did you mean tornado?"),
-        ("--plot moore --show load", "--plot and --show exclude each other"),
-        ("--plot moore --mark A1", "--mark belongs to --show fabric"),
+        ("--show moore --mark A1", "--mark belongs to --show fabric"),
         ("polarfly --q 3 --show load", "required a fabric.yaml or a build for --show load"),
     ],
 )

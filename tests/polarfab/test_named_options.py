@@ -110,3 +110,14 @@ def _texts_of_errors(file: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
             yield node.lineno, node.value
+
+
+def test_help_texts_are_phrases_that_begin_with_what_they_are_about() -> None:
+    commands = [
+        one
+        for name in verb_names()
+        for one in (verb(name), *getattr(verb(name), "commands", {}).values())
+    ]
+    helps = {getattr(each, "help", None) or "" for one in commands for each in one.params}
+    assert [text for text in helps if text.startswith(("Of ", "Its ", "Our ", "Between "))] == []
+    assert [text for text in helps if text and len(text.split()) < 2] == []

@@ -361,8 +361,9 @@ def test_export_holds_all_planes(polarfab: Run, fabric: Path, tmp_path: Path) ->
     (tmp_path / "i.yaml").write_text("generate: {type: copackaged-4x8}\n")
     code, _, err = polarfab("inventory", "export", fabric, "-o", tmp_path / "one")
     assert code == 0, err
+    (tmp_path / "i.yaml").unlink()
     code, out, err = polarfab(
-        "inventory", "import", tmp_path / "one", "-o", tmp_path / "i.yaml", "--force", "--json"
+        "inventory", "import", tmp_path / "one", "-o", tmp_path / "i.yaml", "--json"
     )
     assert code == 0, err
     assert json.loads(out)["nodes"] == 26

@@ -38,12 +38,12 @@ def test_only_nodes_that_are_rendered_need_names(build: Path, polarfab: Run) -> 
     code, _, err = polarfab(*words, "--node", "n0")
     assert (code, err.split(" of build ")[0]) == (0, "1 nodes")
     assert "hundred gig" in (out / "n0" / "eos.cfg").read_text(), "the neighbour's own label"
-    code, _, _ = polarfab(*words, "--type", "arista")
+    code, _, _ = polarfab(*words, "--node", "arista")
     assert (code, sorted(p.name for p in out.iterdir() if p.is_dir())) == (0, ["n0", "n1", "n2"])
     for more in ((), ("--node", "n5")):
         code, _, err = polarfab(*words, *more)
         assert code == 2
         assert "node_types.sonic-box.names: required interface names of EOS" in err
         assert "at n" in err
-    code, _, err = polarfab(*words, "--type", "aristo")
+    code, _, err = polarfab(*words, "--node", "aristo")
     assert (code, "given aristo; did you mean arista?" in err) == (2, True)

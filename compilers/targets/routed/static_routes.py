@@ -154,7 +154,7 @@ class RoutedFabric:
         w = self.build.wiring
         if problem := self.misnamed.get(w.type_names[w.node_type[vertex]]):
             given = f"{problem.given}, at {w.names[vertex]}"
-            todo = f"{problem.todo}, or render only nodes of this system (`node`, `type`)"
+            todo = f"{problem.todo}, or render only nodes of this system (`node`)"
             raise InputError(replace(problem, given=given, todo=todo))
         return self.ports[int(self.build.wiring.node_type[vertex])][number - 1]
 

@@ -1,8 +1,9 @@
 """A connection's socket: the framework's datapath with a receiver and a sender of our own.
 
 The framework reads a few bytes at a time, makes an object of each entry of a reply, and sends
-everything through one short queue. Here replies stay bytes, bulk is sent in large chunks, and echo
-replies go first. The framework still handles hello, features and messages for other apps.
+everything through one short queue and a thread. Here replies stay bytes, echo replies go first, and
+a thread sends only what the socket does not take at once. The framework still handles hello,
+features and messages for other apps.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any
 
-from compilers.targets.openflow.protocol import HEADER, Malformed, MessageType, header
+from compilers.targets.openflow.protocol import (
+    HEADER,
+    Malformed,
+    MessageType,
+    header,
+    message,
+)
 from controller.openflow.messages import SessionXid, datapath_id, echo_reply
 from controller.switches.connections.listening import shut_down
 from controller.switches.connections.sending import Overflow, SendPriority, SendQueue
@@ -22,6 +29,10 @@ RECEIVE_BYTES = 256 * 1024
 """Bytes received at once."""
 SEND_BUFFER = 256 * 1024
 """Bytes of the kernel's send buffer for a switch; the rest waits in our queue, in order."""
+KEPT_ALIVE = {socket.TCP_KEEPIDLE: 15, socket.TCP_KEEPINTVL: 15, socket.TCP_KEEPCNT: 3}
+"""The kernel asks a silent peer every 15 s whether it is there. Switches of the build are asked
+much sooner, by the session; this ends connections of others."""
+HELLO = message(MessageType.HELLO, 0)
 MOST_HALF_OPEN_BYTES = 64 * 1024
 """Bytes that may wait in our queue for a peer that has not identified itself."""
 PAUSE = 0.05
@@ -73,9 +84,22 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
         send_q: Any
 
         def __init__(self, sock: Any, address: Any) -> None:
-            self.queue, self.wake = SendQueue(), hub.Event()
+            self.queue, self.sender = SendQueue(), None
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in KEPT_ALIVE.items():
+                sock.setsockopt(socket.IPPROTO_TCP, option, value)
             super().__init__(sock, address)
+
+        def serve(self) -> None:
+            """Greet the switch, and hear it until the connection ends."""
+            try:
+                self.enqueue(SendPriority.URGENT, HELLO)
+                self._recv_loop()
+            finally:
+                self.is_active, self.send_q = False, None
+                if self.sender:
+                    hub.kill(self.sender)
 
         def set_state(self, state: str) -> None:
             """Tell the edge at once: the framework's queue of events holds up who fills it."""
@@ -113,8 +137,7 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
             except Overflow:
                 self.abort("does not read our answers")
                 return
-            if not self.wake.is_set():
-                self.wake.set()
+            edge.unsent(self)
 
         def abort(self, text: str) -> None:
             """Close the connection because of what its peer did."""
@@ -137,21 +160,37 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
 
         last = False
 
+        def flush(self) -> None:
+            """Send what waits, as far as the socket takes it at once; the rest in a thread."""
+            if self.sender or self.send_q is None:
+                return
+            with suppress(OSError):  # the receiver hears of it
+                while self._may_send() and hasattr(self.socket, "fd"):  # TLS waits for both ways
+                    data = self.queue.take()
+                    try:
+                        rest = data[self.socket.fd.send(data) :]
+                    except BlockingIOError:
+                        rest = data
+                    if rest:
+                        self.queue.put_back(rest)
+                        break
+                if self._may_send():
+                    self.sender = hub.spawn(self._send_loop)
+                elif self.last:
+                    self._close_write()
+
+        def _may_send(self) -> bool:
+            return bool(self.queue) and self.state != dead and not edge.silenced
+
         def _send_loop(self) -> None:
             try:
-                while self.state != dead:
-                    self.wake.wait()
-                    self.wake.clear()
-                    while self.queue and self.state != dead and not edge.silenced:
-                        self.socket.sendall(self.queue.take())
-                        if self.queue:  # it still reads, and the socket's timeout judges that
-                            self.unreplied_echo_requests.clear()
-                            hub.sleep(0)
-                    if self.last:
-                        break
+                while self._may_send():
+                    self.socket.sendall(self.queue.take())
+                    hub.sleep(0)
+                self.sender = None
+                if self.last:
+                    self._close_write()
             except OSError:
-                pass
-            finally:
                 self.send_q = None
                 self._close_write()
 
@@ -192,7 +231,6 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
             rest, count = b"", 0
             while self.state != dead:
                 while edge.full(self):
-                    self.unreplied_echo_requests.clear()  # its answer may wait here unread
                     hub.sleep(PAUSE)
                 try:
                     data = self.socket.recv(RECEIVE_BYTES)
@@ -200,7 +238,6 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
                     continue
                 if not data:
                     return
-                self.unreplied_echo_requests.clear()  # who says anything is there
                 rest = rest + data if rest else data
                 place = 0
                 while len(rest) - place >= HEADER.size:

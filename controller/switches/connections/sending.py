@@ -61,9 +61,10 @@ class SendQueue:
         self._bulk: deque[memoryview] = deque()
         self._start = 0
         self._urgent_bytes = 0
+        self._rest: bytes | memoryview = b""
 
     def __bool__(self) -> bool:
-        return bool(self._urgent or self._bulk)
+        return bool(self._rest or self._urgent or self._bulk)
 
     def put(self, priority: SendPriority, data: bytes) -> None:
         """Queue whole messages; bulk is not copied.
@@ -81,7 +82,12 @@ class SendQueue:
         self._urgent.append(data)
 
     def take(self) -> bytes | memoryview:
-        """Whole messages to send next: all that is urgent, or about `SEND_CHUNK_BYTES` of bulk."""
+        """What to send next: what was put back, else whole messages, all that is urgent, or about
+        `SEND_CHUNK_BYTES` of bulk.
+        """
+        if self._rest:
+            rest, self._rest = self._rest, b""
+            return rest
         if self._urgent:
             data = b"".join(self._urgent)
             self._urgent.clear()
@@ -99,6 +105,10 @@ class SendQueue:
                 self._start = 0
         return chunk[0] if len(chunk) == 1 else b"".join(chunk)
 
+    def put_back(self, rest: bytes | memoryview) -> None:
+        """What was taken and could not be sent."""
+        self._rest = rest
+
     def waiting(self) -> int:
         """The number of waiting bytes."""
-        return self._urgent_bytes + sum(map(len, self._bulk)) - self._start
+        return len(self._rest) + self._urgent_bytes + sum(map(len, self._bulk)) - self._start

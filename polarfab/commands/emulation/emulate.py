@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 @click.command("emulate")
 @click.argument("wanted", metavar="SCENARIO", required=False)
-@click.option(
-    "--list", "list_all", is_flag=True, help="List the scenarios that come with polarfab."
-)
 @shared("--engine", "else what the scenario says")
 @shared("--framework", "Ryu when both are installed")
 @run_options
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
 @json_option
 def command(
     wanted: str | None,
-    list_all: bool,
     engine: str | None,
     framework: str | None,
     keep: Path | None,
@@ -46,10 +42,11 @@ def command(
 ) -> None:
     """Bring SCENARIO up, prove that a wrong table would be seen, check every pair and every link.
 
-    SCENARIO is the name of one that comes with polarfab (--list), a scenario file, or a build
-    folder. Real Open vSwitch, Mininet hosts and the real controller run in namespaces of their own,
-    which end with the run, also when it is killed: the host is not touched. Every host sends to
-    every other; hops (from the TTL) and the counter of every link must be what the tables predict.
+    SCENARIO is the name of one that comes with polarfab (without it they are listed), a scenario
+    file, or a build folder. Real Open vSwitch, Mininet hosts and the real controller run in
+    namespaces of their own, which end with the run, also when it is killed: the host is not
+    touched. Every host sends to every other; hops (from the TTL) and the counter of every link must
+    be what the tables predict.
 
     \b
         polarfab emulate first-light-q3
@@ -58,11 +55,9 @@ def command(
     from mininet_scenarios.run.emulation import chosen
     from mininet_scenarios.scenario.scenario_file import load_scenario
 
-    if list_all:
+    if wanted is None:
         _list(as_json)
         return
-    if wanted is None:
-        raise click.UsageError("which SCENARIO? --list shows those that come with polarfab")
     terminal = _terminal() if prompt else ""
     loaded = chosen(load_scenario(wanted), "mininet" if prompt else engine, framework)
     run(loaded, ["emulate", wanted], as_json, keep, report, unverified, terminal)

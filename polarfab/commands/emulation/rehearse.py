@@ -22,7 +22,7 @@ from polarfab.shared_options import run_options, shared
     show_default=True,
     metavar="SECONDS",
     type=click.FloatRange(0.001, 10),
-    help="Between two packets of a pair; longer where the machine is too busy for that.",
+    help="Time between two packets of a pair; longer where the machine is too busy.",
 )
 @click.option(
     "--pairs",

@@ -57,9 +57,8 @@ def export(
 @command.command("import")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_option("the inventory", usual=Path("inventory.yaml"))
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_option
-def import_(paths: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
+def import_(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """Make an inventory.yaml from device types (YAML), devices, racks and cables (CSV).
 
     FILE may be a folder. The files are those that NetBox and Nautobot export, or the community
@@ -70,9 +69,9 @@ def import_(paths: tuple[Path, ...], output: Path, force: bool, as_json: bool) -
     from inventory.netbox.netbox_file import read_netbox
     from inventory.problems import InputError
 
-    if output.is_dir() or (output.is_file() and not force):
+    if output.exists():
         given = "a folder" if output.is_dir() else "one that is there"
-        todo = "name another with -o" + ", or say --force" * output.is_file()
+        todo = "name another with -o" + ", or remove it" * output.is_file()
         raise InputError.of("a new file", given, todo, str(output))
     if as_json and str(output) == "-":
         raise click.UsageError("--json is printed where -o - writes; leave one of them out")

@@ -27,9 +27,11 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     help="Where switches connect to.",
 )
 @click.option(
-    "--tls-key", type=FILE, help="Our key; with the next two, switches need TLS and a certificate."
+    "--tls-key",
+    type=FILE,
+    help="The controller's key; with --tls-cert and --tls-ca, switches need TLS.",
 )
-@click.option("--tls-cert", type=FILE, help="Our certificate (PEM).")
+@click.option("--tls-cert", type=FILE, help="The controller's certificate (PEM).")
 @click.option("--tls-ca", type=FILE, help="The authority that switches' certificates are of (PEM).")
 @click.option(
     "--tls-crl", type=FILE, help="Revocation lists of that authority (PEM); followed as it changes."
@@ -85,14 +87,6 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     help="Find cables with LLDP frames: dead links, miswires.  [default: where tables change]",
 )
 @click.option(
-    "--discover-rate",
-    default=1000,
-    show_default=True,
-    type=click.IntRange(1),
-    metavar="N",
-    help="LLDP frames a second at most.",
-)
-@click.option(
     "--adapt/--no-adapt",
     default=None,
     help="Move weights from loaded ports to alternates; else where balance is ugal-pf.",
@@ -130,7 +124,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--store",
     metavar="URL,…",
-    help="etcd, where several controllers of a fabric agree who leads; one alone needs none.",
+    help="etcd, where several controllers of a fabric agree on a leader; one alone needs none.",
 )
 @shared("--name", "what the others call this controller  [default: the host's]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines; an event a line.")
@@ -152,7 +146,6 @@ def command(
     status_file: Path | None,
     repair: bool,
     discover: bool | None,
-    discover_rate: int,
     adapt: bool | None,
     link_rate: float | None,
     damping: str,
@@ -191,7 +184,6 @@ def command(
         duties=Duties(
             repair=repair,
             discover=repair if discover is None else discover,
-            rate=discover_rate,
             adapt=adapt,
             link_rate=link_rate * 1e6 if link_rate else None,
             patience=patience,

@@ -12,14 +12,14 @@ from polarfab.shared_options import ControllerAddress, controller_options, targe
 
 @click.command("drain")
 @click.argument("named", metavar="A-B|NODE|GROUP", nargs=-1, required=True)
-@click.option("--end", is_flag=True, help="Use it again.")
+@click.option("--end", is_flag=True, help="Use again what was drained.")
 @controller_options
 @click.option(
     "--build",
     "folder",
     metavar="BUILD",
     type=click.Path(path_type=Path),
-    help="Which build: print what to type on NODE, with --target and routing=bgp.",
+    help="Print what to type on NODE of this build, with --target and routing=bgp.",
 )
 @target_options(more="with --build", rendered=True)
 @json_option

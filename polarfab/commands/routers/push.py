@@ -48,23 +48,18 @@ MOST_NAMED = 3
     help="Failed switches after which none begins another change; 0: never.",
 )
 @click.option(
-    "--rename",
-    is_flag=True,
-    help="Take switches whose host name is no node's, before their first push.",
-)
-@click.option(
     "--overrule",
-    type=click.Choice(["ports", "lines"]),
+    type=click.Choice(["ports", "lines", "names"]),
     multiple=True,
-    help="Open ports that are shut by hand; take lines of others out of the fabric's sections.",
+    help="Open ports that are shut by hand; take lines of others out of the fabric's sections; "
+    "take switches with names of others, before their first push.",
 )
-@click.option("--user", default="", help="The user on eos, nxos and junos; else yours here.")
 @click.option(
     "--napalm",
     "options",
     metavar="NAME=VALUE",
     multiple=True,
-    help="An argument of NAPALM's driver, such as port=8443.",
+    help="An argument of NAPALM's driver, such as port=8443, or username=NAME, else yours here.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be done on each switch.")
 @click.option(
@@ -76,7 +71,9 @@ MOST_NAMED = 3
     help="Routing tables in files or folders; instead of the switches, with --dry-run.",
 )
 @click.option("--run", default=SSH, show_default=True, help="What reaches the shell of a switch.")
-@click.option("--etc", default="/etc", show_default=True, help="Its folder for configuration.")
+@click.option(
+    "--etc", default="/etc", show_default=True, help="A switch's folder for configuration."
+)
 @shared("--unverified")
 @json_option
 def command(
@@ -87,9 +84,7 @@ def command(
     names: tuple[str, ...],
     batch: int | None,
     stop_on: int,
-    rename: bool,
     overrule: tuple[str, ...],
-    user: str,
     options: tuple[str, ...],
     dry_run: bool,
     files: tuple[Path, ...],
@@ -128,7 +123,7 @@ def command(
             found = typed_push(check_routes(fabric, files, target, read(words), bar))
     else:
         settings = PushSettings(
-            *(run, etc, batch or 0, stop_on, dry_run, rename, frozenset(overrule), user),
+            *(run, etc, batch or 0, stop_on, dry_run, frozenset(overrule)),
             options=read(options, "--napalm"),
         )
         with progress("reading" if dry_run else "pushing") as bar:

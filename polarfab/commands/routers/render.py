@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,8 +35,7 @@ MOST_NAMED = 10
     is_flag=True,
     help="Take --templates out of their sandbox: they may do whatever you may.",
 )
-@shared("--node", "", "names")
-@click.option("--type", "types", multiple=True, help="Only nodes of this type; again for more.")
+@shared("--node", "or the switches of this type", "names")
 @shared("--unverified")
 @click.option("--no-check", is_flag=True, help="Do not read the files back.")
 @shared("--accept")
@@ -48,7 +48,6 @@ def command(
     trust_templates: bool,
     words: tuple[str, ...],
     names: tuple[str, ...],
-    types: tuple[str, ...],
     unverified: bool,
     no_check: bool,
     accept: tuple[str, ...],
@@ -73,7 +72,7 @@ def command(
         raise click.UsageError("--trust-templates is about --templates")
     options = read(words)
     fabric = Fabric.load(folder)
-    names += _of_types(fabric, types)
+    names = tuple(_of_types(fabric, names))
     if unverified:
         warn("warning: --unverified: these tables were not checked")
     else:
@@ -118,21 +117,22 @@ def command(
         say(f"these files were not read back: {done[0].not_checked}")
 
 
-def _of_types(fabric: Fabric, types: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of the nodes of these types that have a program.
+def _of_types(fabric: Fabric, words: tuple[str, ...]) -> Iterator[str]:
+    """The nodes of these names, and those with a program of these types.
 
     Raises:
-        InputError: no such node has one of the types.
+        InputError: a word is almost a type, and no node.
     """
-    from inventory.problems import InputError, did_you_mean, shown
+    from inventory.problems import InputError, nearest, shown
 
     found: dict[str, list[str]] = {}
     for build in fabric.builds:
         w = build.wiring
         for vertex in build.topology.present.nonzero()[0].tolist():
             found.setdefault(w.type_names[w.node_type[vertex]], []).append(w.names[vertex])
-    for name in types:
-        if name not in found:
-            todo = did_you_mean(name, found, f"there are {', '.join(found)}")
-            raise InputError.of("the type of a node in use", shown(name), todo, key="--type")
-    return tuple(node for name in types for node in found[name])
+    known = {name for names in found.values() for name in names}
+    for word in words:
+        if word not in known and word not in found and (near := nearest(word, found)):
+            required, todo = "the name of a switch of the build, or a type", f"did you mean {near}?"
+            raise InputError.of(required, shown(word), todo, key="--node")
+        yield from [word] if word in known else found.get(word, [word])

@@ -70,14 +70,18 @@ def _range(value: str) -> range:
 )
 @click.option("--hosts", type=click.IntRange(1, 10_000_000), help="What can hold so many hosts.")
 @click.option("--budget", type=click.FloatRange(min=0), help="$ for all switches and cables.")
-@click.option("--ports", type=click.IntRange(2, 4096), help="Of a switch, for links and hosts.")
+@click.option(
+    "--ports", type=click.IntRange(2, 4096), help="Ports of a switch, for links and hosts."
+)
 @click.option(
     "--oversubscription",
     type=click.FloatRange(min=0, min_open=True),
     help="Hosts over those that uniform traffic runs at full rate for.  [default: 1]",
 )
-@click.option("--modules", type=click.IntRange(1, 512), help="Hardware: optical modules per node.")
-@click.option("--links", type=click.IntRange(1, 512), help="Hardware: links per module.")
+@click.option(
+    "--modules", type=click.IntRange(1, 512), help="Optical modules of a node of your hardware."
+)
+@click.option("--links", type=click.IntRange(1, 512), help="Links of a module of your hardware.")
 @click.option("--min-nodes", type=click.IntRange(1, 10_000_000), help="Leave out smaller fabrics.")
 @click.option(
     "--family", "names", metavar="FAMILY", multiple=True, help="Only this family; may be repeated."
@@ -89,7 +93,9 @@ def _range(value: str) -> range:
     help="The largest of each family at each radix; with --hosts the cheapest.",
 )
 @click.option("--sort", "key", help="A key of --json.  [default: nodes; with --hosts price]")
-@click.option("--prices", "file", type=click.Path(path_type=Path), help="YAML with other prices.")
+@click.option(
+    "--prices", "file", type=click.Path(path_type=Path), help="A YAML file with other prices."
+)
 @format_option("csv", what="csv has every column")
 @click.option(
     "--write",

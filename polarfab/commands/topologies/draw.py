@@ -46,15 +46,14 @@ RADIXES = range(8, 129)
 )
 @click.option(
     "--show",
-    type=click.Choice(SHOWN),
+    type=click.Choice((*SHOWN, *PLOTS)),
     default="fabric",
     show_default=True,
-    help="Of a fabric: its racks and cables, or what each link carries, each failed link does, "
-    "each round of a move changes.",
+    help="The fabric with its racks and cables, or what each link carries, each failed link does, "
+    "each round of a move changes; or a plot of the papers: moore, resilience.",
 )
 @shared("--pattern", "for --show load; else uniform")
 @shared("--from", "for --show rounds", "old")
-@click.option("--plot", type=click.Choice(PLOTS), help="A plot of the papers instead.")
 @output_option("FILE.svg, .html or .png", required=True)
 @json_option
 def command(
@@ -64,10 +63,9 @@ def command(
     degree: int | None,
     layout_name: str,
     mark: str | None,
-    show: Chart | Literal["fabric"],
+    show: Chart | Literal["fabric", "moore", "resilience"],
     pattern: str | None,
     old: Path | None,
-    plot: str | None,
     output: Path,
     as_json: bool,
 ) -> None:
@@ -90,27 +88,25 @@ def command(
     `polarfab analyse --what resilience --json` has printed.
 
     \b
-        polarfab draw --plot moore -o moore.svg
-        polarfab draw --plot resilience er31.json slimfly.json -o resilience.png
+        polarfab draw --show moore -o moore.svg
+        polarfab draw --show resilience er31.json slimfly.json -o resilience.png
     """
     marked = tuple(word.strip() for word in mark.split(",")) if mark else ()
     if len(marked) > 2:
         raise InputError.of("at most two racks or clusters, as in 0,3", str(mark), key="--mark")
-    if plot and show != "fabric":
-        raise click.UsageError("--plot and --show exclude each other")
     _fitting(
-        "" if plot else show,
+        show,
         ("--pattern", "load", pattern),
         ("--from", "rounds", old),
         ("--layout", "fabric", layout_name),
         ("--mark", "fabric", marked),
     )
-    if plot:
+    if show == "moore" or show == "resilience":
         from compilers.drawing.plots import plot as plotted
 
         form = file_form(output, "svg", "png")
-        write_file(output, plotted(_panels(plot, subjects), form))
-        _tell(f"{plot} plotted in {output}", {"plot": plot}, output, as_json)
+        write_file(output, plotted(_panels(show, subjects), form))
+        _tell(f"{show} plotted in {output}", {"plot": show}, output, as_json)
         return
     from polarfab.drawing import chart, draw
     from polarfab.fabric import Fabric
@@ -163,7 +159,7 @@ def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:
             raise click.UsageError("Name the files to plot: polarfab analyse … --json > FILE")
         return failures([read_failures(Path(file)) for file in files])
     if files:
-        raise click.UsageError("--plot moore takes no family, build or file.")
+        raise click.UsageError("--show moore takes no family, build or file.")
     from compilers.evaluation.comparison.designs import families, within
 
     return efficiency(within(RADIXES, among=families(baselines=True)))

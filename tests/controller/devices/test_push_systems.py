@@ -131,7 +131,7 @@ def test_a_switch_that_is_another_node_is_left_alone(site):
     one, other, *_ = site.devices
     site.devices[one], site.devices[other] = site.devices[other], site.devices[one]
     site.devices[one].log.clear()
-    found = site.push(rename=True, stop_on=0)
+    found = site.push(overrule=frozenset({"names"}), stop_on=0)
     assert f"required the switch {one}, given {other}; `management`" in found[one].error
     assert f"required the switch {other}, given {one}; `management`" in found[other].error
     log = "".join(site.devices[one].log)
@@ -143,7 +143,7 @@ def test_a_name_that_is_no_nodes_goes_if_asked(tmp_path, monkeypatch):
     one, *_ = site.devices
     site.devices[one].config = {"": ["hostname factory.example.net"]}
     assert "given factory.example.net; if this is" in site.push(stop_on=0)[one].error
-    assert site.push(rename=True, stop_on=0)[one].state == "pushed"
+    assert site.push(overrule=frozenset({"names"}), stop_on=0)[one].state == "pushed"
     assert "hostname sw-0" in site.devices[one].config[""]
     assert site.push()[one].state == "as built"
 

@@ -1,16 +1,17 @@
-"""Connections without a framework: who counts as silent."""
+"""Connections without a framework: what is sent, and when."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from compilers.targets.openflow.protocol import FEATURES, MessageType, message
-from controller.switches.connections.connection import datapath_class
+from compilers.targets.openflow.protocol import FEATURES, MessageType, header, message
+from controller.switches.connections.connection import HELLO, datapath_class
 from controller.switches.connections.sending import SEND_CHUNK_BYTES, SendPriority
 
 
@@ -19,58 +20,86 @@ class FrameworkDatapath:
 
     def __init__(self, sock: socket.socket, _: object) -> None:
         self.socket, self.id, self.state, self.send_q = sock, 1, "main", True
-        self.unreplied_echo_requests = [1, 2, 3]
 
     def set_state(self, state: str) -> None:
         self.state = state
 
 
+def tcp_pair() -> tuple[socket.socket, socket.socket]:
+    """Both ends of a connection."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        theirs = socket.create_connection(server.getsockname())
+        return server.accept()[0], theirs
+
+
 @pytest.fixture
 def pair() -> Iterator[tuple[Any, socket.socket]]:
-    """A connection and its peer's socket; the hub's events are set, once."""
-    event = dict.fromkeys(("wait", "set", "clear"), lambda: None) | {"is_set": lambda: True}
+    """A connection and its peer's socket; threads are only noted."""
+    spawned: list[Any] = []
     names = "MAIN", "DEAD", "CONFIG"
     handler = SimpleNamespace(**{f"{name}_DISPATCHER": name.lower() for name in names})
-    hub = SimpleNamespace(Event=lambda: SimpleNamespace(**event), sleep=lambda _: None)
+    hub = SimpleNamespace(spawn=lambda do: spawned.append(do) or do, sleep=lambda _: None)
     framework: Any = SimpleNamespace(hub=hub, handler=handler, datapath=FrameworkDatapath)
     states: list[str] = []
     said = {"changed": lambda one, **_: states.append(one.state), "put": lambda *_: None}
-    can = {"of_build": lambda _: True, "full": lambda _: False}
+    can = {"of_build": lambda _: True, "full": lambda _: False, "unsent": lambda _: None}
     edge: Any = SimpleNamespace(silenced=False, **said, **can)
-    ours, theirs = socket.socketpair()
+    ours, theirs = tcp_pair()
     with ours, theirs:
         connection = datapath_class(framework, edge)(ours, ("127.0.0.1", 1))
-        connection.told = states
+        connection.told, connection.spawned = states, spawned
         yield connection, theirs
 
 
-def test_who_says_anything_is_not_silent(pair: tuple[Any, socket.socket]) -> None:
-    """Not the echo reply alone counts: it may stand behind a large report."""
+def bulk(messages: int) -> bytes:
+    return message(MessageType.FLOW_MOD, 0, bytes(92)) * messages
+
+
+def received(peer: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size and (part := peer.recv(1 << 16)):
+        data += part
+    return data
+
+
+def test_what_the_socket_takes_is_sent_at_once(pair: tuple[Any, socket.socket]) -> None:
     connection, peer = pair
-    peer.sendall(message(MessageType.PORT_STATUS, 0, bytes(72)))
-    peer.shutdown(socket.SHUT_WR)
-    connection._recv_loop()
-    assert connection.unreplied_echo_requests == []
+    connection.socket.setblocking(False)
+    connection.socket = SimpleNamespace(fd=connection.socket)
+    connection.enqueue(SendPriority.BULK, bulk(2))
+    connection.enqueue(SendPriority.URGENT, HELLO)
+    connection.flush()
+    assert received(peer, 208) == HELLO + bulk(2)
+    assert connection.spawned == []
 
 
-def test_who_says_nothing_is_silent(pair: tuple[Any, socket.socket]) -> None:
-    connection, peer = pair
-    peer.shutdown(socket.SHUT_WR)
-    connection._recv_loop()
-    assert connection.unreplied_echo_requests == [1, 2, 3]
-
-
-@pytest.mark.parametrize(("rows", "left"), [(1, [1, 2, 3]), (2 * SEND_CHUNK_BYTES // 100, [])])
-def test_who_still_takes_its_rows_is_not_silent(
-    pair: tuple[Any, socket.socket], rows: int, left: list[int]
+def test_what_the_socket_does_not_take_goes_on_where_it_stopped(
+    pair: tuple[Any, socket.socket],
 ) -> None:
-    """An echo request, or what fits into one chunk, tells nothing: the kernel has it."""
-    connection, _ = pair
-    connection.last = True
-    connection.enqueue(SendPriority.BULK, message(MessageType.FLOW_MOD, 0, bytes(92)) * rows)
-    connection._send_loop()
-    assert not connection.queue
-    assert connection.unreplied_echo_requests == left
+    """In a thread, and what is urgent meanwhile does not go into the middle of a message."""
+    connection, peer = pair
+    ours, rows = connection.socket, bulk(20 * SEND_CHUNK_BYTES // 100)
+    ours.setblocking(False)
+    connection.socket = SimpleNamespace(fd=ours)
+    connection.enqueue(SendPriority.BULK, rows)
+    connection.flush()
+    assert connection.spawned == [connection._send_loop]
+    connection.enqueue(SendPriority.URGENT, HELLO)
+    connection.flush()
+    ours.setblocking(True)
+    connection.socket = ours
+    with ThreadPoolExecutor() as pool:
+        said = pool.submit(received, peer, len(rows) + len(HELLO))
+        connection._send_loop()
+        data = said.result()
+    assert len(data) == len(rows) + len(HELLO)
+    place, kinds = 0, []
+    while place < len(data):
+        kind, length, _ = header(data, place)
+        kinds.append(kind)
+        place += length
+    assert kinds.count(MessageType.HELLO) == 1
+    assert connection.sender is None, "the next one sends at once again"
 
 
 def test_a_state_is_told_at_once_and_once(pair: tuple[Any, socket.socket]) -> None:

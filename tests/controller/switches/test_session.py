@@ -42,10 +42,10 @@ from tests.controller.switches.session_talk import (
     kinds,
     multipart,
     names,
+    orders,
     program,
     questions,
     row,
-    sent,
     slow,
     tell,
 )
@@ -64,6 +64,16 @@ def test_a_switch_is_programmed_only_when_commit_and_barrier_are_confirmed(fabri
     assert State.of(fabric).status["programmed"] == ["b"]
     assert not fabric.complete
     assert fabric.missing() == ["a"]
+
+
+def test_a_count_from_before_the_commit_was_confirmed_proves_nothing(fabric):
+    """A switch answers in order; one that does not is asked again."""
+    connect(fabric, "k", 12)
+    assert barrier(fabric, "k", OPENED) == rows.commit() + rows.barrier(1)
+    check(fabric, "k")
+    assert State.of(fabric).status["programmed"] == []
+    commit(fabric, "k")
+    assert State.of(fabric).status["programmed"] == ["b"]
 
 
 def test_a_switch_that_is_right_already_gets_nothing(fabric):
@@ -244,7 +254,7 @@ def test_a_barrier_that_is_refused_is_an_answer(fabric, answered):
     for xid in answered:
         barrier(fabric, "k", xid)
     fabric.received("k", error(1, 6, COMMITTED if answered else OPENED))
-    assert sent(fabric, "k") == rows.discard(SessionXid.DISCARD)
+    assert orders(fabric, "k") == rows.discard(SessionXid.DISCARD)
     assert list(fabric.errors) == ["a"]
     fabric.present[0].wait()
     assert row(0).tobytes() in tell(fabric, "k")

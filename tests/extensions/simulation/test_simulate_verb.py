@@ -91,7 +91,7 @@ def test_a_deadlock_is_a_finding(polarfab: Run, tmp_path: Path) -> None:
 def test_a_demand_takes_the_place_of_a_pattern(polarfab: Run, folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "demand.csv"
     file.write_text("0,5,30\n5,0,15\n")
-    words = ("simulate", folder, "--demand", file, "--load", "0.5", "--json")
+    words = ("simulate", folder, "--pattern", file, "--load", "0.5", "--json")
     (point,) = json.loads(polarfab(*words)[1])["points"]
     # Two hosts of switch 0 fill half of their links; switch 5 sends half as much.
     assert point["packets"] == pytest.approx((1 + 0.5) * 2 * 0.5 * 2_000 / 4, rel=0.15)
@@ -134,7 +134,6 @@ def test_the_benchmark_measures_both_levels(
         (("--fail", "rack:a@3"), "required"),
         (("--fail", "0-1"), "--fail: required A-B, NODE or GROUP, and @CYCLE, given 0-1"),
         (("--fail", "0-1@soon"), "--fail: required A-B, NODE or GROUP, and @CYCLE, given 0-1@soon"),
-        (("--pattern", "tornado", "--demand", __file__), "a pattern or a file of rates"),
         (
             ("--paths", "table"),
             "--routing shortest, ugal or valiant with --paths table, given none",
@@ -166,7 +165,7 @@ def test_a_collective_has_a_time(polarfab: Run, folder: Path) -> None:
         (("--collective", "ring"), "ring-allreduce, tree-allreduce"),
         (
             ("--collective", "sweep3d", "--load", "0.1"),
-            "--collective without --load, --demand, -o, --scheduler, --runs, given --load",
+            "--collective without --load, -o, --scheduler, --runs, given --load",
         ),
         (("--collective", "sweep3d", "--scheduler", "tcp://127.0.0.1:1"), "given --scheduler"),
         (("--collective", "sweep3d", "--pattern", "tornado"), "a pattern, a collective or a trace"),

@@ -134,7 +134,7 @@ def test_mistakes(tmp_path, text, message):
 def test_an_unknown_name_says_which_was_meant_or_where_they_are():
     for name, todo in (
         ("first-ligth-q3", "did you mean first-light-q3?"),
-        ("xyzzy", "polarfab emulate --list has the names"),
+        ("xyzzy", "polarfab emulate has the names"),
     ):
         with pytest.raises(InputError) as error:
             load_scenario(name)
