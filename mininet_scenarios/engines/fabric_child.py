@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from compilers.wiring.addressing import format_mac
 from mininet_scenarios.engines.inner_child import OpenFlowChild, Reply, prepare, serve
-from mininet_scenarios.ovs.collectors import CollectorFrames, FabricProbe
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.frames import FrameWriter
 from mininet_scenarios.ovs.management_socket import sent_by_port
@@ -24,6 +23,7 @@ from mininet_scenarios.scenario.engine import (
     Outage,
     tally,
 )
+from mininet_scenarios.traffic.collectors import CollectorFrames, FabricProbe
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 """In a trace: a switch that the packet enters."""

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
-from mininet_scenarios.ovs.collectors import FabricProbe
 from mininet_scenarios.ovs.controller_process import ControllerProcess
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, Port, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import bridge_name
@@ -46,6 +45,7 @@ from mininet_scenarios.scenario.engine import (
     tally,
 )
 from mininet_scenarios.scenario.timeline_events import as_cabled
+from mininet_scenarios.traffic.collectors import FabricProbe
 from mininet_scenarios.traffic.probing import ProbeProcess, send_round
 from mininet_scenarios.traffic.rule_exercise import PortsDown, RuleExercise
 
