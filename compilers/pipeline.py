@@ -22,7 +22,7 @@ from compilers.routing.minimal_routes import minimal
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
-from compilers.spec.share import share
+from compilers.spec.policy import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology

@@ -18,7 +18,7 @@ from compilers.pipeline import cabled, compile_placed
 from compilers.policy_support import beyond_targets
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
-from compilers.wiring.plane_split import each_plane
+from compilers.wiring.placed_fabric import each_plane
 from inventory.problems import Finding
 
 

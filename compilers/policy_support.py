@@ -20,7 +20,7 @@ from compilers.spec.features import (
     TRANSIT_NEEDS,
     WEIGHTS,
 )
-from compilers.spec.share import EQUAL_COST
+from compilers.spec.policy import EQUAL_COST
 from compilers.topology.families import family_of
 from inventory.problems import Finding, InputError, Problem, few
 

@@ -68,7 +68,7 @@ def lost_links(fabric: Fabric) -> tuple[LostLinks, ...]:
         InputError: the inventory cannot hold the fabric.
     """
     from compilers.wiring.lost_links import LostLinks
-    from compilers.wiring.plane_split import each_plane
+    from compilers.wiring.placed_fabric import each_plane
 
     return tuple(map(LostLinks.of, each_plane(fabric.loaded))) if fabric.loaded else ()
 

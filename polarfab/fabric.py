@@ -387,7 +387,7 @@ class Fabric:
         Raises:
             InputError: there is nothing that can be read back.
         """
-        from compilers.targets.rendering.emitted_files import check_planes
+        from compilers.targets.rendering.plane_rendering import check_planes
 
         return check_planes(self.builds, Path(folder), target, options, progress, accept)
 

@@ -63,7 +63,7 @@ def chosen_topology(subject: str, given: Mapping[str, Any], *works: str) -> Topo
     """
     from compilers.estimates import Size, require, require_graph
     from compilers.topology.families import build_topology
-    from polarfab.output.time_notes import say_time
+    from polarfab.output.verb_output import say_time
 
     family, values = subject, given
     if fabric := chosen_fabric(subject, given):

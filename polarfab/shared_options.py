@@ -65,39 +65,35 @@ class _Finite(click.FloatRange):
         return number
 
 
-def _require_filled(
-    value: Any, param: click.Parameter | None, ctx: click.Context | None, what: str
-) -> None:
-    usual = ctx and param and param.name and ctx.get_parameter_source(param.name)
-    if value == "" and usual is not ParameterSource.DEFAULT:
-        key = param.opts[0] if isinstance(param, click.Option) else param and param.metavar
-        raise InputError.of(what, "an empty word", "is a variable not set?", key=key or "")
+class _NeverEmpty(click.ParamType):  # type: ignore[type-arg]
+    """A word that is not empty. what: is required, in messages."""
 
-
-class _Filled(click.Path):
-    """The path of a file or folder, never empty."""
+    what: str
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path.
+        """The value.
 
         Raises:
             InputError: the word is empty.
         """
-        _require_filled(value, param, ctx, "a file or folder")
+        usual = ctx and param and param.name and ctx.get_parameter_source(param.name)
+        if value == "" and usual is not ParameterSource.DEFAULT:
+            key = param.opts[0] if isinstance(param, click.Option) else param and param.metavar
+            todo = "is a variable not set?"
+            raise InputError.of(self.what, "an empty word", todo, key=key or "")
         return super().convert(value, param, ctx)
 
 
-class _Word(click.types.StringParamType):
+class _Filled(_NeverEmpty, click.Path):
+    """The path of a file or folder, never empty."""
+
+    what = "a file or folder"
+
+
+class _Word(_NeverEmpty, click.types.StringParamType):
     """A text, never empty."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The text.
-
-        Raises:
-            InputError: it is empty.
-        """
-        _require_filled(value, param, ctx, "a value")
-        return super().convert(value, param, ctx)
+    what = "a value"
 
 
 def known_target(_ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:

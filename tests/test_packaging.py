@@ -149,7 +149,7 @@ def desk(python, tmp_path_factory) -> Path:
 def test_the_wheel_is_one_package_with_every_file(wheel):
     held = zipfile.ZipFile(wheel).namelist()
     assert len(held) == len(set(held))
-    assert "polarfab/compilers/topology/path_sets.py" in held
+    assert "polarfab/extensions/host_paths/path_sets.py" in held
     assert "polarfab/py.typed" in held
     ours = {name for name in held if ".dist-info/" not in name}
     assert ours == source_files()

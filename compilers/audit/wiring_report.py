@@ -1,9 +1,9 @@
-"""The report on a fabric as wired: differences from the plan by name, and the repair."""
+"""The report on a fabric as wired: differences from the plan, the repair, or what to adopt."""
 
 from __future__ import annotations
 
 from bisect import bisect
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.audit.adopt import Adopted, adopted
-from compilers.audit.resolve import Pairs, PortFinder, resolve
+from compilers.audit.resolve import Pair, Pairs, PortFinder, resolve
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
 from compilers.tables.build import Build
@@ -207,3 +206,71 @@ def _stacked(parts: Sequence[NDArray[np.int32]], beyond: int) -> NDArray[np.int3
         for part in parts
     ]
     return np.concatenate(padded).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """Inventory entries for the fabric as wired, as plain data.
+
+    vertex: of the nodes that are elsewhere. cables: those of each link that exists. dead_links:
+    the other links; a link exists if all its parallel cables run, socket to socket, between two
+    ports. useless: cables between nodes that the fabric does not join, or the wrong number of
+    cables for a link.
+    """
+
+    vertex: dict[str, int]
+    cables: tuple[dict[str, str], ...]
+    dead_links: tuple[dict[str, str], ...]
+    useless: tuple[Pair, ...]
+
+
+def adopted(found: WiringAudit, ports: PortFinder) -> Adopted:
+    """The present cables that serve links of the fabric.
+
+    Plugs exchanged at one node keep all links, and so do nodes in each other's place. Links that
+    were not planned are useless, and the planned links are missing instead. Cables without
+    neighbour data are taken to be as planned.
+    """
+    names = list(ports.wiring.names)
+    moved = {}
+    for cycle in found.rounds:
+        for node, place in zip(cycle, cycle[1:] + cycle[:1], strict=True):
+            moved[ports.wiring.names[node]] = place
+    for name, place in moved.items():
+        names[place] = name
+    planned = ports.planned()
+    parallel = Counter(_link(pair, ports) for pair in planned)
+    candidates: dict[tuple[Pair, Pair], list[Pair]] = defaultdict(list)
+    for pair in sorted(found.wired.cables | found.unseen):
+        candidates[_link(pair, ports), ports.between(pair)].append(pair)
+    serving: dict[Pair, list[Pair]] = {}
+    # Cables as planned win over others for the same link.
+    for (link, _), cables in sorted(
+        candidates.items(), key=lambda item: planned.isdisjoint(item[1])
+    ):
+        if link not in serving and len(cables) == parallel.get(link):
+            serving[link] = cables
+    served = {pair for cables in serving.values() for pair in cables}
+    useless = (found.wired.cables | found.unseen) - served
+    links = set(parallel)
+    return Adopted(
+        vertex=moved,
+        cables=tuple(_cable(pair, ports, names) for pair in sorted(served)),
+        dead_links=tuple({"a": names[u], "b": names[v]} for u, v in sorted(links - set(serving))),
+        useless=tuple(sorted(useless)),
+    )
+
+
+def _link(pair: Pair, ports: PortFinder) -> Pair:
+    u, v = sorted(map(ports.vertex, pair))
+    return u, v
+
+
+def _cable(pair: Pair, ports: PortFinder, names: list[str]) -> dict[str, Any]:
+    (a, b) = pair
+    return {
+        "a": names[ports.vertex(a)],
+        "a_port": ports.name(a),
+        "b": names[ports.vertex(b)],
+        "b_port": ports.name(b),
+    }

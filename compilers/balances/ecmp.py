@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from compilers.spec.balance_words import MEASURED, UNIFORM
 from compilers.spec.balances import ROUTING, Balance
-from compilers.spec.policy import LARGEST_SEARCH, constructs_classes
-from compilers.spec.share import EQUAL_COST
+from compilers.spec.policy import EQUAL_COST, LARGEST_SEARCH, constructs_classes
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Finding

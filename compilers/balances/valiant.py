@@ -11,7 +11,7 @@ import numpy as np
 from compilers.spec.balance_words import ANY, fixed_shares
 from compilers.spec.balances import ROUTING, Balance
 from compilers.spec.features import INGRESS, INTERMEDIATES
-from compilers.spec.share import EQUAL_COST
+from compilers.spec.policy import EQUAL_COST
 from compilers.topology.families import family_of
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Topology

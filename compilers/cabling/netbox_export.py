@@ -15,8 +15,7 @@ from compilers.cabling.phases import phases_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.targets.target_lookup import target
-from compilers.wiring.placed_fabric import Placed
-from compilers.wiring.plane_split import each_plane
+from compilers.wiring.placed_fabric import Placed, each_plane
 from compilers.wiring.wiring import place
 from inventory.model import Inventory, Node
 from inventory.netbox.device_types import export_type, manufacturer, slug

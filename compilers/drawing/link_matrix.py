@@ -18,7 +18,7 @@ from compilers.evaluation.saturation import LinkLoads
 from compilers.evaluation.traffic import PATTERNS
 from compilers.forwarding.walks import BlockWalk, Numbers, Progress, Walks
 from compilers.tables.build import Build
-from compilers.topology.layout import layout, layouts
+from compilers.topology.layout import layout, layouts, places_in
 from compilers.workers.shards import THIS_PROCESS
 from inventory.problems import InputError, did_you_mean
 
@@ -44,11 +44,7 @@ class SwitchGroups:
         for each in (*found, by_kind(topology)):
             if len(names) > MOST_GROUPS:
                 names, group, place = each.names, each.rack, each.position
-        order = np.lexsort((np.arange(len(group)), place, group))
-        sizes = np.bincount(group, minlength=len(names))
-        position = np.empty(len(group), np.int64)
-        position[order] = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return cls(group.astype(np.int64), position, names)
+        return cls(group.astype(np.int64), places_in(group, place).astype(np.int64), names)
 
     @property
     def sizes(self) -> NDArray[np.int64]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-import numpy as np
-
 from compilers.choices import Chart, PictureForm
 from compilers.drawing.page import page_data
 from compilers.drawing.positions import RACKS, by_kind, noun_of, place
@@ -17,7 +15,7 @@ from compilers.routing.minimal_routes import minimal
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.layout import Layout, layout, layouts
+from compilers.topology.layout import Layout, layout, layouts, places_in
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.shared_risk import GROUP_KINDS, find_group
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
@@ -90,20 +88,8 @@ def _racks(build: Build) -> Layout | None:
     known = build.hardware
     if known is None or known.rack_names == known.cluster_names:
         return None
-    count = len(known.rack_names)
-    order = np.lexsort((known.unit, known.rack))
-    sizes = np.bincount(known.rack, minlength=count)
-    position = np.empty(len(order), np.int32)
-    position[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return Layout(
-        name=RACKS,
-        rack=known.rack,
-        position=position,
-        kinds=("rack",),
-        kind=np.zeros(count, np.uint8),
-        names=known.rack_names,
-        centre=np.full(count, -1, np.int32),
-    )
+    position = places_in(known.rack, known.unit)
+    return Layout.of_one_kind(RACKS, known.rack, position, "rack", known.rack_names)
 
 
 def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, ...] = ()) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from compilers.families.polarfly import PolarFly
 from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.layout import Layout, layout
+from compilers.topology.layout import Layout, layout, places_in
 
 Floats = NDArray[np.float64]
 
@@ -79,15 +79,11 @@ def noun_of(racks: Layout) -> str:
 def by_kind(topology: Topology) -> Layout:
     """One rack per kind of vertex, such as points over lines, for families without layouts."""
     kind = topology.kind.astype(np.int32)
-    position = np.empty(len(kind), np.int32)
-    for number in range(len(topology.kinds)):
-        members = np.flatnonzero(kind == number)
-        position[members] = np.arange(len(members))
     count = len(topology.kinds)
     return Layout(
         name="kinds",
         rack=kind,
-        position=position,
+        position=places_in(kind),
         kinds=topology.kinds,
         kind=np.arange(count, dtype=np.uint8),
         names=topology.kinds,

@@ -27,6 +27,7 @@ from compilers.drawing.chart import (
 from compilers.drawing.link_matrix import MATRIX_PIXELS
 from compilers.drawing.scene import kind_words, shortened
 from compilers.tables.build import Build
+from compilers.topology.layout import places_in
 from compilers.wiring.hardware import Hardware
 from inventory.problems import InputError
 
@@ -54,7 +55,7 @@ class Floor:
     @classmethod
     def of(cls, known: Hardware) -> Floor:
         """Rows of the inventory below each other, racks in the order of their columns."""
-        count, tallest = len(known.rack_names), int(known.rack_units.max())
+        tallest = int(known.rack_units.max())
         row, place = known.rack_place.T
         unit = 10 if tallest <= 48 and len(known.rack) <= SMALL_FABRIC else 5
         lines = np.unique(row, return_inverse=True)[1]
@@ -64,10 +65,7 @@ class Floor:
             room = min(WIDEST_RACK, width)
             longest = BOLD_LETTER * max(map(len, known.rack_names)) - RACK_GAP
             width = max(RACK_PIXELS, min(longest, room))
-        left = np.empty(count, np.int64)
-        order = np.lexsort((place, lines))
-        sizes = np.bincount(lines)
-        left[order] = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        left = places_in(lines, place).astype(np.int64)
         line_height = tallest * unit + FRAME_HEAD + RACK_GAP
         height = known.rack_units.astype(np.int64) * unit
         top = CHART_HEAD + FRAME_HEAD + lines * line_height + (tallest * unit - height)
@@ -133,13 +131,9 @@ def rack_chart(build: Build) -> Chart:
 
 def _cassettes(plan: PanelPlan, floor: Floor) -> Shape:
     """The cassettes of each rack side by side, on top of it."""
-    count = np.bincount(plan.rack)[plan.rack]
-    order = np.argsort(plan.rack, kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order)) - np.searchsorted(plan.rack[order], plan.rack[order])
-    wide = (floor.width - 4) // count
-    left = floor.left[plan.rack] + 2 + place * wide
-    high = np.full(len(order), CASSETTE_PIXELS)
+    wide = (floor.width - 4) // np.bincount(plan.rack)[plan.rack]
+    left = floor.left[plan.rack] + 2 + places_in(plan.rack) * wide
+    high = np.full(len(wide), CASSETTE_PIXELS)
     boxes = np.stack((left, floor.top[plan.rack] - CASSETTE_PIXELS, wide - 1, high), axis=1)
     return _boxed(CASSETTE, boxes)
 
@@ -179,10 +173,7 @@ def _frames(known: Hardware, floor: Floor) -> list[Frame]:
 def _units(build: Build, known: Hardware) -> Array:
     """int64[S, 2]: the lowest unit of each node, counted up where none is known; its height."""
     high = np.array([each.units for each in known.types])[build.wiring.node_type]
-    order = np.lexsort((np.arange(len(high)), known.rack))
-    sizes = np.bincount(known.rack, minlength=len(known.rack_names))
-    rank = np.empty(len(high), np.int64)
-    rank[order] = np.arange(len(high)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rank = places_in(known.rack)
     return np.stack((np.where(known.unit > 0, known.unit, rank * high + 1), high), axis=1)
 
 

@@ -9,21 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
-from compilers.expansion.base_fabric import BaseFabric
 from compilers.expansion.grown_racks import grown_hardware
-from compilers.expansion.grown_wiring import grown_wiring
 from compilers.expansion.spare_ports import (
     Spare,
     SpareNodes,
+    far_ports,
+    grown_ports,
     hosts_of_spares,
     needed,
     require_room,
     room,
     spares_taken,
 )
-from compilers.expansion.table_changes import changes, moved
 from compilers.routing.choose import choices
-from compilers.routing.minimal_routes import LARGEST_SHORTEST, links_taken, routes
+from compilers.routing.minimal_routes import LARGEST_SHORTEST, routes
 from compilers.spec.address_blocks import block_count
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_spec import RoutingSpec
@@ -32,10 +31,18 @@ from compilers.tables.intermediate_form import Classes, Tables
 from compilers.topology.families import family_before
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.random_growth import swapped
-from compilers.topology.replicated_clusters import Expansion
+from compilers.topology.replicated_clusters import Expansion, added_clusters, check, expand
+from compilers.update.compare import compare
 from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
-from compilers.wiring.hardware import Hardware, port_facts
-from compilers.wiring.wiring import GENERATED, Wiring, generated_type
+from compilers.wiring.hardware import Hardware, PortFacts, port_facts
+from compilers.wiring.wiring import (
+    GENERATED,
+    Wiring,
+    generated_type,
+    host_names_at,
+    links_by_port,
+    of_plane,
+)
 from inventory.problems import InputError, Problem
 
 FITTED = ("demand", "largest_share")
@@ -173,7 +180,7 @@ def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> A
 def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> Tables:
     topology, stays = expansion.topology, expansion.stays(build.wiring.far)
     place = np.where(stays, np.cumsum(stays, axis=1) - 1, -1)
-    taken = links_taken(build.tables, build.wiring.port)
+    taken = _links_taken(build)
     kept = np.where(taken < 0, -1, np.take_along_axis(place, np.maximum(taken, 0), axis=1))
     tables = Tables(routes=routes(topology, kept), classes=Classes.minimal(wiring.port.copy()))
     asked = {word: build.policy[word] for word in RoutingSpec.model_fields if word in build.policy}
@@ -183,6 +190,14 @@ def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> Tables:
     tables = choices(tables, topology, wiring, policy)
     made: Tables = balance_named(build.balance).chosen(tables, topology, wiring)
     return made
+
+
+def _links_taken(build: Build) -> NDArray[np.int64]:
+    """int64[S, S]: the link of each row of exact tables, by its place in `port`; -1 for none."""
+    egress, port = build.tables.routes.egress, build.tables.classes.port
+    links = links_by_port(build.wiring.far, build.wiring.port)[np.arange(len(port))[:, None], port]
+    beyond = np.pad(links, ((0, 0), (0, 1)), constant_values=-1).astype(np.int64)
+    return np.take_along_axis(beyond, np.minimum(egress, port.shape[1]).astype(np.int64), axis=1)
 
 
 def with_ports(wiring: Wiring, known: Hardware, expansion: Expansion) -> tuple[Wiring, Hardware]:
@@ -240,3 +255,175 @@ class SwappedFabric:
     def grown(self, method: str, count: int) -> Expansion:  # noqa: ARG002
         """The fabric with `count` switches more."""
         return swapped(self.topology, count, self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFabric:
+    """A fabric that may have grown.
+
+    first: the original fabric. method and count: the kind and number of clusters added, "" and 0
+    for none.
+    """
+
+    topology: Topology
+    first: Topology
+    method: str
+    count: int
+
+    @classmethod
+    def of(cls, topology: Topology) -> BaseFabric:
+        """The base of a topology, by its parameters; clusters are added in one order."""
+        family = family_before(topology)
+        if not family.grows_by_clusters:
+            return cls(topology, topology, "", 0)
+        first = family.build({"q": int(topology.parameters["q"])})
+        return cls(topology, first, *added_clusters(topology))
+
+    def problems(self, method: str, count: int) -> list[Problem]:
+        """Problems of adding `count` more clusters of a kind."""
+        if self.method not in ("", method):
+            given = f"{method}, where {self.count} by {self.method} were added"
+            return [Problem(f"more clusters by {self.method}", given, "", key="clusters")]
+        if count < 1 or self.method == "":
+            return check(self.first, method, count)
+        return [
+            replace(problem, given=f"{self.count} installed and {count} more")
+            for problem in check(self.first, method, self.count + count)
+        ]
+
+    def require(self, method: str, count: int) -> None:
+        """Refuse clusters that cannot be added.
+
+        Raises:
+            InputError: the fabric cannot grow by these clusters, or is damaged.
+        """
+        if problems := self.problems(method, count):
+            raise InputError(problems)
+        order = self.topology.graph.order
+        edges = expand(self.first, method, self.count + count).topology.graph.edges()
+        complete = edges[edges.max(axis=1) < order]
+        if not np.array_equal(complete, self.topology.graph.edges()):
+            lacking = len(complete) - self.topology.graph.size
+            todo = "install or repair them first, or plan from the build of the whole fabric"
+            raise InputError.of("a whole fabric", f"{lacking:,} links missing", todo)
+
+    def most(self, method: str, spare: Spare, wiring: Wiring) -> int:
+        """The most clusters for which no node runs out of ports; every one needs more of them."""
+        count = 0
+        while not self.problems(method, count + 1):
+            larger = self.grown(method, count + 1)
+            if (needed(larger) > room(spare, larger, wiring)).any():
+                break
+            count += 1
+        return count
+
+    def grown(self, method: str, count: int) -> Expansion:
+        """The fabric with `count` more clusters; `added` counts from the fabric as it is."""
+        larger = expand(self.first, method, self.count + count)
+        new = larger.added[larger.added.max(axis=1) >= self.topology.graph.order]
+        return replace(larger, added=new)
+
+
+def grown_wiring(
+    wiring: Wiring, expansion: Expansion, spare: Spare, known: Hardware, taken: SpareNodes
+) -> Wiring:
+    """The wiring of old nodes with their ports, names and numbers, then of new nodes.
+
+    Spares that are taken keep what the inventory says of them.
+
+    Raises:
+        InputError: new nodes have no ports left for their hosts.
+    """
+    old, graph = len(wiring.names), expansion.topology.graph
+    port = grown_ports(spare, expansion, wiring)
+    node_type = wiring.node_type[expansion.origin]
+    new, hosts = range(old, graph.order), wiring.host_port.shape[1]
+    names = _names(wiring, expansion, known, taken)
+    first = max(int(wiring.datapath_id.max()), old, *(s.datapath_id for s in known.spares)) + 1
+    numbers = np.arange(first, first + len(new), dtype=np.uint64)
+    for v, node in taken.items():
+        numbers[v - old] = node.datapath_id or numbers[v - old]
+    given = {v: [host.name for host in node.hosts] for v, node in taken.items()}
+    host_names = (name for v in new for name in host_names_at(v, given.get(v, ()), hosts))
+    return Wiring(
+        names=(*wiring.names, *names),
+        management=(*wiring.management, *(taken[v].management if v in taken else "" for v in new)),
+        host_names=(*wiring.host_names, *host_names),
+        datapath_id=np.concatenate((wiring.datapath_id, numbers)),
+        port=port,
+        far=graph.padded(),
+        far_port=far_ports(port, graph),
+        host_port=_host_ports(wiring, port, node_type, known.types),
+        node_type=node_type,
+        type_names=wiring.type_names,
+        port_names=wiring.port_names,
+    )
+
+
+def _names(wiring: Wiring, expansion: Expansion, known: Hardware, taken: SpareNodes) -> list[str]:
+    """The spare's, or the vertex, if nodes are named by it, else the copied node's name, or the
+    expansion's stem, and the copy's number.
+
+    A name that another has gets an x.
+    """
+    old = len(wiring.names)
+    by_vertex = list(wiring.names) == [str(v) for v in range(old)]
+    copies = expansion.topology.coordinates[old:, -1].tolist()
+    stem = expansion.stem and of_plane(known.plane) + expansion.stem
+    used = {*wiring.names, *wiring.host_names, *(s.name for s in known.spares)}
+    used |= {host.name for spare in known.spares for host in spare.hosts}
+    names = []
+    for v, (origin, copy) in enumerate(
+        zip(expansion.origin[old:].tolist(), copies, strict=True), old
+    ):
+        name = str(v) if by_vertex else f"{stem or wiring.names[origin]}-{copy}"
+        while name in used:
+            name += "x"
+        names.append(taken[v].name if v in taken else name)
+        used.add(names[-1])
+    return names
+
+
+def _host_ports(
+    wiring: Wiring,
+    port: NDArray[np.int32],
+    node_type: NDArray[np.uint16],
+    types: tuple[PortFacts, ...],
+) -> NDArray[np.int32]:
+    """int32[N', P]: the ports of hosts; new nodes use host ports first, then ports of any role."""
+    old, hosts = wiring.host_port.shape
+    ports = np.zeros((len(port), hosts), np.int32)
+    ports[:old] = wiring.host_port
+    for v in range(old, len(port)):
+        roles, links = types[node_type[v]].role, set(port[v].tolist())
+        free = [
+            n
+            for wanted in ("host", "any")
+            for n, role in enumerate(roles, 1)
+            if role == wanted and n not in links
+        ]
+        if len(free) < hosts:
+            required = f"{hosts} ports for hosts at a new {types[node_type[v]].name}"
+            raise InputError.of(required, f"{len(free)} besides its links", key="clusters")
+        ports[v] = free[:hosts]
+    return ports
+
+
+def moved(before: Wiring, after: Wiring) -> int:
+    """The number of old cables that do not join the same two ports in the new fabric."""
+    old, new = _ends(before), _ends(after)
+    stayed = len(old) + len(new) - len(np.unique(np.concatenate((old, new)), axis=0))
+    return len(old) - stayed
+
+
+def _ends(wiring: Wiring) -> NDArray[np.int64]:
+    """int64[E, 4]: both ends of each cable, vertex and port, the lower vertex first."""
+    switch, link = wiring.links()
+    columns = (column[switch, link] for column in (wiring.port, wiring.far, wiring.far_port))
+    return np.column_stack((switch, *columns)).astype(np.int64)
+
+
+def changes(before: Build, after: Build) -> dict[str, NDArray[np.int64]]:
+    """The table changes of each old switch, int64[S] each, as `plan` and `diff` count them."""
+    counted = [switch.counts() for switch in compare(before, after).switches]
+    return {word: np.array([each[word] for each in counted]) for word in counted[0]}

@@ -1,4 +1,4 @@
-"""The report on an expansion: the larger build, and the nodes and cables to add."""
+"""The report on an expansion: the larger build, what to add, and proof that nothing moves."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_formats import as_csv, as_records
-from compilers.cabling.cable_plan import Cables, hardware_of
+from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
 from compilers.cabling.phases import phases_of
 from compilers.cabling.schedule_columns import Rows
-from compilers.expansion.grow import Grown, grow
-from compilers.expansion.remaining import Rest, rest_of
+from compilers.expansion.grow import Grown, grow, moved
 from compilers.tables.build import Build
+from compilers.update.compare import SwitchChange, compare
 from compilers.wiring.hardware import Hardware
 from inventory.problems import InputError
 
@@ -131,7 +131,6 @@ def _racks(known: Hardware, old: int, there: int) -> dict[str, list[str]]:
 def _rest(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
     """The additions in numbers, and the table changes of each installed switch."""
     names, known = larger.wiring.names, found.cables.hardware
-    changes = {word: values.tolist() for word, values in found.changes.items()}
     installed = build.topology.present.nonzero()[0].tolist()
     old = set(known.rack[installed].tolist())
     racks = sorted(set(known.rack[found.nodes].tolist()) - old)
@@ -146,10 +145,71 @@ def _rest(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
         "cables_moved": found.moved,
         "cables_relabelled": found.relabelled,
         "nodes_renamed": found.renamed,
-        "switches": [{"node": names[v], **{w: changes[w][v] for w in changes}} for v in installed],
+        "switches": [{"node": each.node, **each.counts()} for each in found.switches],
     }
 
 
 def _rows(build: Build, cables: Cables, added: NDArray[np.int64]) -> Rows:
     phases = phases_of(build.topology.graph, cables, 1)
     return replace(Rows.of(build.wiring, cables, phases), which=added)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rest:
+    """The nodes and cables that a fabric of S nodes still lacks.
+
+    nodes: int64[n], the vertices to install. cables: of the larger fabric. added: int64[A], the new
+    ones among them. moved: the number of installed cables with a different end or port in the
+    larger fabric; relabelled: with a different label. renamed: the number of installed nodes with a
+    different name, number or address. switches: what changes at those that are installed.
+    """
+
+    nodes: NDArray[np.int64]
+    cables: Cables
+    added: NDArray[np.int64]
+    moved: int
+    relabelled: int
+    renamed: int
+    switches: tuple[SwitchChange, ...]
+
+
+def rest_of(before: Build, after: Build) -> Rest:
+    """The additions from one build of a fabric to a larger one.
+
+    Raises:
+        InputError: the builds are not of one fabric.
+    """
+    _require_one_fabric(before, after)
+    cables, old = (cables_of(b.wiring, hardware_of(b)) for b in (after, before))
+    keys, known = cables.keys(), old.keys()
+    installed = np.isin(keys, known)
+    both = np.intersect1d(known, keys, return_indices=True)[1:]
+    return Rest(
+        nodes=np.flatnonzero(after.topology.present & ~before.topology.present),
+        cables=cables,
+        added=np.flatnonzero(~installed),
+        moved=moved(before.wiring, after.wiring),
+        relabelled=int((old.number[both[0]] != cables.number[both[1]]).sum()),
+        renamed=_renamed(before, after),
+        switches=compare(before, after).switches,
+    )
+
+
+def _require_one_fabric(before: Build, after: Build) -> None:
+    one, two = (
+        (dict(b.topology.parameters), b.topology.family, len(b.wiring.names))
+        for b in (before, after)
+    )
+    if one != two:
+        todo = "use `clusters` to grow to another topology"
+        given = f"{after.topology.title()} and {before.topology.title()}"
+        raise InputError.of("two builds of one fabric", given, todo, key="whole")
+
+
+def _renamed(before: Build, after: Build) -> int:
+    """The number of installed nodes whose name, number or first address differs."""
+    differ = np.array(before.wiring.names) != np.array(after.wiring.names)
+    differ |= before.wiring.datapath_id != after.wiring.datapath_id
+    blocks = [b.addressing.ipv4_blocks() for b in (before, after)]
+    differ |= (blocks[0] != blocks[1]) | (before.addressing.ipv6 != after.addressing.ipv6)
+    return int((differ & before.topology.present).sum())

@@ -13,7 +13,7 @@ from compilers.topology import polarity
 from compilers.topology.family import Design, Family, Modules
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Parameters, Topology
-from compilers.topology.layout import Layout
+from compilers.topology.layout import Layout, places_in
 from compilers.topology.polarity import (
     VERTEX_KINDS,
     affine,
@@ -269,10 +269,7 @@ def _layout(
     """
     vertex = np.arange(len(rack), dtype=np.int32)
     lead = label if mate is None else np.where(rack == 0, label, np.minimum(label, label[mate]))
-    by_place = np.lexsort((label, lead, vertex != centre[rack], rack))
-    sizes = np.bincount(rack, minlength=len(names))
-    position = np.empty(len(rack), np.int32)
-    position[by_place] = np.arange(len(rack)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    position = places_in(rack, label, lead, vertex != centre[rack])
     kind = np.zeros(len(names), np.uint8)
     kind[1:] = 1
     return Layout(name, rack, position, kinds, kind, names, np.asarray(centre, np.int32))

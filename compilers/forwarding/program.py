@@ -13,7 +13,7 @@ from compilers.routing.marked_spread import ONE_SIDE, onward_links, onward_ports
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import local
-from compilers.wiring.wiring import Wiring
+from compilers.wiring.wiring import Wiring, links_by_port
 from inventory.problems import InputError
 
 Egress = NDArray[np.int16]
@@ -126,14 +126,6 @@ def one_sided(wiring: Wiring, one: int, other: int) -> InputError:
     given = f"{wiring.names[one]} to {wiring.names[other]}"
     required, todo = "links whose two ends name each other", "compile the build again"
     return InputError.of(required, given, todo, key="wiring")
-
-
-def links_by_port(far: NDArray[np.int32], port: NDArray[np.int32]) -> NDArray[np.int16]:
-    """int16[S, ports + 1]: the link at each port number, -1 without a cable; of `Wiring`."""
-    table = np.full((len(far), int(port.max(initial=0)) + 1), -1, np.int16)
-    switch, link = np.nonzero(far >= 0)
-    table[switch, port[switch, link]] = link
-    return table
 
 
 def cable_numbers(far: NDArray[Any], far_link: NDArray[np.int16]) -> tuple[NDArray[np.int32], int]:

@@ -17,8 +17,8 @@ from compilers.forwarding.single_packets import DROPPED, HOME, Path, SinglePacke
 from compilers.proof.failures.dead_switches import links_taken
 from compilers.proof.failures.risk_cases import elements
 from compilers.proof.lossless.channels import along
-from compilers.proof.walks.few_destinations import towards
 from compilers.tables.build import Build
+from compilers.tables.build_parts import towards
 from compilers.tables.fib import FAULTS, LOOPED, MISDELIVERED
 from compilers.wiring.shared_risk import GROUP_KINDS, find
 from inventory.problems import InputError, did_you_mean

@@ -10,11 +10,11 @@ Own prefixes and aggregates are numbered as in `Routes`, those of IPv6 behind th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from compilers.readers.difference_list import EXAMPLES
 from compilers.readers.emitted_forwarding import (
     EmittedDifference,
     EmittedSwitch,
@@ -22,7 +22,7 @@ from compilers.readers.emitted_forwarding import (
     Port,
     without_mark,
 )
-from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.emitted_report import EXAMPLES, EmittedReport
 from compilers.readers.expected_forwarding import ALL, Ability
 from compilers.readers.switch_check import CheckedSwitch, SwitchCheck
 from compilers.tables.build import Build
@@ -60,9 +60,7 @@ class EmittedCheck:
         self.build, self.folder, self.reader = build, folder, reader
         a = build.addressing
         self.blocks = len(a.ipv4_prefixes()[0])
-        texts = [str(a.network(p)) for p in range(self.blocks)]
-        if a.ipv6:
-            texts += [str(a.network6(p)) for p in range(self.blocks)]
+        texts = chain.from_iterable(a.prefix_texts())
         self.numbers = {text: number for number, text in enumerate(texts)}
         self.families = 1 + (a.ipv6 is not None)
 
@@ -155,13 +153,7 @@ class EmittedCheck:
                 says = f"address {address}, which is in {where} too"
                 yield EmittedDifference(other.file, other.line, says, "one switch has it")
         for vertex, each in checked.items():
-            ends = {
-                int(port): (int(far), int(far_port))
-                for port, far, far_port in zip(
-                    w.port[vertex], w.far[vertex], w.far_port[vertex], strict=True
-                )
-                if far >= 0
-            }
+            ends = {port: (far, far_port) for port, far, far_port in w.ends(vertex)}
             for hop in each.next_hops:
                 far, far_port = ends.get(self.port_number(vertex, hop.port), (-1, 0))
                 if far >= 0 and far not in checked:

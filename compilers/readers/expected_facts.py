@@ -60,7 +60,7 @@ def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
     kind = int(w.node_type[vertex])
     facts = build.hardware.types[kind]
     blocks = [b for b in facts.blocks for _ in range(b.modules * b.count * b.breakout)]
-    links = w.port[vertex][w.far[vertex] >= 0].tolist()
+    links = [port for port, _, _ in w.ends(vertex)]
     for port in (*links, *filter(None, w.host_port[vertex].tolist())):
         more = facts.platform[port - 1][1:4] if facts.platform else ("", "", "")
         yield UsedPort(port, w.port_names[kind][port - 1], blocks[port - 1], *more)
@@ -110,7 +110,7 @@ def _descriptions(build: Build, vertex: int) -> Iterator[Value]:
 
 def _used(build: Build, vertex: int) -> Iterator[Value]:
     w = build.wiring
-    yield from ((port,) for port in w.port[vertex][w.far[vertex] >= 0].tolist())
+    yield from ((port,) for port, _, _ in w.ends(vertex))
     yield from ((port,) for port in w.host_port[vertex].tolist() if port)
 
 
@@ -141,11 +141,9 @@ def _number(build: Build, vertex: int) -> int:
 
 
 def _sessions(build: Build, vertex: int) -> Iterator[Value]:
-    w = build.wiring
     families = ("ipv4", "ipv6") if build.addressing.ipv6 else ("ipv4",)
-    for port, far in zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True):
-        if far >= 0:
-            yield from ((port, family, f"AS {_number(build, far)}") for family in families)
+    for port, far, _ in build.wiring.ends(vertex):
+        yield from ((port, family, f"AS {_number(build, far)}") for family in families)
 
 
 def _servers(service: str) -> Facts:

@@ -318,11 +318,11 @@ def _mark_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
 def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
     """Each fabric port, and the ports over which what came in marked there is spread."""
     w = build.wiring
-    cabled = [(p, f) for p, f in zip(w.port[vertex], w.far[vertex], strict=True) if f >= 0]
+    cabled = [(port, far) for port, far, _ in w.ends(vertex)]
     for port, sender in cabled if build.marks else ():
         nearby = {sender, *w.far[sender].tolist()}
         nearby |= {f for _, f in cabled if (w.far[f] == w.far[sender]).all()}  # its twin
-        yield int(port), sorted(int(p) for p, f in cabled if f not in nearby)
+        yield port, sorted(p for p, f in cabled if f not in nearby)
 
 
 def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
@@ -363,8 +363,8 @@ def _staged(build: Build, vertex: int) -> Iterator[Value]:
     a, w = build.addressing, build.wiring
     yield from _spread_tables(build, vertex)
     ports = [port for port, _ in _onward(build, vertex)]
-    for port, far in zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True):
-        if far >= 0 and build.topology.endpoints[far]:
+    for port, far, _ in w.ends(vertex):
+        if build.topology.endpoints[far]:
             yield from ((came, str(a.network(far)), port) for came in ports)
             if a.ipv6:
                 yield from ((came, str(a.network6(far)), port) for came in ports)
@@ -378,8 +378,7 @@ def _staged_hosts(build: Build, vertex: int) -> Iterator[Value]:
 def _marked_devices(build: Build, vertex: int) -> Iterator[Value]:
     w = build.wiring
     mac, address = format_mac(0x025046800001 + vertex), f"fe80::1:0:{vertex + 1:x}"
-    ports = w.port[vertex][w.far[vertex] >= 0] if build.marks else ()
-    yield from ((int(port), mac, address) for port in ports)
+    yield from ((port, mac, address) for port, _, _ in w.ends(vertex) if build.marks)
 
 
 def _thrown(build: Build, vertex: int) -> Iterator[Value]:
@@ -422,11 +421,8 @@ def _pools(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
 
 def _far_ends(build: Build, vertex: int) -> Iterator[Value]:
     w = build.wiring
-    for port, far, far_port in zip(
-        *(x[vertex].tolist() for x in (w.port, w.far, w.far_port)), strict=True
-    ):
-        if far >= 0:
-            yield port, w.names[far], w.port_name(far, far_port)
+    for port, far, far_port in w.ends(vertex):
+        yield port, w.names[far], w.port_name(far, far_port)
 
 
 CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {

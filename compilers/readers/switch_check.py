@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.difference_list import EXAMPLES, DifferenceList
 from compilers.readers.emitted_forwarding import (
     HALVED,
     MARKED,
@@ -37,6 +36,7 @@ from compilers.readers.emitted_forwarding import (
     prefix_text,
     with_mark,
 )
+from compilers.readers.emitted_report import EXAMPLES, DifferenceList
 from compilers.readers.expected_facts import FACTS, Value
 from compilers.readers.expected_forwarding import (
     ALL,
@@ -123,7 +123,7 @@ class SwitchCheck:
         self.names = w.port_names[int(w.node_type[vertex])]
         self.port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
         self.port |= {with_mark(name): n + MARKED for n, name in enumerate(self.names, 1)}
-        self.fabric = sorted(w.port[vertex][w.far[vertex] >= 0].tolist())
+        self.fabric = sorted(port for port, _, _ in w.ends(vertex))
         self.hosts = [port for port in w.host_port[vertex].tolist() if port]
         self.chains: list[Chain] = [()]
         self._numbers: dict[Chain, int] = {(): 0}

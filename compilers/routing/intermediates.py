@@ -19,31 +19,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
-from inventory.problems import InputError
 
 
 def intermediates(build: Build) -> NDArray[np.int64]:
     """int64[M], ascending: the switches that packets may go by, all that have hosts."""
     return np.flatnonzero(build.topology.endpoints)
-
-
-def require_direct(build: Build, what: str) -> None:
-    """Pass when packets go by no intermediate, and have one next hop at a switch in transit.
-
-    Args:
-        build: any.
-        what: cannot follow packets that do otherwise, with its article: "a simulation".
-
-    Raises:
-        InputError: they do.
-    """
-    if build.every_hop:
-        required = f"minimal, as {what} cannot follow packets that are shared at every hop"
-        todo = "compile without `transit` for that"
-        raise InputError.of(required, EVERY_HOP, todo, key="routing.transit")
-    if build.carries:
-        required = f"another balance, as {what} cannot follow packets over intermediates"
-        todo = "compile with balance: compact-valiant for that"
-        raise InputError.of(required, build.balance, todo, key="routing.balance")

@@ -168,19 +168,3 @@ def require_short_marks(build: Build, what: str) -> None:
         required = f"another balance, as {what} cannot follow packets that stay marked"
         todo = "compile with balance: compact-valiant for that"
         raise InputError.of(required, f"{build.balance} in {build.topology.family}", todo, key=KEY)
-
-
-def require_unmarked(build: Build, what: str) -> None:
-    """Pass when no packets are marked.
-
-    Args:
-        build: any.
-        what: cannot follow marked packets, with its article: "a simulation".
-
-    Raises:
-        InputError: they are.
-    """
-    if build.marks:
-        required = f"another balance, as {what} cannot follow marked packets"
-        todo = "compile with balance: compact-valiant for that"
-        raise InputError.of(required, build.balance, todo, key=KEY)

@@ -70,15 +70,3 @@ def _in_turn(usable: NDArray[np.bool_], source: int) -> NDArray[np.int64]:
     place = np.cumsum(usable, axis=0) - 1
     link: NDArray[np.int64] = (usable & (place == turn)).argmax(axis=0)
     return link
-
-
-def links_taken(tables: Tables, port: NDArray[np.integer]) -> NDArray[np.int64]:
-    """int64[S, S]: the link of each row of exact tables, by its place in `port`; -1 for none."""
-    egress, classes = tables.routes.egress, tables.classes.port
-    inside = egress < classes.shape[1]
-    taken = np.take_along_axis(classes, np.where(inside, egress, 0).astype(np.int64), axis=1)
-    order = len(port)
-    link = np.full((order, int(port.max()) + 1), -1, np.int64)
-    switch, place = np.nonzero(port)
-    link[switch, port[switch, place]] = place
-    return np.where(inside, np.take_along_axis(link, taken.astype(np.int64), axis=1), -1)

@@ -23,10 +23,11 @@ from compilers.spec.fabric_spec import (
     TopologySpec,
 )
 from compilers.spec.policy import (
+    EQUAL_COST,
     EVERY_HOP,
     LARGEST_SEARCH,
+    share,
 )
-from compilers.spec.share import EQUAL_COST, share
 from compilers.spec.target_names import SHIPPED_SYSTEMS, system_names
 from compilers.spec.value_checks import OF_FABRIC, OF_INVENTORY, Values, findings
 from compilers.topology.families import check_topology, likely

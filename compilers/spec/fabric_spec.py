@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 
 from compilers.spec.balances import balance_named, balance_names, own_balances
-from compilers.spec.policy import EVERY_HOP, Policy
-from compilers.spec.share import EQUAL_COST, LONGEST_EXPRESSION, share
+from compilers.spec.policy import EQUAL_COST, EVERY_HOP, LONGEST_EXPRESSION, Policy, share
 from compilers.spec.target_names import SHIPPED_SYSTEMS, meant_target, system_names
 from compilers.topology.families import family_of
 from inventory.names import NAME

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from compilers.spec.address_blocks import block_count, ipv4_block_length
 from compilers.spec.balances import balance_named, own_balances
-from compilers.spec.share import EQUAL_COST
+from compilers.spec.policy import EQUAL_COST
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import Finding, KeyPath, shown
 

@@ -1,14 +1,17 @@
-"""Facts about nodes, for templates: all that a build knows about each."""
+"""Facts about nodes, for templates: all that a build knows about each; and names of variables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from compilers.tables.build import Build
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +108,7 @@ def _place(build: Build, vertex: int) -> dict[str, Any]:
 
 def _links(build: Build, vertex: int) -> Iterator[NodeLink]:
     w = build.wiring
-    there = w.far[vertex] >= 0
-    columns = (column[vertex][there].tolist() for column in (w.port, w.far, w.far_port))
-    for port, far, far_port in zip(*columns, strict=True):
+    for port, far, far_port in w.ends(vertex):
         ends = w.port_name(vertex, port), w.port_name(far, far_port)
         yield NodeLink(port, ends[0], w.names[far], far_port, ends[1])
 
@@ -125,3 +126,24 @@ def _hosts(build: Build, vertex: int) -> Iterator[NodeHost]:
             ipv4=str(a.host(vertex, host)),
             ipv6=str(a.host6(vertex, host)) if a.ipv6 else "",
         )
+
+
+FABRIC_FACTS = frozenset({"fabric", "vars"})
+SWITCH_FACTS = FABRIC_FACTS | {"facts"}
+"""The variables that every template of a switch has besides (`compilers.targets.node_facts`);
+vars: the user's own."""
+
+
+class UserVariables(dict[str, Any]):
+    """`vars` of a template: the user's own variables, of fabric, group and node."""
+
+
+def shown(values: DataclassInstance) -> dict[str, Any]:
+    """The variables of a template by name."""
+    return {field.name: getattr(values, field.name) for field in fields(values)}
+
+
+def names_by_file(files: Mapping[str, type], whole_fabric: bool) -> dict[str, frozenset[str]]:
+    """The names of the variables of each file's template."""
+    facts = FABRIC_FACTS if whole_fabric else SWITCH_FACTS
+    return {file: facts | {field.name for field in fields(kind)} for file, kind in files.items()}

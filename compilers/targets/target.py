@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from compilers.readers.bgp.bgp_reader import BgpReader
-from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import EmittedCheck, Reader
-from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.node_facts import FabricFacts, NodeFacts
+from compilers.targets.node_facts import FabricFacts, NodeFacts, UserVariables, shown
 from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
 from compilers.targets.rendering.text_target import Renderer, Written
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.system_names import PORT, SystemNames
-from compilers.targets.template_variables import UserVariables, shown
 from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import RouteTables

@@ -2,8 +2,8 @@
 
 Elements are the integers 0..q-1; for q = p^n the base-p digits are the coefficients of a
 polynomial modulo the Conway polynomial, which is what `galois.GF(q)` uses. Importing galois and
-making a field costs seconds, so its Conway polynomials for q ≤ 1,024 are kept in `path_sets` and
-only larger fields import it.
+making a field costs seconds, so its Conway polynomials for q ≤ 1,024 are kept in `conway` and only
+larger fields import it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.path_sets import CONWAY
+from compilers.topology.conway import CONWAY
 
 LARGEST_Q = 1024
 """The largest q of a family."""

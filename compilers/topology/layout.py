@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,15 +46,23 @@ class Layout:
         names: Iterable[str] = (),
     ) -> Layout:
         """Of racks that are alike and have no centre; without names they are called by number."""
-        count = int(rack.max()) + 1
-        known = tuple(names) or tuple(f"{kind}{r}" for r in range(count))
-        alike, none = np.zeros(count, np.uint8), np.full(count, -1, np.int32)
+        known = tuple(names) or tuple(f"{kind}{r}" for r in range(int(rack.max()) + 1))
+        alike, none = np.zeros(len(known), np.uint8), np.full(len(known), -1, np.int32)
         return cls(name, rack, position, (kind,), alike, known, none)
 
     def members(self, rack: int) -> NDArray[np.int64]:
         """The vertices in a rack, in order of position."""
         inside = np.flatnonzero(self.rack == rack)
         return inside[np.argsort(self.position[inside])]
+
+
+def places_in(group: NDArray[np.integer], *keys: NDArray[Any]) -> NDArray[np.int32]:
+    """int32[n]: the place of each in its group, from 0, in the order of keys as of `lexsort`."""
+    order = np.lexsort((*keys, group))
+    grouped = group[order]
+    found = np.empty(len(order), np.int32)
+    found[order] = np.arange(len(order)) - np.searchsorted(grouped, grouped)
+    return found
 
 
 def layouts(topology: Topology) -> tuple[str, ...]:
@@ -87,15 +96,3 @@ def links_between(graph: Graph, layout: Layout) -> NDArray[np.int64]:
     u, v = layout.rack[graph.edges()].astype(np.int64).T
     count = np.bincount(u * racks + v, minlength=racks * racks).reshape(racks, racks)
     return count + count.T - np.diag(np.diag(count))
-
-
-def bundles(graph: Graph, layout: Layout) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Pairs of racks that are cabled, int32[B, 2] ascending, and the links in each, int64[B].
-
-    Memory grows with the number of links, not with that of racks.
-    """
-    racks = len(layout.names)
-    ends = np.sort(layout.rack[graph.edges()].astype(np.int64), axis=1)
-    between = ends[ends[:, 0] != ends[:, 1]]
-    keys, count = np.unique(between @ [racks, 1], return_counts=True)
-    return np.stack(np.divmod(keys, racks), axis=1).astype(np.int32), count

@@ -32,19 +32,3 @@ def apex_links(far: NDArray[np.int32]) -> NDArray[np.int16]:
             found[np.count_nonzero(meets >= 0, axis=1) > 1] = SEVERAL
         link_to[near] = NO_APEX
     return result
-
-
-def has_unique_paths(far: NDArray[np.int32], apex: NDArray[np.int16]) -> bool:
-    """Whether no two switches have two paths of two links, in a graph of diameter two.
-
-    A switch that is reached once only, of all paths of two links from s: those that end next to s
-    are counted by the triangles at s, so as many as there are other switches have to be left.
-
-    Args:
-        far: as above.
-        apex: its `apex_links`.
-    """
-    degree = np.count_nonzero(far >= 0, axis=1)
-    paths = np.where(far >= 0, degree[far] - 1, 0).sum(axis=1)
-    left = paths - np.count_nonzero(apex != NO_APEX, axis=1)
-    return bool((apex != SEVERAL).all() and (left == len(far) - 1 - degree).all())

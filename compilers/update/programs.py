@@ -32,9 +32,17 @@ from compilers.targets.openflow.group_and_flow_bytes import (
 )
 from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.profiles import Profile
-from compilers.update.matched_slots import NO_ROW, in_round, matched, single_table_slots
 from compilers.update.move_plan import PREPARE, Update
-from compilers.update.slots import Counts, Part, Slots, counts
+from compilers.update.slots import (
+    NO_ROW,
+    Counts,
+    Part,
+    Slots,
+    counts,
+    in_round,
+    matched,
+    single_table_slots,
+)
 
 Numbers = NDArray[Any]
 ENTERING = (GroupRole.ENTER, GroupRole.FALLBACK)

@@ -32,10 +32,9 @@ from compilers.targets.openflow.group_and_flow_bytes import IPV6_NUMBER, shared,
 from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.profiles import Profile
 from compilers.update.difference import classes_differ
-from compilers.update.matched_slots import single_table_slots
 from compilers.update.move_plan import PREPARE
 from compilers.update.repair_rounds import GONE, RepairRounds
-from compilers.update.slots import messages
+from compilers.update.slots import messages, single_table_slots
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -102,7 +102,7 @@ class RouterMove:
         Raises:
             InputError: no order of rows is safe.
         """
-        return cls(plan(old, new), (_texts(old), _texts(new)))
+        return cls(plan(old, new), (old.addressing.prefix_texts(), new.addressing.prefix_texts()))
 
     @property
     def last(self) -> int:
@@ -135,11 +135,3 @@ def _rows(build: Build, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.bool
     routes = build.tables.routes
     there = routes.egress[vertex] < no_route(routes.egress)
     return routes.prefixes(vertex)[there], there
-
-
-def _texts(build: Build) -> tuple[list[str], ...]:
-    a = build.addressing
-    four = [str(a.network(p)) for p in range(len(a.ipv4_prefixes()[0]))]
-    if not a.ipv6:
-        return (four,)
-    return four, [str(a.network6(p)) for p in range(len(a.ipv6_prefixes()[0]))]

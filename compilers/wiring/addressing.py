@@ -83,6 +83,12 @@ class Addressing:
         first = np.uint64(int(self.ipv6.network_address) >> 64)
         return first + block.astype(np.uint64), (64 - shorter).astype(np.uint8)
 
+    def prefix_texts(self) -> tuple[list[str], ...]:
+        """Every prefix as text, of IPv4 and then of IPv6 where there is a pool."""
+        numbers = range(len(self.ipv4_prefixes()[0]))
+        networks = (self.network, self.network6)[: 1 + (self.ipv6 is not None)]
+        return tuple([str(network(p)) for p in numbers] for network in networks)
+
     def vertex(self, address: IPv4Address | IPv6Address) -> int | None:
         """The vertex whose block an address is in; None where there is none."""
         if isinstance(address, IPv4Address):

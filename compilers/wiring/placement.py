@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from compilers.spec.installed import Installed
 from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.layout import Layout, layout, layouts
+from compilers.topology.layout import Layout, layout, layouts, places_in
 from compilers.topology.partition import partition
 from compilers.wiring.wiring import of_plane, place, waiting_nodes
 from inventory.problems import Finding, InputError, KeyPath, Refused, did_you_mean, shown
@@ -46,7 +46,8 @@ def clusters(topology: Topology, name: str = "") -> Layout:
     """
     if name or layouts(topology):
         return layout(topology, name)
-    return _alike("whole", np.zeros(topology.graph.order, np.int32), ("all",))
+    order = np.arange(topology.graph.order, dtype=np.int32)
+    return Layout.of_one_kind("whole", np.zeros_like(order), order, "whole", ("all",))
 
 
 def clusters_of(topology: Topology, inventory: Inventory) -> Layout:
@@ -70,24 +71,8 @@ def _layout_name(topology: Topology, inventory: Inventory) -> str:
 
 
 def _parts(rack: Sequence[int] | NDArray[np.int32], names: tuple[str, ...]) -> Layout:
-    return _alike(PARTITION, np.asarray(rack, np.int32), names)
-
-
-def _alike(name: str, rack: NDArray[np.int32], names: tuple[str, ...]) -> Layout:
-    """Clusters of one kind, whose members are in the order of their numbers."""
-    order = np.argsort(rack, kind="stable")
-    first = np.searchsorted(rack[order], np.arange(len(names)))
-    position = np.empty(len(rack), np.int32)
-    position[order] = np.arange(len(rack)) - first[rack[order]]
-    return Layout(
-        name=name,
-        rack=rack,
-        position=position,
-        kinds=(name,),
-        kind=np.zeros(len(names), np.uint8),
-        names=names,
-        centre=np.full(len(names), -1, np.int32),
-    )
+    racks = np.asarray(rack, np.int32)
+    return Layout.of_one_kind(PARTITION, racks, places_in(racks), PARTITION, names)
 
 
 def settle(

@@ -96,6 +96,12 @@ class Wiring:
             },
         )
 
+    def ends(self, vertex: int) -> list[tuple[int, int, int]]:
+        """The links of a vertex: its port, who is at the other end, and the port there."""
+        there = self.far[vertex] >= 0
+        columns = (x[vertex][there].tolist() for x in (self.port, self.far, self.far_port))
+        return list(zip(*columns, strict=True))
+
     def each_cable(self) -> Iterator[tuple[int, int, int, int]]:
         """A switch, its port, the switch of a larger number at the other end, the port there."""
         switch, link = self.links()
@@ -121,6 +127,14 @@ class Wiring:
             switch, link = np.nonzero(self.far[some] >= 0)
             table[some][switch, self.port[some][switch, link]] = self.far[some][switch, link]
         return table
+
+
+def links_by_port(far: NDArray[np.int32], port: NDArray[np.int32]) -> NDArray[np.int16]:
+    """int16[S, ports + 1]: the link at each port number, -1 without a cable; of `Wiring`."""
+    table = np.full((len(far), int(port.max(initial=0)) + 1), -1, np.int16)
+    switch, link = np.nonzero(far >= 0)
+    table[switch, port[switch, link]] = link
+    return table
 
 
 def generated_inventory(

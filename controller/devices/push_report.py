@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_remediation import TYPED, typed
+from compilers.audit.route_lines import TYPED, typed
 from compilers.audit.route_report import RouteReport
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError

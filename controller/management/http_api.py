@@ -262,7 +262,7 @@ class Api:
     def _authorise(self, request: _Request, role: Role) -> Actor:
         if not self.tokens.known:
             raise Forbidden(
-                "this controller was started without a token file and accepts no changes"
+                "this controller was started without `token_file` and accepts no changes"
             )
         host, given = request.remote_addr or "", request.headers.get("Authorization")
         token = self.tokens.bearer(given)

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from compilers.audit.resolve import PortFinder, Wired, likeliest
 from compilers.audit.wiring_audit import WiringAudit, check
-from compilers.forwarding.program import cable_numbers, far_links, links_by_port
+from compilers.forwarding.program import cable_numbers, far_links
 from compilers.targets.openflow.protocol import WireLayout
-from compilers.wiring.wiring import Wiring
+from compilers.wiring.wiring import Wiring, links_by_port
 from controller.openflow.messages import packet_in, packets_out
 from controller.settings import LINK_RATE
 

@@ -147,9 +147,10 @@ def simulate(q: int, booksim: Path | None, as_json: bool) -> None:
 def controller(q: int, framework: str | None, repeat: int, as_json: bool) -> None:
     """Program all switches of PolarFly in one Open vSwitch, and by a bare socket server.
 
-    Seconds depend on when switches try to connect again and on what else runs here. Processor time
-    does not: that of the server since it listened, and with that of Open vSwitch as times the same
-    of the bare server.
+    The clock starts when the first switch names itself, not when the server listens: all switches
+    try to connect every second, at once. It stops at the last answer: the bare server's to the
+    commit of a bundle, the controller's to reading the switch back. What else runs here makes wall
+    time longer; processor time is that of the server since it listened.
 
     Needs root, or user namespaces, and Open vSwitch. The machine's own Open vSwitch is not touched.
     """
@@ -163,18 +164,18 @@ def controller(q: int, framework: str | None, repeat: int, as_json: bool) -> Non
         print_json([asdict(push) for push in found])
         return
     print_table(
-        f"PolarFly q={q}: programming all switches",
+        f"PolarFly q={q}: programming all switches (both: the server and Open vSwitch)",
         [
-            *("what", "rows and groups", "s", "times bare", "processor, s"),
-            *("times bare with its switches", "MB", "slowest echo, ms"),
+            *("server", "rows and groups sent", "wall time, s", "wall time / bare"),
+            *("processor, s", "processor of both / bare", "memory, MB", "slowest echo, ms"),
         ],
         [
             (
                 push.what,
                 push.sent,
-                round(push.seconds, 2),
+                round(push.seconds, 3),
                 round(push.ratio, 2),
-                round(push.processor, 2),
+                round(push.processor, 3),
                 round(push.work, 2),
                 "" if push.megabytes is None else round(push.megabytes),
                 "" if push.echo is None else round(push.echo * 1e3),

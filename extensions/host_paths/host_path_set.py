@@ -1,6 +1,6 @@
 """The path set of a pair of switches over the planes of a build, and its repair.
 
-The search is that of `compilers.topology.path_sets`, which hosts can run by themselves; here the
+The search is that of `extensions.host_paths.path_sets`, which hosts can run by themselves; here the
 graph and the minimal paths are those of the tables.
 """
 
@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.explanation import find_failure, find_switch
-from compilers.spec.share import EQUAL_COST, share
+from compilers.spec.policy import EQUAL_COST, share
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.targets.options import Chosen, choose
-from compilers.topology.path_sets import (
+from extensions.host_paths.path_sets import (
     CARRIER,
     HostPath,
     crosses,

@@ -9,8 +9,8 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.routed.linux_tables import PROTOCOL
-from compilers.topology.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.host_path_set import HostPathSet
+from extensions.host_paths.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.srv6_sids import BLOCK, USID, Usids
 from inventory.problems import InputError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,15 +140,18 @@ def _fabric(fabric: Fabric, planes: tuple[int, ...], options: Chosen) -> Iterabl
 
 def _library(fabric: Fabric) -> Iterable[str]:
     """The file that hosts copy, where it computes what the build has."""
-    from compilers.topology import path_sets
+    from compilers.topology import conway
     from compilers.topology.polarity import is_whole
+    from extensions.host_paths import path_sets
 
     for build in fabric.builds:
         if not is_whole(build.topology):
             required = "a whole PolarFly in every plane: the library knows no other graph"
             todo = "use --format json or linux"
             raise InputError.of(required, build.topology.title(), todo, key="--format")
-    return [Path(path_sets.__file__).read_text()]
+    table = re.sub(r"\A.*?(?=^CONWAY)", "", Path(conway.__file__).read_text(), flags=re.S | re.M)
+    imported = r"^from \S*conway import CONWAY\n+"
+    return [re.sub(imported, table, Path(path_sets.__file__).read_text(), flags=re.M)]
 
 
 def _write(text: Iterable[str], output: Path | None) -> None:

@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.difference_list import DifferenceList
-from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.readers.script_text import unlike_file
 from compilers.readers.text_lines import Integers
 from compilers.tables.build import Build

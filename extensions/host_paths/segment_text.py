@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.route_tables import RouteLines

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.spec.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
@@ -22,7 +22,7 @@ from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
 from compilers.targets.routed.bgp.control_plane import ROUTING
 from compilers.targets.routed.p2p_links import LINKS6, P2pFabric, P2pLink, Route
 from compilers.targets.routed.sonic import Entry, SonicVariables, Table, sonic_variables
-from compilers.topology.path_sets import ADJACENCY, DECAPSULATE, HOST
+from extensions.host_paths.path_sets import ADJACENCY, DECAPSULATE, HOST
 from extensions.host_paths.segment_check import check_sonic_segments
 from extensions.host_paths.srv6_paths import Srv6Paths
 from extensions.host_paths.srv6_sids import Usids, block_in_plane, parse_block, require_numbers

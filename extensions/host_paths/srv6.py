@@ -24,7 +24,7 @@ from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
 from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
 from compilers.targets.target import Page, Target
-from compilers.topology.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
+from extensions.host_paths.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
 from extensions.host_paths.segment_check import check_segments
 from extensions.host_paths.srv6_paths import Srv6Paths
 from extensions.host_paths.srv6_sids import (

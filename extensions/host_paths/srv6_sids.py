@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Network
 
 from compilers.targets.options import Chosen
-from compilers.topology.path_sets import DECAPSULATE, HOST, SWITCH, carrier
+from extensions.host_paths.path_sets import DECAPSULATE, HOST, SWITCH, carrier
 from inventory.problems import InputError, Problem
 
 BLOCK, USID = 32, 16

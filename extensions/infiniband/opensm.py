@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.families import polarstar
-from compilers.proof.lossless.layers import Layers, layers
 from compilers.readers.emitted_report import EmittedReport
 from compilers.spec.features import AGGREGATES, CHANNELS
 from compilers.tables.build import Build
@@ -30,6 +29,7 @@ from extensions.infiniband.lid_layers import LidLayers, lid_layers
 from extensions.infiniband.star_layers import LAYERS, MOST_SWITCHES, UNSET
 from extensions.infiniband.subnet_check import check_subnet
 from extensions.infiniband.system_definitions import ADAPTER, definitions, system
+from extensions.lossless.layers import Layers, layers
 from inventory.problems import InputError, Problem
 
 LFTS = "lfts.txt"

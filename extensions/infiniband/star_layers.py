@@ -3,7 +3,7 @@
 Layer k enters destination d only by every second of its neighbours, from the k-th on. A minimal
 path belongs to the layer by which it enters. In the other layer a switch goes to a neighbour whose
 path there shares no link with its minimal one: the shortest, of these one that keeps to a rule of
-lane 0 or 1 (`compilers.proof.lossless.layers`), of these the least loaded. No path has more than 5
+lane 0 or 1 (`extensions.lossless.layers`), of these the least loaded. No path has more than 5
 links.
 
 A pair has one lane for both paths. Lanes 0 and 1 take the pairs whose paths rise and then fall, or

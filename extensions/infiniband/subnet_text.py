@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.grammar.rules import grammar
 from compilers.readers.grammar.text_engine import Place, TextEngine
 from compilers.readers.text_lines import TextLines

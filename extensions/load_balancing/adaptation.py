@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.share import share
+from compilers.spec.policy import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.protocol import Multipart
@@ -228,11 +228,11 @@ class UgalAdaptation:
         return counted
 
     def _told(self, vertex: int) -> Answer:
-        def told(body: bytes | None) -> None:
+        def answered(body: bytes | None) -> None:
             if body is not None:
                 self.meter.counters(vertex, body, self._fabric.clock())
 
-        return told
+        return answered
 
 
 def _fit(

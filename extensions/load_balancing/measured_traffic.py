@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths
-from compilers.routing.intermediates import require_direct
-from compilers.routing.marked_spread import require_unmarked
 from compilers.routing.split_classes import deciding_rows
+from compilers.spec.policy import EVERY_HOP
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Routes
+from inventory.problems import InputError
 
 LEAST_FLOW = 1 / 128
 """The least flow that is followed, as a part of the fastest port's rate."""
@@ -48,10 +48,9 @@ class FabricPaths:
         """The paths of a build's tables as they are now.
 
         Raises:
-            InputError: packets are marked.
+            InputError: see `_require_followed`.
         """
-        require_unmarked(build, "a controller that shifts weights")
-        require_direct(build, "a controller that shifts weights")
+        _require_followed(build)
         classes = build.tables.classes
         every = replace(build.tables, classes=replace(classes, weight=_one_each(classes)))
         far, port = build.wiring.far, build.wiring.port
@@ -65,6 +64,24 @@ class FabricPaths:
         switch = np.arange(len(self.port)) // slots
         found = of_ports[switch, np.minimum(self.port, of_ports.shape[1] - 1)]
         return np.where(self.port > 0, found, np.nan)
+
+
+def _require_followed(build: Build) -> None:
+    """Pass when packets have no mark, no intermediate and in transit one next hop.
+
+    Raises:
+        InputError: they do otherwise.
+    """
+    cannot = "a controller that shifts weights cannot follow"
+    if build.every_hop:
+        required = f"minimal, as {cannot} packets that are shared at every hop"
+        todo = "compile without `transit` for that"
+        raise InputError.of(required, EVERY_HOP, todo, key="routing.transit")
+    if build.marks or build.carries:
+        packets = "marked packets" if build.marks else "packets over intermediates"
+        todo = "compile with balance: compact-valiant for that"
+        required = f"another balance, as {cannot} {packets}"
+        raise InputError.of(required, build.balance, todo, key="routing.balance")
 
 
 def _one_each(classes: Classes) -> NDArray[np.uint16]:

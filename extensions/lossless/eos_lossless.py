@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.tables.build import Build
 from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
 from compilers.targets.routed.eos import Eos, EosVariables, eos_variables

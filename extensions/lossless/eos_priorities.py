@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.routers.router_files import QOS, SERVICE, without_priorities
 from compilers.readers.strict_json import parse
 from extensions.lossless.priorities import LayerPlan, dscp_of

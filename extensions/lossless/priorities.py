@@ -45,7 +45,7 @@ class LayerPlan:
             InputError: packets share alternates, there are more layers than priorities, or the node
                 types do not say what is needed.
         """
-        from compilers.proof.lossless.layers import layers
+        from extensions.lossless.layers import layers
 
         able = _able(build)
         if build.spreading.spreads:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.tables.build import Build
 from extensions.lossless.priorities import PriorityPlan, dscp_of
 

@@ -25,7 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.tables.build import Build
 from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
 from compilers.targets.routed.interfaces import PhysicalPort

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.routers.router_text import lines_of
 from compilers.readers.strict_json import parse
 from extensions.lossless.priorities import PriorityPlan

@@ -27,8 +27,9 @@ from compilers.proof.local.other_proofs import ModuleBounds
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.topology import polarity
-from compilers.topology.triangles import apex_links, has_unique_paths
+from compilers.topology.triangles import apex_links
 from compilers.wiring.shared_risk import modules_of
+from extensions.scale.two_link_classes import has_unique_paths
 
 Links = NDArray[np.intp]
 BEHIND, DIRECT = 3, 4

@@ -28,12 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.local.local_proof import LocalProof, sharing
-from compilers.proof.soundness.port_use import Bits, Numbers, PortUse, bits, first_two, has
+from compilers.proof.soundness.port_use import Bits, Numbers, PortUse, bits, has
 from compilers.tables.build import Build
-from compilers.tables.switch_blocks import classes_of, switch_blocks
+from compilers.tables.build_parts import classes_of, switch_blocks
 from extensions.scale.star_choices import BESIDE, BEYOND, DIRECT
 from extensions.scale.star_classes import StarClasses
 from extensions.scale.star_sets import StarSets
+from extensions.scale.two_link_classes import first_two
 
 LONGEST = 3
 STRETCH = {"link": 4, "node": 3}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness.port_use import Numbers, PortUse, first_two
+from compilers.proof.soundness.port_use import Numbers, PortUse
 from compilers.tables.build import Build
 from compilers.tables.line_rows import LineEgress
 from compilers.topology import polarity
-from compilers.topology.triangles import NO_APEX, apex_links, has_unique_paths
+from compilers.topology.triangles import NO_APEX, SEVERAL, apex_links
 
 Links = NDArray[np.int16]
 
@@ -87,3 +88,30 @@ def _rows(egress: Numbers, classes: int) -> NDArray[np.int64]:
         # What is no class, such as 65,535, is counted as one after the last.
         found[: last + 1] = np.bincount(np.minimum(row, last), minlength=last + 1)
     return rows[:, :classes]
+
+
+def has_unique_paths(far: NDArray[np.int32], apex: NDArray[np.int16]) -> bool:
+    """Whether no two switches have two paths of two links, in a graph of diameter two.
+
+    A switch that is reached once only, of all paths of two links from s: those that end next to s
+    are counted by the triangles at s, so as many as there are other switches have to be left.
+
+    Args:
+        far: int32[S, K], the neighbours of each switch, -1 where it has fewer.
+        apex: of its `apex_links`.
+    """
+    degree = np.count_nonzero(far >= 0, axis=1)
+    paths = np.where(far >= 0, degree[far] - 1, 0).sum(axis=1)
+    left = paths - np.count_nonzero(apex != NO_APEX, axis=1)
+    return bool((apex != SEVERAL).all() and (left == len(far) - 1 - degree).all())
+
+
+def first_two(links: NDArray[Any], minimal: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """[S, C] twice: of links of classes, [S, C, n], the first two but the minimal one, -1: none."""
+    first = np.full(minimal.shape, -1, links.dtype)
+    second = first.copy()
+    for link in np.moveaxis(links, 2, 0):
+        there = (link >= 0) & (link != minimal) & (link != first)
+        second = np.where(there & (first >= 0) & (second < 0), link, second)
+        first = np.where(there & (first < 0), link, first)
+    return first, second

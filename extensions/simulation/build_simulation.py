@@ -160,7 +160,7 @@ def _check_paths(settings: SimulationSettings) -> None:
     """Refuse settings that are about tables where packets do not take them."""
     for name, given in (("fail", settings.failures), ("flows", settings.flows)):
         if given and settings.routing in BESIDE_TABLES:
-            required = f"paths of the tables with --{name}: minimal, emitted or adaptive"
+            required = f"paths of the tables with `{name}`: minimal, emitted or adaptive"
             raise InputError.of(required, settings.routing, key="routing")
 
 

@@ -11,7 +11,6 @@ import click
 
 from inventory.problems import InputError, at_key
 from polarfab.output.plane_output import merged_reports, of_each_plane
-from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     counted,
     file_form,
@@ -20,6 +19,7 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
+    say_time,
     warn,
     write_file,
 )

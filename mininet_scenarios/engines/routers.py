@@ -83,8 +83,11 @@ class Space:
 
 
 FRR = Path("/usr/lib/frr")
+End = tuple[str, bool]
+"""The interface of a next hop, and whether it is one for marked packets."""
+NextHops = dict[tuple[str, str], Counter[End]]
+"""By prefix and table."""
 OURS, BGP, STATIC = ("80",), ("bgp", "186"), ("static", "196")
-FRRS = (*STATIC, *BGP)
 """The protocols of routes in the kernel: ours, and zebra's for static routes and BGP."""
 ROUTER_PATIENCE = 20.0
 ROUTER_POLL = 0.02
@@ -177,16 +180,18 @@ class FrrRouter(RouterProcesses):
         self._vtysh("-f", str(self.files / "frr.conf"))
 
     def ready(self, dead: set[str]) -> bool:
-        """Static: a route for each prefix and table with one over a live link; BGP: as compiled.
+        """BGP: as compiled; static: the nearest live next hops of each prefix and table by BFD.
 
-        With BGP static routes share what enters: every next hop of each is there.
+        With BGP static routes share what enters: every next hop of each is there. Without BFD a
+        static route is there, with whatever next hops: FRR 8.4 loses some that come back.
         """
+        held, wanted = self._held(), self._static(dead)
         if self.learns:
             found = {str(route["dst"]): _devices(route) for route in self.routes(BGP)}
             compiled = self._compiled()
             right = {dst: dev for dst, dev in found.items() if dst in compiled} == compiled
-            return bool(dead) or (right and self.shares() == self._shares())
-        return len(self.routes(STATIC)) == len(self._static(dead))
+            return bool(dead) or (right and _shares(held) == _shares(wanted))
+        return held == wanted if self._tracked() else held.keys() == wanted.keys()
 
     def next_hops(self, far: int) -> list[str]:
         """BGP knows the addresses already: it has spoken to them."""
@@ -195,14 +200,14 @@ class FrrRouter(RouterProcesses):
         marked = [marked_address(far, 4)] * self.build.marks
         return [] if self.learns else super().next_hops(far) + marked
 
-    def _tracked(self) -> dict[str, str]:
-        """The interfaces of the addresses that BGP keeps for links; none without such."""
-        words = map(str.split, (self.files / "frr.conf").read_text().splitlines())
-        lists = [line for line in words if line[1:2] == ["prefix-list"]]
+    def _tracked(self) -> dict[str, End]:
+        """The ends of links that BGP keeps an address for; none without such."""
+        lists = (line for line in self._lines() if line[1:2] == ["prefix-list"])
         return {
-            line[-1].partition("/")[0]: line[2].split("-", 1)[1].rpartition("-")[0]
+            line[-1].partition("/")[0]: (name.rpartition("-")[0], kind == "marked")
             for line in lists
-            if line[2].startswith(("plain-", "marked-"))
+            for kind, _, name in [line[2].partition("-")]
+            if kind in ("plain", "marked")
         }
 
     def set_interface(self, name: str, up: bool) -> None:
@@ -210,31 +215,40 @@ class FrrRouter(RouterProcesses):
         word = "no shutdown" if up else "shutdown"
         self._vtysh("-c", "configure", "-c", f"interface {name}", "-c", word)
 
+    def _lines(self) -> list[list[str]]:
+        """The words of each line of its configuration."""
+        return list(map(str.split, (self.files / "frr.conf").read_text().splitlines()))
+
     def _more(self) -> list[str]:
         text = (self.files / "frr.conf").read_text()
         words = (("bfdd", " bfd"), ("bgpd", "router bgp"))
         return [daemon for daemon, word in words if word in text]
 
-    def shares(self) -> dict[str, int]:
-        """{prefix: next hops} of the table of entering packets in the kernel."""
-        entering = [r for r in self.routes(FRRS) if str(r.get("table")) == str(ENTER)]
-        return {str(route["dst"]): len(route.get("nexthops", [0])) for route in entering}
+    def _static(self, dead: set[str]) -> NextHops:
+        """Of its static routes, the nearest over other interfaces."""
+        tracked, found = self._tracked(), dict[tuple[str, str], dict[int, Counter[End]]]()
+        for _, _, prefix, hop, *rest in (line for line in self._lines() if line[1:2] == ["route"]):
+            near, table = rest, "main"
+            if "table" in rest:
+                near, table = rest[: rest.index("table")], rest[rest.index("table") + 1]
+            end = tracked.get(hop) or ("" if hop == "reject" else "".join(near[:1]), False)
+            if end[0] not in dead:
+                far = next((int(word) for word in near if word.isdigit()), 1)
+                found.setdefault((prefix, table), {}).setdefault(far, Counter())[end] += 1
+        return {route: by_distance[min(by_distance)] for route, by_distance in found.items()}
 
-    def _shares(self) -> dict[str, int]:
-        """The same by its configuration."""
-        lines = map(str.split, (self.files / "frr.conf").read_text().splitlines())
-        return Counter(line[2] for line in lines if line[-2:] == ["table", str(ENTER)])
-
-    def _static(self, dead: set[str]) -> set[tuple[str, str]]:
-        """The prefixes and tables of its static routes over other interfaces."""
-        lines = map(str.split, (self.files / "frr.conf").read_text().splitlines())
-        routes = [line for line in lines if line[:2] in (["ip", "route"], ["ipv6", "route"])]
-        dead = dead | {address for address, port in self._tracked().items() if port in dead}
-        return {
-            (line[2], line[line.index("table") + 1] if "table" in line else "main")
-            for line in routes
-            if dead.isdisjoint(line)
-        }
+    def _held(self) -> NextHops:
+        """The same in the kernel."""
+        marked = {line[-1] for line in self._lines() if line[:3] == ["set", "ipv6", "next-hop"]}
+        found: NextHops = {}
+        for route in self.routes(STATIC):
+            refused = route.get("type", "unicast") != "unicast"
+            hops = [{}] if refused else route.get("nexthops", [route])
+            found[str(route["dst"]), str(route.get("table", "main"))] = Counter(
+                (hop.get("dev", ""), hop.get("gateway", hop.get("via", {}).get("host")) in marked)
+                for hop in hops
+            )
+        return found
 
     def _compiled(self) -> dict[str, frozenset[str]]:
         """{prefix: interfaces} of the tables: best paths change until the last session is up."""
@@ -270,6 +284,11 @@ class FrrRouter(RouterProcesses):
 def _devices(route: dict[str, Any]) -> frozenset[str]:
     """The interfaces of a route in the kernel."""
     return frozenset(str(hop.get("dev")) for hop in route.get("nexthops", [route]))
+
+
+def _shares(routes: NextHops) -> dict[str, int]:
+    """{prefix: next hops} of the table of entering packets."""
+    return {prefix: hops.total() for (prefix, table), hops in routes.items() if table == str(ENTER)}
 
 
 ROUTER_KINDS: dict[str, type[RouterProcesses]] = {"linux": LinuxRouter, "frr": FrrRouter}

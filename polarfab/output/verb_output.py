@@ -15,11 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from inventory.problems import InputError, Problem
+
+if TYPE_CHECKING:
+    from compilers.estimates import Size
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 
@@ -136,7 +139,7 @@ def print_table(
     """
     from rich.table import Table
 
-    from polarfab.output.table_widths import fitting
+    from polarfab.output.verb_output import fitting
 
     body = [list(row) for row in rows]
     shown = body if whole or volume() > 0 else body[:MOST_ROWS]
@@ -216,8 +219,8 @@ def _console() -> Any:
 
 def _width() -> int:
     """Columns of the terminal; `PIPE_WIDTH` of what is none, unless COLUMNS says another."""
-    told = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return shutil.get_terminal_size().columns if told else PIPE_WIDTH
+    width_known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if width_known else PIPE_WIDTH
 
 
 def _cell(value: object) -> str:
@@ -376,3 +379,70 @@ def warn(message: str) -> None:
     """A line on stderr about something wrong, its first words coloured on a terminal."""
     word, sign, rest = named_options(message).partition(":")
     click.echo(f"{painted(word, word)}{sign}{rest}", err=True)
+
+
+BORDER = 1
+BETWEEN = 3
+"""What a cell takes besides its text: a space on both sides, and a line."""
+TEXT_WIDTHS = (22, 10)
+"""The narrowest that columns of text are made; the second if all columns fit only so."""
+
+
+def fitting(
+    heads: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], room: int
+) -> list[int]:
+    """The width of each column, from the left as many as fit; at least the first.
+
+    Numbers are never broken, headings between words, other text where it has to be.
+
+    Args:
+        heads: a heading a column.
+        cells: the rows.
+        numeric: whether a column has numbers.
+        room: the columns of the terminal.
+    """
+    words = [max(map(len, head.split()), default=1) for head in heads]
+    natural = [max([word, *(len(row[i]) for row in cells)]) for i, word in enumerate(words)]
+    every = zip(natural, words, numeric, strict=True)
+    columns = [(width, width if number else word) for width, word, number in every]
+    easy, tight = ([min(n, max(least, text)) for n, least in columns] for text in TEXT_WIDTHS)
+    least = tight if _taken(easy) > room >= _taken(tight) else easy
+    count = len(heads)
+    while count > 1 and _taken(least[:count]) > room:
+        count -= 1
+    widths = natural[:count]
+    while (over := _taken(widths) - room) > 0:
+        slack = [width - low for width, low in zip(widths, least, strict=False)]
+        if not any(slack):
+            break
+        widest = max((i for i, some in enumerate(slack) if some), key=lambda i: widths[i])
+        widths[widest] -= min(over, slack[widest])
+    return _headings_in_one_line(heads, widths, room)
+
+
+def _taken(widths: Sequence[int]) -> int:
+    return BORDER + sum(widths) + BETWEEN * len(widths)
+
+
+def _headings_in_one_line(heads: Sequence[str], widths: list[int], room: int) -> list[int]:
+    """The widths, with room that is left given to headings that take more than one line."""
+    for i, width in enumerate(widths):
+        more = max(0, len(heads[i]) - width)
+        if _taken(widths) + more <= room:
+            widths[i] += more
+    return widths
+
+
+def say_time(size: Size, *works: str, part: float = 1) -> None:
+    """Say how long each of these works takes, if that is over a minute and memory holds it.
+
+    Args:
+        size: of what is worked on.
+        works: keys of `compilers.estimates.WORKS`.
+        part: how much of each is to be done.
+    """
+    from compilers.estimates import WORKS, fits, long
+
+    for work in works:
+        if (time := long(work, size, part)) and fits(size, work):
+            say(f"{WORKS[work].what} takes {time} on one processor; Ctrl-C ends it")

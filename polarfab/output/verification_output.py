@@ -48,7 +48,7 @@ def say_caveats(fabric: Fabric) -> None:
 
 def stop_if_wrong(build: Build, report: Report) -> None:
     """Where a report has not passed, say which pairs went wrong and stop with exit code 1."""
-    from compilers.proof.remedies import remedy
+    from compilers.proof.verification import remedy
 
     if report.passed:
         return
@@ -77,7 +77,7 @@ def stop_if_wrong(build: Build, report: Report) -> None:
 
 def say_emitted(report: EmittedReport) -> None:
     """Name the places where files say something else than the tables, and what was not proved."""
-    from compilers.readers.difference_list import UNEXPECTED
+    from compilers.readers.emitted_report import UNEXPECTED
 
     for example in report.examples:
         warn(f"wrong: {example}")

@@ -17,8 +17,9 @@ Tell = Callable[[str], None]
 class Push:
     """One way to program all switches; times are the best of the repetitions.
 
-    seconds: from the first switch that names itself to the last answer. ratio: times those of the
-    bare server with the same bundles in the same run. processor: seconds of the server's own
+    seconds: from the first switch that names itself, not from when the server listens, to the last
+    answer: that to a bundle's commit, and of the controller to its reading back. ratio: times those
+    of the bare server with the same bundles in the same run. processor: seconds of the server's own
     processor time since it listened. work: the same with that of Open vSwitch, as times that of the
     bare server, which a busy machine does not change. sent: rows and groups. megabytes: the most
     memory. echo: seconds of the slowest echo reply of them all.

@@ -22,7 +22,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from compilers.tables.folders.plane_folders import alike, builds_in, save_planes
-from compilers.wiring.plane_split import part_of
+from compilers.wiring.placed_fabric import part_of
 from inventory.problems import InputError
 
 SPEC = "name: lab\ntopology: {family: polarfly, q: 3}\nplanes: 2\n"

@@ -65,7 +65,7 @@ def test_tls_files_that_cannot_be_used_are_all_named(tls, tmp_path):
         Tls(**tls).context()
     assert [problem.key for problem in error.value.problems] == [
         "tls_cert, tls_key",
-        "--tls-ca",
+        "tls_ca",
     ]
     assert "KEY_VALUES_MISMATCH" in str(error.value)
 
@@ -101,4 +101,4 @@ def test_a_store_beyond_loopback_needs_https_or_to_be_asked_for(urls, good):
     else:
         with pytest.raises(InputError, match="store: required https") as refused:
             settings.check()
-        assert str(refused.value).count("--store") == 1
+        assert str(refused.value).count("store: ") == 1

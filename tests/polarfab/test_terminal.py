@@ -10,8 +10,7 @@ import pytest
 
 from polarfab.cli import cli
 from polarfab.output.emulation_output import Narrator
-from polarfab.output.table_widths import fitting
-from polarfab.output.verb_output import painted, print_table
+from polarfab.output.verb_output import fitting, painted, print_table
 from polarfab.verb_list import verb_names
 from tests.polarfab.conftest import Run
 

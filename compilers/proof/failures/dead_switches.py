@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from compilers.forwarding.many_packets import ManyPackets
 from compilers.forwarding.rule import MARKED, PLAIN
 from compilers.forwarding.walks import Numbers
-from compilers.proof.walks import few_destinations
 from compilers.tables.build import Build
+from compilers.tables.build_parts import towards
 from compilers.tables.fib import MOST_HOPS
 
 Reals = NDArray[np.float64]
@@ -48,7 +48,7 @@ def dead_switch_traffic(build: Build, seed: int = 1) -> DeadSwitchTraffic:
         seed: chooses the switches, of each kind of vertices, and the sources.
     """
     down, sources = _pairs(build, seed)
-    hops = ManyPackets.of(few_destinations.towards(build, down))
+    hops = ManyPackets.of(towards(build, down))
     step = max(1, PATHS_AT_ONCE // (len(sources) * hops.program.shares.shape[2]))
     blocks = (down[first : first + step] for first in range(0, len(down), step))
     packets, most, links = zip(*(links_taken(hops, some, sources) for some in blocks), strict=True)

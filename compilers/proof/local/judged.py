@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from compilers.forwarding.walks import Alternates, Begun, Walks
 from compilers.proof.failures.failure_walks import FailureReport, walk_alternates, walk_failures
 from compilers.proof.local.local_proof import Bits, LocalProof
-from compilers.proof.walks.few_destinations import towards
 from compilers.tables.build import Build
+from compilers.tables.build_parts import towards
 from compilers.tables.fib import MOST_HOPS
 
 EVERY_CASE = 1 << 62

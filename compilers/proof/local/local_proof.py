@@ -19,9 +19,9 @@ from compilers.proof.local.state_proof import CASES, MOST, SEVERAL
 from compilers.proof.soundness.port_use import PortUse, bits, packed_alternates
 from compilers.routing.marked_spread import fewest_onward, keeps_marks
 from compilers.tables.build import Build
+from compilers.tables.build_parts import classes_of, switch_blocks
 from compilers.tables.fib import Fib
 from compilers.tables.packed_alternates import AlternateWeights, counts
-from compilers.tables.switch_blocks import classes_of, switch_blocks
 
 LOOPS = Library(
     "local",

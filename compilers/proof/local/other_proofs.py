@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from compilers.tables.build import Build
 
 if TYPE_CHECKING:
     from compilers.proof.local.local_proof import LocalProof
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,30 +70,7 @@ class WholeFabricProof(Protocol):
         """Bounds under the death of any one module, if no packet is lost, as above."""
 
 
-def delivery(build: Build, seed: int) -> tuple[int, ...] | None:
+def first(ask: Callable[[WholeFabricProof], T | None]) -> T | None:
     """What the first proof says that says something."""
-    found = (proof.delivery(build, seed) for proof in _proofs())
-    return next((counts for counts in found if counts is not None), None)
-
-
-def states(build: Build, counts: tuple[int, ...], kinds: tuple[str, ...]) -> LocalProof | None:
-    """What the first proof says that says something."""
-    found = (proof.states(build, counts, kinds) for proof in _proofs())
-    return next((proved for proved in found if proved is not None), None)
-
-
-def two_failures(build: Build) -> TwoFailures | None:
-    """What the first proof says that says something."""
-    found = (proof.two_failures(build) for proof in _proofs())
-    return next((two for two in found if two is not None), None)
-
-
-def modules(build: Build) -> ModuleBounds | None:
-    """What the first proof says that says something."""
-    found = (proof.modules(build) for proof in _proofs())
-    return next((bounds for bounds in found if bounds is not None), None)
-
-
-def _proofs() -> Iterator[WholeFabricProof]:
-    for entries in registered(PROOFS).values():
-        yield from (load(entry) for entry in entries)
+    proofs = (load(entry) for entries in registered(PROOFS).values() for entry in entries)
+    return next((said for proof in proofs if (said := ask(proof)) is not None), None)

@@ -11,19 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.soundness import (
-    identities,
-    policy_soundness,
-    table_soundness,
-    wiring_soundness,
-)
-from compilers.proof.soundness.policy_soundness import bounces
+from compilers.proof.soundness import policy_soundness, value_soundness
+from compilers.proof.soundness.policy_soundness import bounces, shortest_paths
 from compilers.proof.soundness.port_use import PortUse
 from compilers.proof.soundness.unsound import Unsound, where
 from compilers.proof.walks.detours import Detours
-from compilers.proof.walks.shortest_paths import shortest_paths
 from compilers.tables.build import Build
-from compilers.tables.switch_blocks import classes_of, switch_blocks
+from compilers.tables.build_parts import classes_of, switch_blocks
 from compilers.topology.families import family_of
 from inventory.problems import Finding
 
@@ -37,15 +31,15 @@ def walkable(build: Build) -> Unsound:
 
 
 def _types(build: Build) -> Iterator[Unsound]:
-    yield from wiring_soundness.node_types(build)
-    yield from wiring_soundness.graph(build)
-    yield from table_soundness.prefixes(build)
+    yield from value_soundness.node_types(build)
+    yield from value_soundness.graph(build)
+    yield from value_soundness.prefixes(build)
 
 
 def _cables(build: Build) -> Iterator[Unsound]:
     use = PortUse.of(build.wiring)
-    yield from wiring_soundness.ports(build, use)
-    yield from wiring_soundness.cables(build, use)
+    yield from value_soundness.ports(build, use)
+    yield from value_soundness.cables(build, use)
 
 
 def unsound(build: Build, rows: bool = True) -> Unsound:
@@ -60,15 +54,15 @@ def unsound(build: Build, rows: bool = True) -> Unsound:
 
 def _values(build: Build, rows: bool) -> Iterator[Unsound]:
     use = PortUse.of(build.wiring)
-    yield from wiring_soundness.family(build)
+    yield from value_soundness.family(build)
     if rows:
-        yield from table_soundness.rows(build)
+        yield from value_soundness.rows(build)
     for some in switch_blocks(build):
-        yield from table_soundness.classes(classes_of(build, some), use.part(some))
-    yield from identities.names(build)
-    yield from identities.datapath_ids(build)
-    yield from identities.mac_addresses(build)
-    yield from identities.blocks(build)
+        yield from value_soundness.classes(classes_of(build, some), use.part(some))
+    yield from value_soundness.names(build)
+    yield from value_soundness.datapath_ids(build)
+    yield from value_soundness.mac_addresses(build)
+    yield from value_soundness.blocks(build)
     yield from policy_soundness.words(build)
 
 

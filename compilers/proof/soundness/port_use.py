@@ -114,17 +114,6 @@ def bits(link: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.uin
     return link >> 3, (128 >> (link & 7)).astype(np.uint8)
 
 
-def first_two(links: NDArray[Any], minimal: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """[S, C] twice: of links of classes, [S, C, n], the first two but the minimal one, -1: none."""
-    first = np.full(minimal.shape, -1, links.dtype)
-    second = first.copy()
-    for link in np.moveaxis(links, 2, 0):
-        there = (link >= 0) & (link != minimal) & (link != first)
-        second = np.where(there & (first >= 0) & (second < 0), link, second)
-        first = np.where(there & (first < 0), link, first)
-    return first, second
-
-
 def packed_alternates(build: Build, use: PortUse) -> AlternateLinks | None:
     """The alternates of a build, where they are packed as sets of its own, cabled links."""
     alternate = build.tables.classes.alternate

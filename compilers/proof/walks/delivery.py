@@ -33,12 +33,11 @@ from compilers.proof.local.local_proof import PROVED, LocalProof, local_proof, p
 from compilers.proof.lossless.channels import Channels, channels
 from compilers.proof.soundness.build_soundness import promise, unsound, walkable
 from compilers.proof.soundness.unsound import SOUND, Unsound
-from compilers.proof.walks import few_destinations
 from compilers.routing.plane_bounces import SMALLEST_WITH_GOALS
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
+from compilers.tables.build_parts import switch_blocks, towards
 from compilers.tables.fib import FAULTS, LOOPED, Fib
-from compilers.tables.switch_blocks import switch_blocks
 from compilers.topology import polarity
 from compilers.topology.distance import distances, neighbour_table
 from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, reported
@@ -205,9 +204,10 @@ def verify(
     kinds = usual(build) if failures is None else tuple(failures)
     local = method == "local" or (method == "auto" and packets(build) > WALKED_UP_TO)
     single = _repaired(build, kinds)
-    proof, counts = None, other_proofs.delivery(build, seed) if local else None
+    proof, counts = None, other_proofs.first(lambda p: p.delivery(build, seed)) if local else None
     if local and (counts is None or (counts and (single or _spread(build)))) and provable(build):
-        proof = other_proofs.states(build, counts, single) if counts else None
+        if counts:
+            proof = other_proofs.first(lambda p: p.states(build, counts, single))
         proof = proof or local_proof(build, single, progress)
     report = _delivery(build, proof, counts, seed, progress, workers, begun)
     report = replace(report, promised=promised(build))
@@ -332,13 +332,13 @@ def _judged(
 
 def _modules(report: Report, build: Build, seed: int) -> Report:
     """The report with all modules, if it is proved that none loses a packet, and walks agree."""
-    bounds = other_proofs.modules(build)
+    bounds = other_proofs.first(lambda p: p.modules(build))
     if bounds is None:
         return report
     before = (report.alternates.max_hops if report.alternates else report.max_hops) - 1
     ends = np.flatnonzero(build.topology.endpoints)
     some = by_chance(ends, seed)
-    walked = walk_failures(few_destinations.towards(build, some), MODULE, destinations=some)
+    walked = walk_failures(towards(build, some), MODULE, destinations=some)
     links, more = before + bounds.links, bounds.more
     if walked.lost_pairs or walked.max_hops > links or walked.stretch > more:
         return replace(report, unsound=Unsound.of((WRONG_PROOF, report.unsound)))
@@ -362,7 +362,7 @@ def _whole_of_two(build: Build, kinds: tuple[str, ...], sample: int | None) -> b
 
 def _with_two(build: Build, proof: LocalProof) -> LocalProof:
     """The proof with two failures at once, where packages prove most of them."""
-    found = other_proofs.two_failures(build)
+    found = other_proofs.first(lambda p: p.two_failures(build))
     if found is None or np.count_nonzero(~found.holds) > OPEN_TO_TWO:
         return proof
     holds = found.holds[proof.destinations] & proof.delivers

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from compilers.readers.bgp.bgp_outcome import NO_PATH, SpeakerFamily
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
-from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_forwarding import VIA
+from compilers.readers.emitted_report import DifferenceList
 
 MOST_SWITCHES = 200
 """Of more only what holds with nothing down is followed: a case of 183 switches takes .1 s."""

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from compilers.readers.difference_list import DifferenceList
-from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.emitted_report import DifferenceList, EmittedReport
 from compilers.readers.routers.router_text import lines_of
 from compilers.tables.build import Build
 

@@ -122,7 +122,9 @@ class Groups:
         each = np.repeat(np.arange(len(self.classes)), len(ports))
         return replace(self.take(each), in_port=np.tile(ports, len(self.classes)))
 
-    def take(self, chosen: Numbers | NDArray[np.bool_], buckets: int | None = None) -> Groups:
+    def take(
+        self, chosen: Numbers | NDArray[np.bool_] | slice, buckets: int | None = None
+    ) -> Groups:
         """Some of them, with as many of their first buckets."""
         return replace(
             self,
@@ -214,7 +216,7 @@ def _direct(
     """
     same = classes.port[switch] == classes.port[switch, number][:, None]
     before = np.arange(classes.port.shape[1]) < number[:, None]
-    direct: NDArray[np.bool_] = np.count_nonzero(same & before, axis=1) == 1
+    direct: NDArray[np.bool_] = (same & before).sum(axis=1) == 1
     return direct
 
 
@@ -292,13 +294,15 @@ def by_buckets(groups: Groups) -> Iterator[tuple[NDArray[np.int64], Groups]]:
     """Groups with as many buckets each, alike in their kinds, and int64[m], which of the given
     ones they are.
     """
-    count = np.count_nonzero(groups.port, axis=1)
-    kind = groups.kind[:, groups.kind.any(axis=0)]
-    shape = np.column_stack((count, kind))
-    which = np.zeros(len(shape), np.int64)
-    if (shape != shape[:1]).any():  # most roles have one form, and sorting takes its time
-        shape, which = np.unique(shape, axis=0, return_inverse=True)
-    shape = shape[: which.max(initial=-1) + 1]
+    there, kind = groups.port > 0, groups.kind
+    if (there == there[:1]).all() and (kind == kind[:1]).all():  # most roles have one form
+        if buckets := int(there[:1].sum()):
+            yield np.arange(len(there)), groups.take(slice(None), buckets)
+        return
+    kind = kind[:, kind.any(axis=0)]
+    shape, which = np.unique(
+        np.column_stack((there.sum(axis=1), kind)), axis=0, return_inverse=True
+    )
     for number, buckets in enumerate(shape[:, 0].tolist()):
         if buckets:
             rows = np.flatnonzero(which.ravel() == number)

@@ -191,7 +191,8 @@ class Pipeline:
 
     def hosts(self, vertex: int) -> NDArray[np.int64]:
         """The numbers, from 0, of the hosts of a switch."""
-        return np.flatnonzero(self.build.wiring.host_port[vertex] > 0)
+        found: NDArray[np.int64] = (self.build.wiring.host_port[vertex] > 0).nonzero()[0]
+        return found
 
     def groups(self, vertex: int) -> list[Groups]:
         """The groups of a switch, those that others lead to first."""

@@ -191,18 +191,9 @@ class FabricTexts:
     @classmethod
     def of(cls, build: Build) -> FabricTexts:
         """The texts of a build's prefixes."""
-        a = build.addressing
-        lengths = a.ipv4_prefixes()[1].tolist()
-        return cls(
-            pipeline=Pipeline(build),
-            networks=[(str(a.network(p)), length) for p, length in enumerate(lengths)],
-            networks6=[
-                (str(a.network6(p)), length)
-                for p, length in enumerate(a.ipv6_prefixes()[1].tolist())
-            ]
-            if a.ipv6
-            else [],
-        )
+        every = build.addressing.prefix_texts()
+        lengths = [[(text, int(text.partition("/")[2])) for text in texts] for texts in every]
+        return cls(Pipeline(build), lengths[0], [*lengths, []][1])
 
     def variables(self, vertex: int) -> OvsVariables:
         """The variables of a switch's templates."""

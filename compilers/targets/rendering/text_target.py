@@ -14,8 +14,8 @@ from jinja2.utils import object_type_repr
 
 from compilers.tables.build import Build
 from compilers.tables.folders.artefact import unwritable_folder
+from compilers.targets.node_facts import UserVariables, names_by_file
 from compilers.targets.template_check import SEE, own_templates
-from compilers.targets.template_variables import UserVariables, names_by_file
 from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
 from templates import environment

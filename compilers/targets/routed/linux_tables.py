@@ -156,10 +156,9 @@ def kernel_tables(
 
 def marked_hops(routed: RoutedFabric, vertex: int, hops: PortHops, gateway: str) -> PortHops:
     """The same with the neighbours' addresses for marked packets."""
-    w = routed.build.wiring
-    far = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)
     family = 4 if gateway == "ipv4" else 6
-    return {p: (marked_address(v, family), hops[p][1]) for p, v in far if v >= 0}
+    ends = routed.build.wiring.ends(vertex)
+    return {port: (marked_address(far, family), hops[port][1]) for port, far, _ in ends}
 
 
 def require_weights(build: Build, target: str) -> None:

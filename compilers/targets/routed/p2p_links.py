@@ -330,10 +330,9 @@ class P2pFabric:
     def links(self, vertex: int) -> dict[int, P2pLink]:
         """The links of a router by their ports, in the order of its neighbours."""
         w = self.routed.build.wiring
-        there = w.far[vertex] >= 0
-        columns = (c[vertex][there].tolist() for c in (w.port, w.far, w.far_port, self.pair))
+        pairs = self.pair[vertex][w.far[vertex] >= 0].tolist()
         links = {}
-        for port, far, far_port, pair in zip(*columns, strict=True):
+        for (port, far, far_port), pair in zip(w.ends(vertex), pairs, strict=True):
             links[port] = P2pLink(
                 interface=w.port_name(vertex, port),
                 description=self.names.description(far, far_port),
@@ -361,7 +360,7 @@ class P2pFabric:
         if not build.marks:
             return {}
         there = w.far[vertex] >= 0
-        far = dict(zip(w.port[vertex][there].tolist(), w.far[vertex][there].tolist(), strict=True))
+        far = {port: neighbour for port, neighbour, _ in w.ends(vertex)}
         tables = []
         for family, pool in enumerate(routed.pools()):
             hops = {

@@ -22,6 +22,7 @@ from compilers.spec.features import AGGREGATES, CHANNELS, INGRESS, MARKS, WEIGHT
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
+from compilers.targets.node_facts import shown
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.bgp.control_plane import BFD, BY_FRR, ROUTING
 from compilers.targets.routed.interfaces import SONIC
@@ -36,7 +37,6 @@ from compilers.targets.routed.p2p_links import (
     P2pVariables,
     Route,
 )
-from compilers.targets.template_variables import shown
 
 HWSKU = "hwsku"
 Entry = dict[str, str]

@@ -130,14 +130,12 @@ class RoutedFabric:
         if problems := [*bad_nodes(build), *(misnamed.values() if every else ())]:
             raise InputError(few(problems))
         a = build.addressing
-        prefixes = [[str(a.network(p)) for p in range(len(a.ipv4_prefixes()[0]))]]
-        if a.ipv6:
-            prefixes.append([str(a.network6(p)) for p in range(len(a.ipv6_prefixes()[0]))])
+        prefixes = a.prefix_texts()
         vertices = range(build.tables.switches)
         return cls(
             build=build,
             ports=interfaces.ports(build),
-            prefixes=tuple(prefixes),
+            prefixes=prefixes,
             named=tuple(map(PrefixTexts, prefixes)),
             both=PrefixTexts([text for texts in prefixes for text in texts]),
             gateways=[str(a.gateway(v)) for v in vertices],
@@ -179,9 +177,7 @@ class RoutedFabric:
 
     def _links(self, vertex: int) -> Iterator[StaticLink]:
         w = self.build.wiring
-        there = w.far[vertex] >= 0
-        columns = (column[vertex][there].tolist() for column in (w.port, w.far, w.far_port))
-        for port, far, far_port in zip(*columns, strict=True):
+        for port, far, far_port in w.ends(vertex):
             yield StaticLink(
                 port=port,
                 interface=w.port_name(vertex, port),
@@ -214,7 +210,7 @@ class RoutedFabric:
         order, bounce, turned = (
             np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (order, bounce, turned)
         )
-        for port in self.build.wiring.port[vertex][self.build.wiring.far[vertex] >= 0].tolist():
+        for port, _, _ in self.build.wiring.ends(vertex):
             among, listed = ((p == port).any(axis=1) for p in (ingress, order))
             ahead = np.where(minimal == port, bounce, order)
             ahead = np.where(among[:, None], turned, ahead)

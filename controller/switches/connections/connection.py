@@ -25,8 +25,8 @@ from controller.switches.connections.listening import shut_down
 from controller.switches.connections.sending import Overflow, SendPriority, SendQueue
 from controller.switches.framework import Framework
 
-RECEIVE_BYTES = 256 * 1024
-"""Bytes received at once."""
+RECEIVE_BYTES = 64 * 1024
+"""Bytes received at once; for a buffer of more the system is asked for memory each time."""
 SEND_BUFFER = 256 * 1024
 """Bytes of the kernel's send buffer for a switch; the rest waits in our queue, in order."""
 KEPT_ALIVE = {socket.TCP_KEEPIDLE: 15, socket.TCP_KEEPINTVL: 15, socket.TCP_KEEPCNT: 3}
@@ -73,6 +73,8 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
     numbers their messages in a range of their own. Switches of no build are theirs alone, and hello
     and features take the framework's own path.
     """
+    from eventlet.hubs import trampoline
+
     hub, main = framework.hub, framework.handler.MAIN_DISPATCHER
     dead = framework.handler.DEAD_DISPATCHER
     config = framework.handler.CONFIG_DISPATCHER
@@ -233,8 +235,8 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
                 while edge.full(self):
                     hub.sleep(PAUSE)
                 try:
-                    data = self.socket.recv(RECEIVE_BYTES)
-                except TimeoutError:
+                    data = self._received()
+                except (TimeoutError, BlockingIOError):
                     continue
                 if not data:
                     return
@@ -254,6 +256,13 @@ def datapath_class(framework: Framework, edge: Any, others: bool = False) -> Any
                     if self.state == dead:
                         return
                 rest = rest[place:]
+
+        def _received(self) -> bytes:
+            """What arrives next. Without TLS only that wakes us: a timeout is a timer each time."""
+            if not hasattr(self.socket, "fd"):
+                return bytes(self.socket.recv(RECEIVE_BYTES))
+            trampoline(self.socket.fd, read=True)
+            return bytes(self.socket.fd.recv(RECEIVE_BYTES))
 
         def _named(self, message: bytes) -> None:
             """The switch has sent its datapath id; modules that need its ports request them."""

@@ -14,7 +14,7 @@ from compilers.evaluation.analysis.distances import distribution
 from compilers.topology.families import build_topology, family_named
 from compilers.topology.field import prime_power
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.layout import bundles, layout
+from compilers.topology.layout import layout
 from compilers.topology.supernodes import Supernode, exists, supernode
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.graphs import Adjacency, involutions, is_vertex_transitive
@@ -161,11 +161,10 @@ def _growth(family: str) -> tuple[int, float]:
 
 def _least_bundle(topology: Topology, group: int) -> int:
     """The fewest links between two modules that have some; 0 where there are no modules."""
-    if topology.family == "polarfly":
-        return int(bundles(topology.graph, layout(topology))[1].min())
-    if not group:
+    edges, fans = topology.graph.edges(), topology.family == "polarfly"
+    if not (group or fans):
         return 0
-    side = np.sort(topology.graph.edges() // group, axis=1)
+    side = np.sort(layout(topology).rack[edges] if fans else edges // group, axis=1)
     across = side[side[:, 0] != side[:, 1]]
     return int(np.unique(across, axis=0, return_counts=True)[1].min())
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.output.inventory_output import earlier_build, warn_of_losses
-from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     json_option,
     print_facts,
@@ -18,6 +17,7 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
+    say_time,
     volume,
 )
 from polarfab.output.verification_output import counts, stop_if_wrong, walks
@@ -142,7 +142,7 @@ def _print_planes(
 
 def _say_less(build: Build) -> None:
     """Say what `routing.on_missing: minimal` took back."""
-    from compilers.spec.share import EQUAL_COST
+    from compilers.spec.policy import EQUAL_COST
 
     least = {"minimal_share": EQUAL_COST, "demand": "equal shares"}
     for word in ("balance", "protect", "minimal_share", "demand"):

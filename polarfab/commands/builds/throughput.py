@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from polarfab.output.plane_output import merged_reports, of_each_plane
-from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     counted,
     file_form,
@@ -19,6 +18,7 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
+    say_time,
     write_file,
 )
 from polarfab.shared_options import output_option, shared

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inventory.problems import InputError
-from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     json_option,
     print_facts,
@@ -18,6 +17,7 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
+    say_time,
     warn,
 )
 from polarfab.output.verification_output import counts, say_emitted, stop_if_wrong, walks

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output.time_notes import say_time
-from polarfab.output.verb_output import json_option, print_json, progress, say, warn
+from polarfab.output.verb_output import json_option, print_json, progress, say, say_time, warn
 from polarfab.output.verification_output import say_caveats, say_emitted
 from polarfab.shared_options import output_option, shared, target_options
 

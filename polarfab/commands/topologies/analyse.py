@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.family_choice import chosen_topology, given_parameters, graph_options
-from polarfab.output.time_notes import say_time
 from polarfab.output.verb_output import (
     chosen_format,
     json_option,
@@ -17,6 +16,7 @@ from polarfab.output.verb_output import (
     print_table,
     progress,
     say,
+    say_time,
 )
 from polarfab.shared_options import format_option, shared
 

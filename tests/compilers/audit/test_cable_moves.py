@@ -10,9 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compilers.audit.cable_moves import Component, Move, components
-from compilers.audit.relabel import cost
 from compilers.audit.resolve import Pairs, PortFinder, Wired, resolve
-from compilers.audit.wiring_audit import check
+from compilers.audit.wiring_audit import check, cost
 from compilers.wiring.wiring import Wiring
 from inventory.neighbours.facts import End, Facts, Seen
 from tests.compilers.audit.makers import apply

@@ -12,8 +12,8 @@ from compilers.audit.route_lines import (
     rule_remediation,
     section_lines,
     sonic_lines,
+    typed,
 )
-from compilers.audit.route_remediation import typed
 from compilers.audit.route_report import RouteReport
 from compilers.targets.target_lookup import target
 from tests.compilers.audit.device_tables import PRINTERS, rendered, write

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from compilers.audit.cable_moves import Component
-from compilers.audit.relabel import _votes, relabelling
 from compilers.audit.resolve import PortFinder, Wired
-from compilers.audit.wiring_audit import _visible
+from compilers.audit.wiring_audit import _visible, _votes, relabelling
 from compilers.audit.wiring_report import merged
 from tests.compilers.routed import routed
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
+from compilers.audit.wiring_report import WiringReport
 from compilers.cabling.cable_schedule import CableSchedule
 from compilers.cabling.panel_plan import CORD_COLUMNS, panel_plan
 from compilers.cabling.shuffle import chunks
@@ -219,7 +220,20 @@ def example():
     return Fabric.from_spec(EXAMPLE).compile()
 
 
-def test_an_expansion_adds_cassettes_and_moves_nothing(example):
+def lldp(folder, plan, exchanged=()):
+    """What `lldpctl -f json` of each switch shows of its neighbours through ribbons and trunks."""
+    name, port = plan.wiring.names, plan.wiring.port_name
+    folder.mkdir(exist_ok=True)
+    seen = {node: [] for node in name}
+    for (v, here, _), (far, there, _) in led(plan, exchanged).items():
+        heard = {"chassis": {name[far]: {}}, "port": {"id": {"value": port(far, there)}}}
+        seen[name[v]].append({port(v, here): heard})
+    for node, ports in seen.items():
+        (folder / f"{node}.json").write_text(json.dumps({"lldp": {"interface": ports}}))
+    return folder
+
+
+def test_an_expansion_adds_cassettes_and_moves_nothing(example, tmp_path):
     larger = example.expand("quadric:1")
     before, after = (CableSchedule.of([build]).plans[0] for build in (example.build, larger.build))
     assert led(after) == wanted(after)
@@ -230,23 +244,18 @@ def test_an_expansion_adds_cassettes_and_moves_nothing(example):
     assert all(new[row[0]] == row for row in before.cords())
     assert len(new) == 137
     assert len(after.types) == after.least == 5
+    for plan, plugged in ((before, 224), (after, 288)):  # none moves before the new ones are in
+        seen = WiringReport.of([larger.build], [lldp(tmp_path / "lldp", plan)], None)
+        assert (seen.good, seen.as_dict()["right"]) == (True, plugged)
 
 
 def test_two_exchanged_trunks_are_named(example, tmp_path):
     plan = CableSchedule.of(example.builds).plans[0]
     one, other = np.flatnonzero((plan.ends == 3).any(axis=1))[[2, 4]].tolist()
     at = [int(plan.sockets[t][plan.ends[t] == 3][0]) for t in (one, other)]
-    wiring = plan.wiring
-    facts = tmp_path / "facts.csv"
 
     def seen(*exchanged):
-        head = "node,port,neighbour,neighbour_port"
-        rows = (
-            ",".join(f"{wiring.names[v]},{wiring.port_name(v, p)}" for v, p, _ in ends)
-            for ends in led(plan, exchanged).items()
-        )
-        facts.write_text("\n".join((head, *rows)))
-        return check_wiring(example, [facts])
+        return check_wiring(example, [lldp(tmp_path / "lldp", plan, exchanged)])
 
     plugs = (
         f"{plan.trunk_label(t)} (port T{k + 1})" for t, k in zip((one, other), at, strict=True)

@@ -12,12 +12,13 @@ from compilers.cabling.bill import bill
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.phases import Stage, connected_pairs, phases_of, working_pairs
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
-from compilers.expansion.remaining import rest_of
+from compilers.expansion.growth_report import rest_of
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
+from compilers.update.compare import compare
 from inventory.problems import InputError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -92,13 +93,25 @@ def test_what_is_added_and_what_changes() -> None:
     assert added == {row[0] for label, row in after.items() if label not in before}
     names = {more.wiring.names[v] for v in found.nodes.tolist()}
     assert len(names) == 57 - 22
-    old, new = ports_to(some), ports_to(more)
-    assert (found.changes["rows_added"] == ((old == 0) & (new > 0)).sum(axis=1)).all()
+    there = some.topology.present
+    old, new = ports_to(some)[there], ports_to(more)[there]
+    gained = ((old == 0) & (new > 0)).sum(axis=1)
+    assert [each.rows_added for each in found.switches] == gained.tolist()
     changed = ((old > 0) & (new > 0) & (old != new)).sum(axis=1)
     assert changed.any()
-    assert (found.changes["rows_changed"] == changed).all()
+    assert [each.rows_changed for each in found.switches] == changed.tolist()
     back = rest_of(more, some)
-    assert (back.changes["rows_removed"] == found.changes["rows_added"]).all()
+    assert [each.rows_removed for each in back.switches] == gained.tolist()
+
+
+def test_rows_of_a_part_are_rows_not_destinations() -> None:
+    """In PolarStar a row serves a supernode: `expand` counts as `plan` and `diff` do."""
+    some, more = built(STAR, 2), built(STAR)
+    there = some.topology.present
+    rows = [build.tables.routes.rows()[there] for build in (some, more)]
+    found = rest_of(some, more).switches
+    assert [each.rows_added - each.rows_removed for each in found] == (rows[1] - rows[0]).tolist()
+    assert found == compare(some, more).switches
 
 
 def test_a_moved_plug_and_a_new_name_are_seen(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.phases import Stage, phases_of
 from compilers.cabling.schedule_columns import Rows
-from compilers.expansion import table_changes
+from compilers.expansion import grow as growth
 from compilers.expansion.grow import grow
 from compilers.expansion.grown_racks import _places
 from compilers.expansion.spare_ports import Spare, require_room
@@ -98,14 +98,14 @@ def test_a_changed_row_is_counted(tmp_path: Path) -> None:
     egress[2, 5] ^= 1
     routes = replace(larger.tables.routes, egress=egress)
     other = replace(larger, tables=replace(larger.tables, routes=routes))
-    assert table_changes.changes(small, other)["rows_changed"].tolist() == [0, 0, 1] + [0] * 10
+    assert growth.changes(small, other)["rows_changed"].tolist() == [0, 0, 1] + [0] * 10
 
 
 def test_a_moved_plug_is_counted(tmp_path: Path) -> None:
     small = build(tmp_path, 3)
     larger = grow(small, "quadric", 1).build.wiring
     larger.port[0, 0], larger.port[0, 1] = larger.port[0, 1], larger.port[0, 0]
-    assert table_changes.moved(small.wiring, larger) == 2
+    assert growth.moved(small.wiring, larger) == 2
 
 
 @pytest.mark.parametrize("protect", ["none", "link"])
@@ -329,7 +329,7 @@ def _one_cable(far: int, order: int = 70_000) -> Wiring:
 
 @pytest.mark.parametrize("far", [5, 65_536 + 5])
 def test_moved_cables_beyond_65536_switches(far: int) -> None:
-    assert table_changes.moved(_one_cable(65_536 + 5), _one_cable(far)) == (far == 5)
+    assert growth.moved(_one_cable(65_536 + 5), _one_cable(far)) == (far == 5)
 
 
 SPARES = """node_types:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compilers.expansion.grow import SwappedFabric, grow
-from compilers.proof.soundness.wiring_soundness import family
+from compilers.proof.soundness.value_soundness import family
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
 from compilers.topology.random_growth import swapped

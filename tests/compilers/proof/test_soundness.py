@@ -334,7 +334,7 @@ def test_strays_are_not_passed() -> None:
 
 @pytest.mark.parametrize("share", ["equal-cost", "1/q", "0.3", "0", "1", "0.001", "0.9999"])
 def test_weights_make_the_share(share: str) -> None:
-    from compilers.spec.share import share as read
+    from compilers.spec.policy import share as read
 
     build = replace(fabric(), policy={"minimal_share": share, "disjoint": "none"})
     classes = build.tables.classes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.readers.routers.router_forwarding import agree_on_interfaces
 from compilers.readers.routers.router_text import RouterText, lines_of
 from extensions.infiniband.subnet_text import read_subnet

@@ -20,8 +20,7 @@ from compilers.routing.choose import choices, searched
 from compilers.routing.minimal_routes import minimal
 from compilers.routing.split_classes import _widened, split_direct
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.policy import Policy
-from compilers.spec.share import share
+from compilers.spec.policy import Policy, share
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.folders.build_folder import load, save

@@ -8,27 +8,25 @@ it). Hosts send each other datagrams all the time.
 
 import contextlib
 import json
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import defaultdict
-from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 from compilers.tables.folders.build_folder import load
 from compilers.targets.routed.bgp.drained import maintenance_lines
 from mininet_scenarios.engines.routers import Routers, Space, run, until
 from mininet_scenarios.scenario.engine import EngineError, HostSample
+from tests.compilers.targets.live_probe import LATE, SURE, Probe
 
-TALKER = Path(__file__).with_name("live_talker.py")
-PERIOD, GAP = 0.1, 0.35
-"""Seconds between datagrams of a flow, and without any after which one was lost."""
+PERIOD = 0.1
+"""Seconds between two datagrams of a flow."""
 ROUNDED = 0.011
 """Of a share: FRR 8.4 brings weights to a sum of 100."""
-CALM, LATE = 1.5, 1.0
-"""Seconds without a lost datagram after which the fabric has converged, and for news to come."""
+FLOWS, ROUNDS = 1, 15
+"""Of each pair and family; rounds of all without a lost datagram when the fabric has converged."""
 PATIENCE = 60
 BGP = {"routing": "bgp", "bfd": "on"}
 BACK = {
@@ -49,8 +47,7 @@ class Panel(Routers):
     def __init__(self, *args):
         super().__init__(*args)
         self.panel, self.ends = Space(), {}
-        self.heard = defaultdict(list)
-        self.talkers, self.dead = [], None
+        self.dead = None
 
     def _cables(self):
         wiring, lines = self.build.wiring, []
@@ -68,8 +65,7 @@ class Panel(Routers):
             inside += [f"link set {port} master c{number}" for port in ports]
             inside += [f"link set {name} up" for name in (*ports, f"c{number}")]
         self.inside = inside
-        hosts = [line for line in super()._cables() if " eth0 " in line]
-        return lines + hosts
+        return lines + super()._cables()[len(lines) // 2 :]
 
     def up_before(self):
         """Interfaces that are live when they are configured: up, with automatic addresses."""
@@ -79,15 +75,25 @@ class Panel(Routers):
         for space in self.switches:
             until(lambda space=space: "tentative" not in space.run("ip", "-6", "address"), "DAD")
 
+    def out(self, u, v, out=True):
+        """What `settle` is to know of a link."""
+        for here, far in ((u, v), (v, u)):
+            (k,) = (self.build.wiring.far[here] == far).nonzero()[0].tolist()
+            (self.down.add if out else self.down.discard)((here, k))
+            self.unsettled.add(here)
+
     def pull(self, u, v):
+        self.out(u, v)
         for port in self.ends[u, v][1:]:
             self.panel.run("ip", "link", "set", port, "down")
 
     def silence(self, u, v):
+        self.out(u, v)
         for port in self.ends[u, v][1:]:
             self.panel.run("ip", "link", "set", port, "nomaster")
 
     def mend(self, u, v):
+        self.out(u, v, out=False)
         bridge, *ports = self.ends[u, v]
         for port in ports:
             self.panel.run("ip", "link", "set", port, "master", bridge)
@@ -181,54 +187,36 @@ class Panel(Routers):
             for router in self.routers
         }
 
-    def converse(self):
+    def converse(self, flows, period):
         """Let all hosts send to all."""
         everyone = range(len(self.hosts))
-        addresses = [[self.address(v, version) for version in (4, 6)] for v in everyone]
-        for me, host in enumerate(self.hosts):
-            command = [sys.executable, str(TALKER), str(me), json.dumps(addresses)]
-            talker = host.spawn(command, stdout=subprocess.PIPE, text=True)
-            self.talkers.append(talker)
-            threading.Thread(target=self._hear, args=(me, talker.stdout), daemon=True).start()
+        versions = (4, 6) if self.build.addressing.ipv6 else (4,)
+        addresses = [[self.address(v, version) for version in versions] for v in everyone]
+        self.probe = Probe([host.pid for host in self.hosts], addresses, flows, period)
 
-    def _hear(self, me, lines):
-        for line in lines:
-            for source, six, sent in json.loads(line):
-                self.heard[source, me, six].append(sent / 1000)
-
-    def flows(self):
-        everyone = [v for v in range(len(self.hosts)) if v != self.dead]
-        return [(s, d, six) for s in everyone for d in everyone for six in (0, 1) if s != d]
-
-    def gaps(self, since):
-        """Begins and ends of times in which no datagram of a flow arrived, of every flow."""
-        now = time.monotonic() - LATE
-        for flow in self.flows():
-            times = [since, *(t for t in self.heard[flow][-4000:] if t > since)]
-            times.append(max(now, times[-1]))
-            yield from ((a, b) for a, b in pairwise(times) if b - a > GAP)
+    def when(self, since, lost=True):
+        """When those datagrams were sent that did not arrive, or all: not a dead switch's."""
+        sent, arrived, flow = self.probe.since(since)
+        alive = (self.probe.flows[flow, :2] != self.dead).all(axis=1)
+        return sent[alive & ~arrived] if lost else sent[alive]
 
     def lost_last(self, since):
         """When the last datagram that did not arrive was sent, `since` if all did; by any flow."""
-        return max([since, *(b for _, b in self.gaps(since))])
+        return max(self.when(since), default=since)
 
-    def lost(self, since):
-        """How many datagrams did not arrive, about."""
-        return sum(round((b - a) / PERIOD) - 1 for a, b in self.gaps(since))
-
-    def converged(self, since):
-        """Seconds from then to the last lost datagram, once none was lost for some time."""
-        limit = since + PATIENCE
+    def converged(self, since, rounds):
+        """Seconds from then to the last lost datagram, once all of so many rounds arrived."""
+        begun, needed = time.monotonic(), rounds * len(self.probe.flows)
         while True:
             last = self.lost_last(since)
-            if time.monotonic() - LATE - last > CALM:
-                return round(last - since, 2)
-            if time.monotonic() > limit:
-                dead = {
-                    f for f in self.flows() if time.monotonic() - max(self.heard[f][-1:] or [0]) > 3
-                }
-                raise TimeoutError(f"not converged: {sorted(dead)[:20]} of {len(dead)}")
-            time.sleep(0.2)
+            after = len(self.when(last, lost=False))
+            if after >= needed and time.monotonic() > max(begun + LATE, last + SURE):
+                return round(float(last - since), 2)
+            if time.monotonic() > begun + PATIENCE:
+                _, arrived, flow = self.probe.since(last - PERIOD)
+                dead = self.probe.flows[np.unique(flow[~arrived])].tolist()
+                raise TimeoutError(f"not converged, {after} sent since: {dead[:20]} of {len(dead)}")
+            time.sleep(0.05)
 
 
 def weighed(fabric, steps):
@@ -262,7 +250,7 @@ def main(build, outs, folder, wanted):
     for number, out in enumerate(outs):
         daemons = folder / str(number)
         daemons.mkdir(mode=0o755)
-        fabric = Panel(build, out, "frr", HostSample.of(build), daemons)
+        fabric = Panel(build, out, "frr", HostSample.of(build, 1), daemons)
         run("ip", "-batch", "-", text="\n".join(fabric._cables()))
         fabric.panel.run("ip", "-batch", "-", text="\n".join(fabric.inside))
         fabric._cables = list
@@ -272,30 +260,47 @@ def main(build, outs, folder, wanted):
         fabrics.append(fabric)
     if wanted.get("weights"):
         return weighed(fabrics[0], wanted["failures"])
+    flows, period, rounds = wanted.get("probe", (FLOWS, PERIOD, ROUNDS))
     for fabric in fabrics:
-        fabric.converse()
-    seen = {"quiet": [fabric.converged(time.monotonic()) for fabric in fabrics], "failures": []}
+        fabric.converse(flows, period)
+        fabric.converged(time.monotonic(), rounds)
+    seen = []
     for how, *where in wanted["failures"]:
-        since = time.monotonic()
-        for fabric in fabrics:
-            getattr(fabric, how)(*where)
-        for fabric in fabrics * (how == "restart"):
-            fabric.settle()
-        for fabric in fabrics:
-            fabric.converged(since)
-        down = [round(fabric.lost_last(since) - since, 2) for fabric in fabrics]
-        lost = [fabric.lost(since) for fabric in fabrics]
-        since = time.monotonic()
-        for fabric in fabrics:
-            getattr(fabric, BACK[how])(*where)
-            fabric.settle()
-        up = round(time.monotonic() - since, 2)
-        again = [fabric.converged(since) for fabric in fabrics]
-        seen["failures"].append(
-            {"event": [how, *where], "down": down, "lost": lost, "again": again}
-        )
-        print({**seen["failures"][-1], "up": up}, file=sys.stderr, flush=True)
+        begun = {"event": [how, *where]}
+        try:
+            seen.append(begun | failed(fabrics, rounds, how, where))
+        except (EngineError, TimeoutError) as error:
+            seen.append(begun | {"wrong": str(error)})
+            for fabric in fabrics:
+                getattr(fabric, BACK[how])(*where)
+        print(json.dumps(seen[-1]), file=sys.stderr, flush=True)
+    for fabric in fabrics:
+        fabric.unsettled |= {*range(len(fabric.routers))}
+        fabric.settle()
     return seen
+
+
+def failed(fabrics, rounds, how, where):
+    """Something fails and comes back; of each fabric: [...] seconds with losses, and how many."""
+    tracked = not fabrics[0].routers[0].learns
+    for fabric in fabrics * tracked:
+        fabric.probe.draw()
+    since = time.monotonic()
+    for fabric in fabrics:
+        getattr(fabric, how)(*where)
+    for fabric in fabrics * (how == "restart" or tracked):
+        fabric.settle()
+    for fabric in fabrics:
+        fabric.converged(since, rounds)
+    down = [round(fabric.lost_last(since) - since, 2) for fabric in fabrics]
+    lost, sent = ([len(fabric.when(since, lost=x)) for fabric in fabrics] for x in (True, False))
+    mended = time.monotonic()
+    for fabric in fabrics:
+        getattr(fabric, BACK[how])(*where)
+        fabric.settle()
+    up = round(time.monotonic() - mended, 2)
+    again = [fabric.converged(mended, 0 if tracked else rounds) for fabric in fabrics]
+    return {"down": down, "lost": lost, "sent": sent, "up": up, "again": again}
 
 
 if __name__ == "__main__":

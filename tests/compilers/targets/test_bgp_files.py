@@ -111,9 +111,9 @@ def test_as_numbers_that_are_not_for_use(first, last, tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("eos", {"routing": "static", "bfd": "on"}, "--set bfd: required off with static"),
-        ("nvue", {"routing": "static", "unnumbered": "on"}, "--set unnumbered: required off with"),
-        ("sonic", {"srv6": "host"}, "--set srv6: required off with routing=bgp"),
+        ("eos", {"routing": "static", "bfd": "on"}, "set bfd: required off with static"),
+        ("nvue", {"routing": "static", "unnumbered": "on"}, "set unnumbered: required off with"),
+        ("sonic", {"srv6": "host"}, "set srv6: required off with routing=bgp"),
     ],
 )
 def test_what_cannot_be_is_refused(name, options, told, tmp_path):

@@ -299,12 +299,12 @@ def test_pools_of_links(name, tmp_path):
             target(name).render(given_build, tmp_path / "out", options=options)
         told += str(error.value).splitlines()
     assert told == [
-        "--set links: required addresses other than those of hosts for links, "
+        "set links: required addresses other than those of hosts for links, "
         "given 10.0.0.0/16, and hosts in 10.0.0.0/8",
-        "--set links6: required addresses other than those of hosts for links, "
+        "set links6: required addresses other than those of hosts for links, "
         "given fd00::/120, and hosts in fd00::/48",
-        "--set links: required a network of at least 46 addresses for links, given 192.168.0.0/29",
-        "--set links: required addresses other than those of management for links, "
+        "set links: required a network of at least 46 addresses for links, given 192.168.0.0/29",
+        "set links: required addresses other than those of management for links, "
         "given 100.64.0.0/10, and 100.64.0.9",
     ]
     assert not (tmp_path / "out").exists()

@@ -8,10 +8,10 @@ import pytest
 
 from compilers.cabling.phases import Stage
 from compilers.pipeline import compile_fabric
-from compilers.proof.lossless.layers import layers
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.target_names import SHIPPED
 from compilers.targets.target_lookup import target
+from extensions.lossless.layers import layers
 
 TEXT = "name: lab\ntopology: {topology}\nhosts_per_node: 2\naddressing: {{ipv6: 'fd00::/48'}}\n"
 FABRICS = {

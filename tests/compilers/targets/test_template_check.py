@@ -6,10 +6,9 @@ from dataclasses import fields, replace
 import pytest
 
 from compilers.spec.target_names import SHIPPED
-from compilers.targets.node_facts import NodeFacts
+from compilers.targets.node_facts import NodeFacts, names_by_file
 from compilers.targets.rendering.text_target import Renderer
 from compilers.targets.target_lookup import target
-from compilers.targets.template_variables import names_by_file
 from inventory.problems import InputError
 from tests.compilers.targets.makers import fabric
 

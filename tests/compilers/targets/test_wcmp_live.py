@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from itertools import permutations
@@ -85,6 +86,7 @@ def test_weights_are_the_paths_behind_each_neighbour(wcmp, tmp_path):
         [*NAMESPACES, sys.executable, script, tmp_path / "b", json.dumps(todo), tmp_path / "out"],
         capture_output=True,
         text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-4000:]

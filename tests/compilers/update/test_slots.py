@@ -17,10 +17,18 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import kind_of, xid_numbers
 from compilers.update.difference import TableDifference, changed_classes
-from compilers.update.matched_slots import in_round, matched, single_table_slots
 from compilers.update.move_plan import Update, _merged, _others
 from compilers.update.order import path_fibs
-from compilers.update.slots import Counts, Slots, changes_by_round, counts, messages
+from compilers.update.slots import (
+    Counts,
+    Slots,
+    changes_by_round,
+    counts,
+    in_round,
+    matched,
+    messages,
+    single_table_slots,
+)
 from compilers.update.update_proof import _spreading
 from tests.compilers.update.updates import build
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.audit.adopt import adopted
 from compilers.audit.resolve import Pairs, PortFinder, Wired, resolve
 from compilers.audit.wiring_audit import check
+from compilers.audit.wiring_report import adopted
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_formats import as_csv
 from compilers.cabling.cable_plan import Cables, cables_of

@@ -607,7 +607,7 @@ def test_rounds_go_on_where_they_stopped(tmp_path, monkeypatch):
     assert states(found) <= {"pushed", "as built"}
     assert not bad
     last.config[""].append("ip route 10.0.0.0/30 Ethernet9 192.0.2.7")
-    assert "push without --from" in site.push(old, new)[changed[-1]].error
+    assert "push without `from`" in site.push(old, new)[changed[-1]].error
 
 
 def test_lines_that_go_in_rounds_are_confirmed_before_the_next_change(tmp_path, monkeypatch):

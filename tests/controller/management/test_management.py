@@ -270,7 +270,7 @@ def test_without_tokens_nothing_is_changed(overview, tmp_path, fabric):
     api = Client(Api(fabric, overview, Metrics(overview), Tokens(), actions))
     answer = api.post("/api/reconcile", headers=bearer(""))
     assert answer.status_code == 403
-    assert "--token-file" in answer.json["error"]
+    assert "`token_file`" in answer.json["error"]
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])

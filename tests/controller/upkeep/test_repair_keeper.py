@@ -114,6 +114,46 @@ def test_its_own_programs_loaded_again_are_no_new_repair():
     assert (keeper.repairs, mods(net)) == (repairs, 0)
 
 
+def test_a_change_that_is_under_way_ends_with_its_build():
+    """What its switches still confirm is no answer to a round of the next build."""
+    net, keeper = network()
+    net.port(0, int(BUILD.wiring.port[0, 1]), False)
+    assert keeper.rounds.busy
+    net.sessions.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    assert not keeper.rounds.busy
+    assert keeper.dead.any(), "the cables are the same, and so is what is known of them"
+    net.run()
+    assert not hold(net, tables_for((0, 1)))
+
+
+@pytest.mark.parametrize("expects", [False, True])
+def test_a_switch_that_only_the_next_build_has_is_expected_once_switches_are(expects):
+    """Before that it is this controller that is not ready, or another one that leads."""
+    net, keeper = network(Duties(damping=CALM, arrival=10))
+    if expects:
+        keeper.expect()
+    datapath_id = BUILD.wiring.datapath_id.copy()
+    datapath_id[7] += 1000  # a switch in the place of another
+    other = replace(
+        BUILD, wiring=replace(BUILD.wiring, datapath_id=datapath_id), identity="fedcba9876543210"
+    )
+    net.sessions.load(Current(other.identity, other.wiring.names, Encoder(other), other))
+    net.run()
+    assert not keeper.drained.any()
+    for _ in range(12):
+        net.tick(1.0)
+    assert np.flatnonzero(keeper.drained).tolist() == ([7] if expects else [])
+
+
+def test_without_a_build_programs_are_left_to_their_owner():
+    net, keeper = network()
+    kept = keeper.build
+    bare = replace(net.sessions.current, build=None, programs=Encoder(BUILD))
+    net.sessions.load(bare)
+    assert net.sessions.current is bare
+    assert (keeper.build, keeper.change) == (kept, None)
+
+
 def test_a_build_that_comes_back_starts_from_its_compiled_tables():
     net, _ = network()
     link = links_of()[5]

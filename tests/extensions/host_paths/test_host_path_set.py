@@ -8,9 +8,9 @@ import pytest
 from compilers.planes import compile_planes
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.target_lookup import target
-from compilers.topology.path_sets import PolarityGraph, path_set
 from extensions.host_paths.host_path_set import Carriers, host_paths
 from extensions.host_paths.localisation import Probing
+from extensions.host_paths.path_sets import PolarityGraph, path_set
 from extensions.host_paths.path_texts import fabric_document, frr_lines, linux_batch
 from inventory.problems import InputError
 from tests.compilers.damaged_planes import damaged_planes

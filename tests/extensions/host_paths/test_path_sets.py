@@ -1,20 +1,16 @@
-"""Path sets from coordinates: the graph, disjointness, load, repair, and no dependency."""
+"""Path sets from coordinates: the graph, disjointness, load, repair."""
 
 import random
-import shutil
-import subprocess
-import sys
 from collections import Counter
 from functools import partial
 from itertools import pairwise, permutations
-from pathlib import Path
 
 import networkx as nx
 import pytest
 
-from compilers.topology import path_sets
-from compilers.topology.path_sets import (
-    CONWAY,
+from compilers.topology.conway import CONWAY
+from compilers.topology.polarity import cross, structure
+from extensions.host_paths.path_sets import (
     HostPath,
     PolarityGraph,
     carrier,
@@ -25,7 +21,6 @@ from compilers.topology.path_sets import (
     repaired,
     usids,
 )
-from compilers.topology.polarity import cross, structure
 
 
 def chance(seed):
@@ -178,22 +173,3 @@ def test_carriers():
     with pytest.raises(ValueError, match="7 uSIDs, of which a carrier has room for 6"):
         carrier(usids((0, 1, 2, 3, 4, 5), host=1))
     assert carrier(usids((0, 1)), 0x20010DB8) == "2001:db8:1002:e000::"
-
-
-def test_the_file_runs_alone(tmp_path):
-    """Copied to a folder, in a Python without site packages."""
-    shutil.copy(Path(path_sets.__file__), tmp_path / "path_sets.py")
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from path_sets import PolarityGraph, path_set\n"
-        "print([path.nodes for path in path_set([PolarityGraph(9)] * 2, 5, 70, 4)])\n"
-        "assert not {'numpy', 'compilers', 'polarfab'} & set(sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    here = path_set([PolarityGraph(9)] * 2, 5, 70, 4)
-    assert done.stdout.strip() == str([path.nodes for path in here])

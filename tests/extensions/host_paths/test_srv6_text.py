@@ -188,7 +188,7 @@ def test_refusals(tmp_path):
         ({"host": "h99"}, "set host: required a host's name, given h99"),
         ({"block": "fd00::/32"}, "set block: required a block outside the hosts' pool fd00::/48"),
         ({"block": "fc00::/48"}, "set block: required an IPv6 network of 32 bits such as"),
-        ({"interface": "eth0; reboot"}, "--set interface: required the name of a Linux interf"),
+        ({"interface": "eth0; reboot"}, "set interface: required the name of a Linux interf"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
             target("srv6").render(build, tmp_path, options=options)

@@ -14,8 +14,7 @@ import pytest
 
 from compilers.forwarding.single_packets import SinglePackets
 from compilers.pipeline import compile_fabric
-from compilers.proof.lossless.layers import layers
-from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import DifferenceList
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
@@ -24,6 +23,7 @@ from extensions.infiniband import guids, opensm
 from extensions.infiniband.guids import Guids
 from extensions.infiniband.opensm import Opensm
 from extensions.infiniband.subnet_text import read_tables
+from extensions.lossless.layers import layers
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.extensions.infiniband.live_opensm import Subnet, subnet

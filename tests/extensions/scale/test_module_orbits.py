@@ -106,7 +106,7 @@ def test_a_wrong_proof_is_noticed(monkeypatch):
     good = modular(7, 2)
     bad = replace(good, tables=polarfly(good.tables, good.wiring))
     bounds = module_bounds(good)
-    monkeypatch.setattr("compilers.proof.local.other_proofs.modules", lambda _: bounds)
+    monkeypatch.setattr("extensions.scale.ScaleProof.modules", lambda *_: bounds)
     monkeypatch.setattr(
         "compilers.proof.walks.delivery.by_chance", lambda *_: np.array([0, 1, 2, 3])
     )

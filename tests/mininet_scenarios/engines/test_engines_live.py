@@ -122,13 +122,11 @@ def test_rendered_files_lose_nothing_with_any_link_down(
     assert seen[f"each link down, {links}: delivered"] == links * pairs
 
 
-@pytest.mark.long  # the page of the example has one link
-def test_waypoints_on_64_routers_with_any_link_down(tmp_path):
-    example = Path(__file__).parents[3] / "examples" / "rng-64"
-    text = (example / "scenario.yaml").read_text().replace("sample: 1, ", "")
-    (tmp_path / "scenario.yaml").write_text(text.replace("fabric.yaml", f"{example}/fabric.yaml"))
-    _, seen = passed(tmp_path / "scenario.yaml", timeout=7200)
-    assert seen["each link down, 256: delivered"] == 256 * 64 * 63
+@pytest.mark.long  # test_bgp_live takes links of the same fabric down, with BFD
+def test_waypoints_on_64_routers():
+    example = Path(__file__).parents[3] / "examples" / "rng-64" / "scenario.yaml"
+    _, seen = passed(example, timeout=900)
+    assert seen["every pair: answered"] == seen["each link down, 1: delivered"] == 64 * 63
 
 
 def test_neighbours_that_are_known_are_not_counted():

@@ -267,9 +267,8 @@ class ControlPlane:
 
     def next_hops(self, vertex: int, family: int) -> dict[int, tuple[str, str]]:
         """By port the address that leads to the neighbour there, and no interface."""
-        w, pool = self.routed.build.wiring, self.via[family]
-        ends = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)
-        return {port: (str(pool[far + 1]), "") for port, far in ends if far >= 0}
+        pool, ends = self.via[family], self.routed.build.wiring.ends(vertex)
+        return {port: (str(pool[far + 1]), "") for port, far, _ in ends}
 
     def next_hop(self, prefix: int, family: int) -> tuple[str, str] | None:
         """The address that leads to the switch of a prefix, and no interface; None: of several."""
@@ -280,13 +279,11 @@ class ControlPlane:
         if not self.wcmp:
             return dict(table)
         w, hops = self.routed.build.wiring, self.hops
-        ends = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)
         behind: dict[str, list[int]] = {}
-        for port, far in ends:
-            if far >= 0:
-                near = hops[w.far[far][w.far[far] >= 0]]
-                paths = (near == hops[far] - 1).sum(axis=0).clip(1)
-                behind[w.port_name(vertex, port)] = paths.tolist()
+        for port, far, _ in w.ends(vertex):
+            near = hops[w.far[far][w.far[far] >= 0]]
+            paths = (near == hops[far] - 1).sum(axis=0).clip(1)
+            behind[w.port_name(vertex, port)] = paths.tolist()
         number = {text: at for at, text in enumerate(self.routed.prefixes[family])}
         return {
             prefix: tuple(

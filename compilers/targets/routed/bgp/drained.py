@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compilers.readers.difference_list import EXAMPLES
+from compilers.readers.emitted_report import EXAMPLES
 from compilers.tables.build import Build
 from compilers.targets.options import SET, Chosen
 from compilers.targets.routed.bgp.control_plane import ROUTING, BgpFamily

@@ -9,7 +9,7 @@ static route over the link, as a port that goes down does; the next choice of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
@@ -84,9 +84,8 @@ class TrackedHops:
 
     def hops(self, vertex: int, family: int, *, marked: bool = False) -> PortHops:
         """The address behind every port, and no interface."""
-        w = self.routed.build.wiring
-        ends = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)
-        return {port: (self._address(far, family, marked), "") for port, far in ends if far >= 0}
+        ends = self.routed.build.wiring.ends(vertex)
+        return {port: (self._address(far, family, marked), "") for port, far, _ in ends}
 
     def _address(self, vertex: int, family: int, marked: bool) -> str:
         pool = self.pools[family]
@@ -103,9 +102,7 @@ class TrackedHops:
         """What a switch says."""
         w = self.routed.build.wiring
         number = as_numbers(self.routed.build.base, w.names).tolist()
-        far: Mapping[int, int] = dict(
-            zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)
-        )
+        far = {port: there for port, there, _ in w.ends(vertex)}
         return Tracked(
             number=number[vertex],
             router_id=self.routed.gateways[vertex],

@@ -6,10 +6,10 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.proof.lossless import layers as module
-from compilers.proof.lossless.layers import UNSET, Layers, layers
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
+from extensions.lossless import layers as module
+from extensions.lossless.layers import UNSET, Layers, layers
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}

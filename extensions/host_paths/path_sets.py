@@ -1,4 +1,4 @@
-"""Path sets of hosts on PolarFly from switch numbers alone: one file of pure Python, to be copied.
+"""Path sets of hosts on PolarFly from switch numbers alone, in pure Python, for hosts to copy.
 
     fabric = PolarityGraph(31)
     for value, path in enumerate(path_set([fabric] * 8, 10, 19, 128)):
@@ -9,7 +9,8 @@ planes ahead; then paths that use first and last links equally often. A pair alw
 set, and pairs begin at different links, so that short sets load all of them.
 
 Switches are numbered as `polarfab export` numbers them, from 0, for every prime power q up to
-1,024; carriers reach to q = 191. The file needs Python 3.10 and imports nothing of polarfab.
+1,024; carriers reach to q = 191. `polarfab hosts paths --format library` writes it as one
+file, which needs Python 3.10 and imports nothing of polarfab.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, cycle, islice, pairwise, zip_longest
 from typing import NamedTuple, Protocol
+
+from compilers.topology.conway import CONWAY
 
 SWITCH, HOST, DECAPSULATE, ADJACENCY = 0x1000, 0xA000, 0xE000, 0xF000
 """uSIDs: switch v is SWITCH + v + 1, host h of any switch HOST + h (RFC 9800, F3216)."""
@@ -26,35 +29,6 @@ CARRIER = 6
 """uSIDs in a carrier."""
 LONGEST = CARRIER - 2
 """Links of a path whose carrier ends in host and decapsulation."""
-CONWAY = {
-    4: (1, 1, 1),
-    8: (1, 0, 1, 1),
-    9: (1, 2, 2),
-    16: (1, 0, 0, 1, 1),
-    25: (1, 4, 2),
-    27: (1, 0, 2, 1),
-    32: (1, 0, 0, 1, 0, 1),
-    49: (1, 6, 3),
-    64: (1, 0, 1, 1, 0, 1, 1),
-    81: (1, 2, 0, 0, 2),
-    121: (1, 7, 2),
-    125: (1, 0, 3, 3),
-    128: (1, 0, 0, 0, 0, 0, 1, 1),
-    169: (1, 12, 2),
-    243: (1, 0, 0, 0, 2, 1),
-    256: (1, 0, 0, 0, 1, 1, 1, 0, 1),
-    289: (1, 16, 3),
-    343: (1, 6, 0, 4),
-    361: (1, 18, 2),
-    512: (1, 0, 0, 0, 0, 1, 0, 0, 0, 1),
-    529: (1, 21, 5),
-    625: (1, 0, 4, 4, 2),
-    729: (1, 0, 2, 0, 1, 2, 2),
-    841: (1, 24, 2),
-    961: (1, 29, 3),
-    1024: (1, 0, 0, 0, 1, 1, 0, 1, 1, 1, 1),
-}
-"""Conway polynomials of the fields whose order is no prime, leading coefficient first."""
 
 
 class HostPath(NamedTuple):
