@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extensions.simulation import packet_kernel as packets
-from extensions.simulation.hop_choice import drawn
+from extensions.simulation.hop_choice import ADAPTIVE, drawn
 from extensions.simulation.just_in_time import compiled, inner
 from extensions.simulation.packet_kernel import (
     ACCEPTED,
@@ -37,26 +37,28 @@ from extensions.simulation.packet_kernel import (
     choices,
     destination,
     made_next,
+    turned,
 )
 from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from extensions.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
 from extensions.simulation.table_hops import by_tables
 
-FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT, LISTED = range(9)
+FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT = range(8)
 """Columns of a buffer: the first packet's place, packets, flits, flits of the first that have left,
-`IDLE`, `WAITS` for a channel or `MOVES`, from which half cycle on, the egress, the next buffer,
-whether it is in its switch's list."""
-IDLE, WAITS, MOVES = range(3)
+its state, from which half cycle on, the egress, the next buffer."""
+ABSENT, IDLE, WAITS, MOVES = range(4)
+"""Of a buffer: not in its switch's list, without a packet, waits for a channel, moves."""
 UNROUTED = -9
 TURNS = 8
-"""Cycles that arrivals and credits are kept by, besides those of the longest link."""
+"""Cycles that arrivals and credits are kept by, besides those of the longest link; T is a power of
+two."""
 
 
 class FlitState(NamedTuple):
     """Everything that moves; names that `PacketState` has mean the same.
 
     slot: int32[S·L·V·B, 4], the goal, time and links of each packet, and the switch that it goes
-    by, or its mark. buffer: int32[S·L·V, 9]. owner, room: int32[2·S·L·V], the buffer that owns each
+    by, or its mark. buffer: int32[S·L·V, 8]. owner, room: int32[2·S·L·V], the buffer that owns each
     channel, -1 for none, and the flits that there is room for; channels to hosts behind those to
     switches. busy: int32[S, L·V] and its length, buffers that are not idle. queue: int32[S·L, Q],
     buffers that flits go to, behind the crossbar; queued: int32[S·L, 2], the first, and how many.
@@ -98,10 +100,10 @@ class FlitState(NamedTuple):
         like = packets.PacketState.of(net, traffic, rules, load, seed)
         buffers, ports = len(like.queue), len(like.port)
         flits = rules.depth * rules.length
-        turns = TURNS + int(net.delay.max())
+        turns = 1 << (TURNS - 1 + int(net.delay.max())).bit_length()
         return cls(
             slot=np.zeros((buffers * (rules.depth + 2), 4), np.int32),
-            buffer=np.zeros((buffers, 9), np.int32),
+            buffer=np.zeros((buffers, 8), np.int32),
             owner=np.full(2 * buffers, -1, np.int32),
             room=np.full(2 * buffers, flits, np.int32),
             busy=np.zeros_like(like.ready),
@@ -150,21 +152,23 @@ def advance(
 def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
     """Flits that have come, and credits."""
     ports = net.links + net.hosts
-    coming, buffer = state.coming[t % len(state.coming)], state.buffer
+    coming, buffer = state.coming[t & (len(state.coming) - 1)], state.buffer
     for i in range(coming[-1]):
         vc = coming[i]
         buffer[vc, FLITS] += 1
-        if buffer[vc, STATE] == IDLE:
+        if buffer[vc, STATE] <= IDLE:
             _begin(state, vc, vc // rules.vcs // ports, 2 * t)
     state.counts[INSIDE] += coming[-1]
     coming[-1] = 0
-    credit, buffers = state.credit[t % len(state.credit)], len(buffer)
+    credit, adaptive = state.credit[t & (len(state.credit) - 1)], rules.policy >= ADAPTIVE
     for i in range(credit[-1]):
         other = credit[i]
         state.room[other] += 1
+        if not adaptive:
+            continue
         arc = other // rules.vcs
-        if other >= buffers:
-            state.port[arc - buffers // rules.vcs, 3] -= 1
+        if arc >= len(net.end):
+            state.port[arc - len(net.end), 3] -= 1
         elif net.end[arc] >= 0:
             state.port[net.end[arc], 3] -= 1
     credit[-1] = 0
@@ -173,11 +177,11 @@ def _take_in(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int
 @inner
 def _begin(state: FlitState, vc: int, switch: int, half: int) -> None:
     """The head of a packet is at the front of a buffer."""
+    listed = state.buffer[vc, STATE] != ABSENT
     state.buffer[vc, STATE] = WAITS
     state.buffer[vc, SINCE] = half
     state.buffer[vc, OUT] = UNROUTED
-    if not state.buffer[vc, LISTED]:
-        state.buffer[vc, LISTED] = True
+    if not listed:
         state.busy[switch, state.active[switch]] = vc
         state.active[switch] += 1
 
@@ -185,7 +189,7 @@ def _begin(state: FlitState, vc: int, switch: int, half: int) -> None:
 @inner
 def _noted(events: NDArray[np.int32], when: int, what: int) -> None:
     """Note for a cycle."""
-    row = when % len(events)
+    row = when & (len(events) - 1)
     events[row, events[row, -1]] = what
     events[row, -1] += 1
 
@@ -196,7 +200,7 @@ def _stored(
 ) -> None:
     """A packet is on its way to a buffer."""
     depth = rules.depth + 2
-    into = vc * depth + (state.buffer[vc, FRONT] + state.buffer[vc, STORED]) % depth
+    into = vc * depth + turned(state.buffer[vc, FRONT] + state.buffer[vc, STORED], depth)
     state.slot[into, 0], state.slot[into, 1] = goal, made
     state.slot[into, 2], state.slot[into, 3] = hops, via
     state.buffer[vc, STORED] += 1
@@ -245,7 +249,7 @@ def _drain(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) 
         if state.queued[arc, 1]:
             first = state.queued[arc, 0]
             v = state.queue[arc, first]
-            state.queued[arc, 0] = first + 1 if first + 1 < width else 0
+            state.queued[arc, 0] = turned(first + 1, width)
             state.queued[arc, 1] -= 1
             if net.end[arc] >= 0:
                 when = t + WIRE + net.delay[arc]
@@ -269,14 +273,15 @@ def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, h
             continue
         busy = state.busy[switch]
         kept = asked = wanted = 0
+        first = half % count
         for i in range(count):
-            vc = busy[(i + half) % count]
+            vc = busy[turned(first + i, count)]
             if buffer[vc, STATE] == WAITS and buffer[vc, SINCE] <= half:
                 _give_channel(net, rules, state, vc, switch, half)
         for i in range(count):
             vc = busy[i]
             if buffer[vc, STATE] == IDLE:
-                buffer[vc, LISTED] = False
+                buffer[vc, STATE] = ABSENT
                 continue
             busy[kept] = vc
             kept += 1
@@ -290,7 +295,7 @@ def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, h
                     by_input[place] = v
                     inputs[asked] = place
                     asked += 1
-                elif (v - turn) % vcs < (by_input[place] - turn) % vcs:
+                elif _after(v, turn, vcs) < _after(by_input[place], turn, vcs):
                     by_input[place] = v
         state.active[switch] = kept
         for i in range(asked):
@@ -302,20 +307,26 @@ def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, h
                 by_output[out] = place
                 outputs[wanted] = out
                 wanted += 1
-            elif (place - turn) % ports < (by_output[out] - turn) % ports:
+            elif _after(place, turn, ports) < _after(by_output[out], turn, ports):
                 by_output[out] = place
         for i in range(wanted):
             out = outputs[i]
             place = by_output[out]
             arc = switch * ports + place
             vc = arc * vcs + by_input[place]
-            state.turn[arc, 0] = (by_input[place] + 1) % vcs
-            state.turn[switch * ports + out, 1] = (place + 1) % ports
+            state.turn[arc, 0] = turned(by_input[place] + 1, vcs)
+            state.turn[switch * ports + out, 1] = turned(place + 1, ports)
             unmark = marks and place < net.links
-            _pass_flit(rules, state, vc, t, half, unmark, net.delay)
+            _pass_flit(net, rules, state, vc, arc, t, half, unmark)
             by_output[out] = -1
         for i in range(asked):
             by_input[inputs[i]] = -1
+
+
+@inner
+def _after(place: int, turn: int, size: int) -> int:
+    """How far a place is behind the one whose turn it is."""
+    return place - turn if place >= turn else place - turn + size
 
 
 @inner
@@ -334,8 +345,9 @@ def _give_channel(
         first, count = choices(net, rules, vc, arc, out)
     else:
         first, count = len(buffer) + out * vcs, vcs
+    turn = half % count
     for i in range(count):
-        other = first + (half + i) % count
+        other = first + turned(turn + i, count)
         if state.owner[other] < 0:
             state.owner[other] = vc
             buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, NEXT] = MOVES, half + 1, other
@@ -365,13 +377,14 @@ def _route(
 
 @inner
 def _pass_flit(
+    net: SimulatedNetwork,
     rules: SwitchRules,
     state: FlitState,
     vc: int,
+    arc: int,
     t: int,
     half: int,
     unmark: bool,
-    delay: NDArray[np.int32],
 ) -> None:
     """A flit leaves its buffer, for the queue of a link; unmark: its packet loses its mark."""
     buffer, counts, length = state.buffer, state.counts, rules.length
@@ -386,24 +399,24 @@ def _pass_flit(
     buffer[vc, FLITS] -= 1
     state.room[other] -= 1
     state.port[out, 3] += 1
-    last = (state.queued[out, 0] + state.queued[out, 1]) % state.queue.shape[1]
-    state.queue[out, last] = other % rules.vcs
+    last = turned(state.queued[out, 0] + state.queued[out, 1], state.queue.shape[1])
+    state.queue[out, last] = other - (len(net.end) + out if local else net.end[out]) * rules.vcs
     state.queued[out, 1] += 1
-    _noted(state.credit, t + CREDIT + delay[vc // rules.vcs], vc)
+    _noted(state.credit, t + CREDIT + net.delay[arc], vc)
     counts[LAST] = t
     counts[INSIDE] -= 1
     if buffer[vc, SENT] < length:
         return
     state.owner[other] = -1
     buffer[vc, SENT] = 0
-    buffer[vc, FRONT] = (buffer[vc, FRONT] + 1) % (rules.depth + 2)
+    buffer[vc, FRONT] = turned(buffer[vc, FRONT] + 1, rules.depth + 2)
     buffer[vc, STORED] -= 1
     if buffer[vc, FLITS]:
         buffer[vc, STATE], buffer[vc, SINCE], buffer[vc, OUT] = WAITS, half + 1, UNROUTED
     else:
         buffer[vc, STATE] = IDLE
     if local:
-        done = t + state.queued[out, 1] - 1 + half % 2 + WIRE + delay[out]
+        done = t + state.queued[out, 1] - 1 + half % 2 + WIRE + net.delay[out]
         counts[DELIVERED] += 1
         counts[ACCEPTED] += rules.begin <= done < rules.end
         if rules.begin <= made < rules.end:

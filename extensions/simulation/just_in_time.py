@@ -32,7 +32,12 @@ def compiled(function: F) -> F:
 def inner(function: F) -> F:
     """The same, for compiled functions only: Python cannot call it, and it takes less time."""
     function.__qualname__ += f"_{SOURCES}"
-    return cast(F, numba.njit(**FAST, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+    return cast(
+        F,
+        numba.njit(**FAST, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(
+            function
+        ),
+    )
 
 
 def is_kept(loop: Callable[..., Any]) -> bool:

@@ -221,7 +221,13 @@ def destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: float)
     mine = arc % ports - net.links
     row = traffic.row[arc // ports * net.hosts + mine]
     low, last = traffic.first[row], traffic.first[row + 1] - 1
-    begin = low
+    begin, guess = low, min(low + int(u * (last - low + 1)), last)  # right if all are alike
+    if guess == last or traffic.below[guess] > u:
+        last = guess
+        if guess > low and traffic.below[guess - 1] <= u:
+            low = guess
+    else:
+        low = guess + 1
     while low < last:
         middle = (low + last) // 2
         if traffic.below[middle] > u:
@@ -296,13 +302,14 @@ def advance(
                     state.waiting[switch] += 1
             vc = after
         # Hosts send.
+        first = t // length % vcs
         for h in range(senders):
             if state.due[h] <= t:
                 arc = state.host[h]
                 for i in range(vcs):
-                    vc = arc * vcs + (t // length + i) % vcs
+                    vc = arc * vcs + turned(first + i, vcs)
                     if queue[vc, 1] < depth:
-                        into = vc * depth + (queue[vc, 0] + queue[vc, 1]) % depth
+                        into = vc * depth + turned(queue[vc, 0] + queue[vc, 1], depth)
                         if slot[into, 2] <= t:
                             if collective:
                                 made = packet_sent(messages, h, t + length)
@@ -324,7 +331,8 @@ def advance(
                             break
         # Switches match inputs with outputs: packets of odd length also in the middle of a cycle.
         for turn in range(net.switches * (1 + length % 2)):
-            switch, half = turn % net.switches, 2 * t + turn // net.switches
+            later = turn >= net.switches
+            switch, half = turn - later * net.switches, 2 * t + later
             count = state.waiting[switch]
             if not count:
                 continue
@@ -337,7 +345,7 @@ def advance(
                 if port[arc, 0] > half or port[out, 1] > half:
                     kept += 1
                     continue
-                begin = max(t + half % 2, port[out, 2])
+                begin = max(t + later, port[out, 2])
                 here = vc * depth + queue[vc, 0]
                 if out - switch * ports >= net.links:
                     if begin - t > room:
@@ -386,6 +394,12 @@ def advance(
 
 
 @inner
+def turned(place: int, size: int) -> int:
+    """A place of a ring, at most once around, without a division."""
+    return place if place < size else place - size
+
+
+@inner
 def _waits(
     net: SimulatedNetwork,
     change: NDArray[np.int32],
@@ -428,11 +442,12 @@ def _room(
     """
     depth = rules.depth
     first, count = choices(net, rules, vc, arc, out)
+    turn = begin // rules.length % count
     for i in range(count):
-        other = first + (begin // rules.length + i) % count
+        other = first + turned(turn + i, count)
         held = queue[other, 1]
         if held < depth:
-            into = other * depth + (queue[other, 0] + held) % depth
+            into = other * depth + turned(queue[other, 0] + held, depth)
             if slot[into, 2] <= t:
                 return int(into)
     return -1
