@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from inventory.problems import did_you_mean
 from inventory.values import NAMED, Line, Model, Name, Place, refusal
 
 SINGLE = "single"
 """The trunk that is a cable of its own for each link."""
 TRUNK_FIBRES = {"mpo8": 8, "mpo12": 12, "mpo16": 16, "mpo24": 24}
 """The library of trunks: fibres by name."""
-Trunk = Literal["single", "mpo8", "mpo12", "mpo16", "mpo24"]
 PATCH_PORTS = {"patch-24": 24, "patch-48": 48, "patch-96": 96, "patch-144": 144}
 """The library of patch panels: ports in front by name."""
 LANE = re.compile(r"([TF])([1-9][0-9]{0,3})\.([1-9][0-9]{0,3})|-")
@@ -27,6 +27,16 @@ def _lanes(text: str) -> str:
     return " ".join(text.split())
 
 
+def _trunks(text: str) -> str:
+    known = (SINGLE, *TRUNK_FIBRES)
+    for word in text.split() or [text]:
+        if word not in known:
+            todo = did_you_mean(word, known, "several are in one text: mpo12 mpo24")
+            raise refusal(f"names of {', '.join(known)}", todo)
+    return " ".join(text.split())
+
+
+Trunks = Annotated[Place, AfterValidator(_trunks)]
 Lanes = Annotated[Place, AfterValidator(_lanes)]
 
 
@@ -69,14 +79,16 @@ class Panels(Model):
     """Cassettes that the links of each cluster run through, or patch panels of each rack.
 
     Every switch has a ribbon to its own front port, a lane for each of its links in the order of
-    their ports. Behind are trunks to the cassettes of other clusters. With `types`, each cassette
-    is one of them; without, `polarfab cables BUILD --format cassettes` says which are needed.
+    their ports. Behind are trunks to the cassettes of other clusters. `trunk` has one name, or
+    several in one text: that with the fewest trunks is taken. With `types`, each cassette is one of
+    these, as few as serve; without, `polarfab cables BUILD --format cassettes` says which are
+    needed.
 
     With `patch`, a name of the library or of `types`, every link to another rack has a cord to a
     port of its own at a patch panel of that type, and so at its other end.
     """
 
-    trunk: Trunk = "mpo24"
+    trunk: Trunks = "mpo24"
     patch: Name | None = None
     types: dict[Name, CassetteType] = Field(default_factory=dict, json_schema_extra=NAMED)
 

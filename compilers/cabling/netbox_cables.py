@@ -73,11 +73,13 @@ def _trunks(
     plan: PanelPlan, chosen: NDArray[np.bool_], facts: list[tuple[Row, Row]]
 ) -> Iterator[Row]:
     single = bool(plan.turned.any())
-    links = np.bincount(plan.trunk[plan.trunk >= 0], minlength=len(plan.ends))
+    between = plan.trunk >= 0
+    last = np.zeros(len(plan.ends), np.int64)
+    np.maximum.at(last, plan.trunk[between], plan.position[between].max(axis=1) + 1)
     for t in np.flatnonzero(chosen).tolist():
         names = [plan.names[p] for p in plan.ends[t]]
         media, rest = facts[t]
-        ports = (trunk_ports(socket, int(links[t]), single) for socket in plan.sockets[t].tolist())
+        ports = (trunk_ports(socket, int(last[t]), single) for socket in plan.sockets[t].tolist())
         here, there = ports
         for n, (one, other) in enumerate(
             zip(here, there[::-1] if plan.turned[t] else there, strict=True), 1

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import chain, pairwise, zip_longest
 from typing import Any
 
@@ -28,6 +28,7 @@ from compilers.cabling.patch_panels import patched
 from compilers.cabling.phases import Phases
 from compilers.cabling.schedule_columns import label_prefix, labels_of
 from compilers.cabling.shuffle import Numbers, Shuffle, shuffle
+from compilers.cabling.stock import from_stock
 from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import added_clusters
@@ -46,14 +47,16 @@ CORD_COLUMNS = (
 class PanelPlan(Shuffle):
     """How each of E cables (links) runs through cassettes and trunks.
 
-    names: of the cassettes; rack: int64[C]. fibres: of a link.
+    names: of the cassettes; rack: int64[C]. trunk_name: the library's. room: how many links a trunk
+    holds.
     """
 
     cables: Cables
     wiring: Wiring
     names: tuple[str, ...]
     rack: Numbers
-    fibres: int
+    trunk_name: str
+    room: int
 
     def __repr__(self) -> str:
         """`<PanelPlan: 8 cassettes of 2 types, 28 trunks>`."""
@@ -70,15 +73,10 @@ class PanelPlan(Shuffle):
         """What a panel is called, and what leads from a switch to it."""
         return ("patch panel", "cord") if self.patch else ("cassette", "ribbon")
 
-    @property
-    def trunk_name(self) -> str:
-        """The library's name of the trunks."""
-        return self.cables.hardware.panels[0].trunk
-
-    @property
-    def room(self) -> int:
-        """How many links a trunk holds."""
-        return max(1, TRUNK_FIBRES.get(self.trunk_name, 0) // self.fibres)
+    def cost(self) -> tuple[int, ...]:
+        """What is kept small: types not in stock, types, trunks, their permutations, fibres."""
+        missing, fibres = len([*self.unknown_types()]), TRUNK_FIBRES.get(self.trunk_name, 0)
+        return missing, len(self.types), len(self.ends), len({*self.turned.tolist()}), fibres
 
     def trunk_label(self, trunk: int) -> str:
         """`T0012`; `P2-T0012` with several planes."""
@@ -125,22 +123,18 @@ class PanelPlan(Shuffle):
         patch = {"patch": self.types[0][0]} if self.patch else {}
         return {"panels": {"trunk": self.trunk_name, **patch, "types": types}}
 
-    def of_types(self) -> PanelPlan:
-        """The plan with the names of the inventory's types, where cassettes are of these."""
-        given = {f.front: f.name for f in self.cables.hardware.panels}
-        taken = set(given.values())
-        named = tuple(
-            (given.get(rows, f"{name}-new" if name in taken else name), rows)
-            for name, rows in self.types
-        )
-        return replace(self, types=named)
-
     def unknown_types(self) -> Iterator[Finding]:
         """Findings for cassettes of none of the types that the inventory has, if it has some."""
         given = {f.front: f.name for f in self.cables.hardware.panels if f.front}
-        for t, (_, needed) in enumerate(self.types if given else ()):
+        for t, (_, needed) in enumerate(self.types if given and not self.patch else ()):
             if needed not in given:
                 yield _unknown(self.names[int(np.argmax(self.kind == t))], needed, given)
+
+    @property
+    def unused_types(self) -> list[str]:
+        """The names of the types that the inventory has and no cassette is of."""
+        used = {name for name, _ in self.types}
+        return [f.name for f in self.cables.hardware.panels if f.name and f.name not in used]
 
     @property
     def loose(self) -> Numbers:
@@ -314,12 +308,13 @@ class PanelPlan(Shuffle):
             "fat_tree_radix": 2 * int(np.ceil((hosts / 2) ** 0.5)),
             "fat_tree_plugs": 2 * hosts,
         }
-        unlike = (
-            ("least_types", "reversed_trunks", "plugs_with_single_ports")
-            if self.patch
-            else ("cables",)
-        )
-        return {word: count for word, count in found.items() if word not in unlike}
+        unlike = {"cables"}
+        if self.patch:
+            unlike = {"least_types", "reversed_trunks", "plugs_with_single_ports"}
+        elif self.cables.hardware.panels[0].front:
+            unlike = {"cables", "least_types"}
+        unused = {"unused_types": self.unused_types} if self.unused_types else {}
+        return {word: count for word, count in found.items() if word not in unlike} | unused
 
 
 def lacks_links(known: Hardware) -> bool:
@@ -351,21 +346,30 @@ def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan
     if not known.panels or lacks_links(known):
         return None
     cables = cables_of(wiring, known)
+    fibres = int(known.cabling["cores"] * max(cables.lanes(wiring).max(initial=1), 1))
+    names = known.panels[0].trunk.split()
+    rooms = {n: 1 if n == SINGLE else TRUNK_FIBRES[n] // fibres for n in names}
+    if not any(rooms.values()):
+        required = f"a trunk of {fibres} fibres at least, as a link has"
+        raise Refused(Finding(("panels", "trunk"), required, names[-1], "name a larger one"))
+    plans = [_planned(topology, wiring, cables, n, room) for n, room in rooms.items() if room]
+    return min(plans, key=PanelPlan.cost)
+
+
+def _planned(
+    topology: Topology, wiring: Wiring, cables: Cables, trunk: str, room: int
+) -> PanelPlan:
+    """The panels with trunks of this name, which hold `room` links."""
+    known, given = cables.hardware, cables.hardware.panels[0]
     stage = topology.coordinates[:, -1].astype(np.int64)
     if not added_clusters(topology)[1]:
         stage = np.zeros(topology.graph.order, np.int64)
-    fibres = int(known.cabling["cores"] * max(cables.lanes(wiring).max(initial=1), 1))
-    given = known.panels[0]
-    room = 1 if given.trunk == SINGLE else TRUNK_FIBRES[given.trunk] // fibres
-    if not room:
-        required = f"a trunk of {fibres} fibres at least, as a link has"
-        raise Refused(Finding(("panels", "trunk"), required, given.trunk, "name a larger one"))
     if given.patch:
         front = given.front or straight_through(given.patch[0], room)
         found = patched(cables, stage, given.name, front)
         most = max(int(text.split(".")[1]) for text in front if text != "-")
         if most > room:
-            required = f"at most {room} positions at a port behind, as trunk {given.trunk} holds"
+            required = f"at most {room} positions at a port behind, as trunk {trunk} holds"
             raise Refused(Finding(("panels", "types", given.name, "front"), required, str(most)))
         rack, stems = found.home, known.rack_names
     else:
@@ -377,6 +381,11 @@ def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan
             found = boxed(cables, boxes, room)
         else:
             found = shuffle(cables, plug, stage, room)
+        if given.front:
+            step = np.zeros(len(found.home), np.int64)
+            step[found.panel] = stage[cables.ends].max(axis=1)[:, None]
+            stock = [(facts.name, facts.front) for facts in known.panels]
+            found = from_stock(found, stock, step, room)
         seat = np.lexsort((known.unit, known.rack, known.cluster))
         rack = known.rack[seat[np.searchsorted(known.cluster[seat], found.home)]].astype(np.int64)
         stems = tuple(f"{of_plane(known.plane)}{name}" for name in known.cluster_names)
@@ -384,15 +393,9 @@ def panel_plan(topology: Topology, wiring: Wiring, known: Hardware) -> PanelPlan
     for c in found.home.tolist():
         count[c] += 1
         names.append(f"{stems[c]}-P{count[c]}")
-    own = {
-        "cables": cables,
-        "wiring": wiring,
-        "names": tuple(names),
-        "rack": rack,
-        "fibres": fibres,
-    }
+    own = {"cables": cables, "wiring": wiring, "names": tuple(names), "rack": rack}
     whole: dict[str, Any] = {f.name: getattr(found, f.name) for f in fields(found)} | own
-    return PanelPlan(**whole) if given.patch else PanelPlan(**whole).of_types()
+    return PanelPlan(**whole, trunk_name=trunk, room=room)
 
 
 def layer1(wiring: Wiring, cables: Cables, plan: PanelPlan | None, u: int, v: int) -> Iterator[str]:
@@ -428,5 +431,5 @@ def _unknown(cassette: str, needed: tuple[str, ...], given: dict[tuple[str, ...]
         ("panels", "types", given[nearest], "front"),
         f"a type for cassette {cassette}: front port {front} is {here}",
         there,
-        "polarfab cables BUILD --format cassettes of a build without `types` prints these",
+        "polarfab cables FABRIC --format cassettes without `types` prints what is needed",
     )

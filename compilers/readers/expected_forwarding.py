@@ -375,6 +375,15 @@ def _staged_hosts(build: Build, vertex: int) -> Iterator[Value]:
         yield from ((port, *address) for address in _host_routes(build, vertex))
 
 
+def _staged_blocks(build: Build, vertex: int) -> Iterator[Value]:
+    """By the port where packets come in marked: the networks of the switch's own hosts."""
+    a = build.addressing
+    for port, _ in _onward(build, vertex) if build.topology.endpoints[vertex] else ():
+        yield port, str(a.network(vertex))
+        if a.ipv6:
+            yield port, str(a.network6(vertex))
+
+
 def _marked_devices(build: Build, vertex: int) -> Iterator[Value]:
     w = build.wiring
     mac, address = format_mac(0x025046800001 + vertex), f"fe80::1:0:{vertex + 1:x}"
@@ -447,6 +456,7 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "stage": _stages,
     "staged": _staged,
     "staged host": _staged_hosts,
+    "staged block": _staged_blocks,
     "thrown on": _thrown,
     "shared class": _shared_classes,
     "identity": _identity,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -126,9 +126,9 @@ class ListedRisk:
 
 @dataclass(frozen=True, slots=True)
 class CassetteFacts:
-    """A type of cassette (`inventory.panel_types`), and the trunk that all have.
+    """A type of cassette (`inventory.panel_types`), and the trunks in stock, as it has them.
 
-    patch: of a patch panel how many ports it has in front; front: () for one of the library.
+    patch: of a patch panel how many ports it has in front, else ().
     """
 
     name: str
@@ -243,14 +243,16 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0
 def _cassettes(panels: Panels) -> tuple[CassetteFacts, ...]:
     from inventory.panel_types import PATCH_PORTS
 
-    if panels.patch:
-        own = panels.types.get(panels.patch)
-        front, number = (own.front, own.part_number or "") if own else ((), "")
-        ports = len(front) or PATCH_PORTS[panels.patch]
-        return (CassetteFacts(panels.patch, panels.trunk, front, number, (ports,)),)
-    known = panels.types.items()
-    given = (CassetteFacts(n, panels.trunk, t.front, t.part_number or "") for n, t in known)
-    return tuple(given) or (CassetteFacts("", panels.trunk, (), ""),)
+    given = tuple(
+        CassetteFacts(name, panels.trunk, each.front, each.part_number or "")
+        for name, each in panels.types.items()
+    )
+    if not panels.patch:
+        return given or (CassetteFacts("", panels.trunk, (), ""),)
+    own = next((f for f in given if f.name == panels.patch), None)
+    ports = len(own.front) if own else PATCH_PORTS[panels.patch]
+    library = CassetteFacts(panels.patch, panels.trunk, (), "")
+    return (replace(own or library, patch=(ports,)), *(f for f in given if f is not own))
 
 
 def _spares(inventory: Inventory, wiring: Wiring) -> tuple[SpareNode, ...]:

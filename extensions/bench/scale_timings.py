@@ -176,10 +176,10 @@ def run(words: Sequence[str], patience: float, memory: int | None = None) -> Tak
         patience: seconds, by the clock.
         memory: bytes of address space that it may have.
     """
-    with TemporaryFile() as printed, TemporaryFile() as told:
+    with TemporaryFile() as printed, TemporaryFile() as errors:
         env = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=printed, stderr=told, env=env
+            words, stdin=subprocess.DEVNULL, stdout=printed, stderr=errors, env=env
         )
         try:
             if memory:
@@ -192,7 +192,7 @@ def run(words: Sequence[str], patience: float, memory: int | None = None) -> Tak
             process.kill()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        why = f"over {patience:,.0f} s" if late else _why(process.returncode, _text(told))
+        why = f"over {patience:,.0f} s" if late else _why(process.returncode, _text(errors))
         seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6
         return Taken(seconds, peak, why, _text(printed))
 
@@ -214,10 +214,10 @@ def _text(file: IO[bytes]) -> str:
     return file.read().decode(errors="replace").strip()
 
 
-def _why(code: int, told: str) -> str:
+def _why(code: int, errors: str) -> str:
     """Why a process failed: the last line that it said, "" where it did not."""
     if code == -signal.SIGKILL:
         return "killed, for memory as a rule"
-    if "MemoryError" in told or "bad_alloc" in told:
+    if "MemoryError" in errors or "bad_alloc" in errors:
         return "out of memory"
-    return (told or f"exit code {code}").splitlines()[-1] if code else ""
+    return (errors or f"exit code {code}").splitlines()[-1] if code else ""

@@ -43,13 +43,13 @@ def simgrid_speed(build: Build) -> float | None:
             (folder / file).write_text(text)
         size = str(packet * FLIT_BYTES)
         words = [folder / "packets", folder / "platform.xml", folder / "hostfile"]
-        told = _done([*words, str(rounds), size, "--log=root.thres:error"])
-    if told is None:
+        printed = _done([*words, str(rounds), size, "--log=root.thres:error"])
+    if printed is None:
         return None
     hops = SimulatedNetwork.of(build, 1).hops
     source = np.arange(order)[:, None]
     crossed = int(hops[source, (source + np.arange(1, rounds + 1)) % order].sum())
-    return crossed * packet / float(told)
+    return crossed * packet / float(printed)
 
 
 def _done(words: list[str | Path]) -> str | None:

@@ -154,14 +154,14 @@ class Probing:
         planes = sorted({self.probes[number].plane for number in lost})
         if len(planes) < 2:
             return ()
-        told = []
+        causes = []
         for plane in planes:
             own = [
                 {number for number in part if self.probes[number].plane == plane}
                 for part in (lost, arrived)
             ]
-            told.append(self.localise(*own).found)
-        return tuple(told) if all(told) else ()
+            causes.append(self.localise(*own).found)
+        return tuple(causes) if all(causes) else ()
 
     def _one_way(self, number: int) -> tuple[str, ...]:
         probe = self.probes[number]

@@ -53,8 +53,8 @@ def command(
         return
     if printed == "csv":
         raise click.UsageError("--format csv prints the probes; leave REPORT or --format csv out")
-    told = ProbeReport.read(report, [probing.carrier(probe) for probe in probing.probes])
-    found = probing.localise(told.lost, told.arrived)
+    reported = ProbeReport.read(report, [probing.carrier(probe) for probe in probing.probes])
+    found = probing.localise(reported.lost, reported.arrived)
     if printed == "json":
         print_json({"found": found.found or None, **asdict(found), "sentence": found.sentence()})
     else:

@@ -108,8 +108,8 @@ def check_subnet(
     except (OSError, UnicodeDecodeError) as error:
         file = Path(getattr(error, "filename", None) or folder)
         found.add(file, 0, "cannot be read", "a file of target opensm")
-    told = found.count, tuple(found.examples), found.accepted
-    return EmittedReport("opensm", switches, pairs, delivered, *told)
+    listed = found.count, tuple(found.examples), found.accepted
+    return EmittedReport("opensm", switches, pairs, delivered, *listed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,19 +186,19 @@ class _SubnetCheck:
         w = self.build.wiring
         most = max(len(names) for names in w.port_names)
         far = np.full((len(w.names), most + 1), -1)
-        told: Cables = {}
+        listed: Cables = {}
         host_at: dict[str, tuple[int, int]] = {}
         for (id_, port), (other, far_port, line) in subnet.cables.items():
             back = subnet.cables.get((other, far_port), ("", 0, 0))[:2]
             if back != (id_, port):
                 self.found.add(file, line, f"port {port} to {other}", "a cable with two ends")
             elif id_ in self.at and 0 < port <= most:
-                told[self.at[id_], port] = subnet.names[other][0], far_port, line
+                listed[self.at[id_], port] = subnet.names[other][0], far_port, line
                 if other in self.at:
                     far[self.at[id_], port] = self.at[other]
                 else:
                     host_at[other] = self.at[id_], port
-        self._compare_cables(told, file)
+        self._compare_cables(listed, file)
         self._compare_cables(self._topology(), self.folder / "fabric.topo")
         return far, host_at
 
@@ -233,7 +233,7 @@ class _SubnetCheck:
     def _topology(self) -> Cables:
         """The cables of the topology file, by vertex and port."""
         file = self.folder / "fabric.topo"
-        told: Cables = {}
+        listed: Cables = {}
         cables, mentions = read_topology(file, self.found)
         w = self.build.wiring
         systems = {
@@ -246,12 +246,12 @@ class _SubnetCheck:
         for (name, port), (other, far_port, line) in cables.items():
             ports = [end.removeprefix("P") for end in (port, far_port)]
             if name in self.vertex and all(map(str.isdecimal, ports)):
-                told[self.vertex[name], int(ports[0])] = other, int(ports[1]), line
+                listed[self.vertex[name], int(ports[0])] = other, int(ports[1]), line
             else:
                 self.found.add(file, line, f"{name} {port} -> {other} {far_port}", "no such end")
-        return told
+        return listed
 
-    def _compare_cables(self, told: Cables, file: Path) -> None:
+    def _compare_cables(self, listed: Cables, file: Path) -> None:
         w, hosts = self.build.wiring, self.build.wiring.host_port.shape[1]
         wanted: dict[tuple[int, int], tuple[str, int]] = {}
         for v in self.vertex.values():
@@ -262,8 +262,8 @@ class _SubnetCheck:
                 for h, p in enumerate(w.host_port[v].tolist())
                 if p
             }
-        for end in wanted.keys() | told.keys():
-            *says, line = told.get(end, ("nothing", 0, 0))
+        for end in wanted.keys() | listed.keys():
+            *says, line = listed.get(end, ("nothing", 0, 0))
             should = wanted.get(end, ("nothing", 0))
             if tuple(says) != should:
                 where = f"port {end[1]} of {w.names[end[0]]}"

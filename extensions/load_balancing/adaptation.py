@@ -228,11 +228,11 @@ class UgalAdaptation:
         return counted
 
     def _told(self, vertex: int) -> Answer:
-        def told(body: bytes | None) -> None:
+        def answered(body: bytes | None) -> None:
             if body is not None:
                 self.meter.counters(vertex, body, self._fabric.clock())
 
-        return told
+        return answered
 
 
 def _fit(

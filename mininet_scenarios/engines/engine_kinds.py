@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-
 from inventory.problems import InputError, Problem, did_you_mean, shown
 from mininet_scenarios.machine.preflight import FRAMEWORK_PACKAGES
 from mininet_scenarios.scenario.engine import Ability, Engine, Setup
 
-
-@dataclass(frozen=True, slots=True)
-class EngineKind:
-    """An engine that a scenario may name.
-
-    needs_framework: whether it runs the controller, on Ryu or os-ken. `make` imports what the
-    engine needs when it is called, and not before.
-    """
-
-    title: str
-    abilities: frozenset[Ability]
-    make: Callable[[Setup], Engine]
-    needs_framework: bool = False
-
-
-def _model(setup: Setup) -> Engine:
-    from mininet_scenarios.engines.model_engine import ModelEngine
-
-    return ModelEngine(setup)
+_ROUTED: frozenset[Ability] = frozenset({"counters", "links", "probe"})
+_OPENFLOW: frozenset[Ability] = _ROUTED | {"nodes", "miswire", "controller", "build"}
+_SWITCHES: frozenset[Ability] = _OPENFLOW | {"rules"}
+ENGINES: dict[str, frozenset[Ability]] = {
+    # Open vSwitch, Mininet hosts and the real controller, in namespaces of their own.
+    "mininet": _SWITCHES | {"flows", "rates"},
+    # A thousand switches in one Open vSwitch, and the real controller; no hosts.
+    "ovs-fabric": _SWITCHES | {"paths"},
+    # Linux kernels, and FRR's daemons, with the rendered configurations of these targets.
+    "linux": _ROUTED,
+    "frr": _ROUTED,
+    # The packet walker and max-min fair flows: no packet is sent.
+    "model": _OPENFLOW | {"flows", "rates", "paths"},
+}
+"""By name, the abilities. Those with rules run the controller, on Ryu or os-ken."""
 
 
-def _inner(setup: Setup, name: str) -> Engine:
+def make(name: str, setup: Setup) -> Engine:
+    """An engine; what it needs is imported now, and not before."""
+    if name == "model":
+        from mininet_scenarios.engines.model_engine import ModelEngine
+
+        return ModelEngine(setup)
     from mininet_scenarios.engines.inner_engine import FabricEngine, MininetEngine, RoutedEngine
 
     if name == "mininet":
@@ -39,41 +36,8 @@ def _inner(setup: Setup, name: str) -> Engine:
     return FabricEngine(setup) if name == "ovs-fabric" else RoutedEngine(setup, name)
 
 
-_ROUTED: frozenset[Ability] = frozenset({"counters", "links", "probe"})
-_OPENFLOW: frozenset[Ability] = _ROUTED | {"nodes", "miswire", "controller", "build"}
-ENGINES: dict[str, EngineKind] = {
-    "mininet": EngineKind(
-        title="Open vSwitch, Mininet hosts and the real controller, in namespaces of their own",
-        abilities=_OPENFLOW | {"flows", "rates", "rules"},
-        make=partial(_inner, name="mininet"),
-        needs_framework=True,
-    ),
-    "ovs-fabric": EngineKind(
-        title="a thousand switches in one Open vSwitch, and the real controller; no hosts",
-        abilities=_OPENFLOW | {"paths", "rules"},
-        make=partial(_inner, name="ovs-fabric"),
-        needs_framework=True,
-    ),
-    "linux": EngineKind(
-        title="Linux kernels that forward by the rendered configurations of the target linux",
-        abilities=_ROUTED,
-        make=partial(_inner, name="linux"),
-    ),
-    "frr": EngineKind(
-        title="FRR's daemons with the rendered configurations of the target frr",
-        abilities=_ROUTED,
-        make=partial(_inner, name="frr"),
-    ),
-    "model": EngineKind(
-        title="the packet walker and max-min fair flows: no packet is sent",
-        abilities=_OPENFLOW | {"flows", "rates", "paths"},
-        make=_model,
-    ),
-}
-
-
-def require(name: str, needed: dict[Ability, str]) -> EngineKind:
-    """The engine of that name.
+def require(name: str, needed: dict[Ability, str]) -> None:
+    """Pass where an engine has these abilities.
 
     Args:
         name: of `ENGINES`.
@@ -82,11 +46,10 @@ def require(name: str, needed: dict[Ability, str]) -> EngineKind:
     Raises:
         InputError: it lacks some of them; all at once.
     """
-    kind = ENGINES[name]
     problems = []
     for ability, purpose in needed.items():
-        if ability not in kind.abilities:
-            able = [other for other, k in ENGINES.items() if needed.keys() <= k.abilities]
+        if ability not in ENGINES[name]:
+            able = [other for other, k in ENGINES.items() if needed.keys() <= k]
             todo = f"use `engine {' or '.join(able)}`" if able else "leave it out"
             problems.append(
                 Problem(
@@ -98,7 +61,6 @@ def require(name: str, needed: dict[Ability, str]) -> EngineKind:
             )
     if problems:
         raise InputError(problems)
-    return kind
 
 
 def require_known(engine: str | None, framework: str | None) -> None:

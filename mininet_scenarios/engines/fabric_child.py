@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,19 @@ from numpy.typing import NDArray
 
 from compilers.wiring.addressing import format_mac
 from mininet_scenarios.engines.inner_child import OpenFlowChild, Reply, prepare, serve
-from mininet_scenarios.ovs.collectors import CollectorFrames, Collectors, FabricProbe
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
-from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
+from mininet_scenarios.ovs.frames import FrameWriter
 from mininet_scenarios.ovs.management_socket import sent_by_port
 from mininet_scenarios.ovs.openvswitch import Port
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.scenario.engine import (
-    SILENT,
+    Change,
     Counts,
-    LinkChange,
     Miswire,
-    NodeChange,
     Outage,
+    tally,
 )
+from mininet_scenarios.traffic.collectors import CollectorFrames, FabricProbe
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 """In a trace: a switch that the packet enters."""
@@ -36,7 +36,7 @@ class FabricChild(OpenFlowChild):
         super().__init__(job, reply)
         self.fabric = OvsFabric(self.build, self.ovs, self.hosts)
         self.writers: dict[int, FrameWriter] = {}
-        self.collectors: Collectors | None = None
+        self.numbered = 0
 
     def start(self) -> None:
         """Start the controller, and Open vSwitch with all its bridges."""
@@ -44,31 +44,23 @@ class FabricChild(OpenFlowChild):
         self.controller.start()
         self.ovs.start()
         self.fabric.start(CONTROLLER_ADDRESS)
-        self.collectors = Collectors(self.ovs, len(self.hosts))
 
     @property
     def outage(self) -> Outage:
         """As `OvsFabric` has it."""
         return self.fabric.outage
 
-    def suffer(self, event: LinkChange | NodeChange | Miswire) -> None:
+    def suffer(self, event: Change | Miswire) -> None:
         """Ports go and come."""
         self.fabric.suffer(self.outage.after(event))
 
     def exchanged(self, counts: Counts, version: int) -> tuple[Counts, ...]:
-        """Requests from collector to collector, and an answer to each that arrives."""
-        assert self.collectors is not None  # noqa: S101
-        writer, requests = self._writer(version), HostPackets.of(counts)
-        total = 2 * len(requests)
-        arrived = self.collectors.exchange(
-            writer, requests, lambda done, _: self._progress(done, total)
-        )
-        answers = requests[arrived != SILENT].back()
-        done = len(answers)
-        hops = self.collectors.exchange(
-            writer, answers, lambda more, _: self._progress(done + more, total)
-        )
-        return _tally(answers, hops, len(self.hosts))
+        """From collector to collector."""
+        pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
+        with closing(self.host_ends()) as ends:
+            hops = ends.send_pairs(self._writer(version), pairs, self._progress, self.numbered)
+        self.numbered += len(pairs)
+        return tally(pairs[:, 0], pairs[:, 1], hops, len(self.hosts))
 
     def port(self, switch: int, number: int) -> Port:
         """As `OvsFabric` has it."""
@@ -76,14 +68,12 @@ class FabricChild(OpenFlowChild):
 
     def host_ends(self) -> CollectorFrames:
         """The collectors."""
-        assert self.collectors is not None  # noqa: S101
-        return CollectorFrames(self.collectors.sockets, self.hosts.names)
+        return CollectorFrames(self.ovs.folder, self.hosts.names)
 
     def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
         """Start a probe over pairs of hosts."""
-        assert self.collectors is not None  # noqa: S101
         ends = np.array(pairs, np.int64).reshape(-1, 2)
-        self.probe = FabricProbe(self.collectors.sockets, self._writer(4), ends, interval)
+        self.probe = FabricProbe(self.host_ends(), self._writer(4), ends, interval)
         self.probe.start()
 
     def paths(self, pairs: list[list[int]]) -> list[list[str]]:
@@ -113,21 +103,6 @@ class FabricChild(OpenFlowChild):
             self.ovs.appctl("revalidator/wait")
         switches = {bridge_name(v): v for v in self.fabric.powered(self.outage)}
         return sent_by_port(self.ovs.folder, switches, self.build.wiring)
-
-
-def _tally(
-    packets: HostPackets, hops: NDArray[np.int16], hosts: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """replies, shortest and longest of an `Observation`: what arrived of these answers."""
-    replies = np.zeros((hosts, hosts), np.int64)
-    longest = np.full((hosts, hosts), SILENT, np.int64)
-    shortest = np.full((hosts, hosts), np.iinfo(np.int64).max)
-    packets, hops = packets[hops != SILENT], hops[hops != SILENT]
-    pair = packets.source, packets.destination
-    np.add.at(replies, pair[::-1], 1)
-    np.maximum.at(longest, pair, hops)
-    np.minimum.at(shortest, pair, hops)
-    return replies, np.where(longest == SILENT, SILENT, shortest), longest
 
 
 if __name__ == "__main__":

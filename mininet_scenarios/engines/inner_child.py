@@ -28,26 +28,25 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
-from mininet_scenarios.ovs.collectors import FabricProbe
 from mininet_scenarios.ovs.controller_process import ControllerProcess
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError, Port, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.scenario.engine import (
     EVENTS,
     BuildChange,
+    Change,
     ControllerChange,
     Counts,
     EngineError,
     Event,
     HostSample,
-    LinkChange,
     Miswire,
-    NodeChange,
     Outage,
+    tally,
 )
 from mininet_scenarios.scenario.timeline_events import as_cabled
-from mininet_scenarios.traffic.pinging import Answers, observed, ping_all
-from mininet_scenarios.traffic.probing import ProbeProcess
+from mininet_scenarios.traffic.collectors import FabricProbe
+from mininet_scenarios.traffic.probing import ProbeProcess, send_round
 from mininet_scenarios.traffic.rule_exercise import PortsDown, RuleExercise
 
 RUN = Path("/run")
@@ -110,59 +109,20 @@ class HostAddresses:
         plan, at = self.build.addressing, (int(self.who.switch[host]), int(self.who.number[host]))
         return str(plan.host(*at) if version == 4 else plan.host6(*at))
 
-    def gateway(self, host: int, version: int) -> str:
-        """The address of a host's gateway, of the same version."""
-        plan, vertex = self.build.addressing, int(self.who.switch[host])
-        return str(plan.gateway(vertex) if version == 4 else plan.network6(vertex)[1])
-
-    def ends(self) -> list[tuple[int, str]]:
+    def ends(self, version: int = 4) -> list[tuple[int, str]]:
         """Of each host a process in its namespace, and its address."""
-        return [(host.pid, self.address(i, 4)) for i, host in enumerate(self.hosts)]
+        return [(host.pid, self.address(i, version)) for i, host in enumerate(self.hosts)]
 
     def setup(self, host: int) -> list[str]:
         """What `ip -batch` configures in a host."""
-        plan = self.build.addressing
+        plan, vertex = self.build.addressing, int(self.who.switch[host])
         lines = ["link set lo up", "link set eth0 up"]
         lines.append(f"address add {self.address(host, 4)}/{plan.ipv4_length} dev eth0")
-        lines.append(f"route add default via {self.gateway(host, 4)}")
+        lines.append(f"route add default via {plan.gateway(vertex)}")
         if plan.ipv6:
             lines.append(f"address add {self.address(host, 6)}/64 dev eth0 nodad")
-            lines.append(f"route add default via {self.gateway(host, 6)}")
+            lines.append(f"route add default via {plan.network6(vertex)[1]}")
         return lines
-
-
-class Diverter:
-    """Puts a deliberately wrong table into a bridge, one group at a time, and repairs it."""
-
-    def __init__(self, ovs: PrivateOvs) -> None:
-        self.ovs = ovs
-        self.right: tuple[str, str] | None = None
-
-    def divert(self, switch: int, egress: int, port: int) -> None:
-        """Make one class of a switch leave by another port, in the switch itself.
-
-        Raises:
-            EngineError: it has no group that this would change.
-        """
-        bridge, group = bridge_name(switch), f"group_id={egress + 1},"
-        groups = self.ovs.ofctl("dump-groups", bridge).splitlines()
-        right = next((line.strip() for line in groups if group in line), "")
-        wrong = re.sub(r"output:\"?[^,\"]+\"?", f"output:{port}", right)
-        if right == wrong:
-            raise EngineError(f"switch {switch} has no group of egress class {egress} to change")
-        self.right = bridge, right
-        self._change_group(bridge, wrong)
-
-    def restore(self) -> None:
-        """Undo the last `divert`."""
-        if self.right:
-            self._change_group(*self.right)
-            self.right = None
-
-    def _change_group(self, bridge: str, group: str) -> None:
-        """Returns when packets follow the change: flows cached under the old group are gone."""
-        self.ovs.ofctl("mod-group", bridge, group)
-        self.ovs.appctl("revalidator/wait")
 
 
 class InnerChild(ABC):
@@ -187,7 +147,7 @@ class InnerChild(ABC):
         """Let an event happen."""
 
     def send(self, file: str, version: int) -> None:
-        """Send echo requests: `file` holds how many from host to host, as an array.
+        """Send packets: `file` holds how many from host to host, as an array.
 
         What came of them, and what left each port meanwhile (`Observation`), takes its place.
         """
@@ -200,15 +160,10 @@ class InnerChild(ABC):
         """int64[S, ports + 1]: packets that have left each switch by each port to another."""
 
     def exchanged(self, counts: Counts, version: int) -> tuple[Counts, ...]:
-        """replies, shortest and longest of an `Observation`: hosts ping each other."""
-        addresses = [self.network.address(i, version) for i in range(len(self.hosts))]
-        return observed(self.ping(counts, addresses), len(self.hosts))
-
-    def ping(self, counts: Counts, addresses: list[str]) -> dict[tuple[int, int], Answers]:
-        """So many echo requests from each host to each of these addresses."""
-        places = [host.pid for host in self.network.hosts]
-        requests = [(*pair, int(counts[pair])) for pair in zip(*np.nonzero(counts), strict=True)]
-        return ping_all(places, addresses, requests, self._progress)
+        """arrived, shortest and longest of an `Observation`: UDP from host to host."""
+        pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
+        hops = send_round(self.network.ends(version), pairs.tolist(), self._progress)
+        return tally(pairs[:, 0], pairs[:, 1], hops, len(self.hosts))
 
     def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
         """Start a probe over pairs of hosts (`ProbeProcess`)."""
@@ -229,7 +184,8 @@ class OpenFlowChild(InnerChild):
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
         super().__init__(job, reply)
         self.ovs = PrivateOvs(RUN / "ovs", logs=self.logs)
-        self.controller, self.diverter = ControllerProcess(job), Diverter(self.ovs)
+        self.controller = ControllerProcess(job)
+        self.right: tuple[str, str] | None = None
 
     @property
     @abstractmethod
@@ -237,7 +193,7 @@ class OpenFlowChild(InnerChild):
         """What is wrong with the network."""
 
     @abstractmethod
-    def suffer(self, event: LinkChange | NodeChange | Miswire) -> None:
+    def suffer(self, event: Change | Miswire) -> None:
         """Let it happen to cables and switches."""
 
     @abstractmethod
@@ -257,18 +213,31 @@ class OpenFlowChild(InnerChild):
         """Make one class of a switch leave by another port, in the switch itself.
 
         The controller is stopped meanwhile: it reads switches back, and would correct this one.
+
+        Raises:
+            EngineError: there is no group that this would change.
         """
+        bridge, group = bridge_name(self.vertex[switch]), f"group_id={egress + 1},"
+        groups = self.ovs.ofctl("dump-groups", bridge).splitlines()
+        right = next((line.strip() for line in groups if group in line), "")
+        wrong = re.sub(r"output:\"?[^,\"]+\"?", f"output:{port}", right)
+        if right == wrong:
+            raise EngineError(f"switch {switch} has no group of egress class {egress} to change")
         self.controller.pause()
-        try:
-            self.diverter.divert(self.vertex[switch], egress, port)
-        except EngineError:
-            self.controller.resume()
-            raise
+        self.right = bridge, right
+        self._change_group(bridge, wrong)
 
     def restore(self) -> None:
         """Undo the last `divert`."""
-        self.diverter.restore()
+        if self.right:
+            self._change_group(*self.right)
+            self.right = None
         self.controller.resume()
+
+    def _change_group(self, bridge: str, group: str) -> None:
+        """Returns when packets follow the change: flows cached under the old group are gone."""
+        self.ovs.ofctl("mod-group", bridge, group)
+        self.ovs.appctl("revalidator/wait")
 
     def happen(self, event: Event) -> None:
         """The controller is killed, in a round of a move too, started, or moves the fabric."""

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ import numpy as np
 
 from compilers.targets.target_lookup import target
 from mininet_scenarios.machine.preflight import namespaces, require_routers
-from mininet_scenarios.machine.runs import add_process
 from mininet_scenarios.scenario.engine import (
     Counts,
     Diversion,
@@ -41,52 +40,20 @@ CHILD_PATIENCE = 20
 """Seconds that the inner process may take to leave before it is killed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What the inner process needs: absolute folders of the build and for logs, and the rest.
+class InnerProcess:
+    """One of our modules as PID 1 of fresh namespaces; it answers by `inner_child.serve`.
 
-    hosts is how many of each switch's hosts take part, None for all. scratch is a folder that is to
-    go even when the outer process is killed, "" for none. rate is `Setup.rate`,
-    record `Setup.record`, and folders those of several builds, the first one first.
+    job: what it needs, for JSON: among it a folder for `logs`, and `scratch`, a folder that is to
+    go even when the outer process is killed, "" for none.
     """
 
-    build: str
-    logs: str
-    hosts: int | None
-    framework: str
-    unverified: bool
-    scratch: str
-    rate: float | None = None
-    record: str = ""
-    folders: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, setup: Setup) -> Job:
-        """The same in what JSON can hold."""
-        work = str(setup.work.resolve())
-        return cls(
-            build=str(setup.folder.resolve()),
-            logs=work,
-            hosts=setup.hosts,
-            framework=setup.framework,
-            unverified=setup.unverified,
-            scratch=work if setup.temporary else "",
-            rate=setup.rate,
-            record=str(setup.record or ""),
-            folders=tuple(str(folder.resolve()) for folder in setup.folders),
-        )
-
-
-class InnerProcess:
-    """One of our modules as PID 1 of fresh namespaces; it answers by `inner_child.serve`."""
-
-    def __init__(self, module: str, job: Job) -> None:
+    def __init__(self, module: str, job: dict[str, Any]) -> None:
         self.module, self.job = module, job
         self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         """Start it; `call` waits for it."""
-        command = [sys.executable, "-P", "-m", self.module, json.dumps(asdict(self.job))]
+        command = [sys.executable, "-P", "-m", self.module, json.dumps(self.job)]
         with self._log().open("w") as log:
             self.process = subprocess.Popen(
                 [*namespaces(), *command],
@@ -97,8 +64,6 @@ class InnerProcess:
                 bufsize=1,
                 start_new_session=True,
             )
-        if self.job.record:
-            add_process(Path(self.job.record), self.process.pid, self.module)
 
     def call(self, name: str, *arguments: Any, progress: Progress | None = None) -> Any:
         """A request and its answer.
@@ -144,7 +109,7 @@ class InnerProcess:
             process.wait()
 
     def _log(self) -> Path:
-        return Path(self.job.logs) / "inside.log"
+        return Path(self.job["logs"]) / "inside.log"
 
 
 class InnerEngine(Engine):
@@ -157,7 +122,18 @@ class InnerEngine(Engine):
         self.build, self.setup = setup.build, setup
         self.hosts = HostSample.of(setup.build, setup.hosts)
         self.versions: tuple[int, ...] = (4, 6) if setup.build.addressing.ipv6 else (4,)
-        self.inner = InnerProcess(f"{__package__}.{self.child}", Job.of(setup))
+        work = str(setup.work.resolve())
+        job = {
+            "build": str(setup.folder.resolve()),
+            "logs": work,
+            "hosts": setup.hosts,
+            "framework": setup.framework,
+            "unverified": setup.unverified,
+            "scratch": work if setup.temporary else "",
+            "rate": setup.rate,
+            "folders": [str(folder.resolve()) for folder in setup.folders],
+        }
+        self.inner = InnerProcess(f"{__package__}.{self.child}", job)
 
     def now(self) -> float:
         """Seconds on the clock that all processes of a machine share."""
@@ -187,7 +163,7 @@ class InnerEngine(Engine):
 
     def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
         """Send inside; a file takes the arrays there and back."""
-        file = Path(self.inner.job.logs) / "round.npz"
+        file = Path(self.inner.job["logs"]) / "round.npz"
         with file.open("wb") as out:
             np.save(out, counts)
         self.inner.call("send", str(file), version, progress=progress)
@@ -212,6 +188,25 @@ class InnerEngine(Engine):
         """What was heard inside."""
         return decode(self.inner.call("probe_stop"))
 
+    def carry(
+        self,
+        hosts: Sequence[str],
+        flows: Flows,
+        seconds: float,
+        progress: Progress,  # noqa: ARG002
+    ) -> Throughput:
+        """TCP by iperf3, UDP by a probe with large packets."""
+        number = self.numbers(hosts)
+        parts = number[flows.source], number[flows.destination], flows.rate
+        ends = zip(*(part.tolist() for part in parts), strict=True)
+        asked = list(ends), flows.protocol, flows.parallel, seconds
+        rates, loads = map(np.array, self.inner.call("carry", *asked))
+        return Throughput(rates, dict(zip(self.build.wiring.names, loads, strict=True)))
+
+    def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
+        """As Open vSwitch traces them."""
+        return tuple(map(tuple, self.inner.call("paths", self.ends(pairs).tolist())))
+
     def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
         """Send packets inside to every rule."""
         return Exercise.read(self.inner.call("exercise", repairs, tolerance, progress=progress))
@@ -227,21 +222,6 @@ class MininetEngine(InnerEngine):
     """Open vSwitch, Mininet and the controller, in namespaces of their own."""
 
     name, child = "mininet", "mininet_child"
-
-    def carry(
-        self,
-        hosts: Sequence[str],
-        flows: Flows,
-        seconds: float,
-        progress: Progress,  # noqa: ARG002
-    ) -> Throughput:
-        """TCP by iperf3, UDP by a probe with large packets."""
-        number = self.numbers(hosts)
-        parts = number[flows.source], number[flows.destination], flows.rate
-        ends = zip(*(part.tolist() for part in parts), strict=True)
-        asked = list(ends), flows.protocol, flows.parallel, seconds
-        rates, loads = map(np.array, self.inner.call("carry", *asked))
-        return Throughput(rates, dict(zip(self.build.wiring.names, loads, strict=True)))
 
     def prompt(self, terminal: str) -> None:
         """Let whoever sits at a terminal look around; Ctrl-C ends a command, not the network."""
@@ -260,10 +240,6 @@ class FabricEngine(InnerEngine):
 
     name, child = "ovs-fabric", "fabric_child"
     starts = "start {:,} bridges with {:,} cables"
-
-    def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
-        """As Open vSwitch traces them."""
-        return tuple(map(tuple, self.inner.call("paths", self.ends(pairs).tolist())))
 
 
 class RoutedEngine(InnerEngine):
@@ -284,7 +260,7 @@ class RoutedEngine(InnerEngine):
     def start(self, step: Step) -> None:
         """Render, start the inner process, and in it all the rest."""
         switches, links = self.build.tables.switches, self.build.topology.graph.size
-        rendered = Path(self.inner.job.logs) / self.name
+        rendered = Path(self.inner.job["logs"]) / self.name
         with step("render", f"render {switches} configurations for {self.name}") as told:
             target(self.name).render(self.build, rendered, progress=told)
         with step("start", f"start {switches} routers with {links} links, and their hosts") as told:

@@ -26,6 +26,7 @@ from mininet_scenarios.scenario.engine import (
     Diversion,
     Engine,
     Event,
+    Exercise,
     Flows,
     HostPair,
     HostSample,
@@ -69,15 +70,14 @@ class ModelEngine(Engine):
         progress: Progress,
         version: int,  # noqa: ARG002
     ) -> tuple[Counts, ...]:
-        """Walk requests and replies; a reply needs both directions."""
+        """Walk packets."""
         switch = self.hosts.switch
         hops = self.walked.first.astype(np.int64)[switch[:, None], switch]
-        arrives = hops >= 0
-        answered = np.where(arrives & arrives.T, counts, 0)
-        seen = np.where(answered.T > 0, hops, SILENT)
+        arrived = np.where(hops >= 0, counts, 0)
+        seen = np.where(arrived > 0, hops, SILENT)
         progress(int(counts.sum()), int(counts.sum()))
         loads = self.walked.loads(self.hosts.by_switch(counts, len(self.walked.first)))
-        return answered, seen, seen, loads
+        return arrived, seen, seen, loads
 
     def divert(self, diversion: Diversion) -> None:
         """Change the port of one class."""
@@ -169,6 +169,10 @@ class ModelEngine(Engine):
         """The walked ones."""
         ends, names = self.hosts.switch[self.ends(pairs)].tolist(), self.build.wiring.names
         return tuple(tuple(names[v] for v in self.walked.path(s, d)) for s, d in ends)
+
+    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
+        """Not asked for: there are no rules."""
+        raise NotImplementedError
 
     def stop(self, step: Step) -> None:
         """Nothing to take down."""

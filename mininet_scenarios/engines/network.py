@@ -28,11 +28,10 @@ from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.openvswitch import Database, Port, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import bridge_name, port_interface
 from mininet_scenarios.scenario.engine import (
+    Change,
     EngineError,
     HostSample,
-    LinkChange,
     Miswire,
-    NodeChange,
     Outage,
     Progress,
 )
@@ -238,14 +237,14 @@ class Faults:
         """The interface that a switch has at a port now."""
         return self.plugged.get((switch, port), port_interface(switch, port))
 
-    def suffer(self, event: LinkChange | NodeChange | Miswire) -> None:
+    def suffer(self, event: Change | Miswire) -> None:
         """Cut or mend cables, swap two, take power from switches: back again they know nothing."""
         self.outage = self.outage.after(event)
         if isinstance(event, Miswire):
             self._swap(event.one, event.other)
             return
         self._set_interfaces()
-        if isinstance(event, NodeChange):
+        if event.switches:
             self._power([self.vertex[name] for name in event.switches], event.up)
 
     def _power(self, switches: Iterable[int], up: bool) -> None:
@@ -277,10 +276,6 @@ class Faults:
             for (switch, port), name in zip(ends, names, strict=True)
         )
         self.plugged |= dict(zip(ends, names, strict=True))
-
-    def settle(self) -> None:
-        """Returns when packets follow what has changed."""
-        self.network.ovs.appctl("revalidator/wait")
 
     def _end(self, near: str, far: str) -> End:
         """The port of a cable at its far switch."""

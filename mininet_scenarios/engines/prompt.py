@@ -17,7 +17,7 @@ from compilers.tables.build import Build
 from compilers.tables.fib import FAULTS
 from inventory.problems import InputError
 from mininet_scenarios.engines.network import Faults
-from mininet_scenarios.scenario.engine import LinkChange, NodeChange
+from mininet_scenarios.scenario.engine import Change
 from mininet_scenarios.verdict.predict import Prediction
 
 SHOWN_PAIRS = 10
@@ -96,13 +96,10 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         known = self.predicted.walks
         elements = find_failures(self.build, line.strip())
         names = self.build.wiring.names
-        nodes = [element - known.links for element in elements if element >= known.links]
-        if nodes:
-            self.faults.suffer(NodeChange(tuple(names[node] for node in nodes), up))
+        nodes = tuple(names[each - known.links] for each in elements if each >= known.links)
         ends = [known.link_ends[element] for element in elements if element < known.links]
-        if links := tuple((names[u], names[v]) for u, v in ends):
-            self.faults.suffer(LinkChange(links, up))
-        self.faults.settle()
+        self.faults.suffer(Change(tuple((names[u], names[v]) for u, v in ends), nodes, up))
+        self.faults.network.ovs.appctl("revalidator/wait")
         now = self.predicted.under(self.faults.outage)
         power = self.faults.outage.up(names) & self.build.topology.endpoints
         pairs = power[:, None] & power & ~np.eye(known.switches, dtype=bool)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from compilers.targets.routed.interfaces import BRIDGE, LINUX
 from mininet_scenarios.engines.inner_child import RUN, InnerChild, Reply, prepare, serve
 from mininet_scenarios.engines.routers import Routers
-from mininet_scenarios.scenario.engine import Event, LinkChange
+from mininet_scenarios.scenario.engine import Change, Event
 from mininet_scenarios.verdict.predict import by_port
 
 TABLE, PRIORITY = "5046", "1"
@@ -35,10 +35,6 @@ class RoutedChild(InnerChild):
         daemons.mkdir()
         self.network = Routers(self.build, Path(rendered), target, self.hosts, daemons)
         self.network.start()
-        everyone = range(len(self.hosts))
-        for version in (4, 6) if self.build.addressing.ipv6 else (4,):
-            gateways = [self.network.gateway(i, version) for i in everyone]
-            self.ping(np.eye(len(everyone), dtype=np.int64), gateways)
         self.network.quieten()
 
     def divert(self, node: str, egress: int, port: int) -> None:
@@ -67,7 +63,7 @@ class RoutedChild(InnerChild):
 
     def happen(self, event: Event) -> None:
         """Take both ends of cables down, or up again."""
-        assert isinstance(event, LinkChange)  # noqa: S101
+        assert isinstance(event, Change)  # noqa: S101
         wiring = self.build.wiring
         for u, v in ((self.vertex[one], self.vertex[other]) for one, other in event.links):
             for here, there in ((u, v), (v, u)):

@@ -11,9 +11,9 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from concurrent.futures import ThreadPoolExecutor
-from ipaddress import IPv6Address
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from compilers.targets.routed.static_routes import LINK_LOCAL
 from mininet_scenarios.engines.inner_child import HostAddresses
 from mininet_scenarios.machine.netns import entered
 from mininet_scenarios.scenario.engine import EngineError, HostSample
-from mininet_scenarios.traffic.pinging import ping_all
 
 ROUTES_PATIENCE = 60.0
 ROUTES_POLL = 0.05
@@ -304,6 +303,8 @@ NAMESPACES_AT_ONCE = 4
 """Routers that are started at the same time."""
 MEETING_AT_ONCE = 16
 """Routers that ask for their neighbours before these are kept."""
+MEETING = 5.0
+"""Seconds that these may take to answer."""
 LASTING = {"base_reachable_time_ms": 36_000_000, "delay_first_probe_time": 0}
 """Neighbours ask for each other at once, and know each other for hours: questions are packets."""
 
@@ -423,19 +424,20 @@ class Routers(HostAddresses):
         meeting = sorted({v for v, _ in met})
         for start in range(0, len(meeting), MEETING_AT_ONCE):
             vertices = meeting[start : start + MEETING_AT_ONCE]
-            asked = [
-                ((self.switches[v].pid, self.name(v, k)), address)
-                for v, k in sorted(met)
-                if v in vertices
-                for address in self.routers[v].next_hops(int(far[v, k]))
-            ]
-            for is_v6 in (True, False):
-                some = [each for each in asked if (":" in each[1]) == is_v6]
-                if some:
-                    places, addresses = zip(*some, strict=True)
-                    ping_all(places, addresses, [(i, i, 1) for i in range(len(some))], _silent)
+            asked: dict[int, set[tuple[str, str]]] = {
+                at: {
+                    (str(ip_address(address)), self.name(v, k))
+                    for v, k in met
+                    if v == at
+                    for address in self.routers[v].next_hops(int(far[v, k]))
+                }
+                for at in vertices
+            }
             for vertex in vertices:
-                _keep_neighbours(self.switches[vertex])
+                lines = map("neigh replace {0[0]} dev {0[1]} use".format, sorted(asked[vertex]))
+                self.switches[vertex].run("ip", "-batch", "-", text="\n".join(lines))
+            for vertex in vertices:
+                _keep_neighbours(self.switches[vertex], asked[vertex])
 
 
 def _remember_neighbours() -> None:
@@ -445,15 +447,19 @@ def _remember_neighbours() -> None:
             (known / setting).write_text(str(value))
 
 
-def _keep_neighbours(space: Space) -> None:
-    """Permanent ones are not counted in the kernel's table, one for all namespaces (gc_thresh3)."""
-    known = json.loads(space.run("ip", "-json", "neigh", "show", "nud", "reachable"))
+def _keep_neighbours(space: Space, asked: Set[tuple[str, str]]) -> None:
+    """Permanent ones are not counted in the kernel's table, one for all namespaces (gc_thresh3).
+
+    asked: addresses and interfaces of those that are to answer first, in `MEETING` seconds.
+    """
+    limit, known = time.monotonic() + MEETING, list[dict[str, Any]]()
+    while time.monotonic() < limit:
+        known = json.loads(space.run("ip", "-json", "neigh", "show", "nud", "reachable"))
+        if asked <= {(each["dst"], each["dev"]) for each in known}:
+            break
+        time.sleep(ROUTES_POLL)
     form = "neigh replace {dst} lladdr {lladdr} dev {dev} nud permanent".format_map
     space.run("ip", "-batch", "-", text="\n".join(map(form, known)))
-
-
-def _silent(done: int, total: int) -> None:
-    """Progress of what takes no time."""
 
 
 def _tentative(address: list[str]) -> bool:

@@ -11,7 +11,6 @@ import os
 import resource
 import shutil
 import subprocess
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -152,65 +151,41 @@ NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 PROCESSES = Path("/proc/sys/kernel/pid_max")
 
 
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """Megabytes of memory, open files of one process, processes, entries of neighbour tables."""
-
-    memory: int
-    files: int
-    processes: int
-    neighbours: int
-
-
-def needed(build: Build, hosts: HostSample) -> Amounts:
-    """The resources for a network of this build with these hosts."""
-    ports = int(np.count_nonzero(build.wiring.far >= 0)) + len(hosts)
-    return Amounts(
-        memory=round(BASE + A_PORT * ports + A_HOST * len(hosts)),
-        files=2 * ports + 256,
-        processes=4 * len(hosts) + 64,
-        neighbours=2 * len(hosts),
-    )
-
-
-def available() -> Amounts:
-    """The resources of this machine; those that cannot be read count as sufficient."""
-    return Amounts(
-        memory=memory.available() >> 20,
-        files=_limit(resource.RLIMIT_NOFILE),
-        processes=min(_limit(resource.RLIMIT_NPROC), _number(PROCESSES)),
-        neighbours=_number(NEIGHBOURS),
-    )
-
-
-def require_resources(
-    build: Build, hosts: HostSample, flows: FlowSpec | None = None, here: Amounts | None = None
-) -> None:
-    """Nothing, where there is enough, and iperf3 for TCP flows.
+def require_resources(build: Build, hosts: HostSample, flows: FlowSpec | None = None) -> None:
+    """Nothing, where there is enough, and iperf3 for TCP flows; what cannot be read is enough.
 
     Raises:
         InputError: what is short, all at once.
     """
-    here, wanted = here or available(), needed(build, hosts)
+    ports = int(np.count_nonzero(build.wiring.far >= 0)) + len(hosts)
+    wanted_memory, files = round(BASE + A_PORT * ports + A_HOST * len(hosts)), 2 * ports + 256
+    processes, neighbours = 4 * len(hosts) + 64, 2 * len(hosts)
     smaller = "a smaller fabric, fewer hosts (hosts: 1), or `engine model`"
-    todo = {
-        "memory": ("{:,} MB of memory", smaller),
-        "files": ("{:,} open files per process", f"ulimit -Hn {wanted.files}, or {smaller}"),
-        "processes": ("{:,} processes", f"ulimit -u {wanted.processes}, or {smaller}"),
-        "neighbours": (
-            "{:,} entries in the neighbour tables of all namespaces (gc_thresh3)",
-            f"as root: sysctl -w net.ipv4.neigh.default.gc_thresh3={wanted.neighbours}",
+    amounts = (
+        (wanted_memory, memory.available() >> 20, "{:,} MB of memory", smaller),
+        (
+            files,
+            _limit(resource.RLIMIT_NOFILE),
+            "{:,} open files per process",
+            f"ulimit -Hn {files}, or {smaller}",
         ),
-    }
+        (
+            processes,
+            min(_limit(resource.RLIMIT_NPROC), _number(PROCESSES)),
+            "{:,} processes",
+            f"ulimit -u {processes}, or {smaller}",
+        ),
+        (
+            neighbours,
+            _number(NEIGHBOURS),
+            "{:,} entries in the neighbour tables of all namespaces (gc_thresh3)",
+            f"as root: sysctl -w net.ipv4.neigh.default.gc_thresh3={neighbours}",
+        ),
+    )
     problems = [
-        Problem(
-            key="engine mininet",
-            required=words.format(getattr(wanted, name)),
-            given=f"{getattr(here, name):,}",
-            todo=hint,
-        )
-        for name, (words, hint) in todo.items()
-        if getattr(here, name) < getattr(wanted, name)
+        Problem(key="engine mininet", required=words.format(wanted), given=f"{here:,}", todo=todo)
+        for wanted, here, words, todo in amounts
+        if here < wanted
     ]
     if flows and flows.protocol == "tcp" and not shutil.which("iperf3"):
         todo_too = "apt install iperf3, or protocol: udp"

@@ -1,12 +1,8 @@
 """Frames of hosts, the only place that writes them: many at once, and how they have to arrive.
 
-Packets that are counted are TCP (Open vSwitch's hash leaves UDP ports out) with the reset flag, so
-that no host answers. Behind the TCP header are four numbers: which round, from which host, to which
-host, and its number among those of the pair; the number is the TCP destination port, too.
-
-Crafted frames are of every kind. They end with a mark, which numbers them, and a filling up to
-their size. Checksums of UDP, TCP and ICMP are wrong, so that no host answers; switches do not look
-at them.
+They are of every kind, and end with a mark, which numbers them, and a filling up to their size. TCP
+has the reset flag, so that no host answers; Open vSwitch's hash leaves UDP ports out. Checksums of
+UDP, TCP and ICMP are wrong, so that no host answers; switches do not look at them.
 """
 
 from __future__ import annotations
@@ -32,24 +28,10 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     SOLICITATION,
     TARGET_LINK_LAYER,
 )
-from compilers.targets.openflow.message_parts import (
-    Column,
-    mac_bytes,
-    packet_out,
-    unbundled,
-)
-from compilers.targets.openflow.protocol import (
-    HEADER,
-    LOCAL,
-    OXM,
-    PACKET_IN,
-    PACKET_PAD,
-    MessageType,
-)
-from mininet_scenarios.ovs.management_socket import headers
-from mininet_scenarios.scenario.engine import HostSample
+from compilers.targets.openflow.message_parts import mac_bytes
+from mininet_scenarios.scenario.engine import HostSample, hops_of
 
-TCP_NUMBER, RESET, SOURCE_PORT, FIRST_PORT = 6, 4, 9, 1024
+TCP_NUMBER, RESET = 6, 4
 ETHERTYPES = {4: 0x0800, 6: 0x86DD}
 
 
@@ -74,37 +56,6 @@ TCP = _header(
     "urgent:>u2"
 )
 """RFC 9293, §3.1."""
-MARK = _header("round:>u4 source:>u4 destination:>u4 number:>u4")
-"""The four numbers of a packet."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HostPackets:
-    """n packets: from and to which hosts, int64[n] each, and their numbers, int64[n], from 0."""
-
-    source: NDArray[np.int64]
-    destination: NDArray[np.int64]
-    number: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def __getitem__(self, which: Any) -> HostPackets:
-        return HostPackets(self.source[which], self.destination[which], self.number[which])
-
-    @classmethod
-    def of(cls, counts: NDArray[np.int64]) -> HostPackets:
-        """counts[i, j] of them from host i to host j."""
-        pairs = np.argwhere(counts)
-        times = counts[tuple(pairs.T)]
-        first = np.repeat(np.cumsum(times) - times, times)
-        source, destination = np.repeat(pairs, times, axis=0).T
-        return cls(source, destination, np.arange(len(source)) - first)
-
-    def back(self) -> HostPackets:
-        """The answers to them."""
-        return HostPackets(self.destination, self.source, self.number)
-
 
 UDP_NUMBER, DISCARD = 17, 9
 ECHO_REPLY = {4: (1, 0), 6: (58, 129)}
@@ -162,6 +113,12 @@ class CraftedFrames:
     def __len__(self) -> int:
         return len(self.source)
 
+    def by_host(self, names: Sequence[str]) -> list[HostFrame]:
+        """Each with the name of the host that sends it."""
+        width, data = self.sent.dtype.itemsize, self.sent.tobytes()
+        rows = (data[place : place + width] for place in range(0, len(data), width))
+        return list(zip((names[i] for i in self.source.tolist()), rows, strict=True))
+
     def difference(self, number: int, data: bytes) -> tuple[int, str]:
         """Links that an arrived frame has crossed, and what is not as it has to be; "" if whole."""
         if len(data) != self.arriving.dtype.itemsize:
@@ -196,8 +153,7 @@ class Question:
 class FrameWriter:
     """Writes frames of one version of the Internet protocol as they leave their hosts.
 
-    gateway: uint8[1, 6], its MAC address; mac, address: those of the hosts. row: a packet-in with
-    one of the packets that are counted.
+    gateway: uint8[1, 6], its MAC address; mac, address: those of the hosts.
     """
 
     def __init__(self, build: Build, hosts: HostSample, version: int) -> None:
@@ -211,12 +167,6 @@ class FrameWriter:
             self.address = np.frombuffer(packed, ">u8").reshape(-1, 2)
         self.gateway = mac_bytes(np.array([plan.gateway_mac], np.uint64))
         self.mac = mac_bytes(plan.host_mac[hosts.switch, hosts.number])
-        match = ("field", OXM.dtype), ("in_port", ">u4"), ("match_end", "V4")
-        packet = ("ethernet", ETHERNET), *IP[version].descr, ("tcp", TCP), *MARK.descr
-        pad = "packet_pad", f"V{PACKET_PAD}"
-        self.row = np.dtype(
-            [("message", HEADER.dtype), ("head", PACKET_IN.dtype), *match, pad, *packet]
-        )
 
     def frames(
         self,
@@ -282,40 +232,6 @@ class FrameWriter:
         _live_less(arriving["ip"], self.version, 1)
         return CraftedFrames(kind, self.version, source, destination, sent, arriving)
 
-    def outs(self, packets: HostPackets, ports: NDArray[np.int64], turn: int) -> NDArray[np.void]:
-        """A packet-out each, [n] of opaque bytes: the packet leaves the bridge by its port."""
-        frames = self._frames(packets, turn)
-        frames = frames.view(f"V{frames.dtype.itemsize}")
-        message = packet_out(LOCAL, "port", (Column("frame", frames.dtype),))
-        block = unbundled(message, 0, len(frames), port=ports, frame=frames).block
-        return block.view(f"V{block.shape[1]}")[:, 0]
-
-    def ins(self, data: bytes) -> NDArray[Any]:
-        """The packets in these messages, in rows of `row`; other messages are left out."""
-        width = self.row.itemsize
-        if len(data) % width == 0:
-            rows = np.frombuffer(data, self.row)
-            head = rows["message"]
-            if np.all((head["type"] == MessageType.PACKET_IN) & (head["length"] == width)):
-                return rows
-        found = [
-            data[start : start + width]
-            for start, kind, length in headers(data)
-            if (kind, length) == (MessageType.PACKET_IN, width)
-        ]
-        return np.frombuffer(b"".join(found), self.row)
-
-    def _frames(self, packets: HostPackets, turn: int) -> NDArray[np.void]:
-        """[n]: the packets as they leave their hosts."""
-        members = ("tcp", TCP), ("mark", MARK)
-        frames = self.frames(packets.source, packets.destination, TCP_NUMBER, members)
-        tcp, mark = frames["tcp"], frames["mark"]
-        tcp["from"], tcp["to"] = SOURCE_PORT, FIRST_PORT + packets.number
-        tcp["words"], tcp["flags"] = TCP.itemsize // 4 << 4, RESET
-        mark["round"], mark["number"] = turn, packets.number
-        mark["source"], mark["destination"] = packets.source, packets.destination
-        return frames
-
     def questions(self) -> list[Question]:
         """What every host asks, by ARP or neighbour discovery, and one frame that no rule knows."""
         found, gateway = [], self.gateway.tobytes()
@@ -351,10 +267,16 @@ def checksum(headers: NDArray[np.void]) -> NDArray[np.int64]:
 
 def marked(data: bytes) -> int | None:
     """The number of one of our frames."""
-    place = data.find(MAGIC)
-    if place < 0 or place + FRAME_MARK.itemsize > len(data):
+    place = data.find(MAGIC) + len(MAGIC)
+    if place < len(MAGIC) or place + 4 > len(data):
         return None
-    return int(np.frombuffer(data, FRAME_MARK, 1, place)["number"][0])
+    return int.from_bytes(data[place : place + 4], "big")
+
+
+def links_of(data: bytes) -> int:
+    """How many a frame has crossed, by its time to live."""
+    four = int.from_bytes(data[12:14], "big") == ETHERTYPES[4]
+    return hops_of(data[ETHERNET.itemsize + IP[4 if four else 6].fields["ttl"][1]])  # type: ignore[index]
 
 
 def _segment(

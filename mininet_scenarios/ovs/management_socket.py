@@ -10,7 +10,7 @@ from __future__ import annotations
 import selectors
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,11 +19,15 @@ from numpy.typing import NDArray
 
 from compilers.targets.openflow.bundled_blocks import ROW, entries, heads, restated
 from compilers.targets.openflow.flow_tables import generation_of
+from compilers.targets.openflow.message_parts import output
 from compilers.targets.openflow.protocol import (
+    ANY,
     BUCKET_COUNTER,
     FLOW_STATS,
     GROUP_STATS,
     HEADER,
+    LOCAL,
+    PACKET_OUT,
     PORT_STATS,
     SET_CONFIG,
     WHOLE_PACKET,
@@ -34,7 +38,8 @@ from compilers.targets.openflow.protocol import (
     padded,
 )
 from compilers.wiring.wiring import Wiring
-from controller.openflow import messages, multipart
+from controller.openflow import messages as openflow
+from controller.openflow import multipart
 from controller.openflow.row_forms import place
 from controller.switches.reconcile import held
 from mininet_scenarios.ovs.openvswitch import DAEMON_PATIENCE, OpenVSwitchError
@@ -57,12 +62,6 @@ class ManagementConnection:
         self.socket.setblocking(False)
         self.outgoing = bytearray()
         self.incoming = bytearray()
-
-    def __enter__(self) -> ManagementConnection:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.socket.close()
 
     def flush(self) -> None:
         """Send as much of `outgoing` as the switch takes now."""
@@ -90,9 +89,9 @@ class ManagementConnection:
         for start, kind, length in headers(self.incoming):
             end = start + length
             if kind == MessageType.ECHO_REQUEST:
-                self.outgoing += messages.echo_reply(bytes(self.incoming[start:end]))
+                self.outgoing += openflow.echo_reply(bytes(self.incoming[start:end]))
             if kind == MessageType.ERROR:
-                error = messages.Error.read(bytes(self.incoming[start:end]))
+                error = openflow.Error.read(bytes(self.incoming[start:end]))
                 raise OpenVSwitchError(f"OpenFlow error of type {error.type}, code {error.code}")
         whole = bytes(self.incoming[:end])
         del self.incoming[:end]
@@ -108,6 +107,57 @@ def headers(data: bytes | bytearray) -> Iterator[tuple[int, int, int]]:
             return
         yield start, kind, length
         start += length
+
+
+def messages(
+    connections: Sequence[ManagementConnection], patience: float
+) -> list[tuple[int, int, bytes]]:
+    """Send what waits; messages that come first within so many seconds: whose, their type, whole.
+
+    Raises:
+        OpenVSwitchError: a switch has hung up, or sent an error.
+    """
+    found = []
+    with selectors.DefaultSelector() as selector:
+        for number, connection in enumerate(connections):
+            connection.flush()
+            events = selectors.EVENT_READ | selectors.EVENT_WRITE * bool(connection.outgoing)
+            selector.register(connection.socket, events, number)
+        for key, events in selector.select(patience):
+            if events & selectors.EVENT_READ:
+                data = connections[key.data].read()
+                found += [(key.data, k, data[at : at + size]) for at, k, size in headers(data)]
+    return found
+
+
+def settle(connections: Sequence[ManagementConnection]) -> list[tuple[int, int, bytes]]:
+    """Send all that waits; the messages that come until all of it has been done.
+
+    A bridge hands over packet-ins before it reads its messages: after its second barrier nothing
+    from before the first one is left.
+
+    Raises:
+        OpenVSwitchError: one does not answer.
+    """
+    found: list[tuple[int, int, bytes]] = []
+    for _ in range(2):
+        unanswered, deadline = len(connections), time.monotonic() + DAEMON_PATIENCE
+        for connection in connections:
+            connection.outgoing += message(MessageType.BARRIER_REQUEST, 0)
+        while unanswered:
+            heard = messages(connections, 1)
+            unanswered -= sum(kind == MessageType.BARRIER_REPLY for _, kind, _ in heard)
+            found += heard
+            if time.monotonic() > deadline:
+                raise OpenVSwitchError(f"{unanswered} bridges do not answer")
+    return found
+
+
+def frame_out(data: bytes, port: int, in_port: int = LOCAL) -> bytes:
+    """A packet-out: the frame leaves by a port, or goes through the tables (`TABLES`)."""
+    action = b"".join(part for part in output(port) if isinstance(part, bytes))
+    head = PACKET_OUT.pack(buffer=ANY, in_port=in_port, actions_length=len(action))
+    return message(MessageType.PACKET_OUT, 0, head + action + data)
 
 
 def sent_by_port(folder: Path, bridges: Mapping[str, int], wiring: Wiring) -> NDArray[np.int64]:
@@ -140,38 +190,23 @@ def replies(
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
-    request = multipart.request(kind, 0, wanted)
-    found: dict[str, bytearray] = {}
-    with selectors.DefaultSelector() as selector:
-        for bridge in bridges:
-            connection = ManagementConnection(folder / f"{bridge}.mgmt")
-            connection.outgoing += request
-            connection.flush()
-            selector.register(connection.socket, selectors.EVENT_READ, (bridge, connection))
-            found[bridge] = bytearray()
-        deadline = time.monotonic() + DAEMON_PATIENCE
-        while waiting := len(selector.get_map()):
-            if time.monotonic() > deadline:
-                raise OpenVSwitchError(f"no answer from {waiting} bridges")
-            for key, _ in selector.select(1):
-                bridge, connection = key.data
-                body, more = _parts(connection.read())
-                found[bridge] += body
-                if not more:
-                    selector.unregister(connection.socket)
-                    connection.socket.close()
-    return {bridge: bytes(body) for bridge, body in found.items()}
-
-
-def _parts(data: bytes) -> tuple[bytes, bool]:
-    """The bodies of the replies in the data, and whether more will come."""
-    bodies, more = [], True
-    for start, kind, length in headers(data):
-        if kind == MessageType.MULTIPART_REPLY:
-            _, body, last = multipart.part(data[start : start + length])
-            bodies.append(body)
-            more = not last
-    return b"".join(bodies), more
+    names, request = list(bridges), multipart.request(kind, 0, wanted)
+    connections = [ManagementConnection(folder / f"{bridge}.mgmt") for bridge in names]
+    for connection in connections:
+        connection.outgoing += request
+    found = [bytearray() for _ in names]
+    waiting, deadline = set(range(len(names))), time.monotonic() + DAEMON_PATIENCE
+    while waiting:
+        if time.monotonic() > deadline:
+            raise OpenVSwitchError(f"no answer from {len(waiting)} bridges")
+        for number, answer, data in messages(connections, 1):
+            if answer == MessageType.MULTIPART_REPLY:
+                _, body, last = multipart.part(data)
+                found[number] += body
+                waiting -= {number} if last else set()
+    for connection in connections:
+        connection.socket.close()
+    return dict(zip(names, map(bytes, found), strict=True))
 
 
 RuleKey = tuple[int, tuple[object, ...]]

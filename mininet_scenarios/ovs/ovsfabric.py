@@ -62,6 +62,8 @@ class OvsFabric:
         """
         self.controller = controller
         self.database.add_bridges(self._bridges(self.outage))
+        for number in range(-(-len(self.hosts) // COLLECTED)):
+            self.ovs.ofctl("add-flow", collector_name(number), "actions=controller:65535")
 
     def suffer(self, outage: Outage) -> None:
         """Make this, and nothing else, be wrong: ports go and come at both ends, bridges too.

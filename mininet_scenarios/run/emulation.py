@@ -34,16 +34,15 @@ from compilers.tables.folders.build_folder import load
 from compilers.tables.folders.plane_folders import builds_in, save_planes
 from inventory.problems import InputError, shown
 from inventory.values import LONGEST_PLACE
-from mininet_scenarios.engines.engine_kinds import ENGINES, require, require_known
+from mininet_scenarios.engines.engine_kinds import ENGINES, make, require, require_known
 from mininet_scenarios.machine import preflight
 from mininet_scenarios.machine.preflight import require_resources
-from mininet_scenarios.machine.runs import add_folder, recorded
 from mininet_scenarios.run.plan import Observer, Plan, Silent, WrongTables
 from mininet_scenarios.run.plan import plan as make_plan
 from mininet_scenarios.run.rehearsal import carry_out
-from mininet_scenarios.scenario.engine import Ability, HostSample, Setup
+from mininet_scenarios.scenario.engine import Check, HostSample, Mismatch, Setup
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario
-from mininet_scenarios.verdict.checks import Check, Happened, Mismatch, PairsReached, Result
+from mininet_scenarios.verdict.checks import Happened, PairsReached, Result
 from mininet_scenarios.verdict.report import RehearsalReport
 
 
@@ -106,25 +105,24 @@ class Emulation:
             WrongTables: verification has not passed on a build.
             EngineError: an engine could not do its part.
         """
-        with recorded() as record, work_folder(self.keep) as work:
-            if not self.keep:
-                add_folder(record, work)
-            return self._run(work, record)
+        with work_folder(self.keep) as work:
+            return self._run(work)
 
-    def _run(self, work: Path, record: Path) -> Emulated:
+    def _run(self, work: Path) -> Emulated:
         scenario = self.loaded.scenario
         name, framework = self._choose(scenario)
         began, begun = _provenance(), perf_counter()
         plan = make_plan(self.loaded, self.unverified, self.observer)
         compiled = perf_counter() - begun
-        if scenario.engine == "auto" and (why := _lacks(name, plan.needs)):
-            self._tell_model(f"Mininet cannot do {why}", "(the engine model)")
+        lacking = [why for what, why in plan.needs.items() if what not in ENGINES[name]]
+        if scenario.engine == "auto" and lacking:
+            self._tell_model(f"Mininet cannot do {', '.join(lacking)}", "(the engine model)")
             name, framework = "model", ""
-        kind = require(name, plan.needs)
+        require(name, plan.needs)
         if name == "mininet":
             hosts = HostSample.of(plan.cabled, scenario.hosts)
             require_resources(plan.cabled, hosts, scenario.traffic.flows)
-        engine = kind.make(self._setup(plan, framework, work, record))
+        engine = make(name, self._setup(plan, framework, work))
         then = partial(engine.prompt, self.terminal) if self.terminal else None  # type: ignore[attr-defined]
         result = carry_out(plan, engine, self.observer, then)
         result.seconds = {
@@ -147,7 +145,7 @@ class Emulation:
             facts["moves_to"] = [other.identity for other in others]
         return Emulated(facts, result)
 
-    def _setup(self, plan: Plan, framework: str, work: Path, record: Path) -> Setup:
+    def _setup(self, plan: Plan, framework: str, work: Path) -> Setup:
         """What the engine gets, with the builds in their folders."""
         names = ["build", *(f"build-{n}" for n in range(1, len(plan.builds)))]
         folders = [
@@ -164,14 +162,13 @@ class Emulation:
             temporary=not self.keep,
             patience=plan.scenario.patience,
             rate=plan.scenario.traffic.link_rate,
-            record=record,
             builds=tuple(builds) if several else (),
             folders=tuple(folders) if several else (),
         )
 
     def _choose(self, scenario: Scenario) -> tuple[str, str]:
         """The engine and framework; says so where Mininet was not to be had."""
-        if scenario.engine != "auto" and not ENGINES[scenario.engine].needs_framework:
+        if scenario.engine != "auto" and "rules" not in ENGINES[scenario.engine]:
             return scenario.engine, ""
         try:
             engine = "mininet" if scenario.engine == "auto" else scenario.engine
@@ -199,11 +196,6 @@ def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) ->
     given = {"engine": engine, "framework": framework}
     said = {word: value for word, value in given.items() if value}
     return replace(loaded, scenario=loaded.scenario.model_copy(update=said))
-
-
-def _lacks(engine: str, needed: dict[Ability, str]) -> str:
-    """What of a scenario an engine cannot do."""
-    return ", ".join(why for what, why in needed.items() if what not in ENGINES[engine].abilities)
 
 
 @contextmanager
@@ -254,9 +246,7 @@ def run_planes(emulation: Emulation) -> Emulated:
         return emulation.run()
     if emulation.terminal:
         raise InputError.of("a fabric of one plane", f"{count} planes", "name one", key="cli")
-    with recorded() as record, work_folder(emulation.keep) as work:
-        if not emulation.keep:
-            add_folder(record, work)
+    with work_folder(emulation.keep) as work:
         folders = folders or _compiled(emulation, work / "build")
         builds = [load(folder) for folder in folders]
         return _merged(loaded, builds, list(_each(emulation, builds, folders)))

@@ -25,10 +25,9 @@ from compilers.update.move_plan import plan as plan_move
 from compilers.update.update_proof import prove
 from inventory.problems import InputError, Problem
 from inventory.yamlfile import Document
-from mininet_scenarios.scenario.engine import Ability, Event, Progress
+from mininet_scenarios.scenario.engine import Ability, Check, Event, Mismatch, Progress
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario, TimelineEntry
 from mininet_scenarios.scenario.timeline_events import Case, as_cabled, cases, ground_of, needs
-from mininet_scenarios.verdict.checks import Check, Mismatch
 
 
 class Observer(Protocol):

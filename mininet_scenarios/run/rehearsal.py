@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.evaluation.traffic import PATTERNS
 from compilers.routing.marked_spread import require_short_marks
@@ -17,11 +16,13 @@ from mininet_scenarios.engines.engine_kinds import ENGINES
 from mininet_scenarios.run.plan import Observer, Plan, Silent
 from mininet_scenarios.run.timeline import Timeline
 from mininet_scenarios.scenario.engine import (
+    Check,
     Counts,
     Diversion,
     Engine,
     Flows,
     HostSample,
+    Mismatch,
     Observation,
     Progress,
     Step,
@@ -35,9 +36,7 @@ from mininet_scenarios.scenario.scenario_file import (
 )
 from mininet_scenarios.verdict.checks import (
     CarriedRate,
-    Check,
     Examiner,
-    Mismatch,
     PairsReached,
     Result,
     by_node,
@@ -82,7 +81,7 @@ def carry_out(
 class _Rehearsal:
     def __init__(self, plan: Plan, engine: Engine, observer: Observer) -> None:
         self.plan, self.scenario, self.observer = plan, plan.scenario, observer
-        self.engine, self.abilities = engine, ENGINES[engine.name].abilities
+        self.engine, self.abilities = engine, ENGINES[engine.name]
         self.build = build = plan.build(0)
         self.hosts = HostSample.of(build, plan.scenario.hosts)
         if len(self.hosts) < 2:
@@ -231,83 +230,44 @@ class _Rehearsal:
 def choose_diversion(
     build: Build, prediction: Prediction, hosts: HostSample
 ) -> tuple[Diversion, Counts] | None:
-    """A wrong table, and one request in each direction for the pairs that it leads astray.
+    """A wrong table, and a packet for each pair of hosts that it leads astray.
 
-    At the middle switch with hosts, the class with the most destinations gets the port of another
-    class that makes their paths longer; of the classes without alternates, whose group leads
-    packets from hosts too. Neighbours are left out where there are others: their packets are lost,
-    which takes longer to see than a longer path. Where no such class is led astray by such a port,
-    as with bounced paths or marks, or packets take longer paths anyway, over intermediates, packets
-    in transit are led astray, and every pair sends. None where by the tables no pair notices.
+    Rather over too many links than to be lost, which takes longer to see. Where a hash chooses
+    among paths, every pair sends. None where by the tables no pair notices.
     """
-    switch, ends = int(hosts.switch[len(hosts) // 2]), hosts.switch
-    ports = build.tables.classes.port[switch]
-    alone = ~build.tables.classes.alternate[switch].any(axis=1)
-    links = prediction.fewest[switch][ends]
-    if not build.carries:
-        classes = np.flatnonzero((ports > 0) & alone)
-        led = _led(prediction.egress[switch][ends] == classes[:, None], links > 1)
-        longer = _longer(build, prediction, switch, ends)
-        for chosen in np.argsort(-np.count_nonzero(led, axis=1), kind="stable"):
-            others = ports[np.roll(classes, -chosen)[::-1]]  # the one before it first
-            astray = np.count_nonzero(longer[others] & led[chosen], axis=1)
-            if astray.any():
-                counts = np.outer(ends == switch, led[chosen]).astype(np.int64)
-                port = int(others[np.argmax(astray)])
-                name = build.wiring.names[switch]
-                return Diversion(name, int(classes[chosen]), port), counts + counts.T
-    for diversion in _of_transit(build, prediction, hosts, switch):
-        at = build.wiring.names.index(diversion.switch)
-        wrong = prediction.with_port(at, diversion.egress, diversion.port).first
-        taken, fewest, most = (
-            x[ends][:, ends] for x in (wrong, prediction.fewest, prediction.most)
-        )
-        if ((taken < fewest) | (taken > most)).any():
-            return diversion, hosts.every_pair()
+    ends = hosts.switch
+    for switch, egress, port in _diversions(build, prediction, hosts):
+        wrong = prediction.with_port(switch, egress, port).first
+        taken, least, most = (x[ends][:, ends] for x in (wrong, prediction.fewest, prediction.most))
+        longer, lost = taken > most, taken < least
+        if (longer | lost).any():
+            noticing = (longer if longer.any() else lost).astype(np.int64)
+            counts = hosts.every_pair() if prediction.varies else noticing
+            return Diversion(build.wiring.names[switch], egress, port), counts
     return None
 
 
-def _of_transit(
-    build: Build, prediction: Prediction, hosts: HostSample, middle: int
-) -> Iterator[Diversion]:
-    """Wrong tables for packets in transit: to a host of a switch; of one without, to another class.
+def _diversions(
+    build: Build, prediction: Prediction, hosts: HostSample
+) -> Iterator[tuple[int, int, int]]:
+    """Classes of the middle switch with hosts and of one without, and ports of others for them.
 
-    The class with the most destinations: neighbours, as what is far is led here by its own switch.
+    The class to most hosts first, without alternates if any is: its group leads packets from hosts,
+    too. Where a hash chooses among paths a port to a host comes first: no path leads on from there.
     """
-    bare = np.flatnonzero(~(build.wiring.host_port > 0).any(axis=1))
-    for switch in (middle, *bare[:1].tolist()):
-        classes = build.tables.classes
-        ports, alone = classes.port[switch], ~classes.alternate[switch].any(axis=1)
+    bare = np.flatnonzero(build.topology.present & ~(build.wiring.host_port > 0).any(axis=1))
+    for switch in (int(hosts.switch[len(hosts) // 2]), *bare[:1].tolist()):
+        ports = build.tables.classes.port[switch]
+        several = build.tables.classes.alternate[switch].any(axis=1)
         # A class with next hops to choose from at every hop has no group to change.
-        usable = np.flatnonzero((ports > 0) & (alone | (not build.every_hop)))
-        links = prediction.fewest[switch][hosts.switch]
-        led = _led(prediction.egress[switch][hosts.switch] == usable[:, None], links == 1)
-        if not led.any():
-            continue
-        chosen = int(np.argmax(np.count_nonzero(led, axis=1)))
-        to_host = int(build.wiring.host_port[switch].max(initial=0))
-        port = to_host if to_host > 0 else int(ports[usable[chosen - 1]])
-        yield Diversion(build.wiring.names[switch], int(usable[chosen]), port)
-
-
-def _led(by_class: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """bool[classes, hosts], the hosts that each class leads to: those wanted, if there are any."""
-    some = by_class & wanted
-    return some if some.any() else by_class
-
-
-def _longer(
-    build: Build, prediction: Prediction, switch: int, ends: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """bool[ports + 1, hosts]: out of which ports of a switch packets take too many links."""
-    port, far = (
-        x[switch][build.wiring.far[switch] >= 0] for x in (build.wiring.port, build.wiring.far)
-    )
-    longer = np.zeros((int(build.tables.classes.port.max()) + 1, len(ends)), np.bool_)
-    longer[port] = (
-        1 + prediction.fewest[far][:, ends].astype(np.int64) > prediction.most[switch][ends]
-    )
-    return longer
+        usable = np.flatnonzero((ports > 0) & ~(several & build.every_hop))
+        led = prediction.egress[switch][hosts.switch] == usable[:, None]
+        order = np.lexsort((-np.count_nonzero(led, axis=1), several[usable]))
+        to_host = build.wiring.host_port[switch][build.wiring.host_port[switch] > 0][-1:].tolist()
+        for place in order.tolist():
+            others = ports[np.roll(usable, -place)[:0:-1]].tolist()
+            for port in (*to_host, *others) if prediction.varies else (*others, *to_host):
+                yield switch, int(usable[place]), port
 
 
 def rules_expected(scenario: Scenario, hosts: int) -> RulesExpected:

@@ -1,10 +1,8 @@
 """A timeline on an engine: after each event the fabric is checked against the prediction.
 
-Without a probe that runs, all pairs that the tables deliver ping after each event, and those that
-they do not deliver, or one way only, are shown by a short burst of one-way packets to be as
-predicted. With one, each event opens a window, of which the lost packets and their pairs are
-counted, until the next. Before a move the probe runs while nothing happens, and is slowed down
-until it loses nothing by itself.
+After each event a packet is sent over each pair. With a probe that runs, each event opens a window,
+of which the lost packets and their pairs are counted, until the next. Before a move the probe runs
+while nothing happens, and is slowed down until it loses nothing by itself.
 
 An event may move the fabric to another build. Until all switches hold it, what is predicted is what
 is promised of every mixture of both builds; from then on, what the new one's tables say.
@@ -24,45 +22,39 @@ from mininet_scenarios.scenario.engine import (
     SILENT,
     Ability,
     BuildChange,
+    Check,
     ControllerChange,
     Engine,
     EngineError,
     Event,
     HostPair,
     HostSample,
-    Observation,
+    Mismatch,
     Outage,
     Probed,
     Step,
 )
 from mininet_scenarios.scenario.scenario_file import Expect
 from mininet_scenarios.scenario.timeline_events import Case
-from mininet_scenarios.verdict.checks import (
-    Check,
-    Examiner,
-    Happened,
-    Mismatch,
-    PairsReached,
-    Result,
-    Watched,
-)
+from mininet_scenarios.verdict.checks import Examiner, Happened, PairsReached, Result, Watched
 from mininet_scenarios.verdict.predict import Prediction
 
-BURST = (4, 0.05)
-"""Packets per pair, and seconds between them: with fewer one could be lost for another reason."""
-MOST_IN_BURST = 2000
 LEAD = 0.5
 """Seconds that a probe runs before the first event, and when nothing may be lost any more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A round under one outage: who could be asked, whom the tables deliver, who was reached."""
+    """A round under one outage: pairs that could be asked, that the tables deliver, and links."""
 
     could: NDArray[np.bool_]
     sure: NDArray[np.bool_]
-    reached: NDArray[np.bool_]
-    hops: NDArray[np.int64]
+    longest: NDArray[np.int64]
+
+    @property
+    def reached(self) -> NDArray[np.bool_]:
+        """Those that were."""
+        return np.greater(self.longest, SILENT)
 
 
 class Timeline:
@@ -139,7 +131,7 @@ class Timeline:
                 pairs=int(asked.could.sum()),
                 expected=int(asked.sure.sum()),
                 reached=int(asked.reached.sum()),
-                max_hops=int(asked.hops.max(initial=0)),
+                max_hops=max(0, int(asked.longest.max(initial=0))),
             )
         if self.probed is not None and ask:
             enough = self.windows[-1].begin + within(case.expect) + LEAD
@@ -200,58 +192,23 @@ class Timeline:
         self.windows.append(Window(what, begin, prediction, ends, case))
 
     def _ask(self, case: Case, now: Prediction) -> tuple[Asked, list[Check]]:
+        """A packet for each pair; those that may be lost have a round of their own, uncounted."""
         examiner = Examiner(self.whole.build, self.hosts, now)
         up = self.outage.up(self.whole.build.wiring.names)[self.hosts.switch]
         could = up[:, None] & up & ~np.eye(len(up), dtype=bool)
-        arrives = examiner.fewest >= 0
-        both = could & arrives & arrives.T
-        counts = both.astype(np.int64)
-        seen = self.engine.send(self.hosts.names, counts, lambda done, total: None)  # noqa: ARG005
+        sure = could & (examiner.fewest >= 0)
         counted = "counters" in self.abilities and self.probed is None and self.coming is None
-        checks = examiner.compare(case.group, counts, seen, counted)
-        reached = both & (seen.longest != SILENT)
-        hops = np.where(reached, seen.longest, 0)
-        if self.probed is None and "probe" in self.abilities:
-            pairs = np.argwhere(could & ~both)
-            reached, told = self._burst(case, examiner, pairs, reached)
-            checks += told
-        asked = Asked(could, could & arrives, reached, hops)
-        return asked, checks + self._expected(case, examiner, asked, seen)
+        checks, longest = list[Check](), np.full(could.shape, SILENT)
+        for part, countable in ((sure, counted), (could & ~sure, False)):
+            if part.any():
+                counts = part.astype(np.int64)
+                seen = self.engine.send(self.hosts.names, counts, lambda done, total: None)  # noqa: ARG005
+                checks += examiner.compare(case.group, counts, seen, countable)
+                longest = np.maximum(longest, seen.longest)
+        asked = Asked(could, sure, longest)
+        return asked, checks + self._expected(case, examiner, asked)
 
-    def _burst(
-        self, case: Case, examiner: Examiner, pairs: NDArray[np.int64], reached: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.bool_], list[Check]]:
-        """Pairs that cannot ping: some of them deliver one way, and none may that should not."""
-        if len(pairs) > MOST_IN_BURST:
-            chosen = np.random.default_rng(1).permutation(len(pairs))[:MOST_IN_BURST]
-            pairs = pairs[np.sort(chosen)]
-        if not len(pairs):
-            return reached, []
-        self.engine.probe_start(self.hosts.pairs(pairs), BURST[1])
-        self.engine.wait(BURST[0] * BURST[1])
-        probed = self.engine.probe_stop()
-        came = np.bincount(probed.pair[~np.isnan(probed.received)], minlength=len(pairs)) > 0
-        i, j = pairs.T
-        sure, never = examiner.fewest[i, j] >= 0, examiner.most[i, j] < 0
-        wrong = (sure & ~came) | (never & came)
-        names = self.hosts.names
-        mismatches = tuple(
-            Mismatch(
-                f"{names[i[n]]} → {names[j[n]]}",
-                "delivered" if sure[n] else "lost",
-                "delivered" if came[n] else "lost",
-            )
-            for n in np.flatnonzero(wrong).tolist()
-        )
-        judged = int(np.count_nonzero(sure | never))
-        reached = reached.copy()
-        reached[i[came], j[came]] = True
-        name = f"{case.group}: one way or not at all, as predicted"
-        return reached, [Check.of(name, judged, mismatches)]
-
-    def _expected(
-        self, case: Case, examiner: Examiner, asked: Asked, seen: Observation
-    ) -> list[Check]:
+    def _expected(self, case: Case, examiner: Examiner, asked: Asked) -> list[Check]:
         """The scenario's own expectations, independent of the tables."""
         expect, checks = case.expect, []
         if expect.delivered is not None:
@@ -262,7 +219,7 @@ class Timeline:
         if expect.max_hops is not None:
             most = np.full_like(examiner.most, expect.max_hops)
             name = f"{case.group}: at most {expect.max_hops} hops"
-            checks.append(examiner.within(name, most, seen))
+            checks.append(examiner.within(name, most, asked.longest))
         if expect.paths:
             checks.append(examiner.check_paths(case.group, expect.paths, self.engine))
         return checks

@@ -8,7 +8,7 @@ called only with their ability:
 | ability | what the engine does |
 |---|---|
 | counters | `Observation.loads` are the links' packet counters (else all zeros, and not checked) |
-| links, nodes, miswire, controller, build | `apply` takes `LinkChange`, … `BuildChange` |
+| links, nodes, miswire, controller, build | `apply` takes such events (`ability_for`) |
 | probe | `probe_start` and `probe_stop`: packets at a constant rate while all else goes on |
 | flows | `carry`: TCP or UDP flows at a rate, for throughput |
 | rates | links are as fast as `Setup.rate` says |
@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,21 +35,38 @@ from compilers.forwarding.rule import Array, Program
 from compilers.tables.build import Build
 from compilers.tables.fib import MOST_HOPS
 
-Deviation = tuple[str, str, str]
-"""Where, what was expected, what was seen."""
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A pair or a link that did not behave as expected."""
+
+    where: str
+    expected: str
+    seen: str
+
+    def __str__(self) -> str:
+        """`h0 → h9: expected 2 hops, seen 3 hops`."""
+        return f"{self.where}: expected {self.expected}, seen {self.seen}"
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
-    """Cases that were looked at, and those of them that were not as expected."""
+class Check:
+    """One expectation: its number of cases, how many passed, and the mismatches."""
 
-    cases: int = 0
-    wrong: tuple[Deviation, ...] = ()
+    name: str
+    required: int
+    seen: int
+    mismatches: tuple[Mismatch, ...] = ()
 
     @classmethod
-    def of(cls, cases: int, wrong: list[Any]) -> Findings:
-        """From what JSON holds."""
-        return cls(cases, tuple((where, wanted, seen) for where, wanted, seen in wrong))
+    def of(cls, name: str, cases: int, mismatches: tuple[Mismatch, ...]) -> Check:
+        """A check of cases that each pass or are where there are mismatches."""
+        return cls(name, cases, cases - len({m.where for m in mismatches}), mismatches)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was met."""
+        return self.seen == self.required and not self.mismatches
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +75,15 @@ class Exercise:
 
     rules: flows and group buckets of the program. due: those that packets can reach, and must have.
     missed: those of them that none has. waiting: in words, those that no packet reaches as long as
-    every port is up. arrivals: packets, compared whole. shares: ports of select groups. links:
-    those of a fabric that marks packets, which next switches spread.
+    every port is up. checks: of packets, compared whole where they arrive, and of the shares of
+    ports, or of links in a fabric that marks packets.
     """
 
     rules: int
     due: int
     missed: tuple[str, ...]
     waiting: tuple[str, ...]
-    arrivals: Findings
-    shares: Findings
-    links: Findings = Findings()
+    checks: tuple[Check, ...]
 
     @property
     def exercised(self) -> int:
@@ -83,15 +98,12 @@ class Exercise:
     @classmethod
     def read(cls, said: dict[str, Any]) -> Exercise:
         """From what JSON holds (`dataclasses.asdict`)."""
-        return cls(
-            rules=said["rules"],
-            due=said["due"],
-            missed=tuple(said["missed"]),
-            waiting=tuple(said["waiting"]),
-            arrivals=Findings.of(**said["arrivals"]),
-            shares=Findings.of(**said["shares"]),
-            links=Findings.of(**said["links"]),
+        missed, waiting = (tuple(said[name]) for name in ("missed", "waiting"))
+        checks = tuple(
+            Check(**{**each, "mismatches": tuple(Mismatch(**m) for m in each["mismatches"])})
+            for each in said["checks"]
         )
+        return cls(said["rules"], said["due"], missed, waiting, checks)
 
 
 Progress = Callable[[int, int], None]
@@ -99,7 +111,7 @@ Progress = Callable[[int, int], None]
 Step = Callable[[str, str], AbstractContextManager[Progress]]
 """Opens a step, by a short name and in words; its value takes how far the step is."""
 Counts = NDArray[np.int64]
-"""int64[H, H]: echo requests from each host to each other host."""
+"""int64[H, H]: packets from each host to each other host."""
 HostPair = tuple[str, str]
 """From a host to another."""
 Ability = Literal[
@@ -148,7 +160,7 @@ class HostSample:
         return len(self.names)
 
     def every_pair(self) -> Counts:
-        """One request for each ordered pair of different hosts."""
+        """One packet for each ordered pair of different hosts."""
         return 1 - np.eye(len(self), dtype=np.int64)
 
     def pairs(self, numbers: NDArray[np.int64]) -> list[HostPair]:
@@ -156,9 +168,9 @@ class HostSample:
         return [(self.names[i], self.names[j]) for i, j in numbers.tolist()]
 
     def by_switch(self, counts: Counts, switches: int) -> Counts:
-        """int64[S, S]: packets from switch to switch when requests and their replies travel."""
+        """int64[S, S]: packets from switch to switch."""
         packets = np.zeros((switches, switches), np.int64)
-        np.add.at(packets, (self.switch[:, None], self.switch), counts + counts.T)
+        np.add.at(packets, (self.switch[:, None], self.switch), counts)
         return packets
 
 
@@ -168,8 +180,7 @@ class Setup:
 
     folder: of the build; work: for logs, and gone with the run where `temporary`. hosts: how many
     of each switch's hosts take part, None for all. patience: seconds until every switch must have
-    its program. rate: of every link between switches, in Mb/s; None for as fast as they go. record:
-    where processes outside of namespaces are noted (`runs`), None for nowhere.
+    its program. rate: of every link between switches, in Mb/s; None for as fast as they go.
     builds, folders: of a fabric that moves from build to build, the first one and those that it
     moves to; `build` is then what is cabled, and has all that any of them has.
     """
@@ -183,22 +194,20 @@ class Setup:
     temporary: bool = True
     patience: float = 60
     rate: float | None = None
-    record: Path | None = None
     builds: tuple[Build, ...] = ()
     folders: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The results of a round of echo requests between H hosts.
+    """The results of a round of packets between H hosts.
 
-    replies: int64[H, H], answers that each host had from each other. shortest and longest:
-    int64[H, H], over how many links packets from host i reached host j (from the time to live of
-    i's replies to j), SILENT where none did. loads: by switch int64[ports + 1], packets that left
-    it by each port meanwhile.
+    arrived: int64[H, H], of the packets from host to host. shortest and longest: int64[H, H], over
+    how many links (by their time to live), SILENT where none came. loads: by switch
+    int64[ports + 1], packets that left it by each port meanwhile.
     """
 
-    replies: Counts
+    arrived: Counts
     shortest: NDArray[np.int64]
     longest: NDArray[np.int64]
     loads: Mapping[str, NDArray[np.int64]]
@@ -214,22 +223,16 @@ class Diversion:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkChange:
-    """Cables, by the two switches of each, are cut or mended."""
+class Change:
+    """Cables, by the two switches of each, are cut or mended; switches lose power or have it again.
 
-    links: tuple[tuple[str, str], ...]
-    up: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NodeChange:
-    """Switches lose power: all their links and those of their hosts are down at both ends.
-
-    With power again they come back without tables, and ask the controller for them.
+    All links of such a switch and those of its hosts are down at both ends. With power again it
+    comes back without tables, and asks the controller for them.
     """
 
-    switches: tuple[str, ...]
-    up: bool
+    links: tuple[tuple[str, str], ...] = ()
+    switches: tuple[str, ...] = ()
+    up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,16 +268,16 @@ class BuildChange:
     build: int
 
 
-Event = LinkChange | NodeChange | Miswire | ControllerChange | BuildChange
-ENGINE_NEEDS: dict[type, Ability] = {
-    LinkChange: "links",
-    NodeChange: "nodes",
-    Miswire: "miswire",
-    ControllerChange: "controller",
-    BuildChange: "build",
-}
-"""The ability that `apply` takes for each event."""
-EVENTS = {kind.__name__: kind for kind in ENGINE_NEEDS}
+Event = Change | Miswire | ControllerChange | BuildChange
+EVENTS = {kind.__name__: kind for kind in get_args(Event)}
+
+
+def ability_for(event: Event) -> Ability:
+    """The one that `apply` takes; what cuts power can cut links."""
+    if isinstance(event, Change):
+        return "nodes" if event.switches else "links"
+    others: dict[type, Ability] = {Miswire: "miswire", ControllerChange: "controller"}
+    return others.get(type(event), "build")
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,10 +319,7 @@ class Throughput:
 
 
 class Engine(ABC):
-    """What brings a build up and sends packets over it: it knows switches and hosts by their names.
-
-    The bodies here that raise are of engines that lack the ability.
-    """
+    """What brings a build up and sends packets over it, with switches and hosts by their names."""
 
     name: str
     build: Build
@@ -335,22 +335,22 @@ class Engine(ABC):
     def send(
         self, hosts: Sequence[str], counts: Counts, progress: Progress, version: int = 4
     ) -> Observation:
-        """Send echo requests between these hosts, from all at once, and collect the replies."""
+        """Send packets between these hosts, from all at once, and see which arrive."""
         number = self.numbers(hosts)
         there = np.flatnonzero(number >= 0)
         asked, own = (np.ix_(some, some) for some in (there, number[there]))
         whole = np.zeros((len(self.hosts),) * 2, np.int64)
         whole[own] = counts[asked]
         *found, loads = self.exchange(whole, progress, version)
-        replies, shortest, longest = (np.full_like(counts, fill) for fill in (0, SILENT, SILENT))
-        for table, values in zip((replies, shortest, longest), found, strict=True):
+        arrived, shortest, longest = (np.full_like(counts, fill) for fill in (0, SILENT, SILENT))
+        for table, values in zip((arrived, shortest, longest), found, strict=True):
             table[asked] = values[own]
         by_name = dict(zip(self.build.wiring.names, loads, strict=True))
-        return Observation(replies, shortest, longest, by_name)
+        return Observation(arrived, shortest, longest, by_name)
 
     @abstractmethod
     def exchange(self, counts: Counts, progress: Progress, version: int) -> tuple[Counts, ...]:
-        """The same between all hosts that take part: replies, shortest, longest, and int64[S,
+        """The same between all hosts that take part: arrived, shortest, longest, and int64[S,
         ports + 1], the loads.
         """
 
@@ -379,9 +379,9 @@ class Engine(ABC):
     def wait(self, seconds: float) -> None:
         """Let time pass on that clock."""
 
+    @abstractmethod
     def apply(self, event: Event) -> None:
         """Apply an event; returns when it has happened, before switches or the controller react."""
-        raise NotImplementedError
 
     @abstractmethod
     def settle(self, patience: float) -> str:
@@ -394,34 +394,50 @@ class Engine(ABC):
             EngineError: they have not after `patience` seconds.
         """
 
+    @abstractmethod
     def probe_start(self, pairs: Sequence[HostPair], interval: float) -> None:
         """Start to send a packet over each pair of hosts every `interval` s."""
-        raise NotImplementedError
 
+    @abstractmethod
     def probe_stop(self) -> Probed:
         """Stop sending, wait for packets in flight, and return the record of all."""
-        raise NotImplementedError
 
+    @abstractmethod
     def carry(
         self, hosts: Sequence[str], flows: Flows, seconds: float, progress: Progress
     ) -> Throughput:
         """Run all flows between these hosts at once for `seconds`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def paths(self, pairs: Sequence[HostPair]) -> tuple[tuple[str, ...], ...]:
         """The switches that a packet of each pair of hosts passes, first to last."""
-        raise NotImplementedError
 
+    @abstractmethod
     def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
         """Let packets reach every rule; with `repairs` those, too, that wait for dead ports.
 
         tolerance: the most that a port's share of a select group may be off; None: by chance.
         """
-        raise NotImplementedError
 
     @abstractmethod
     def stop(self, step: Step) -> None:
         """Take everything down; harmless at any time."""
+
+
+def tally(
+    source: NDArray[np.int64], destination: NDArray[np.int64], hops: NDArray[np.int16], hosts: int
+) -> tuple[Counts, ...]:
+    """arrived, shortest and longest of an `Observation`, of packets between so many hosts.
+
+    hops: int16[n], links that each has crossed, SILENT where it was lost.
+    """
+    pairs = source[hops != SILENT], destination[hops != SILENT]
+    arrived, longest = np.zeros((hosts, hosts), np.int64), np.full((hosts, hosts), SILENT, np.int64)
+    shortest = np.full((hosts, hosts), np.iinfo(np.int64).max)
+    np.add.at(arrived, pairs, 1)
+    np.maximum.at(longest, pairs, hops[hops != SILENT])
+    np.minimum.at(shortest, pairs, hops[hops != SILENT])
+    return arrived, np.where(arrived > 0, shortest, SILENT), longest
 
 
 def hops_of(time_to_live: int) -> int:
@@ -454,13 +470,11 @@ class Outage:
     def after(self, event: Event) -> Outage:
         """The outage after one more event."""
         match event:
-            case LinkChange(links, up):
-                cut = {_ordered(link) for link in links}
-                return replace(self, links=self.links - cut if up else self.links | cut)
-            case NodeChange(switches, up):
-                dark = frozenset(switches)
-                left = self.switches - dark if up else self.switches | dark
-                return replace(self, switches=left)
+            case Change(links, switches, up):
+                cut, dark = {_ordered(link) for link in links}, frozenset(switches)
+                if up:
+                    return replace(self, links=self.links - cut, switches=self.switches - dark)
+                return replace(self, links=self.links | cut, switches=self.switches | dark)
             case Miswire(one, other, repaired):
                 wrong = Miswire(one, other)
                 if repaired:

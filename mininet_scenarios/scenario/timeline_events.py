@@ -6,8 +6,9 @@ that is cabled. Where another build calls one otherwise, the cabled build's name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +21,13 @@ from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, find, groups
 from inventory.problems import InputError, Problem, did_you_mean
 from inventory.yamlfile import Document
 from mininet_scenarios.scenario.engine import (
-    ENGINE_NEEDS,
     Ability,
     BuildChange,
+    Change,
     ControllerChange,
     Event,
-    LinkChange,
     Miswire,
-    NodeChange,
+    ability_for,
 )
 from mininet_scenarios.scenario.scenario_file import MOVES, Expect, Scenario, TimelineEntry
 
@@ -107,7 +107,7 @@ def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
     """The abilities that a scenario needs, and what of it needs them."""
     wanted: dict[Ability, str] = {}
     for case in events:
-        wanted.setdefault(ENGINE_NEEDS[type(case.event)], case.group)
+        wanted.setdefault(ability_for(case.event), case.group)
     traffic = scenario.traffic
     if traffic.probe:
         wanted["probe"] = "traffic.probe"
@@ -120,29 +120,29 @@ def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
     return wanted
 
 
+Elements = tuple[str, tuple[Link, ...], tuple[str, ...]]
+"""Links and nodes that fail together, and what they are called."""
+
+
+@dataclass(frozen=True, slots=True)
 class _MomentReader:
-    def __init__(self, build: Build) -> None:
-        self.build = build
-        self.actions: dict[str, Callable[[TimelineEntry], Iterator[Case]]] = {
-            "link_down": lambda m: self._links(m, m.link_down or (), up=False),
-            "link_up": lambda m: self._links(m, m.link_up or (), up=True),
-            "node_down": lambda m: self._nodes(m, m.node_down or (), up=False),
-            "node_up": lambda m: self._nodes(m, m.node_up or (), up=True),
-            "rack_down": lambda m: self._rack(m, m.rack_down or "", up=False),
-            "rack_up": lambda m: self._rack(m, m.rack_up or "", up=True),
-            "group_down": lambda m: self._group(m, m.group_down or "", up=False),
-            "group_up": lambda m: self._group(m, m.group_up or "", up=True),
-            "plane_down": lambda m: self._plane(m, m.plane_down or 0, up=False),
-            "plane_up": lambda m: self._plane(m, m.plane_up or 0, up=True),
-            "miswire": lambda m: self._swap(m, m.miswire or (), repaired=False),
-            "rewire": lambda m: self._swap(m, m.rewire or (), repaired=True),
-            "controller": self._controller,
-            "each": self._each,
-        }
+    build: Build
 
     def cases(self, moment: TimelineEntry) -> Iterator[Case]:
         """The events of one moment."""
-        return self.actions[moment.happens()[0]](moment)
+        word = moment.happens()[0]
+        kind, _, state = word.partition("_")
+        if state:
+            name, links, nodes = self._elements(kind, getattr(moment, word))
+            what = f"{name} {state}"
+            event = Change(links, nodes, up=state == "up")
+            yield Case(what, what, event, moment.expect, moment.at)
+        elif kind == "each":
+            yield from self._each(moment, str(moment.each))
+        elif kind == "controller":
+            yield self._controller(moment)
+        else:
+            yield self._swap(moment, getattr(moment, word), repaired=kind == "rewire")
 
     def knows(self, moment: TimelineEntry) -> bool:
         """Whether the fabric has what a moment names."""
@@ -151,93 +151,62 @@ class _MomentReader:
         except InputError:
             return False
 
-    def _links(self, moment: TimelineEntry, words: tuple[str, ...], up: bool) -> Iterator[Case]:
-        links = tuple(self._link(word) for word in words)
-        what = f"link{'s' * (len(links) > 1)} {', '.join(words)} {_state(up)}"
-        yield Case(what, what, LinkChange(links, up), moment.expect, moment.at)
-
-    def _nodes(self, moment: TimelineEntry, words: tuple[str, ...], up: bool) -> Iterator[Case]:
-        nodes = self._names(find_switch(self.build, word) for word in words)
-        what = f"node{'s' * (len(nodes) > 1)} {', '.join(words)} {_state(up)}"
-        yield Case(what, what, NodeChange(nodes, up), moment.expect, moment.at)
-
-    def _rack(self, moment: TimelineEntry, name: str, up: bool) -> Iterator[Case]:
-        racks = layout(self.build.topology)
-        if name not in racks.names:
-            todo = did_you_mean(name, racks.names)
-            raise InputError.of(f"one of {', '.join(racks.names)}", name, todo)
-        members = self._names(racks.members(racks.names.index(name)).tolist())
-        what = f"rack {name} {_state(up)}"
-        yield Case(what, what, NodeChange(members, up), moment.expect, moment.at)
-
-    def _group(self, moment: TimelineEntry, word: str, up: bool) -> Iterator[Case]:
-        group = find(self.build.wiring, self.build.hardware, word)
-        what, at = f"{word} {_state(up)}", moment.at
-        for event in self._of_group(group, up):
-            yield Case(what, what, event, moment.expect, at)
-            at = 0 if at is None else at
-
-    def _plane(self, moment: TimelineEntry, plane: int, up: bool) -> Iterator[Case]:
+    def _elements(self, kind: str, said: Any) -> Elements:
+        """What of the fabric `said` names, by the kind of its key."""
+        if kind == "link":
+            links = tuple(self._link(word) for word in said)
+            return f"link{'s' * (len(links) > 1)} {', '.join(said)}", links, ()
+        if kind == "node":
+            nodes = self._names(find_switch(self.build, word) for word in said)
+            return f"node{'s' * (len(nodes) > 1)} {', '.join(said)}", (), nodes
+        if kind == "group":
+            return self._of_group(find(self.build.wiring, self.build.hardware, said))
+        if kind == "rack":
+            racks = layout(self.build.topology)
+            if said not in racks.names:
+                todo = did_you_mean(said, racks.names)
+                raise InputError.of(f"one of {', '.join(racks.names)}", said, todo)
+            members = racks.members(racks.names.index(said)).tolist()
+            return f"rack {said}", (), self._names(members)
         known = self.build.hardware
-        if plane != max(known.plane if known else 0, 1):
-            raise InputError.of("a plane that the fabric has", str(plane))
-        what = f"plane {plane} {_state(up)}"
-        there = self._names(np.flatnonzero(self.build.topology.present).tolist())
-        yield Case(what, what, NodeChange(there, up), moment.expect, moment.at)
+        if said != max(known.plane if known else 0, 1):
+            raise InputError.of("a plane that the fabric has", str(said))
+        there = np.flatnonzero(self.build.topology.present).tolist()
+        return f"plane {said}", (), self._names(there)
 
-    def _swap(
-        self, moment: TimelineEntry, words: tuple[str, ...], repaired: bool
-    ) -> Iterator[Case]:
+    def _swap(self, moment: TimelineEntry, words: tuple[str, ...], repaired: bool) -> Case:
         one, other = (self._link(word) for word in words)
         if len({*one, *other}) < 4:
             raise InputError.of("two links of four nodes", " and ".join(words))
         what = f"cables {' and '.join(words)} {'corrected' if repaired else 'swapped'}"
-        yield Case(what, what, Miswire(one, other, repaired), moment.expect, moment.at)
+        return Case(what, what, Miswire(one, other, repaired), moment.expect, moment.at)
 
-    def _controller(self, moment: TimelineEntry) -> Iterator[Case]:
+    def _controller(self, moment: TimelineEntry) -> Case:
         what = f"controller {moment.controller}"
         what += f" in round {moment.in_round}" if moment.in_round else ""
         event = ControllerChange(moment.controller == "started", moment.in_round)
         expect = _without_loss(moment.expect) if moment.in_round else moment.expect
-        yield Case(what, what, event, expect, moment.at)
+        return Case(what, what, event, expect, moment.at)
 
-    def _each_group(self, moment: TimelineEntry, kind: str) -> Iterator[Case]:
-        known = groups(self.build.wiring, self.build.hardware, kind)
-        if mixed := [group.name for group in known if group.links and group.switches]:
-            required = "groups of links alone or of nodes alone, for `each`"
-            raise InputError.of(required, f"{mixed[0]} of both", "use group_down for it")
+    def _each(self, moment: TimelineEntry, kind: str) -> Iterator[Case]:
+        wiring = self.build.wiring
+        known: list[Elements]
+        if kind in GROUP_KINDS:
+            known = [self._of_group(g) for g in groups(wiring, self.build.hardware, kind)]
+        elif kind == "link":
+            links = map(self._names, wiring.link_ends().tolist())
+            known = [(f"link {one}-{other}", ((one, other),), ()) for one, other in links]
+        else:
+            nodes = self._names(np.flatnonzero(self.build.topology.present).tolist())
+            known = [(f"node {name}", (), (name,)) for name in nodes]
         if moment.sample and moment.sample < len(known):
             random = np.random.default_rng(moment.seed)
             some = np.sort(random.permutation(len(known))[: moment.sample])
-            known = tuple(known[n] for n in some.tolist())
-        for group in known:
-            (down,), (up,) = self._of_group(group, False), self._of_group(group, True)
-            called = f"each {kind} down, {len(known)}"
-            yield Case(f"{group.name} down", called, down, moment.expect, undo=up)
-
-    def _each(self, moment: TimelineEntry) -> Iterator[Case]:
-        if moment.each in GROUP_KINDS:
-            yield from self._each_group(moment, moment.each)
-            return
-        names = self.build.wiring.names
-        links, link_ends = moment.each == "link", self.build.wiring.link_ends().tolist()
-        all_there = np.flatnonzero(self.build.topology.present)
-        chosen = np.arange(len(link_ends)) if links else all_there
-        if moment.sample and moment.sample < len(chosen):
-            random = np.random.default_rng(moment.seed)
-            chosen = np.sort(random.permutation(chosen)[: moment.sample])
-        group = f"each {moment.each} down, {len(chosen)}"
-        for element in chosen.tolist():
-            if links:
-                one, other = self._names(link_ends[element])
-                what = f"link {one}-{other} down"
-                ends = ((one, other),)
-                events: tuple[Event, Event] = LinkChange(ends, False), LinkChange(ends, True)
-            else:
-                what = f"node {names[element]} down"
-                node = (names[element],)
-                events = NodeChange(node, False), NodeChange(node, True)
-            yield Case(what, group, events[0], moment.expect, undo=events[1])
+            known = [known[n] for n in some.tolist()]
+        for name, links_of, nodes_of in known:
+            down, up = Change(links_of, nodes_of), Change(links_of, nodes_of, up=True)
+            group = f"each {kind} down, {len(known)}"
+            yield Case(f"{name} down", group, down, moment.expect, undo=up)
 
     def _link(self, word: str) -> Link:
         element, ends = find_failure(self.build, word), self.build.wiring.link_ends().tolist()
@@ -250,15 +219,9 @@ class _MomentReader:
     def _names(self, switches: Iterable[int]) -> tuple[str, ...]:
         return tuple(self.build.wiring.names[v] for v in switches)
 
-    def _of_group(self, group: RiskGroup, up: bool) -> list[Event]:
-        """The events of a group: its nodes, then its links."""
-        found: list[Event] = []
-        if group.switches:
-            found.append(NodeChange(self._names(group.switches), up))
-        if group.links:
-            links = tuple((one, other) for one, other in map(self._names, group.links))
-            found.append(LinkChange(links, up))
-        return found
+    def _of_group(self, group: RiskGroup) -> Elements:
+        links = tuple((one, other) for one, other in map(self._names, group.links))
+        return group.name, links, self._names(group.switches)
 
 
 def _move(moment: TimelineEntry, build: int) -> Case:
@@ -274,10 +237,6 @@ def _move(moment: TimelineEntry, build: int) -> Case:
 
 def _without_loss(expect: Expect) -> Expect:
     return expect if expect.lost is not None else expect.model_copy(update={"lost": 0})
-
-
-def _state(up: bool) -> str:
-    return "up" if up else "down"
 
 
 def as_cabled(build: Build, ground: Build) -> Build:

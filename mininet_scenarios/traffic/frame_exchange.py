@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Protocol
 
 from mininet_scenarios.machine.netns import entered
-from mininet_scenarios.ovs.collectors import STILL, WAVE, Awaited
 from mininet_scenarios.ovs.frames import HostFrame
 from mininet_scenarios.traffic.probing import widen_receiving
 
@@ -20,16 +19,49 @@ A frame takes the same path each time: Open vSwitch's hash does not look behind 
 """
 
 
+STILL = 0.1
+"""Seconds without any frame after which the next are sent."""
+WAVE = 32
+"""Frames sent at once: Open vSwitch drops packet-ins when more than a hundred wait."""
+
+
 class HostEnds(Protocol):
     """Sends frames as hosts, and gets theirs."""
 
-    def exchange(
-        self, frames: Sequence[HostFrame], awaited: Awaited, answers: int, patience: float
-    ) -> list[HostFrame]:
-        """Send each frame from its host; what hosts get until so many awaited ones have come.
+    def send(self, frames: Sequence[HostFrame]) -> None:
+        """Send each frame from its host."""
 
-        patience: seconds without any frame after which it ends, too.
-        """
+    def hear(self, patience: float) -> list[HostFrame]:
+        """What hosts get first within so many seconds; nothing where that is nothing."""
+
+
+def send_all(
+    ends: HostEnds,
+    frames: Sequence[HostFrame],
+    awaited: Callable[[HostFrame], bool],
+    answers: int,
+    patience: float,
+    wave: int = WAVE,
+) -> list[HostFrame]:
+    """Send frames; what hosts get until so many awaited ones have come.
+
+    One that comes twice, as it was sent again, counts once. patience: seconds without any frame
+    after which it ends, too. wave: so many are sent at once.
+    """
+    heard: list[HostFrame] = []
+    came: set[HostFrame] = set()
+    lost = 0
+    for first in range(0, len(frames), wave):
+        ends.send(frames[first : first + wave])
+        sent = min(first + wave, len(frames))
+        still = STILL if sent < len(frames) else patience
+        lost *= sent < len(frames)  # some may have come late
+        while len(came) + lost < min(answers, sent):
+            if not (more := ends.hear(still)):
+                lost = min(answers, sent) - len(came)
+            heard += more
+            came.update(filter(awaited, more))
+    return heard
 
 
 def exchanged(
@@ -54,7 +86,7 @@ def exchanged(
         for number in waiting:
             times[number] += 1
         answers = sum(due[number] in missing for number in waiting)
-        got = ends.exchange([frames[number] for number in waiting], awaited, answers, patience)
+        got = send_all(ends, [frames[n] for n in waiting], awaited, answers, patience)
         heard += got
         missing -= set(map(came, got))
         waiting = [number for number in waiting if due[number] in missing]
@@ -84,30 +116,13 @@ class HostFrames:
         for end in self.sockets.values():
             end.close()
 
-    def exchange(
-        self, frames: Sequence[HostFrame], awaited: Awaited, answers: int, patience: float
-    ) -> list[HostFrame]:
-        """Send each frame from its host; what hosts get until so many awaited ones have come.
+    def send(self, frames: Sequence[HostFrame]) -> None:
+        """Send each frame from its host."""
+        for host, data in frames:
+            with suppress(OSError):  # one that an interface does not take is lost
+                self.sockets[host].send(data)
 
-        One that comes twice, as it was sent again, counts once.
-
-        patience: seconds without any frame after which it ends, too.
-        """
-        heard: list[HostFrame] = []
-        came: set[HostFrame] = set()
-        for first in range(0, len(frames), WAVE):
-            wave = frames[first : first + WAVE]
-            for host, data in wave:
-                with suppress(OSError):  # one that an interface does not take is lost
-                    self.sockets[host].send(data)
-            sent = first + len(wave)
-            still = STILL if sent < len(frames) else patience
-            while len(came) < min(answers, sent) and (more := self._hear(still)):
-                heard += more
-                came.update(filter(awaited, more))
-        return heard
-
-    def _hear(self, patience: float) -> list[HostFrame]:
+    def hear(self, patience: float) -> list[HostFrame]:
         """What comes within so many seconds; what hosts themselves send is not heard."""
         heard = []
         for file, _ in self.poll.poll(patience):

@@ -1,7 +1,7 @@
-"""The probe of engines whose hosts are network namespaces: a process that sends and receives.
+"""Numbered UDP packets between hosts, from sockets in their namespaces: a round, or a probe.
 
-Numbered UDP packets at a constant rate over some pairs of hosts, evenly spread in time, from
-sockets in the hosts' namespaces. A process of its own, so that nothing else makes it late. It reads
+A round sends so many over each pair, few at a time. A probe sends over some pairs at a constant
+rate, evenly spread in time, in a process of its own, so that nothing else makes it late. That reads
 one JSON line, says "ready", and at the end of its input prints what it saw.
 """
 
@@ -10,32 +10,37 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import select
 import socket
 import struct
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mininet_scenarios.machine.netns import entered
-from mininet_scenarios.scenario.engine import SILENT, EngineError, Probed, hops_of
+from mininet_scenarios.scenario.engine import SILENT, EngineError, Probed, Progress, hops_of
 
-PROBE_PORT = 5046
+PROBE_PORT, ROUND_PORT = 5046, 5047
+"""Rounds are while a probe runs, too."""
 PACKET = struct.Struct("!4sII")
-MAGIC = b"plfb"
+"""The sender's own number, the pair's, and that of the packet."""
 HEADER_BYTES = 14 + 20 + 8
 """Bytes of Ethernet, IPv4 and UDP before what PACKET says."""
-SO_NO_CHECK, SO_RCVBUFFORCE, IP_RECVTTL = 11, 33, 12
+SO_NO_CHECK, SO_RCVBUFFORCE, IP_RECVTTL, IPV6_RECVHOPLIMIT = 11, 33, 12, 51
+UDP_NO_CHECK6 = 101, 102
 """Of Linux; Python names none of them."""
 BUFFER = 1 << 22
-PROBE_LATE = 1.0
+PROBE_LATE = 2.0
 """Seconds after which a packet that has not come is lost."""
-SENDERS_AT_ONCE = 64
-"""Packets sent or heard before the other is looked at again."""
+AT_ONCE, FRESH = 64, 0.1
+"""Packets sent or heard before the other is looked at again; in a round, those under way, and the
+seconds without any after which they count no longer."""
 PROBE_COLUMNS = ("pair", "sequence", "sent", "received", "hops")
 
 
@@ -84,21 +89,66 @@ def decode(text: str) -> Probed:
         return Probed(*(columns[name] for name in PROBE_COLUMNS))
 
 
+def columns(
+    sent: Sequence[float], heard: Mapping[int, tuple[float, int]], pairs: int
+) -> dict[str, Any]:
+    """The arrays of `Probed`.
+
+    Args:
+        sent: when each packet was, those of a round one pair after the other.
+        heard: by the place among these, when a packet came, and the links that it had crossed.
+        pairs: how many.
+    """
+    received, hops = np.full(len(sent), np.nan), np.full(len(sent), SILENT, np.int16)
+    for place, (at, links) in heard.items():
+        received[place], hops[place] = at, links
+    sequence, pair = np.divmod(np.arange(len(sent), dtype=np.int32), np.int32(max(1, pairs)))
+    return dict(zip(PROBE_COLUMNS, (pair, sequence, np.array(sent), received, hops), strict=True))
+
+
+def encoded(columns: Mapping[str, Any]) -> str:
+    """Arrays as `decode` takes them."""
+    out = io.BytesIO()
+    np.savez(out, **columns)
+    return base64.b64encode(out.getvalue()).decode()
+
+
+def send_round(
+    ends: Sequence[tuple[int, str]], pairs: Sequence[tuple[int, int]], progress: Progress
+) -> NDArray[np.int16]:
+    """A packet over each of these pairs; int16[n], the links it crossed, SILENT if it was lost.
+
+    Args:
+        ends: for each host the id of a process in its namespace, and its address.
+        pairs: numbers of hosts.
+        progress: takes (arrived, all).
+    """
+    prober = _Prober(ends, pairs, (), ROUND_PORT)
+    prober.once(progress)
+    hops: NDArray[np.int16] = columns(prober.sent, prober.heard, len(pairs))["hops"]
+    return hops
+
+
 class _Prober:
     """Sends and hears, in one thread."""
 
     def __init__(
-        self, ends: list[tuple[int, str]], pairs: list[tuple[int, int]], frames: list[int]
+        self,
+        ends: Sequence[tuple[int, str]],
+        pairs: Sequence[tuple[int, int]],
+        frames: Sequence[int],
+        port: int,
     ) -> None:
         self.filling = [
             bytes(max(0, n - HEADER_BYTES - PACKET.size)) for n in frames or [0] * len(pairs)
         ]
         used = sorted({host for pair in pairs for host in pair})
-        self.sockets = {host: _socket(ends[host][0]) for host in used}
+        self.sockets = {host: _socket(*ends[host], port) for host in used}
         self.of_file = {end.fileno(): end for end in self.sockets.values()}
-        self.to = [(self.sockets[s], (ends[d][1], PROBE_PORT)) for s, d in pairs]
+        self.to = [(self.sockets[s], (ends[d][1], port)) for s, d in pairs]
+        self.own = os.urandom(4)
         self.sent: list[float] = []
-        self.heard: list[tuple[int, int, float, int]] = []
+        self.heard: dict[int, tuple[float, int]] = {}
         self.poll = select.epoll()
         for file in self.of_file:
             self.poll.register(file, select.EPOLLIN)
@@ -109,11 +159,30 @@ class _Prober:
         begin = time.monotonic()
         self.poll.register(sys.stdin, select.EPOLLIN | select.EPOLLHUP)
         while self._hear(begin + len(self.sent) * apart - time.monotonic()):
-            for _ in range(SENDERS_AT_ONCE):
+            for _ in range(AT_ONCE):
                 if begin + len(self.sent) * apart > time.monotonic():
                     break
                 self._send()
         self.poll.unregister(sys.stdin)
+        self._last()
+
+    def once(self, progress: Progress) -> None:
+        """A packet over each pair, and the sockets closed."""
+        lost = 0
+        while (sent := len(self.sent)) < len(self.to):
+            heard = len(self.heard)
+            for _ in range(min(len(self.to) - sent, AT_ONCE - (sent - heard - lost))):
+                self._send()
+            self._hear(FRESH)
+            if len(self.heard) == heard:
+                lost = len(self.sent) - heard
+            progress(len(self.heard), len(self.to))
+        self._last()
+        self.poll.close()
+        for end in self.sockets.values():
+            end.close()
+
+    def _last(self) -> None:
         end = time.monotonic() + PROBE_LATE
         while len(self.heard) < len(self.sent) and (left := end - time.monotonic()) > 0:
             self._hear(left)
@@ -123,46 +192,44 @@ class _Prober:
         end, address = self.to[pair]
         self.sent.append(time.monotonic())
         try:
-            end.sendto(PACKET.pack(MAGIC, pair, number) + self.filling[pair], address)
+            end.sendto(PACKET.pack(self.own, pair, number) + self.filling[pair], address)
         except OSError:
             return  # without a carrier or an answer to ARP the packet is lost like any other
 
     def _hear(self, patience: float) -> bool:
-        """Take what comes within so many seconds; False at the end of stdin."""
+        """Take what comes within so many seconds, each packet once; False at the end of stdin."""
         for file, _ in self.poll.poll(max(0.0, patience)):
-            if file == sys.stdin.fileno():
+            if file not in self.of_file:
                 return False
-            for _ in range(SENDERS_AT_ONCE):
+            for _ in range(AT_ONCE):
                 try:
                     data, more, _, _ = self.of_file[file].recvmsg(PACKET.size, 64)
                 except OSError:
                     break
-                if len(data) == PACKET.size and data.startswith(MAGIC):
+                if len(data) == PACKET.size and data.startswith(self.own):
                     _, pair, number = PACKET.unpack(data)
-                    ttl = int.from_bytes(more[0][2][:4], sys.byteorder)
-                    self.heard.append((pair, number, time.monotonic(), hops_of(ttl)))
+                    # From a host of the same router: not even that took from its time to live.
+                    hops = max(0, hops_of(int.from_bytes(more[0][2][:4], sys.byteorder)))
+                    self.heard.setdefault(number * len(self.to) + pair, (time.monotonic(), hops))
         return True
 
-    def columns(self) -> dict[str, Any]:
-        """The arrays of `Probed`; of a packet that came twice, the first."""
-        count, pairs = len(self.sent), len(self.to)
-        received, hops = np.full(count, np.nan), np.full(count, SILENT, np.int16)
-        for of, number, at, links in reversed(self.heard):
-            received[number * pairs + of], hops[number * pairs + of] = at, links
-        sequence, pair = np.divmod(np.arange(count, dtype=np.int32), np.int32(pairs))
-        return dict(
-            zip(PROBE_COLUMNS, (pair, sequence, np.array(self.sent), received, hops), strict=True)
-        )
 
-
-def _socket(pid: int) -> socket.socket:
+def _socket(pid: int, address: str, port: int) -> socket.socket:
+    """Open vSwitch's userspace datapath leaves checksums as they are: none is sent or looked at."""
     with entered(pid):
-        end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    end.setsockopt(socket.SOL_SOCKET, SO_NO_CHECK, 1)
+        end = socket.socket(
+            socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM
+        )
+    if ":" in address:
+        for option in UDP_NO_CHECK6:
+            end.setsockopt(socket.IPPROTO_UDP, option, 1)
+        end.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1)
+    else:
+        end.setsockopt(socket.SOL_SOCKET, SO_NO_CHECK, 1)
+        end.setsockopt(socket.IPPROTO_IP, IP_RECVTTL, 1)
     widen_receiving(end)
-    end.setsockopt(socket.IPPROTO_IP, IP_RECVTTL, 1)
     end.setblocking(False)
-    end.bind(("", PROBE_PORT))
+    end.bind(("", port))
     return end
 
 
@@ -177,12 +244,10 @@ def widen_receiving(end: socket.socket) -> None:
 def main() -> None:
     """One probe."""
     job = json.loads(sys.stdin.readline())
-    prober = _Prober(job["ends"], job["pairs"], job["frames"])
+    prober = _Prober(job["ends"], job["pairs"], job["frames"], PROBE_PORT)
     print("ready", flush=True)
     prober.run(job["interval"])
-    out = io.BytesIO()
-    np.savez(out, **prober.columns())
-    print(base64.b64encode(out.getvalue()).decode())
+    print(encoded(columns(prober.sent, prober.heard, len(prober.to))))
 
 
 if __name__ == "__main__":

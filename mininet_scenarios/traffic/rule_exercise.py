@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.protocol import LOCAL, TABLES
-from mininet_scenarios.ovs.collectors import frame_out, settled
 from mininet_scenarios.ovs.frames import (
     FRAME_KINDS,
     HASHED,
@@ -30,19 +29,21 @@ from mininet_scenarios.ovs.frames import (
 from mininet_scenarios.ovs.management_socket import (
     ManagementConnection,
     RuleKey,
+    frame_out,
     generations,
     packets_by_rule,
     sent_by_port,
+    settle,
 )
 from mininet_scenarios.ovs.openvswitch import Database, Port, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.scenario.engine import (
     SILENT,
-    Deviation,
+    Check,
     Exercise,
-    Findings,
     Flows,
     HostSample,
+    Mismatch,
     Progress,
 )
 from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
@@ -100,7 +101,7 @@ class RuleExercise:
         self.first_host = np.zeros(live.tables.switches, np.int64)
         self.first_host[self.hosts.switch[::-1]] = np.arange(len(self.hosts))[::-1]
         self.frames = 0
-        self.wrong: list[Deviation] = []
+        self.wrong: list[Mismatch] = []
         self.before = self._counted()
         self.after = self.before
 
@@ -118,7 +119,7 @@ class RuleExercise:
         self._ask()
         for version in self.rules.versions:
             self._every_kind(version)
-        shares, links = self._shares(tolerance)
+        shares = self._shares(tolerance)
         self._until_reached()
         due = set(self.rules.due)
         if repairs:
@@ -129,9 +130,10 @@ class RuleExercise:
             due=len(due),
             missed=tuple(rule.words for rule in idle if rule in due),
             waiting=tuple(rule.words for rule in idle if rule not in due),
-            arrivals=Findings(self.frames, tuple(self.wrong)),
-            shares=shares,
-            links=links,
+            checks=(
+                Check.of("frames arrive as they were sent", self.frames, tuple(self.wrong)),
+                *(check for check in shares if check.required),
+            ),
         )
 
     def _ask(self) -> None:
@@ -146,7 +148,7 @@ class RuleExercise:
                 others = [data for there, data in heard if there == host]
                 near = next((d for d in others if len(d) == len(answer[1])), b"")
                 seen = f"answered by {near.hex()}" if near else "no answer"
-                self.wrong.append((question.words, "answered by the switch", seen))
+                self.wrong.append(Mismatch(question.words, "answered by the switch", seen))
 
     def _every_kind(self, version: int) -> None:
         """Frames of every kind between all hosts that the tables connect."""
@@ -161,11 +163,7 @@ class RuleExercise:
         """Send them, and compare what arrives with what has to; how often each was sent."""
         first, count = self.frames, len(frames)
         self.frames += count
-        width = frames.sent.dtype.itemsize
-        data = frames.sent.tobytes()
-        rows = (data[place : place + width] for place in range(0, len(data), width))
-        names = self.hosts.names
-        sent = list(zip((names[i] for i in frames.source.tolist()), rows, strict=True))
+        sent = frames.by_host(self.hosts.names)
         arrived = np.zeros(count, np.int64)
         due = range(first, first + count)
         heard, times = exchanged(self.ends, sent, due, came=lambda frame: marked(frame[1]))
@@ -199,9 +197,9 @@ class RuleExercise:
         names = self.hosts.names
         pair = f"{names[frames.source[number]]} → {names[frames.destination[number]]}"
         of = f"IPv{frames.version}, {frames.kind}"
-        self.wrong.append((f"{pair}, {of}", wanted, seen))
+        self.wrong.append(Mismatch(f"{pair}, {of}", wanted, seen))
 
-    def _shares(self, tolerance: float | None) -> tuple[Findings, Findings]:
+    def _shares(self, tolerance: float | None) -> list[Check]:
         """Flows to every select group that hosts reach: how its ports shared them, and, where
         packets are marked, how all links did.
         """
@@ -219,16 +217,16 @@ class RuleExercise:
         before, sent = self._counted(), self._sent()
         flows = self._flow(wanted, FIRST_HASHED)
         self.after = self._counted()
-        links, known = Findings(), self.rules.prediction
+        checks, known = [self._group_shares(chosen, before, tolerance)], self.rules.prediction
         if pipeline.whole and len(flows.rate):
-            links = link_shares(known, self.hosts, flows, self._sent() - sent, SIGMAS)
-        return self._group_shares(chosen, before, tolerance), links
+            checks.append(link_shares(known, self.hosts, flows, self._sent() - sent, SIGMAS))
+        return checks
 
     def _group_shares(
         self, chosen: Groups, before: dict[RuleKey, int], tolerance: float | None
-    ) -> Findings:
+    ) -> Check:
         """How the ports of these groups shared the packets since."""
-        cases, wrong = 0, list[Deviation]()
+        cases, wrong = 0, list[Mismatch]()
         for (switch, _, egress), group in chosen.items():
             packets = [self._since(rule, before) for rule in group.buckets]
             where = f"{self.build.wiring.names[switch]}, egress class {egress}"
@@ -240,8 +238,8 @@ class RuleExercise:
                 if not total or abs(seen - share) > (tolerance or chance):
                     name = self.build.wiring.port_name(switch, port)
                     words = f"{seen:.1%} of {total} packets"
-                    wrong.append((f"{where}, port {name}", f"{share:.1%}", words))
-        return Findings(cases, tuple(wrong))
+                    wrong.append(Mismatch(f"{where}, port {name}", f"{share:.1%}", words))
+        return Check.of("ports of select groups have their shares", cases, tuple(wrong))
 
     def _until_reached(self) -> None:
         """More flows to what is missed, from other ports each time."""
@@ -380,7 +378,7 @@ UNEVEN_HASH = 0.03
 
 def link_shares(
     known: Prediction, hosts: HostSample, flows: Flows, seen: NDArray[np.int64], sigmas: float
-) -> Findings:
+) -> Check:
     """Whether every link carried as many of the flows as their shares say, but for chance.
 
     Args:
@@ -398,14 +396,14 @@ def link_shares(
     mean = known.by_port(np.bincount(arc, amount * chance, arcs))
     variance = known.by_port(np.bincount(arc, amount * chance * (1 - chance), arcs))
     off = np.abs(seen - mean) > sigmas * np.sqrt(variance) + 1 + UNEVEN_HASH * mean
-    wiring, wrong = known.build.wiring, list[Deviation]()
+    wiring, wrong = known.build.wiring, list[Mismatch]()
     switch, link = np.nonzero(wiring.far >= 0)
     for s, k in zip(switch.tolist(), link.tolist(), strict=True):
         port = int(wiring.port[s, k])
         if off[s, port]:
             where = f"{wiring.names[s]} → {wiring.names[wiring.far[s, k]]}"
-            wrong.append((where, f"about {mean[s, port]:.0f} packets", f"{seen[s, port]}"))
-    return Findings(len(switch), tuple(wrong))
+            wrong.append(Mismatch(where, f"about {mean[s, port]:.0f} packets", f"{seen[s, port]}"))
+    return Check.of("links have their shares of packets", len(switch), tuple(wrong))
 
 
 SwitchPort = tuple[int, int]
@@ -455,4 +453,4 @@ class PortsDown:
                 socket = self.ovs.folder / f"{bridge_name(switch)}.mgmt"
                 self.connections[switch] = ManagementConnection(socket)
             self.connections[switch].outgoing += frame_out(data, TABLES, port)
-        settled(list(self.connections.values()))
+        settle(list(self.connections.values()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,49 +16,17 @@ from compilers.topology.distance import distances, neighbour_table
 from inventory.problems import InputError
 from mininet_scenarios.scenario.engine import (
     SILENT,
+    Check,
     Counts,
     Engine,
     Exercise,
-    Findings,
     HostSample,
+    Mismatch,
     Observation,
     Outage,
 )
 from mininet_scenarios.scenario.scenario_file import Expect
 from mininet_scenarios.verdict.predict import N, Prediction
-
-
-@dataclass(frozen=True, slots=True)
-class Mismatch:
-    """A pair or a link that did not behave as expected."""
-
-    where: str
-    expected: str
-    seen: str
-
-    def __str__(self) -> str:
-        """`h0 → h9: expected 2 hops, seen 3 hops`."""
-        return f"{self.where}: expected {self.expected}, seen {self.seen}"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One expectation: its number of cases, how many passed, and the mismatches."""
-
-    name: str
-    required: int
-    seen: int
-    mismatches: tuple[Mismatch, ...] = ()
-
-    @classmethod
-    def of(cls, name: str, cases: int, mismatches: tuple[Mismatch, ...]) -> Check:
-        """A check of cases that each pass or are among the mismatches."""
-        return cls(name, cases, cases - len(mismatches), mismatches)
-
-    @property
-    def passed(self) -> bool:
-        """Whether it was met."""
-        return self.seen == self.required and not self.mismatches
 
 
 class Examiner:
@@ -71,9 +39,9 @@ class Examiner:
     def compare(
         self, what: str, counts: Counts, seen: Observation, counted: bool = True
     ) -> list[Check]:
-        """Answers, hops and (where they are `counted`) links of one round, against the tables."""
+        """Packets, hops and (where they are `counted`) links of one round, against the tables."""
         checks = [
-            self._answers(f"{what}: answered", counts, seen),
+            self._arrived(f"{what}: arrived", counts, seen),
             self._hops(f"{what}: hops as predicted", counts, seen),
         ]
         if counted:
@@ -92,13 +60,14 @@ class Examiner:
         usual = int(self.most.max()) if self.prediction.varies else self.build.topology.diameter
         most = usual if expect.max_hops is None else expect.max_hops
         checks.append(
-            self.within(f"{what}: at most {most} hops", np.full_like(self.most, most), seen)
+            self.within(f"{what}: at most {most} hops", np.full_like(self.most, most), seen.longest)
         )
         minimal = not self.build.spreading.spreads if expect.minimal is None else expect.minimal
         if minimal:
             graph = self.build.topology.graph
             shortest = distances(neighbour_table(graph), np.arange(graph.order)).T
-            checks.append(self.within(f"{what}: shortest paths", self._of_hosts(shortest), seen))
+            most_links = self._of_hosts(shortest)
+            checks.append(self.within(f"{what}: shortest paths", most_links, seen.longest))
         return checks
 
     def lost_pairs(self, lost: NDArray[np.bool_]) -> tuple[Mismatch, ...]:
@@ -135,17 +104,16 @@ class Examiner:
         )
         return Check.of(f"{what}: paths", len(routes), mismatches)
 
-    def _answers(self, name: str, counts: Counts, seen: Observation) -> Check:
-        arrives = self.fewest >= 0
-        expected = np.where(arrives & arrives.T, counts, 0)
-        asked = counts > 0
-        wrong = asked & (seen.replies != expected)
-        mismatches = self._pairs(wrong, _answers(expected[wrong]), _answers(seen.replies[wrong]))
+    def _arrived(self, name: str, counts: Counts, seen: Observation) -> Check:
+        """Of pairs that arrive by some paths alone nothing is known."""
+        sure, never = self.fewest >= 0, self.most < 0
+        expected, asked = np.where(sure, counts, 0), (counts > 0) & (sure | never)
+        wrong = asked & (seen.arrived != expected)
+        mismatches = self._pairs(wrong, _packets(expected[wrong]), _packets(seen.arrived[wrong]))
         return Check.of(name, int(np.count_nonzero(asked)), mismatches)
 
     def _hops(self, name: str, counts: Counts, seen: Observation) -> Check:
-        # The path from i to j is seen in the answers to j's requests.
-        asked = (counts.T > 0) & (seen.longest != SILENT)
+        asked = (counts > 0) & (seen.longest != SILENT)
         # A TTL that a repair has halved tells half of the links or more (`hops_of`).
         repairs = self.prediction.outage != Outage()
         fewest = -(-self.fewest // 2) if repairs else self.fewest
@@ -172,11 +140,11 @@ class Examiner:
         )
         return Check.of(name, len(port), mismatches)
 
-    def within(self, name: str, most: NDArray[np.int64], seen: Observation) -> Check:
-        """Which of the paths seen have at most so many links, int64[H, H]."""
-        there = seen.longest != SILENT
-        beyond = there & (seen.longest > most)
-        mismatches = self._pairs(beyond, _hops(most[beyond]), _hops(seen.longest[beyond]))
+    def within(self, name: str, most: NDArray[np.int64], longest: NDArray[np.int64]) -> Check:
+        """Which of the longest paths seen have at most so many links, int64[H, H]."""
+        there = longest != SILENT
+        beyond = there & (longest > most)
+        mismatches = self._pairs(beyond, _hops(most[beyond]), _hops(longest[beyond]))
         return Check.of(name, int(np.count_nonzero(there)), mismatches)
 
     def _of_hosts(self, of_switches: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -212,8 +180,8 @@ def histogram(hops: NDArray[np.int64], asked: NDArray[np.bool_]) -> dict[int, in
     return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
 
-def _answers(counts: NDArray[np.int64]) -> list[str]:
-    return [f"{n} answer{'s' * (n != 1)}" for n in counts.tolist()]
+def _packets(counts: NDArray[np.int64]) -> list[str]:
+    return [f"{n} packet{'s' * (n != 1)}" for n in counts.tolist()]
 
 
 def _hops(hops: NDArray[np.int64], most: NDArray[np.int64] | None = None) -> list[str]:
@@ -379,17 +347,10 @@ class Result:
 
 
 def rule_checks(exercise: Exercise, of: str = "") -> list[Check]:
-    """The checks of an exercise, `of` before their names; shares only with select groups."""
+    """The checks of an exercise, `of` before their names."""
     missed = tuple(Mismatch(words, "packets", "none") for words in exercise.missed)
-    checks = [
-        Check(f"{of}rules exercised", exercise.due, exercise.due - len(missed), missed),
-        _check(f"{of}frames arrive as they were sent", exercise.arrivals),
-    ]
-    if exercise.shares.cases:
-        checks.append(_check(f"{of}ports of select groups have their shares", exercise.shares))
-    if exercise.links.cases:
-        checks.append(_check(f"{of}links have their shares of packets", exercise.links))
-    return checks
+    rules = Check.of("rules exercised", exercise.due, missed)
+    return [replace(check, name=of + check.name) for check in (rules, *exercise.checks)]
 
 
 def rules_in_words(exercise: Exercise) -> str:
@@ -397,9 +358,3 @@ def rules_in_words(exercise: Exercise) -> str:
     words = f"{exercise.exercised:,} of {exercise.rules:,}"
     waiting = len(exercise.waiting)
     return words + (f"; {waiting:,} wait until a port fails" if waiting else "")
-
-
-def _check(name: str, found: Findings) -> Check:
-    wrong = tuple(Mismatch(*difference) for difference in found.wrong)
-    cases = len({mismatch.where for mismatch in wrong})
-    return Check(name, found.cases, found.cases - cases, wrong)

@@ -219,8 +219,8 @@ def _console() -> Any:
 
 def _width() -> int:
     """Columns of the terminal; `PIPE_WIDTH` of what is none, unless COLUMNS says another."""
-    told = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return shutil.get_terminal_size().columns if told else PIPE_WIDTH
+    width_known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if width_known else PIPE_WIDTH
 
 
 def _cell(value: object) -> str:

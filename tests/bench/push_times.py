@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mininet_scenarios.engines.inner_engine import InnerProcess, Job
+from mininet_scenarios.engines.inner_engine import InnerProcess
 
 BARE = "bare socket server, same bundles"
 Tell = Callable[[str], None]
@@ -45,14 +45,9 @@ def pushes(
     Raises:
         EngineError: Open vSwitch or a push failed.
     """
-    job = Job(
-        build=str(folder.resolve()),
-        logs=str(work.resolve()),
-        hosts=0,
-        framework="",
-        unverified=True,
-        scratch="",
-    )
+    build, logs = (str(path.resolve()) for path in (folder, work))
+    job = {"build": build, "logs": logs, "hosts": 0, "framework": "", "unverified": True}
+    job["scratch"] = ""
     inner = InnerProcess("tests.bench.push_child", job)
     try:
         inner.start()

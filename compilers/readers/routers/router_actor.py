@@ -22,6 +22,7 @@ INSIDE = " default"
 """The VRF of the next hops of a route in that of the hosts."""
 ETHERNET_HEADER = 14
 """Counted in the MTU of some systems' ports, not in that of IP."""
+TWO_TAGS = 8
 SEGMENT_BLOCK = 4
 
 
@@ -33,7 +34,7 @@ class RouterActor:
     for. groups: the next hop of each, DISCARD where it has none. frames: the MTU of IP by port;
     fitting: the same as the port's inner interface says it. commands: those of another language.
     staged: the VRF, prefix, next hop and line of routes for marked packets that are read one by
-    one.
+    one. tagged: ports whose frames have VLANs.
     """
 
     router: RouterText
@@ -44,6 +45,7 @@ class RouterActor:
     fitting: dict[str, tuple[int, int]] = field(default_factory=dict)
     commands_: list[tuple[int, str]] = field(default_factory=list)
     staged_: list[tuple[str, str, str, int]] = field(default_factory=list)
+    tagged_: set[str] = field(default_factory=set)
 
     def wrong(self, line: int, text: str) -> None:
         """See `GrammarActor.wrong`."""
@@ -86,9 +88,14 @@ class RouterActor:
     def frame(self, place: Place, name: str, size: int) -> None:
         """The MTU of a port, or of the interface of hosts, with the Ethernet header."""
         port = (Interface(name),) if name else ()
-        self.frames[name] = size - ETHERNET_HEADER
+        size -= ETHERNET_HEADER + TWO_TAGS * (name in self.tagged_)
+        self.frames[name] = size
         kind = "mtu" if name else "mtu of the hosts"
-        self.router.fact(place.line, kind, *port, size - ETHERNET_HEADER)
+        self.router.fact(place.line, kind, *port, size)
+
+    def tagged(self, place: Place, name: str) -> None:  # noqa: ARG002
+        """A port whose frames may have two tags of VLANs, which the MTU of its frames counts."""
+        self.tagged_.add(name)
 
     def fits(self, place: Place, name: str, size: int | str) -> None:
         """The MTU of what is in a port, which has to be that of its frame; 0: it says none."""
@@ -148,6 +155,18 @@ class RouterActor:
     def ingress(self, place: Place, family: str, name: str, unit: str) -> None:  # noqa: ARG002
         """The interface whose packets a filter looks at."""
         self.router.ingress[family] = _unit(name, unit)
+
+    def looked(self, place: Place, family: str, name: str, instance: str) -> None:
+        """The instance where packets of a family that come in at an interface are looked up."""
+        self.router.interface(name, place.line).looked[family] = instance
+
+    def wanted(self, place: Place, family: str, instance: str, network: str) -> None:  # noqa: ARG002
+        """The destinations of those packets."""
+        self.router.wanted[family, instance] = network
+
+    def direct(self, place: Place, family: str, instance: str) -> None:  # noqa: ARG002
+        """An instance that has the routes of all interfaces."""
+        self.router.direct.add((family, instance))
 
     def destination(self, place: Place, prefix: str) -> None:
         """What a filter looks for."""

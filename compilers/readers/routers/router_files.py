@@ -138,7 +138,7 @@ def _commands(target: str, engine: TextEngine, actor: RouterActor, line: int, te
         text = re.sub(r"^!$", "", without_priorities(text), flags=re.M)
     router = actor.router
     made = [f"vrf {name}" for name in (router.vrf, *router.stages, "default") if name]
-    made += [f"routing6 {name}" for name in router.stages]
+    made += [*(f"routing6 {name}" for name in router.stages), *({"bgp"} & {*engine.defined})]
     language = COMMANDS[target]
     inner = TextEngine(grammar(target, language), actor, dict.fromkeys(made, 0))
     lines = TextLines.of(text.encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from ipaddress import ip_address, ip_interface
+from ipaddress import ip_address, ip_interface, ip_network
 from operator import attrgetter
 
 from compilers.readers.emitted_forwarding import (
@@ -23,7 +23,7 @@ from compilers.readers.routers.router_text import DISCARD, RouterText
 
 SMALL = 4
 """Addresses of a network below which all of them are listed."""
-STAGED = ("stage", "staged", "staged host")
+STAGED = ("stage", "staged")
 """Claims of what is done with marked packets."""
 
 
@@ -45,7 +45,8 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
     for name, found in members.items():
         if found.vrf not in (router.stages if found.port else (router.vrf,)):
             router.fault(found.line, f"{name} is in a VRF that is not there")
-    for vrf in router.stages.keys() - {found.vrf for found in members.values()}:
+    inner = [vrf for found in router.interfaces.values() for vrf in found.looked.values()]
+    for vrf in router.stages.keys() - {*inner, *(found.vrf for found in members.values())}:
         router.fault(0, f"VRF {vrf}, in which no packet comes in")
     if router.entering.next_hops and not (inside or router.ingress):
         line = min(router.entering.first_lines().values(), default=0)
@@ -65,7 +66,7 @@ def forwarding(router: RouterText, *others: RouterText, recursive: bool = False)
                 "hosts",
                 "port",
                 *STAGED,
-                *(["host route"] if inside else []),
+                *(["host route", "staged host"] if inside else ["staged block"]),
                 *(["loopback"] if alone else []),
                 *router.stated,
             }
@@ -237,17 +238,35 @@ def _stages(router: RouterText, ends: dict[str, str]) -> Iterator[Claim]:
             continue
         port = Interface(found.port)
         yield Claim("stage", (port, found.tag), router.file, found.line)
-        rows = router.stages.get(found.vrf, RouteLines())
-        for gateway, line in _to_hosts(router, rows):
-            yield Claim("staged host", (port, gateway), router.file, line)
-        by_prefix: dict[str, list[str]] = {}
-        for prefix, next_hop, _ in rows.rows(
-            *(next_hop for next_hop in rows.next_hops if next_hop.count(" ") < 2)
-        ):
-            by_prefix.setdefault(prefix, []).append(_leaves_by(router, next_hop, ends))
-        for prefix, next_hops in by_prefix.items():
-            ports = map(Interface, sorted(next_hops))
-            yield Claim("staged", (port, network_text(prefix), *ports), router.file, found.line)
+        for family, vrf in found.looked.items() or [("", found.vrf)]:
+            rows = router.stages.get(vrf, RouteLines())
+            for gateway, line in _to_hosts(router, rows):
+                yield Claim("staged host", (port, gateway), router.file, line)
+            by_prefix: dict[str, list[str]] = {}
+            links = (hop for hop in rows.next_hops if hop.count(" ") < 2)
+            for prefix, hop, _ in rows.rows(*links):
+                by_prefix.setdefault(prefix, []).append(_leaves_by(router, hop, ends))
+            for prefix, next_hops in by_prefix.items():
+                if not family or _within(prefix, router.wanted.get((family, vrf), "")):
+                    value = (port, network_text(prefix), *map(Interface, sorted(next_hops)))
+                    yield Claim("staged", value, router.file, found.line)
+            for block in _blocks(router) if (family, vrf) in router.direct else ():
+                if _within(block, router.wanted.get((family, vrf), "")):
+                    yield Claim("staged block", (port, block), router.file, found.line)
+
+
+def _blocks(router: RouterText) -> Iterator[str]:
+    """The networks of hosts."""
+    for found in router.interfaces.values():
+        for address, _ in found.addresses:
+            if not (address.endswith(("/32", "/128")) or _listed(address)):
+                yield str(ip_interface(address).network)
+
+
+def _within(prefix: str, network: str) -> bool:
+    """Whether a network is part of another one of its family."""
+    part, whole = ip_network(prefix), ip_network(network or "::/128")
+    return part.version == whole.version and part.subnet_of(whole)  # type: ignore[arg-type]
 
 
 def _reaches(router: RouterText, gateway: str, interface: str, named: str) -> bool:

@@ -24,7 +24,8 @@ class InterfaceText:
 
     vlan: the network that it is a port of, "" where it is none. vrf: the one that it is in, "" for
     the default one. unnumbered: whether it is routed without any. port, tag: of a subinterface the
-    port that it is in, and its VLAN on the link.
+    port that it is in, and its VLAN on the link. looked: by family the instance where a filter has
+    packets looked up.
     """
 
     line: int
@@ -34,6 +35,7 @@ class InterfaceText:
     unnumbered: bool = False
     port: str = ""
     tag: str = ""
+    looked: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -46,7 +48,9 @@ class RouterText:
     routes of packets that come in anywhere; entering: of those that come in on `ingress`, an
     interface by address family, and are in its prefixes, or that come in on an interface of `vrf`,
     the one besides the default one. back: routes of the default VRF with next hops in that one.
-    stages: the routes of VRFs for what comes in marked by a link, by the name of each.
+    stages: the routes of VRFs for what comes in marked by a link, by the name of each. wanted: by
+    family and instance the destinations that filters send there; direct: those with the routes of
+    all interfaces.
     facts: plain facts by kind, with their lines (`expected_facts`); stated: the kinds that this
     file has to state in full. faults: what is wrong or missing; strange: unknown statements.
     """
@@ -61,6 +65,8 @@ class RouterText:
     vrf: str = ""
     back: RouteLines = field(default_factory=RouteLines)
     stages: dict[str, RouteLines] = field(default_factory=dict)
+    wanted: dict[tuple[str, str], str] = field(default_factory=dict)
+    direct: set[tuple[str, str]] = field(default_factory=set)
     segments: bytes = b""
     facts: list[tuple[str, tuple[str | int, ...], int]] = field(default_factory=list)
     stated: frozenset[str] = frozenset()

@@ -2,23 +2,20 @@
 
 Packets from hosts are looked up in a table of their own by filter-based forwarding: a filter at the
 port of the hosts sends packets for the fabric to a forwarding instance. The port itself stays where
-it is, so there is no return path to see to.
+it is, so there is no return path to see to. So it is with marked packets: each link has a unit of
+VLAN 3, a filter there, and an instance. Interface routes are in all instances, so these find next
+hops and hosts. Packets without a mark are those of the native VLAN, 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from types import MappingProxyType
 
 from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
-from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.control_plane import SHARING_OPTIONS
 from compilers.targets.routed.interfaces import JUNOS
 from compilers.targets.routed.p2p_links import P2P_OPTIONS, P2pTarget, P2pVariables
-from inventory.route_tables.held_routes import RouteTables
 
 
 class Junos(P2pTarget):
@@ -27,15 +24,9 @@ class Junos(P2pTarget):
     name = "junos"
     summary = "a device config for Junos"
     files = dict.fromkeys(("junos.set",), P2pVariables)
-    capabilities = Capabilities(
-        frozenset({AGGREGATES, INGRESS, WEIGHTS}),
-        why={MARKS: "not written yet: a tagged unit, a filter and an instance for each link"},
-    )
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
     interfaces = JUNOS
     vrf = "polarfab"
     not_found = ""
+    between = False
     options = MappingProxyType({**P2P_OPTIONS, **SHARING_OPTIONS})
-
-    def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
-        """See `Target.routes_held`."""
-        return partial(self.fabric(build, chosen).routes_held, between=False)

@@ -1,9 +1,10 @@
 """The nvue target: a startup.yaml of Cumulus Linux up to 5.14 (docs/targets/routers.md).
 
 Routes and BGP: docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing", "BGP"
-and "Router Policy"; ports: the Cumulus Linux user guide, "Switch Port Attributes"; what 5.15
-changed: its "New and Changed NVUE Commands". Static routes of NVUE have no VRF of a next hop: with
-eBGP, packets from hosts share ports in VRF `hosts` by lines of FRR, as on SONiC ("NVUE Snippets").
+and "Router Policy"; subinterfaces: its "Interface" (`base-interface`), and "NVUE Commands" of the
+Cumulus Linux user guide (`type sub`, `vlan`); ports: there, "Switch Port Attributes"; what 5.15
+changed: its "New and Changed NVUE Commands". Static routes of NVUE have no VRF of a next hop, so
+those between VRFs are lines of FRR, as on SONiC ("NVUE Snippets", "/etc/frr/frr.conf Snippets").
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-from compilers.spec.features import AGGREGATES, INGRESS
+from compilers.spec.features import AGGREGATES, INGRESS, MARKS, WEIGHTS
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.routed.bgp.control_plane import BY_FRR
 from compilers.targets.routed.interfaces import Interfaces
@@ -33,9 +34,7 @@ class Nvue(P2pTarget):
     name = "nvue"
     summary = "a startup.yaml for NVUE on Cumulus Linux 5.9 to 5.14"
     files = dict.fromkeys(("startup.yaml",), P2pVariables)
-    capabilities = Capabilities(
-        frozenset({AGGREGATES}), why={INGRESS: "its static routes name no VRF of a next hop"}
-    )
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, MARKS, WEIGHTS}))
     interfaces = CUMULUS
     vrf = "hosts"
     not_found = ""

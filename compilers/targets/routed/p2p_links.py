@@ -262,7 +262,8 @@ class P2pFabric:
 
     pair: int64[S, K], the number of the pair of each link, -1 beyond the last. vrf: the name of
     the hosts' VRF, "" where packets from hosts meet the routes of transit. plane: in the place of
-    static routes. numbered: whether links have addresses.
+    static routes. numbered: whether links have addresses. between: whether the port of the hosts is
+    in their VRF, so that others lead to them from there.
     """
 
     routed: RoutedFabric
@@ -274,9 +275,17 @@ class P2pFabric:
     vrf: str
     plane: ControlPlane | None
     numbered: bool
+    between: bool
 
     @classmethod
-    def of(cls, build: Build, interfaces: Interfaces, chosen: Chosen, vrf: str = "") -> P2pFabric:
+    def of(
+        cls,
+        build: Build,
+        interfaces: Interfaces,
+        chosen: Chosen,
+        vrf: str = "",
+        between: bool = True,
+    ) -> P2pFabric:
         """The routers of a build on a system, with options as in `P2P_OPTIONS`.
 
         Raises:
@@ -300,7 +309,7 @@ class P2pFabric:
         plane = ControlPlane.of(routed, chosen)
         if problems := list(_reached(plane, pools, needed)) if numbered else []:
             raise InputError(few(problems))
-        return cls(routed, interfaces, names, *pools, pair, vrf, plane, numbered)
+        return cls(routed, interfaces, names, *pools, pair, vrf, plane, numbered, between)
 
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""
@@ -375,15 +384,16 @@ class P2pFabric:
             hosts = {
                 prefix: ((via, interface, self.vrf),)
                 for prefix, via, interface in self.router(vertex).back()
-                if (":" in prefix) == bool(family)
+                if self.between and (":" in prefix) == bool(family)
             }
             tables.append((pool, hops, [*near.items(), *hosts.items()]))
         onward = onward_ports(w, vertex)[there].tolist()
+        stem = self.vrf.removesuffix(HOSTS) if self.vrf.endswith(HOSTS) else ""
         return {
             port: MarkedStage(
                 self.interfaces.within(links[port].interface, MARK_VLAN),
                 MARK_VLAN,
-                f"{self.vrf.removesuffix(HOSTS)}marked{port}",
+                f"{stem}marked{port}",
                 routes=[
                     [(pool, tuple(hops[p] for p in ports if p)), *others]
                     for pool, hops, others in tables
@@ -395,14 +405,8 @@ class P2pFabric:
             )
         }
 
-    def routes_held(self, vertex: int, between: bool = True) -> RouteTables:
-        """The routes of a router as it holds them, by VRF.
-
-        Args:
-            vertex: of the router.
-            between: whether the port of the hosts is in their VRF, so that the default one leads to
-                them from there.
-        """
+    def routes_held(self, vertex: int) -> RouteTables:
+        """The routes of a router as it holds them, by VRF."""
         links, held, plane = self.links(vertex), RouteTables(), self.plane
         stages = self.stages(vertex, links)
         for family, pool in enumerate(self.routed.pools()):
@@ -412,7 +416,7 @@ class P2pFabric:
                     found = held.setdefault(name, {})
                     found |= comparable(plane.weighed(vertex, family, table) if plane else table)
                     found[pool] = (*found.get(pool, ()), DISCARD)
-        if between and self.vrf in held:
+        if self.between and self.vrf in held:
             back = self.router(vertex).back()
             held[MAIN] |= {prefix: (((via, port, 1),),) for prefix, via, port in back}
         for stage in stages.values():
@@ -510,7 +514,7 @@ class P2pTarget(Target):
     interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
     ports, "" on a system that cannot do it. not_found: why next hops of that VRF cannot be those
     that BGP finds, "" where they can, with `SHARING_OPTIONS`. several: whether it is written to
-    take several of BGP's paths at once.
+    take several of BGP's paths at once. between: see `P2pFabric`.
     """
 
     options = P2P_OPTIONS
@@ -519,6 +523,7 @@ class P2pTarget(Target):
     vrf: ClassVar[str] = ""
     not_found: ClassVar[str] = "it has no VRF for hosts"
     several: ClassVar[bool] = False
+    between: ClassVar[bool] = True
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
         """What its grammars take for defined, see `router_files.read_router`."""
@@ -544,7 +549,7 @@ class P2pTarget(Target):
         Raises:
             InputError: see `P2pFabric.of`.
         """
-        return P2pFabric.of(build, self.interfaces, chosen, self.vrf)
+        return P2pFabric.of(build, self.interfaces, chosen, self.vrf, self.between)
 
     def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
         """See `Target.check`.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from polarfab.output.emulation_output import run
-from polarfab.output.verb_output import json_option, print_json, print_table, say
+from polarfab.output.verb_output import json_option, print_json, print_table
 from polarfab.shared_options import run_options, shared
 
 if TYPE_CHECKING:
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
     is_flag=True,
     help="When all is checked, Mininet's prompt inside; path, fail, heal and load know the fabric.",
 )
-@click.option(
-    "--clean",
-    "clean_up",
-    is_flag=True,
-    help="Remove what killed runs have left, by their records, and nothing else.",
-)
 @shared("--unverified", "what its tables do wrong is reported")
 @json_option
 def command(
@@ -43,7 +37,6 @@ def command(
     keep: Path | None,
     report: Path | None,
     prompt: bool,
-    clean_up: bool,
     unverified: bool,
     as_json: bool,
 ) -> None:
@@ -52,8 +45,8 @@ def command(
     SCENARIO is the name of one that comes with polarfab (without it they are listed), a scenario
     file, or a build folder. Real Open vSwitch, Mininet hosts and the real controller run in
     namespaces of their own, which end with the run, also when it is killed: the host is not
-    touched. What a killed run leaves on disk, --clean removes. Every ordered pair of hosts pings;
-    hops (from the TTL) and the counter of every link must be what the tables predict.
+    touched. Every host sends to every other; hops (from the TTL) and the counter of every link must
+    be what the tables predict.
 
     \b
         polarfab emulate first-light-q3
@@ -62,8 +55,8 @@ def command(
     from mininet_scenarios.run.emulation import chosen
     from mininet_scenarios.scenario.scenario_file import load_scenario
 
-    if clean_up or wanted is None:
-        (_clean if clean_up else _list)(as_json)
+    if wanted is None:
+        _list(as_json)
         return
     terminal = _terminal() if prompt else ""
     loaded = chosen(load_scenario(wanted), "mininet" if prompt else engine, framework)
@@ -81,30 +74,6 @@ def _terminal() -> str:
     if not sys.stdin.isatty():
         raise InputError.of("a terminal on standard input", "something else", key="--cli")
     return os.ttyname(sys.stdin.fileno())
-
-
-def _clean(as_json: bool) -> None:
-    from mininet_scenarios.machine.runs import clean
-
-    found = clean()
-    rows = [
-        {
-            "record": str(each.record),
-            "state": "still runs" if each.alive else "cleaned",
-            "processes": list(each.processes),
-            "folders": list(each.folders),
-        }
-        for each in found
-    ]
-    if as_json:
-        print_json(rows)
-        return
-    for row in rows:
-        removed = [f"process {pid}" for pid in row["processes"]] + [*row["folders"]]
-        what = "left alone" if row["state"] == "still runs" else ", ".join(removed) or "nothing"
-        say(f"{row['record']}: {row['state']}: {what}")
-    if not rows:
-        say("no run has left anything")
 
 
 def _list(as_json: bool) -> None:

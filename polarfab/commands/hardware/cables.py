@@ -84,7 +84,9 @@ def _print(summary: dict[str, Any]) -> None:
     facts = [(word, summary[word]) for word in ("cables", "metres") if word in summary]
     print_facts(f"{summary['fabric']}: cables", facts, more)
     if panels := summary.get("panels"):
-        print_facts("panels", [(word.replace("_", " "), n) for word, n in panels.items()])
+        unused = ", ".join(panels.pop("unused_types", []))
+        said = panels | ({"unused_types": unused} if unused else {})
+        print_facts("panels", [(word.replace("_", " "), n) for word, n in said.items()])
     phases = [
         {word: len(v) if isinstance(v, list) else v for word, v in entry.items()}
         for entry in summary["phases"]

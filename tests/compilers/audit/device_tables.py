@@ -63,13 +63,14 @@ def _sonic(folder):
 def _junos(folder):
     text, routes, networks = (folder / "junos.set").read_text(), {}, []
     for interface, address in re.findall(
-        r"interfaces (\S+) unit 0 family inet6? address (\S+)", text
+        r"interfaces (\S+ unit \d+) family inet6? address (\S+)", text
     ):
-        networks.append((ip_interface(address).network, interface))
+        name = interface.replace(" unit ", ".").removesuffix(".0")
+        networks.append((ip_interface(address).network, name))
     for where, prefix, tail in re.findall(
         r"^set (.*)static route (\S+) (next-hop \S+|discard)", text, re.M
     ):
-        table = "polarfab" if "instances" in where else "main"
+        table = where.split()[1] if "instances" in where else "main"
         gateway = tail.removeprefix("next-hop ")
         if gateway == "discard":
             _add(routes, table, prefix, ("discard", ""))
@@ -261,7 +262,9 @@ def junos(routes):
     for (table, prefix), (hops,) in routes.items():
         family = "inet6.0" if ":" in prefix else "inet.0"
         name = family if table == "main" else f"{table}.{family}"
-        nhs = [{"to": _data(hop[0]), "via": _data(f"{hop[1]}.0")} for hop in hops]
+        nhs = [
+            {"to": _data(hop[0]), "via": _data(hop[1] + ".0" * ("." not in hop[1]))} for hop in hops
+        ]
         tail = {"nh-type": _data("Discard")} if hops[0][0] == "discard" else {"nh": nhs}
         entry = {"active-tag": _data("*"), "protocol-name": _data("Static"), **tail}
         tables.setdefault(name, []).append({"rt-destination": _data(prefix), "rt-entry": [entry]})

@@ -86,7 +86,6 @@ WHY_NOT = {
     UNEQUAL: "static routes have no weights",
     EVERY_HOP: "not written to take several paths",
     REROUTE: "a static route does not see the ingress port",
-    SPREAD: "needs a unit, a filter and an instance for each link: not yet",
     VALIANT: "a route writes nothing into packets",
     LOSSLESS: "not yet",
 }
@@ -110,6 +109,8 @@ OVS_SHARES = ran(
     FAILURES + "test_entering_traffic_spreads_by_weight_and_packets_to_a_dead_switch_end"
 )
 SRV6_SHARES = ran(SRV6_LIVE + "test_flows_take_every_path_by_weight_link_by_link")
+
+BY_VTYSH = parsed(VTYSH, HERE + "test_stages.py::test_vtysh_accepts_the_lines_for_frr")
 
 EVIDENCE: dict[str, dict[str, Check]] = {
     "eos": {
@@ -146,7 +147,7 @@ EVIDENCE: dict[str, dict[str, Check]] = {
         UNEQUAL: no(),
         EVERY_HOP: no(),
         REROUTE: no(),
-        SPREAD: no(),
+        SPREAD: read("Junos *Filter-Based Forwarding*; *Configuring Flexible VLAN Tagging*"),
         VALIANT: no(),
         LOSSLESS: no(),
         EBGP: parsed(BATFISH),
@@ -169,11 +170,11 @@ EVIDENCE: dict[str, dict[str, Check]] = {
     },
     "nvue": {
         ROUTES: read("NVUE Command Reference, *Static Routing*"),
-        ALTERNATES: no("with eBGP only"),
+        ALTERNATES: BY_VTYSH,
         UNEQUAL: no(),
         EVERY_HOP: read("Cumulus Linux 5.9, *BGP Weighted Equal Cost Multipath*"),
         REROUTE: no(),
-        SPREAD: no("a static route names no VRF of a next hop"),
+        SPREAD: BY_VTYSH,
         VALIANT: no(),
         LOSSLESS: no(),
         EBGP: read("Cumulus Linux 5.9, *Basic BGP Configuration*; NVUE Command Reference, *BGP*"),
@@ -235,7 +236,7 @@ EVIDENCE: dict[str, dict[str, Check]] = {
         UNEQUAL: no("with `srv6` hosts choose"),
         EVERY_HOP: read("SONiC Weighted ECMP (doc/wcmp/wcmp-design.md), 2.2"),
         REROUTE: no(),
-        SPREAD: parsed(VTYSH, HERE + "test_stages.py::test_vtysh_accepts_sonics_frr_conf"),
+        SPREAD: BY_VTYSH,
         VALIANT: no(),
         LOSSLESS: parsed("SONiC's YANG (086b03b), by hand"),
         EBGP: parsed(VTYSH, HERE + "test_bgp_files.py::test_vtysh_accepts_the_speakers"),

@@ -14,7 +14,7 @@ from pathlib import Path
 from compilers.tables.folders.build_folder import load
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample
-from mininet_scenarios.traffic.pinging import ping_all
+from mininet_scenarios.traffic.probing import send_round
 from tests.compilers.targets.read_routed import read_kernel
 
 PATIENCE = 20
@@ -54,12 +54,12 @@ class Fabric(Routers):
         return [read_kernel(*shown, BGP) for shown in self.kernel()]
 
     def pings(self, version):
-        """[[TTL of the answers of host j to host i, 0 where there is none]]."""
-        everyone = [self.address(v, version) for v in range(len(self.hosts))]
-        count = range(len(everyone))
-        pairs = [(v, u, 1) for v in count for u in count if u != v]
-        seen = ping_all([host.pid for host in self.hosts], everyone, pairs, lambda *_: None)
-        return [[seen[v, u].lowest if (v, u) in seen else 0 for u in count] for v in count]
+        """[[TTL of a packet of host j to host i where it arrives, 0 where it does not]]."""
+        count = range(len(self.hosts))
+        pairs = [(u, v) for v in count for u in count if u != v]
+        hops = send_round(self.ends(version), pairs, lambda *_: None)
+        seen = {p: 63 - links for p, links in zip(pairs, hops.tolist(), strict=True) if links >= 0}
+        return [[seen.get((u, v), 0) for u in count] for v in count]
 
     def meet_neighbours(self, vertex):
         """So that no next hop is new to the kernel, which would leave it out."""

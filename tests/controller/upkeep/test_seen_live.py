@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 
 from compilers.tables.folders.build_folder import load
-from mininet_scenarios.ovs.collectors import Collectors
-from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
+from mininet_scenarios.ovs.frames import FrameWriter
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
 from mininet_scenarios.scenario.engine import SILENT, HostSample
+from mininet_scenarios.traffic.collectors import CollectorFrames
 from tests.controller import makers
 from tests.controller.cluster.makers import group
 from tests.controller.makers import SWITCHES, compile_into, own_network, polarfab
@@ -53,15 +53,16 @@ class Probe:
 
     def __init__(self, ovs, build):
         self.hosts = HostSample.of(build, 1)
-        self.collectors = Collectors(ovs, len(self.hosts))
-        self.writer = FrameWriter(build, self.hosts, 4)
-        self.packets = HostPackets.of(2 * self.hosts.every_pair())
+        self.ends = CollectorFrames(ovs.folder, self.hosts.names)
+        self.writer, self.numbered = FrameWriter(build, self.hosts, 4), 0
+        self.pairs = np.repeat(np.argwhere(self.hosts.every_pair()), 2, axis=0)
 
     def lost(self):
         """The pairs of switches that have lost a packet, but for those of the bad one's host."""
-        hops = self.collectors.exchange(self.writer, self.packets, lambda *_: None)
-        ends = np.stack((self.packets.source, self.packets.destination), axis=1)[hops == SILENT]
-        return {(a, b) for a, b in ends.tolist() if BAD not in (a, b)}
+        first, self.numbered = self.numbered, self.numbered + len(self.pairs)
+        hops = self.ends.send_pairs(self.writer, self.pairs, lambda *_: None, first)
+        lost = self.pairs[hops == SILENT].tolist()
+        return {(a, b) for a, b in lost if BAD not in (a, b)}
 
 
 @pytest.fixture(scope="module")

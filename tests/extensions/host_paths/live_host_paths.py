@@ -112,7 +112,8 @@ class Plane(Fabric):
             space.run("ip", "-batch", str(self.files / name / "srv6.batch"))
         for i, space in enumerate(self.hosts):
             space.run("sysctl", "--quiet", "--write", "net.ipv6.fib_multipath_hash_policy=1")
-            space.run("ping", "-c1", "-W5", "-I", self.device, self.gateway(i, 6))
+            gateway = self.build.addressing.network6(int(self.who.switch[i]))[1]
+            space.run("ping", "-c1", "-W5", "-I", self.device, str(gateway))
 
 
 class Planes:

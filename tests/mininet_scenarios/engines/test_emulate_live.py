@@ -43,7 +43,7 @@ def check(report, q, framework):
     assert report["hops"] == {"predicted": hops, "seen": hops}
     assert "expected 2 hops, seen 3 hops" in report["caught"]
     names = [check["name"] for check in report["checks"]]
-    compared = ("answered", "hops as predicted", "link counters as predicted")
+    compared = ("arrived", "hops as predicted", "link counters as predicted")
     small = ("rules exercised", "frames arrive as they were sent") if q == 3 else ()
     assert names == [
         "a wrong table is caught",
@@ -89,7 +89,7 @@ def test_an_ordinary_user_and_both_versions_of_the_protocol(tmp_path):
     keep = tmp_path / "keep"
     report = passed("dual-stack-q2", "--engine", "mininet", "--keep", str(keep), prefix=AS_USER)
     seen = {check["name"]: check["seen"] for check in report["checks"]}
-    assert seen["every pair over IPv6: answered"] == seen["every pair: answered"] == 42
+    assert seen["every pair over IPv6: arrived"] == seen["every pair: arrived"] == 42
     assert seen["every pair over IPv6: link counters as predicted"] == 18
     logs = {path.name for path in keep.iterdir()}
     assert {"controller.log", "ovs-vswitchd.log", "build"} <= logs

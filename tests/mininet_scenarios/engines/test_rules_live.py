@@ -50,7 +50,7 @@ def test_right_tables_pass_and_say_what_waits_for_failures(found):
     assert failed(right) == set()
     assert right.exercised == right.due < right.rules
     assert len(right.waiting) == right.rules - right.due
-    assert right.shares.cases > 0
+    assert right.checks[1].required > 0
 
 
 def test_every_repair_bucket_is_reached_with_ports_away(found):
@@ -71,7 +71,7 @@ def test_every_repair_bucket_is_reached_with_ports_away(found):
 )
 def test_a_fault_that_pings_pass_over(found, host, kind, seen):
     assert "frames arrive as they were sent" in failed(found["wrong"])
-    wrong = [(where, what) for where, _, what in found["wrong"].arrivals.wrong]
+    wrong = [(m.where, m.seen) for m in found["wrong"].checks[0].mismatches]
     from_h6 = [where for where, _ in wrong if where.startswith("h6 →")]
     assert all("1500 bytes" in where for where in from_h6 if "→ h0," in where)
     wrong = [(where, what) for where, what in wrong if where not in from_h6]
@@ -86,4 +86,4 @@ def test_alternates_that_are_not_there(found):
     assert {"rules exercised", "ports of select groups have their shares"} < failed(wrong)
     assert any("of the enter group" in words for words in wrong.missed)
     assert all(words.startswith("2: ") for words in wrong.missed if "the enter group" in words)
-    assert all(where.startswith("2, ") for where, *_ in wrong.shares.wrong)
+    assert all(m.where.startswith("2, ") for m in wrong.checks[1].mismatches)

@@ -6,6 +6,7 @@ import pytest
 
 from inventory.problems import InputError
 from mininet_scenarios.machine import preflight
+from mininet_scenarios.scenario.engine import HostSample
 from polarfab import Fabric, emulate, rehearse
 
 
@@ -69,3 +70,22 @@ def test_a_user_namespace_where_we_are_not_root(monkeypatch):
     assert preflight.namespaces()[:2] == ["unshare", "--map-root-user"]
     monkeypatch.setattr(preflight.os, "geteuid", lambda: 0)
     assert "--map-root-user" not in preflight.namespaces()
+
+
+def test_what_is_short_is_reported_at_once(compiled, monkeypatch):
+    build = compiled(5)
+    hosts = HostSample.of(build)
+    preflight.require_resources(build, hosts)
+    # Measured on q=5, everything that runs added up: 185 MB, 372 files.
+    monkeypatch.setattr(preflight.memory, "available", lambda: 185 << 20)
+    monkeypatch.setattr(preflight, "_limit", lambda _: 61)
+    monkeypatch.setattr(preflight, "_number", lambda _: 61)
+    with pytest.raises(InputError) as error:
+        preflight.require_resources(build, hosts)
+    short = {problem.required: problem.todo for problem in error.value.problems}
+    memory, files, processes, table = short
+    assert (int(memory.split()[0]) > 185, int(files.split()[0]) > 372) == (True, True)
+    assert processes == "188 processes"
+    assert table == "62 entries in the neighbour tables of all namespaces (gc_thresh3)"
+    assert short[table] == "as root: sysctl -w net.ipv4.neigh.default.gc_thresh3=62"
+    assert short[memory].startswith("a smaller fabric")

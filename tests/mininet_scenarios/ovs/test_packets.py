@@ -5,10 +5,9 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.targets.openflow.protocol import MessageType, message
 from compilers.wiring.addressing import format_mac
-from mininet_scenarios.ovs.frames import FrameWriter, HostPackets
-from mininet_scenarios.ovs.management_socket import headers
+from mininet_scenarios.ovs.frames import HASHED, FrameWriter, links_of, marked
+from mininet_scenarios.ovs.management_socket import frame_out, headers
 from mininet_scenarios.ovs.openvswitch import BridgeRow, Port
 from mininet_scenarios.scenario.engine import HostSample
 
@@ -23,14 +22,6 @@ def build(tmp_path_factory):
     return compile_fabric(load_fabric(file))
 
 
-def test_counts_become_numbered_packets():
-    counts = np.array([[0, 2], [1, 0]])
-    packets = HostPackets.of(counts)
-    rows = list(zip(packets.source, packets.destination, packets.number, strict=True))
-    assert rows == [(0, 1, 0), (0, 1, 1), (1, 0, 0)]
-    assert packets.back().source.tolist() == [1, 1, 0]
-
-
 @pytest.mark.parametrize("version", [4, 6])
 def test_an_independent_reader_finds_the_packet(build, version):
     from os_ken.lib.packet import ipv4, ipv6, packet
@@ -38,8 +29,10 @@ def test_an_independent_reader_finds_the_packet(build, version):
 
     hosts = HostSample.of(build)
     writer = FrameWriter(build, hosts, version)
-    wanted = HostPackets(np.array([3]), np.array([20]), np.array([5]))
-    out = writer.outs(wanted, np.array([4]), 7).tobytes()
+    frames = writer.of_kind(HASHED, np.array([3]), np.array([20]), np.array([1029]), 7)
+    ((name, data),) = frames.by_host(hosts.names)
+    assert (name, marked(data), links_of(data)) == (hosts.names[3], 7, -1)
+    out = frame_out(data, 4)
     assert [(start, length) for start, _, length in headers(out)] == [(0, len(out))]
     action = parser.OFPAction.parser(out, 24)
     assert (action.port, out[4:8]) == (4, b"\0\0\0\0")
@@ -52,42 +45,10 @@ def test_an_independent_reader_finds_the_packet(build, version):
     assert (ip.src, ip.dst) == (str(address(*at)), str(address(*to)))
     assert (ip.ttl if version == 4 else ip.hop_limit) == 64
     assert isinstance(ip, ipv4.ipv4 if version == 4 else ipv6.ipv6)
-    assert tcp.dst_port == 1024 + 5
+    assert (tcp.src_port, tcp.bits) == (1029, 4)
     if version == 4:
         words = np.frombuffer(out[54:74], ">u2").sum(dtype=int)
         assert (words & 0xFFFF) + (words >> 16) == 0xFFFF
-
-
-def packet_in(out, port):
-    """What Open vSwitch would make of it."""
-    data = out[40:]
-    match = b"\0\1\0\x0c\x80\0\0\4" + port.to_bytes(4, "big") + bytes(4)
-    return message(MessageType.PACKET_IN, 0, bytes(16) + match + bytes(2) + data)
-
-
-def test_no_packets_are_no_messages(build):
-    """A plane that is down: nobody is asked."""
-    nobody = HostPackets.of(np.zeros((7, 7), np.int64))
-    hosts = HostSample.of(build)
-    for version in (4, 6):
-        assert len(FrameWriter(build, hosts, version).outs(nobody, np.zeros(0, np.int64), 1)) == 0
-
-
-def test_packet_ins_are_read_among_others(build):
-    writer = FrameWriter(build, HostSample.of(build), 4)
-    counts = np.zeros((26, 26), np.int64)
-    counts[3, 20], counts[9, 1] = 1, 2
-    outs = writer.outs(HostPackets.of(counts), np.zeros(3, np.int64), 7)
-    ins = [packet_in(row.tobytes(), port) for port, row in enumerate(outs, start=1)]
-    assert len(ins[0]) == writer.row.itemsize
-    for data in (b"".join(ins), message(2, 0) + ins[0] + message(21, 0) + ins[1] + ins[2]):
-        rows = writer.ins(data)
-        assert rows["in_port"].tolist() == [1, 2, 3]
-        assert rows["source"].tolist() == [3, 9, 9]
-        assert rows["destination"].tolist() == [20, 1, 1]
-        assert rows["number"].tolist() == [0, 0, 1]
-        assert set(rows["round"]) == {7}
-        assert set(rows["ttl"]) == {64}
 
 
 def test_a_bridge_is_rows_that_name_each_other():

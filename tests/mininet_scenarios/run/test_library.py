@@ -13,10 +13,9 @@ from mininet_scenarios.engines.model_engine import ModelEngine
 from mininet_scenarios.run.plan import Plan, plan
 from mininet_scenarios.run.rehearsal import carry_out
 from mininet_scenarios.scenario.engine import (
+    Change,
     ControllerChange,
-    LinkChange,
     Miswire,
-    NodeChange,
     Setup,
     Throughput,
 )
@@ -84,13 +83,13 @@ def skipping(*kinds):
     [
         (
             "quadric-link-q3",
-            lambda e: isinstance(e, LinkChange) and e.up,
+            lambda e: isinstance(e, Change) and e.up,
             "link 7-12 up: hops as predicted",
         ),
-        ("node-failure-q3", lambda e: isinstance(e, NodeChange) and e.up, "node 4 up: delivered"),
+        ("node-failure-q3", lambda e: isinstance(e, Change) and e.up, "node 4 up: delivered"),
         (
             "rack-failure-q3",
-            lambda e: isinstance(e, NodeChange) and e.up,
+            lambda e: isinstance(e, Change) and e.up,
             "rack fan1 up: delivered",
         ),
         (
@@ -109,7 +108,7 @@ def test_a_skipped_repair_fails(name, event, check):
     ("name", "check"),
     [
         ("link-failures-q3", "each link down, 24: hops as predicted"),
-        ("miswire-q3", "cables 9-10 and 7-12 swapped: one way or not at all, as predicted"),
+        ("miswire-q3", "cables 9-10 and 7-12 swapped: arrived"),
     ],
 )
 def test_a_fault_that_does_not_happen_fails(name, check):
@@ -203,7 +202,7 @@ def test_an_engine_without_an_ability_refuses_by_name():
     build = compile_fabric(loaded.fabric)
     wanted = needs(loaded.scenario, cases(loaded.scenario, build, loaded.document))
     assert set(wanted) == {"controller", "miswire"}
-    assert require("model", wanted)
+    require("model", wanted)
     with pytest.raises(InputError, match=r"engine ovs-fabric: required an engine that can do"):
         require("ovs-fabric", {"flows": "traffic.flows"})
 

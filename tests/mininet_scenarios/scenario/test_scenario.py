@@ -170,7 +170,7 @@ shared_risks: [{name: feed, fails: [n0, "module:n1/m0"]}]
 
 
 def test_groups_that_share_a_risk_fail(tmp_path):
-    """A module takes its links; a group of nodes and links is two events, one after the other."""
+    """A module takes its links; a group of nodes and links is one event."""
     file = tmp_path / "scenario.yaml"
     file.write_text(GROUPS)
     (tmp_path / "inventory.yaml").write_text(RISKS)
@@ -183,11 +183,12 @@ def test_groups_that_share_a_risk_fail(tmp_path):
     down, up = found[3:5]
     assert down.event.links == up.event.links
     assert all(names[3] in link for link in down.event.links)
-    nodes, links = found[5:]
-    assert nodes.event.switches == names[:1]
-    assert all(names[1] in link for link in links.event.links)
-    for wrong, words in (("each: risk", "use group_down"), ("each: cage", "breakout")):
-        file.write_text(GROUPS.replace("each: module", wrong))
-        loaded = load_scenario(str(file))
-        with pytest.raises(InputError, match=words):
-            cases(loaded.scenario, build, loaded.document)
+    (both,) = found[5:]
+    assert both.event.switches == names[:1]
+    assert all(names[1] in link for link in both.event.links)
+    file.write_text(GROUPS.replace("each: module", "each: risk"))
+    assert cases(load_scenario(str(file)).scenario, build, None)[0].event == both.event
+    file.write_text(GROUPS.replace("each: module", "each: cage"))
+    loaded = load_scenario(str(file))
+    with pytest.raises(InputError, match="breakout"):
+        cases(loaded.scenario, build, loaded.document)

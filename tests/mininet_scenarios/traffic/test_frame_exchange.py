@@ -1,8 +1,6 @@
 """Frames that a slow machine drops or holds back arrive all the same; those of a fault do not."""
 
-from types import SimpleNamespace
-
-from mininet_scenarios.traffic.frame_exchange import PATIENCE, HostFrames, exchanged
+from mininet_scenarios.traffic.frame_exchange import PATIENCE, STILL, exchanged, send_all
 
 FRAMES = [(0, b"one"), (1, b"two"), (0, b"three"), (1, b"silent")]
 DUE = [b"one", b"two", b"three", None]
@@ -12,16 +10,18 @@ class SlowEnds:
     """Echoes frames to host 9: those of `drops` not before they were sent so often."""
 
     def __init__(self, drops, strays=()):
-        self.drops, self.strays, self.sent, self.quiet = dict(drops), list(strays), [], []
+        self.drops, self.got, self.sent, self.quiet = dict(drops), list(strays), [], []
 
-    def exchange(self, frames, awaited, answers, patience):
+    def send(self, frames):
         self.sent.append([data for _, data in frames])
-        got, self.strays = self.strays, []
         for _, data in frames:
             self.drops[data] = self.drops.get(data, 0) - 1
             if self.drops[data] < 0:
-                got.append((9, data))
-        if sum(map(awaited, got)) < answers:
+                self.got.append((9, data))
+
+    def hear(self, patience):
+        got, self.got = self.got, []
+        if not got:
             self.quiet.append(patience)
         return got
 
@@ -60,9 +60,16 @@ def test_other_frames_do_not_pass_for_those_that_are_awaited():
 
 def test_a_frame_that_comes_twice_does_not_stand_for_another(monkeypatch):
     """As when the first of two that were sent again came late."""
-    ends, late = HostFrames({}), iter([[(1, b"one"), (1, b"one")], [(1, b"two")], []])
-    ends.sockets = {0: SimpleNamespace(send=lambda _: None)}
-    monkeypatch.setattr(ends, "_hear", lambda _: next(late))
-    heard = ends.exchange([(0, b"one"), (0, b"two")], lambda _: True, 2, PATIENCE[0])
-    ends.poll.close()
+    ends, late = SlowEnds({}), iter([[(1, b"one"), (1, b"one")], [(1, b"two")], []])
+    monkeypatch.setattr(ends, "hear", lambda _: next(late))
+    heard = send_all(ends, [(0, b"one"), (0, b"two")], lambda _: True, 2, PATIENCE[0])
     assert {data for _, data in heard} == {b"one", b"two"}
+
+
+def test_what_is_lost_is_waited_for_once_and_at_the_end():
+    """Not after each of the waves that follow."""
+    ends = SlowEnds({b"lost": 9})
+    frames = [(0, data) for data in (b"lost", b"one", b"two")]
+    heard = send_all(ends, frames, lambda _: True, 3, PATIENCE[0], wave=1)
+    assert heard == [(9, b"one"), (9, b"two")]
+    assert ends.quiet == [STILL, PATIENCE[0]]

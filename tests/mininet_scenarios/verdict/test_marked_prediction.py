@@ -10,7 +10,7 @@ import pytest
 
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import MARKED_NUMBER
-from mininet_scenarios.scenario.engine import Flows, HostSample, LinkChange, Outage
+from mininet_scenarios.scenario.engine import Change, Flows, HostSample, Outage
 from mininet_scenarios.traffic.rule_exercise import link_shares
 from mininet_scenarios.verdict.predict import Prediction, carry, crossed
 from mininet_scenarios.verdict.rule_set import RuleSet
@@ -62,10 +62,10 @@ def test_flows_are_shared_as_by_hand_and_a_count_that_is_off_is_named() -> None:
     seen = np.rint(100 * known.by_port(found.sum(axis=1))).astype(np.int64)
     cases = 2 * build.topology.graph.size
     right = link_shares(known, hosts, flows, seen, 5)
-    assert (right.cases, right.wrong) == (cases, ())
+    assert (right.required, right.mismatches) == (cases, ())
     seen[7, 2] *= 2
-    (wrong,) = link_shares(known, hosts, flows, seen, 5).wrong
-    assert wrong[0] == f"7 → {build.wiring.far[7, 1]}"
+    (wrong,) = link_shares(known, hosts, flows, seen, 5).mismatches
+    assert wrong.where == f"7 → {build.wiring.far[7, 1]}"
 
 
 def test_a_permutation_gets_what_throughput_says() -> None:
@@ -83,12 +83,10 @@ def test_a_dead_link_takes_paths_and_its_packets_take_others() -> None:
     far = build.wiring.far
     whole = Prediction.of(build)
     for u in range(order):
-        down = whole.under(Outage().after(LinkChange(((str(u), str(far[u, 0])),), up=False)))
+        down = whole.under(Outage().after(Change(((str(u), str(far[u, 0])),))))
         assert (down.fewest >= 0).all()
         assert down.most.max() <= 7
-    bare = Prediction.of(marked(3)).under(
-        Outage().after(LinkChange((("5", str(far[5, 0])),), False))
-    )
+    bare = Prediction.of(marked(3)).under(Outage().after(Change((("5", str(far[5, 0])),))))
     assert (bare.fewest < 0).any()
     assert (bare.most >= 0).sum() > (bare.fewest >= 0).sum()
 

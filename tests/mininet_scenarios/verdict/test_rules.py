@@ -11,7 +11,7 @@ from compilers.targets.openflow.flow_tables import Pipeline
 from inventory.problems import InputError
 from mininet_scenarios.ovs.frames import FRAME_KINDS, FrameWriter, marked
 from mininet_scenarios.run.rehearsal import rules_expected
-from mininet_scenarios.scenario.engine import Exercise, Findings, HostSample
+from mininet_scenarios.scenario.engine import Check, Exercise, HostSample, Mismatch
 from mininet_scenarios.scenario.scenario_file import load_scenario
 from mininet_scenarios.verdict.checks import rule_checks, rules_in_words
 from mininet_scenarios.verdict.rule_set import RuleSet
@@ -89,8 +89,9 @@ def test_frames_arrive_whole_or_the_difference_is_named(build_of, version, kind)
 
 def exercise(**other):
     fields = {"rules": 10, "due": 8, "missed": ("0: route 1",), "waiting": ("0: a", "0: b")}
-    found = {"arrivals": Findings(5), "shares": Findings(2, (("0, port 1", "50 %", "0 %"),))}
-    return Exercise(**(fields | found | other))
+    wrong = (Mismatch("0, port 1", "50 %", "0 %"),)
+    checks = Check.of("arrivals", 5, ()), Check.of("shares", 2, wrong)
+    return Exercise(**(fields | {"checks": checks} | other))
 
 
 def test_checks_name_what_was_missed():
@@ -100,7 +101,7 @@ def test_checks_name_what_was_missed():
     assert arrivals.passed
     assert (shares.seen, shares.passed) == (1, False)
     assert rules_in_words(exercise()) == "7 of 10; 2 wait until a port fails"
-    assert len(rule_checks(exercise(shares=Findings()))) == 2
+    assert [check.name for check in rule_checks(exercise(), "new, ")][1] == "new, arrivals"
 
 
 FABRIC = "fabric: {name: x, topology: {family: polarfly, q: 2}}\n"
