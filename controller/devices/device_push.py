@@ -151,9 +151,10 @@ class DevicePush:
                 name of a switch for another address; or the move from the old build has no rounds.
         """
         kind, system = device_kind(self.target), target(self.target)
-        if none := sorted(self.settings.overrule - kind.overrules - {NAMES}):
+        known = sorted({*kind.overrules, NAMES})
+        if none := sorted(self.settings.overrule.difference(known)):
             todo = f"target {self.target} keeps what others set there: take it away by hand"
-            raise InputError.of(", ".join(sorted(kind.overrules)), none[0], todo, key="overrule")
+            raise InputError.of(", ".join(known), none[0], todo, key="overrule")
         if self.build.marks and isinstance(system, P2pTarget):
             required = "another balance: push configures no VRF for each link"
             todo = "load the rendered files (docs/how-to/push.md#ansible)"
